@@ -1,0 +1,1 @@
+"""Decisions without IO: they take events and the time, and return what to do."""

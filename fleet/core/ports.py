@@ -1,0 +1,113 @@
+"""The ports to models: what has two real adapters. Audio is 16-bit little-endian mono PCM everywhere."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+ASR_RATE = 16_000
+"""Sample rate in Hz of the audio given to `Asr`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """What was understood; an empty text means that nobody said anything that could be understood."""
+
+    text: str
+    language: str = ""
+    """ISO 639-1 code, empty when unknown."""
+
+
+class Asr(Protocol):
+    """Turns one utterance into text."""
+
+    async def transcribe(self, pcm: bytes) -> Transcript:
+        """Return what was said.
+
+        Args:
+            pcm: The utterance at 16 kHz.
+
+        Raises:
+            ProviderError: The engine or endpoint failed, or its limit in time passed.
+            Overloaded: Its bounded queue is full.
+        """
+
+
+class Tts(Protocol):
+    """Turns one sentence into audio."""
+
+    @property
+    def sample_rate(self) -> int:
+        """Of the audio that `speak` yields, in Hz."""
+
+    def speak(self, text: str, language: str) -> AsyncIterator[bytes]:
+        """Yield the audio of a sentence in pieces of any length (whole samples), as soon as each is ready.
+
+        Closing the iterator ends the work behind it.
+
+        Args:
+            text: Cleaned for speech: no Markdown, no emoji.
+            language: ISO 639-1 code, or empty to find it from the text.
+
+        Raises:
+            ProviderError: The engine or endpoint failed, or its limit in time passed.
+            Overloaded: Its bounded queue is full.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call that the model asks for; `arguments` is JSON text as the model wrote it, perhaps invalid."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation, as chat models know it.
+
+    `calls` only with role `assistant`, `call_id` only with role `tool`.
+    """
+
+    role: Literal["system", "user", "assistant", "tool"]
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+    call_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOffer:
+    """A tool as it is offered to the model: `name` matches `[a-zA-Z0-9_-]{1,64}`."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A piece of the answer's text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallsAsked:
+    """The model ends its message by asking for these calls; comes at most once, last."""
+
+    calls: tuple[ToolCall, ...]
+
+
+LlmEvent = TextDelta | CallsAsked
+
+
+class Llm(Protocol):
+    """Streams a chat model's next message."""
+
+    def stream(self, messages: Sequence[Message], tools: Sequence[ToolOffer]) -> AsyncIterator[LlmEvent]:
+        """Yield the model's next message. Closing the iterator closes the request behind it.
+
+        Raises:
+            ProviderError: The endpoint refused, failed, broke off or was silent for too long.
+        """

@@ -1,0 +1,86 @@
+"""Logging: constant messages with fields, as JSON or for a console.
+
+Fields of every line inside a session's work come from the context: device, session, turn. What people say and what
+models are told goes only under the key `pii`, which is dropped unless the operator switched it on.
+"""
+
+import json
+import logging
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Literal, TextIO
+
+LogFormat = Literal["json", "console"]
+
+_context: ContextVar[Mapping[str, str]] = ContextVar("fleet_log_context", default={})  # noqa: B039 - never mutated
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+@contextmanager
+def fields(**named: str) -> Iterator[None]:
+    """Add fields (device, session, turn) to every line logged inside the block, in this task and its children."""
+    token = _context.set({**_context.get(), **named})
+    try:
+        yield
+    finally:
+        _context.reset(token)
+
+
+def _collect(record: logging.LogRecord, pii: bool) -> dict[str, object]:
+    extra = {key: value for key, value in vars(record).items() if key not in _STANDARD}
+    if not pii:
+        extra.pop("pii", None)
+    return {**_context.get(), **extra}
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line: time, level, logger, message, then the fields."""
+
+    def __init__(self, *, pii: bool) -> None:
+        super().__init__()
+        self._pii = pii
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        line.update(_collect(record, self._pii))
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False, default=str)
+
+
+class ConsoleFormatter(logging.Formatter):
+    """A line for a person: time, level, message, key=value."""
+
+    def __init__(self, *, pii: bool) -> None:
+        super().__init__()
+        self._pii = pii
+
+    def format(self, record: logging.LogRecord) -> str:
+        clock = datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S.%f")[:-3]
+        pairs = " ".join(f"{key}={value}" for key, value in _collect(record, self._pii).items())
+        text = f"{clock} {record.levelname.lower():7} {record.getMessage():32} {pairs}".rstrip()
+        return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
+
+
+def configure(level: str, form: LogFormat, *, pii: bool, stream: TextIO | None = None) -> None:
+    """Send all logging to one stream in one format.
+
+    Args:
+        level: Name of the lowest level that is written.
+        form: How a line looks.
+        pii: Whether speech and prompts (`pii` fields) are written.
+        stream: Where to; standard error without it.
+    """
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonFormatter(pii=pii) if form == "json" else ConsoleFormatter(pii=pii))
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    for noisy in ("httpx", "httpcore", "openai", "gmqtt", "uvicorn.access", "mqtt"):
+        logging.getLogger(noisy).setLevel(max(logging.WARNING, logging.getLogger().level))

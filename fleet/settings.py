@@ -1,0 +1,186 @@
+"""All settings, and the only reader of the environment.
+
+Each setting is a `FLEET_…` variable; those of the models keep the names that their users know (`LLM_BASE_URL`). A TOML file
+named by `FLEET_CONFIG` may hold the same names in lower case; the environment wins over it. A `FLEET_…` variable that is no
+setting is an error, so that a typing mistake does not pass unseen.
+"""
+
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import AliasChoices, BaseModel, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+from fleet.errors import ConfigError
+from fleet.log import LogFormat
+
+PREFIX = "FLEET_"
+
+
+def _named(variable: str, default: Any, description: str) -> Any:
+    """Return a field whose variable has no prefix, because its users know it by this name."""
+    return Field(default, validation_alias=AliasChoices(variable, variable.lower()), description=description)
+
+
+class Places(BaseModel):
+    """Where things are."""
+
+    mqtt_url: str | None = Field(
+        None, description="Broker for the workers, mqtt://host:port or mqtts://. Without it `fleet up` starts its own."
+    )
+    redis_url: str | None = Field(
+        None, description="Redis or Valkey, redis://host:port/0. Without it `fleet up` starts its own."
+    )
+    public_host: str | None = Field(
+        None, description="Name or IPv4 address by which devices reach this server. Default: as they reached bootstrap."
+    )
+    mqtt_host: str = Field("0.0.0.0", description="Address on which the front or the embedded broker listens.")
+    mqtt_port: int = Field(1883, description="MQTT port that devices connect to; 8883 makes firmware use TLS.")
+    udp_host: str = Field("0.0.0.0", description="Address on which an edge listens for audio.")
+    udp_port: int = Field(8884, description="UDP port of the audio.")
+    udp_public: str | None = Field(
+        None, description="host:port by which devices reach this edge. `fleet edge` needs it; `fleet up` does not."
+    )
+    http_host: str = Field("0.0.0.0", description="Address on which the api listens.")
+    http_port: int = Field(8000, description="HTTP port of the api: bootstrap and health.")
+    data_dir: Path = Field(
+        Path.home() / ".local" / "share" / "fleet",
+        description="Where `fleet up` keeps its keys and the embedded Redis.",
+    )
+
+
+class Identity(BaseModel):
+    """Who may connect."""
+
+    keys: SecretStr | None = Field(
+        None,
+        description="Keys that passwords are derived from, `id:key,…`, the newest first. `fleet up` makes one and keeps it.",
+    )
+    keepalive: int = Field(30, ge=10, le=240, description="MQTT keep-alive in seconds that devices are told.")
+    timezone_offset: int = Field(0, ge=-840, le=840, description="Minutes east of UTC that devices are told.")
+
+
+class Sharding(BaseModel):
+    """How work is spread."""
+
+    shards: int = Field(
+        16, description="Number of shards, a divisor of 256; equal for all processes, fixed for a data set."
+    )
+    lease_seconds: float = Field(6.0, gt=0, description="A shard's lease ends this long after its last renewal.")
+
+    @field_validator("shards")
+    @classmethod
+    def _divides(cls, value: int) -> int:
+        if value < 1 or 256 % value:
+            raise ValueError("must be a divisor of 256")
+        return value
+
+
+class Conversation(BaseModel):
+    """How a conversation goes."""
+
+    language: str = Field("auto", description="Language of speech: `auto` (of FLEET_LANGUAGES) or an ISO 639-1 code.")
+    languages: str = Field("en,zh", description="Languages that `auto` may choose from.")
+    prompt: str | None = Field(None, description="System prompt; a short one of fleet's own without it.")
+    idle_seconds: float = Field(60.0, ge=5, le=110, description="Silence after which the server says goodbye.")
+    turn_seconds: float = Field(
+        60.0, gt=0, description="Longest time from an utterance to the end of writing its answer."
+    )
+    tool_seconds: float = Field(10.0, gt=0, description="Longest time to wait for a tool's answer.")
+    endpoint_ms: int = Field(
+        600, ge=200, le=3000, description="Silence that ends an utterance in auto and realtime mode."
+    )
+    history_messages: int = Field(20, ge=0, description="Messages of a device's history that the model is given.")
+    history_seconds: int = Field(3600, ge=60, description="How long a device's history is kept after its last turn.")
+
+
+class Models(BaseModel):
+    """Chat model, recognition and voices. Without a base URL the offline set is used, and no key is needed."""
+
+    llm_base_url: str | None = _named(
+        "LLM_BASE_URL", None, "OpenAI-compatible chat endpoint, …/v1. Default: the demo model."
+    )
+    llm_model: str = _named("LLM_MODEL", "fleet-demo", "Chat model's name.")
+    llm_api_key: SecretStr | None = _named("LLM_API_KEY", None, "Chat model's key.")
+    llm_temperature: float | None = _named(
+        "LLM_TEMPERATURE", None, "Sampling temperature; the endpoint's own without it."
+    )
+    llm_max_tokens: int | None = _named(
+        "LLM_MAX_TOKENS", None, "Longest answer in tokens; the endpoint's own without it."
+    )
+    llm_timeout: float = _named("LLM_TIMEOUT", 8.0, "Seconds to wait for the model's next token.")
+    asr_base_url: str | None = _named("ASR_BASE_URL", None, "OpenAI-compatible transcription endpoint, …/v1.")
+    asr_model: str = _named("ASR_MODEL", "whisper-1", "Transcription model's name.")
+    asr_api_key: SecretStr | None = _named("ASR_API_KEY", None, "Transcription endpoint's key.")
+    asr_language: str | None = _named("ASR_LANGUAGE", None, "Language sent to the endpoint; none without it.")
+    asr_sample_rate: int = _named("ASR_SAMPLE_RATE", 16000, "Sample rate in Hz of the WAV that is sent.")
+    asr_timeout: float = _named("ASR_TIMEOUT", 5.0, "Seconds to wait for a transcript.")
+    tts_base_url: str | None = _named("TTS_BASE_URL", None, "OpenAI-compatible speech endpoint, …/v1.")
+    tts_model: str = _named("TTS_MODEL", "tts-1", "Speech model's name.")
+    tts_voice: str = _named("TTS_VOICE", "alloy", "Speech model's voice.")
+    tts_api_key: SecretStr | None = _named("TTS_API_KEY", None, "Speech endpoint's key.")
+    tts_language: str | None = _named("TTS_LANGUAGE", None, "Language sent to the endpoint; none without it.")
+    tts_sample_rate: int = _named("TTS_SAMPLE_RATE", 24000, "Sample rate in Hz of the PCM that the endpoint returns.")
+    tts_timeout: float = _named("TTS_TIMEOUT", 5.0, "Seconds to wait for the first and each next piece of audio.")
+    model_dir: Path | None = Field(None, description="Folder with model files that replace those of the offline set.")
+    zh_voice: str = Field("zf_xiaoxiao", description="Chinese voice of the offline set.")
+
+
+class Logging(BaseModel):
+    """What is written down."""
+
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Lowest level written.")
+    log_format: LogFormat = Field("console", description="`json` or `console`.")
+    log_pii: bool = Field(False, description="Also log what people say and what models are told.")
+
+
+class Settings(Places, Identity, Sharding, Conversation, Models, Logging, BaseSettings):
+    """Every setting of every role."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", populate_by_name=True, validate_default=True)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        file = os.environ.get(f"{PREFIX}CONFIG")
+        toml = (TomlConfigSettingsSource(settings_cls, toml_file=file),) if file else ()
+        return (init_settings, env_settings, *toml)
+
+
+def load(**overrides: Any) -> Settings:
+    """Return the settings from the environment and the TOML file; `overrides` that are None are left out.
+
+    Raises:
+        ConfigError: A value is wrong, a `FLEET_…` variable is unknown, or the file cannot be read.
+    """
+    _refuse_unknown_variables()
+    file = os.environ.get(f"{PREFIX}CONFIG")
+    if file and not Path(file).is_file():
+        raise ConfigError(f"FLEET_CONFIG names {file}, which is no file")
+    try:
+        return Settings(**{name: value for name, value in overrides.items() if value is not None})
+    except ValidationError as error:
+        lines = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()]
+        raise ConfigError("; ".join(lines)) from error
+    except ValueError as error:
+        raise ConfigError(f"{file}: {error}") from error
+
+
+def variable(name: str) -> str:
+    """Return the environment variable of a setting."""
+    alias = Settings.model_fields[name].validation_alias
+    return str(alias.choices[0]) if isinstance(alias, AliasChoices) else f"{PREFIX}{name.upper()}"
+
+
+def _refuse_unknown_variables() -> None:
+    known = {variable(name) for name in Settings.model_fields} | {f"{PREFIX}CONFIG"}
+    unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
+    if unknown:
+        raise ConfigError(f"unknown setting {', '.join(unknown)}; `fleet settings` lists all")

@@ -1,0 +1,19 @@
+"""What a dialect is: two pure functions over the shared vocabulary."""
+
+from typing import Protocol
+
+from fleet.wire.words import Event, Order
+
+
+class Dialect(Protocol):
+    """How a kind of device speaks JSON; one file a dialect."""
+
+    @property
+    def name(self) -> str:
+        """The name under which a device's record remembers its dialect."""
+
+    def receive(self, frame: bytes) -> Event:
+        """Return what a frame says; `Malformed` for whatever cannot be understood. Never raises."""
+
+    def send(self, order: Order) -> bytes:
+        """Return the frame that tells the device an order."""

@@ -1,0 +1,238 @@
+"""The dialect of stock xiaozhi firmware and of py-xiaozhi: JSON with a string `type`, MCP inside `mcp`.
+
+Every field of an order is always sent with its right type: firmware up to 2.3.0 crashes on a missing one.
+"""
+
+import json
+from typing import Annotated, Any, Literal, assert_never
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
+
+from fleet.wire import jsonrpc
+from fleet.wire.words import (
+    Aborted,
+    Alert,
+    AudioFormat,
+    CallTool,
+    Event,
+    Farewell,
+    Goodbye,
+    Heard,
+    Hello,
+    Ignored,
+    Initialize,
+    Initialized,
+    ListenMode,
+    ListenStarted,
+    ListenStopped,
+    ListTools,
+    Malformed,
+    Mood,
+    Order,
+    SentenceStarts,
+    SpeechStarts,
+    SpeechStops,
+    WakeWord,
+    Welcome,
+)
+
+LARGEST_FRAME = 256 * 1024
+"""Bytes of the largest frame that is parsed; firmware sends at most 60 KB."""
+
+FRAME_MS = (5, 10, 20, 40, 60, 80, 100, 120)
+SAMPLE_RATES = (8000, 12000, 16000, 24000, 48000)
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+def _text(value: object) -> object:
+    return "" if value is None else value
+
+
+_Text = Annotated[str, BeforeValidator(_text)]
+
+
+class _Features(_Part):
+    mcp: bool = False
+    aec: bool = False
+    glyph_push: bool = False
+
+
+class _AudioParams(_Part):
+    sample_rate: int = 16000
+    frame_duration: int = 60
+
+
+class _Hello(_Part):
+    type: Literal["hello"]
+    version: int = 3
+    features: _Features = _Features()
+    audio_params: _AudioParams = _AudioParams()
+
+
+class _Listen(_Part):
+    type: Literal["listen"]
+    session_id: _Text = ""
+    state: Literal["start", "stop", "detect"]
+    mode: ListenMode = "auto"
+    text: _Text = ""
+
+
+class _Abort(_Part):
+    type: Literal["abort"]
+    session_id: _Text = ""
+    reason: _Text = ""
+
+
+class _Goodbye(_Part):
+    type: Literal["goodbye"]
+    session_id: _Text = ""
+
+
+class _Mcp(_Part):
+    type: Literal["mcp"]
+    payload: JsonValue
+
+
+_Frame = Annotated[_Hello | _Listen | _Abort | _Goodbye | _Mcp, Field(discriminator="type")]
+_FRAME: TypeAdapter[_Frame] = TypeAdapter(_Frame)
+_KNOWN = frozenset({"hello", "listen", "abort", "goodbye", "mcp"})
+
+
+class XiaozhiDialect:
+    """Stock firmware 1.8 and later, and py-xiaozhi."""
+
+    name = "xiaozhi"
+
+    def receive(self, frame: bytes) -> Event:
+        if len(frame) > LARGEST_FRAME:
+            return Malformed("too large")
+        try:
+            document = json.loads(frame)
+        except (ValueError, RecursionError):
+            return Malformed("not JSON")
+        kind = document.get("type") if isinstance(document, dict) else None
+        if not isinstance(kind, str):
+            return Malformed("no type")
+        if kind not in _KNOWN:
+            return Ignored(kind[:32])
+        try:
+            return _event(_FRAME.validate_python(document))
+        except (ValidationError, RecursionError):
+            return Malformed(f"bad {kind}")
+
+    def send(self, order: Order) -> bytes:
+        return json.dumps(_frame(order), ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _event(frame: _Hello | _Listen | _Abort | _Goodbye | _Mcp) -> Event:
+    match frame:
+        case _Hello():
+            return _hello(frame)
+        case _Listen(state="start"):
+            return ListenStarted(frame.session_id, frame.mode)
+        case _Listen(state="stop"):
+            return ListenStopped(frame.session_id)
+        case _Listen():
+            return WakeWord(frame.session_id, frame.text)
+        case _Abort():
+            return Aborted(frame.session_id, frame.reason)
+        case _Goodbye():
+            return Goodbye(frame.session_id)
+        case _Mcp():
+            return jsonrpc.receive(frame.payload)
+        case _:
+            assert_never(frame)
+
+
+def _hello(frame: _Hello) -> Event:
+    audio, features = frame.audio_params, frame.features
+    if audio.sample_rate not in SAMPLE_RATES or audio.frame_duration not in FRAME_MS:
+        return Malformed("audio format that Opus does not have")
+    return Hello(
+        AudioFormat(audio.sample_rate, audio.frame_duration),
+        mcp=features.mcp,
+        aec=features.aec,
+        glyph_push=features.glyph_push,
+        version=frame.version,
+    )
+
+
+def _frame(order: Order) -> dict[str, Any]:
+    match order:
+        case Welcome():
+            return _welcome(order)
+        case Heard():
+            return {"type": "stt", "session_id": order.session, "text": order.text}
+        case Mood():
+            return {"type": "llm", "session_id": order.session, "emotion": order.emotion, "text": ""}
+        case SpeechStarts():
+            return _tts(order.session, "start")
+        case SentenceStarts():
+            return {**_tts(order.session, "sentence_start"), "text": order.text}
+        case SpeechStops():
+            return _tts(order.session, "stop")
+        case Farewell():
+            return {"type": "goodbye", "session_id": order.session}
+        case Alert():
+            return {"type": "alert", "status": order.status, "message": order.message, "emotion": order.emotion}
+        case Initialize() | Initialized() | ListTools() | CallTool():
+            return {"type": "mcp", "session_id": order.session, "payload": _mcp(order)}
+        case _:
+            assert_never(order)
+
+
+def _tts(session: str, state: str) -> dict[str, Any]:
+    return {"type": "tts", "session_id": session, "state": state}
+
+
+def _welcome(order: Welcome) -> dict[str, Any]:
+    udp = {
+        "server": order.host,
+        "port": order.port,
+        "encryption": "aes-128-ctr",
+        "key": order.key,
+        "nonce": order.nonce,
+    }
+    audio = {
+        "format": "opus",
+        "sample_rate": order.downlink.sample_rate,
+        "channels": 1,
+        "frame_duration": order.downlink.frame_ms,
+    }
+    return {
+        "type": "hello",
+        "version": 3,
+        "transport": "udp",
+        "session_id": order.session,
+        "udp": udp,
+        "audio_params": audio,
+    }
+
+
+def _mcp(order: Initialize | Initialized | ListTools | CallTool) -> dict[str, Any]:
+    match order:
+        case Initialize():
+            return jsonrpc.request(order.id, "initialize", _initialize_params(order))
+        case Initialized():
+            return jsonrpc.notification("notifications/initialized")
+        case ListTools():
+            return jsonrpc.request(order.id, "tools/list", {"cursor": order.cursor})
+        case CallTool():
+            return jsonrpc.request(order.id, "tools/call", {"name": order.name, "arguments": order.arguments})
+        case _:
+            assert_never(order)
+
+
+def _initialize_params(order: Initialize) -> dict[str, Any]:
+    vision = {"url": order.vision_url, "token": order.vision_token or ""} if order.vision_url else None
+    return {
+        "protocolVersion": "2024-11-05",
+        "capabilities": {"vision": vision} if vision else {},
+        "clientInfo": {"name": "fleet", "version": "1"},
+    }
+
+
+DIALECT = XiaozhiDialect()

@@ -1,0 +1,148 @@
+"""What edges and shards write into each other's mailboxes. Text only: audio never leaves an edge.
+
+A shard's mailbox belongs to the shard and outlives its owner; an edge's belongs to the edge's process. A message that a
+reader does not know is skipped, so that versions can run side by side during a rollout.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from fleet.wire.words import ListenMode
+
+
+class _Mail(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+    device: str
+    session: str
+
+
+class SessionOpened(_Mail):
+    """To an edge: expect packets of this session; any other session of the device is over."""
+
+    kind: Literal["session_opened"] = "session_opened"
+    dialect: str
+    shard: int
+    ssrc: int
+    key: str
+    """32 hex digits."""
+    uplink_rate: int
+    uplink_frame_ms: int
+    downlink_rate: int
+    downlink_frame_ms: int
+    aec: bool = False
+
+
+class SessionClosed(_Mail):
+    """To an edge: forget the session and stop its audio at once."""
+
+    kind: Literal["session_closed"] = "session_closed"
+
+
+class ListeningStarted(_Mail):
+    """To an edge: the microphone is open."""
+
+    kind: Literal["listening_started"] = "listening_started"
+    mode: ListenMode
+
+
+class ListeningStopped(_Mail):
+    """To an edge: push-to-talk was released; recognise what was said."""
+
+    kind: Literal["listening_stopped"] = "listening_stopped"
+
+
+class WakeWordHeard(_Mail):
+    """To an edge: the wake word was spoken; its audio is no part of what the user wants."""
+
+    kind: Literal["wake_word_heard"] = "wake_word_heard"
+    text: str
+
+
+class SpeechAborted(_Mail):
+    """To an edge: stop speaking at once and say so to the device, exactly once."""
+
+    kind: Literal["speech_aborted"] = "speech_aborted"
+    reason: str = ""
+
+
+class SpeechBegun(_Mail):
+    """To an edge: an answer is being written; prepare the device for its audio."""
+
+    kind: Literal["speech_begun"] = "speech_begun"
+    turn: str
+
+
+class SentenceReady(_Mail):
+    """To an edge: speak this. `index` counts from 0 within the turn; a repeated one is skipped."""
+
+    kind: Literal["sentence_ready"] = "sentence_ready"
+    turn: str
+    index: int
+    text: str
+    """Already cleaned for speech."""
+    language: str = ""
+
+
+class SpeechEnded(_Mail):
+    """To an edge: the turn is over; when the sentences were spoken, tell the device. `index`: how many there were."""
+
+    kind: Literal["speech_ended"] = "speech_ended"
+    turn: str
+    index: int
+
+
+EdgeMail = Annotated[
+    SessionOpened
+    | SessionClosed
+    | ListeningStarted
+    | ListeningStopped
+    | WakeWordHeard
+    | SpeechAborted
+    | SpeechBegun
+    | SentenceReady
+    | SpeechEnded,
+    Field(discriminator="kind"),
+]
+
+
+class UtteranceHeard(_Mail):
+    """To a shard: the user said this; begin a turn. `turn` is the edge's name for it, unique for ever."""
+
+    kind: Literal["utterance_heard"] = "utterance_heard"
+    turn: str
+    text: str
+    language: str = ""
+    """ISO 639-1 code of what was heard, empty when unknown."""
+
+
+class SpeechInterrupted(_Mail):
+    """To a shard: the user spoke over the answer, which the edge has already silenced."""
+
+    kind: Literal["speech_interrupted"] = "speech_interrupted"
+    turn: str
+    spoken: int
+    """How many sentences of the turn had begun."""
+
+
+class SpeechDone(_Mail):
+    """To a shard: the answer was spoken to its end."""
+
+    kind: Literal["speech_done"] = "speech_done"
+    turn: str
+
+
+class SessionSilent(_Mail):
+    """To a shard: nothing was heard for too long (`idle`) or the audio path never opened (`unused`); say goodbye."""
+
+    kind: Literal["session_silent"] = "session_silent"
+    reason: Literal["idle", "unused"]
+
+
+ShardMail = Annotated[
+    UtteranceHeard | SpeechInterrupted | SpeechDone | SessionSilent,
+    Field(discriminator="kind"),
+]
+
+EDGE_MAIL: TypeAdapter[EdgeMail] = TypeAdapter(EdgeMail)
+SHARD_MAIL: TypeAdapter[ShardMail] = TypeAdapter(ShardMail)

@@ -1,0 +1,86 @@
+"""The encrypted audio datagram.
+
+Layout, both directions, big-endian: type 0x01, flags, payload length (2), ssrc (4), timestamp (4), sequence (4), then one
+Opus packet under AES-128-CTR whose initial counter block is the 16 header bytes as sent. There is no tag: nothing in a
+packet is trusted beyond being audio.
+
+The downlink carries flags 0x80 while the session's nonce carries flags 0, and its timestamp rises with every packet, so no
+two packets that the server seals share keystream with each other or with the uplink.
+"""
+
+import struct
+from dataclasses import dataclass
+
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
+
+HEADER = 16
+LARGEST = 1200
+"""Largest datagram in bytes that is sent: more does not fit a 4G modem's path."""
+DOWNLINK_FLAGS = 0x80
+
+_TYPE = 0x01
+_HEADER = struct.Struct(">BBHIII")
+_NONCE = struct.Struct(">BBHIQ")
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The fields of a well-formed packet; `length` is the payload's, in bytes."""
+
+    flags: int
+    length: int
+    ssrc: int
+    timestamp: int
+    sequence: int
+
+
+def nonce(ssrc: int) -> bytes:
+    """Return the 16 nonce bytes for a hello: type 1, flags 0, the ssrc, all that the device overwrites zero."""
+    return _NONCE.pack(_TYPE, 0, 0, ssrc, 0)
+
+
+def parse(datagram: bytes) -> Header | None:
+    """Return the header, or None when the datagram is too short, of another type, or lies about its length."""
+    if len(datagram) < HEADER:
+        return None
+    kind, flags, length, ssrc, timestamp, sequence = _HEADER.unpack_from(datagram)
+    if kind != _TYPE or length != len(datagram) - HEADER:
+        return None
+    return Header(flags, length, ssrc, timestamp, sequence)
+
+
+class Channel:
+    """Seals and opens the packets of one session under its key.
+
+    Keeps one cipher context a direction and moves its counter: a new context a packet costs six times more.
+
+    Args:
+        key: 16 bytes, fresh for every hello.
+        ssrc: Written into every sealed packet.
+    """
+
+    def __init__(self, key: bytes, ssrc: int) -> None:
+        self._ssrc = ssrc
+        self._opener = _context(key)
+        self._sealer = _context(key)
+
+    def open(self, datagram: bytes) -> bytes:
+        """Return the payload of a datagram that `parse` accepted."""
+        self._opener.reset_nonce(datagram[:HEADER])
+        return self._opener.update(datagram[HEADER:])
+
+    def seal(self, payload: bytes, timestamp: int, sequence: int) -> bytes:
+        """Return the datagram of one downlink Opus packet.
+
+        Args:
+            payload: One Opus packet, at most `LARGEST - HEADER` bytes.
+            timestamp: Greater than that of every packet sealed before, at least 1.
+            sequence: Greater than that of every packet sealed before, at least 1.
+        """
+        header = _HEADER.pack(_TYPE, DOWNLINK_FLAGS, len(payload), self._ssrc, timestamp, sequence)
+        self._sealer.reset_nonce(header)
+        return header + self._sealer.update(payload)
+
+
+def _context(key: bytes) -> CipherContext:
+    return Cipher(algorithms.AES(key), modes.CTR(bytes(HEADER))).encryptor()

@@ -1,0 +1,221 @@
+"""The vocabulary that all dialects share: what a device says (events) and what it is told (orders).
+
+Bad input is an event too, `Malformed`; no codec raises for what a device sends.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pydantic import JsonValue
+
+ListenMode = Literal["auto", "manual", "realtime"]
+
+
+@dataclass(frozen=True, slots=True)
+class AudioFormat:
+    """An Opus stream: `sample_rate` in Hz, `frame_ms` in milliseconds a packet; always mono."""
+
+    sample_rate: int
+    frame_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """The device opens a session, which ends any earlier one of its."""
+
+    uplink: AudioFormat
+    mcp: bool = False
+    aec: bool = False
+    """Echo is cancelled on the server: the downlink's timestamps come back in the uplink."""
+    glyph_push: bool = False
+    version: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ListenStarted:
+    """The microphone is open."""
+
+    session: str
+    mode: ListenMode
+
+
+@dataclass(frozen=True, slots=True)
+class ListenStopped:
+    """Push-to-talk was released; up to four packets may still follow."""
+
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class WakeWord:
+    """A wake word was heard on the device; its audio may come before or after this message."""
+
+    session: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Aborted:
+    """The user interrupts the answer."""
+
+    session: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Goodbye:
+    """The device ended the session; it is never answered."""
+
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The device answers a request: `result`, or `error` as text when the request failed."""
+
+    id: str
+    result: JsonValue = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """The device reports something of its own accord; never answered."""
+
+    method: str
+    params: JsonValue = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """A well-formed message of a kind that this server has no use for."""
+
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """Not a message of this dialect; `reason` is for the log and holds nothing of the content."""
+
+    reason: str
+
+
+Event = Hello | ListenStarted | ListenStopped | WakeWord | Aborted | Goodbye | Answer | Notice | Ignored | Malformed
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    """Answers a hello: where the audio goes and under which key. `key` and `nonce` are 32 hex digits each."""
+
+    session: str
+    host: str
+    port: int
+    key: str
+    nonce: str
+    downlink: AudioFormat
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What the user was understood to say."""
+
+    session: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mood:
+    """The face to show; one of the 21 names in `fleet.core.emotion`."""
+
+    session: str
+    emotion: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechStarts:
+    """The answer's audio is about to come; sent at least 100 ms before it."""
+
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceStarts:
+    """The text of the sentence whose audio begins now."""
+
+    session: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechStops:
+    """The answer is over, or was interrupted."""
+
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class Farewell:
+    """The server ends the session."""
+
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """A message on the device's screen, outside a conversation."""
+
+    status: str
+    message: str
+    emotion: str = "neutral"
+
+
+@dataclass(frozen=True, slots=True)
+class Initialize:
+    """Opens the device's tool server; the camera uploads to `vision_url` with `vision_token` where given."""
+
+    id: int
+    session: str = ""
+    vision_url: str | None = None
+    vision_token: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Initialized:
+    """Confirms the device's answer to `Initialize`."""
+
+    session: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ListTools:
+    """Asks for one page of tools; `cursor` is empty for the first."""
+
+    id: int
+    cursor: str = ""
+    session: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CallTool:
+    """Asks the device to run a tool; published once and never again."""
+
+    id: int
+    name: str
+    arguments: dict[str, JsonValue] = field(default_factory=dict)
+    session: str = ""
+
+
+Order = (
+    Welcome
+    | Heard
+    | Mood
+    | SpeechStarts
+    | SentenceStarts
+    | SpeechStops
+    | Farewell
+    | Alert
+    | Initialize
+    | Initialized
+    | ListTools
+    | CallTool
+)
