@@ -1,8 +1,8 @@
 """All settings, and the only reader of the environment.
 
-Each setting is a `FLEET_…` variable; those of the models keep the names that their users know (`LLM_BASE_URL`). A TOML file
-named by `FLEET_CONFIG` may hold the same names in lower case; the environment wins over it. A `FLEET_…` variable that is no
-setting is an error, so that a typing mistake does not pass unseen.
+Each setting is a `FLEET_…` variable; those of the models keep the names that their users know (`LLM_BASE_URL`). A TOML
+file named by `FLEET_CONFIG` may hold the same names in lower case; the environment wins over it. A `FLEET_…` variable
+that is no setting is an error, so that a typing mistake does not pass unseen.
 """
 
 import os
@@ -16,6 +16,7 @@ from fleet.errors import ConfigError
 from fleet.log import LogFormat
 
 PREFIX = "FLEET_"
+EVERYWHERE = "0.0.0.0"  # noqa: S104 - devices reach these ports from outside
 
 
 def _named(variable: str, default: Any, description: str) -> Any:
@@ -35,14 +36,17 @@ class Places(BaseModel):
     public_host: str | None = Field(
         None, description="Name or IPv4 address by which devices reach this server. Default: as they reached bootstrap."
     )
-    mqtt_host: str = Field("0.0.0.0", description="Address on which the front or the embedded broker listens.")
+    mqtt_host: str = Field(EVERYWHERE, description="Address on which the front or the embedded broker listens.")
     mqtt_port: int = Field(1883, description="MQTT port that devices connect to; 8883 makes firmware use TLS.")
-    udp_host: str = Field("0.0.0.0", description="Address on which an edge listens for audio.")
+    mqtt_public: str | None = Field(
+        None, description="host:port of the broker that devices are told. Default: the public host and FLEET_MQTT_PORT."
+    )
+    udp_host: str = Field(EVERYWHERE, description="Address on which an edge listens for audio.")
     udp_port: int = Field(8884, description="UDP port of the audio.")
     udp_public: str | None = Field(
         None, description="host:port by which devices reach this edge. `fleet edge` needs it; `fleet up` does not."
     )
-    http_host: str = Field("0.0.0.0", description="Address on which the api listens.")
+    http_host: str = Field(EVERYWHERE, description="Address on which the api listens.")
     http_port: int = Field(8000, description="HTTP port of the api: bootstrap and health.")
     data_dir: Path = Field(
         Path.home() / ".local" / "share" / "fleet",
@@ -55,7 +59,7 @@ class Identity(BaseModel):
 
     keys: SecretStr | None = Field(
         None,
-        description="Keys that passwords are derived from, `id:key,…`, the newest first. `fleet up` makes one and keeps it.",
+        description="Keys that passwords derive from, `id:key,…`, the newest first. `fleet up` makes one and keeps it.",
     )
     keepalive: int = Field(30, ge=10, le=240, description="MQTT keep-alive in seconds that devices are told.")
     timezone_offset: int = Field(0, ge=-840, le=840, description="Minutes east of UTC that devices are told.")
@@ -64,9 +68,7 @@ class Identity(BaseModel):
 class Sharding(BaseModel):
     """How work is spread."""
 
-    shards: int = Field(
-        16, description="Number of shards, a divisor of 256; equal for all processes, fixed for a data set."
-    )
+    shards: int = Field(16, description="Number of shards, a divisor of 256; equal for all processes.")
     lease_seconds: float = Field(6.0, gt=0, description="A shard's lease ends this long after its last renewal.")
 
     @field_validator("shards")

@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
 
 from fleet.errors import FleetError
 
@@ -60,3 +61,19 @@ async def keep_running(what: str, work: Callable[[], Awaitable[None]], backoff: 
         except (FleetError, OSError) as error:
             log.warning("will try again", extra={"work": what, "reason": str(error) or type(error).__name__})
         await pauses.pause()
+
+
+@asynccontextmanager
+async def running(what: str, work: Callable[[], Coroutine[None, None, None]]) -> AsyncIterator[None]:
+    """Run `work` beside the block and cancel it at the block's end; its failure ends the block.
+
+    Args:
+        what: Names the task.
+        work: Runs until cancelled.
+    """
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(work(), name=what)
+        try:
+            yield
+        finally:
+            task.cancel()

@@ -1,6 +1,6 @@
 """The ports to models: what has two real adapters. Audio is 16-bit little-endian mono PCM everywhere."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -105,7 +105,7 @@ LlmEvent = TextDelta | CallsAsked
 class Llm(Protocol):
     """Streams a chat model's next message."""
 
-    def stream(self, messages: Sequence[Message], tools: Sequence[ToolOffer]) -> AsyncIterator[LlmEvent]:
+    def stream(self, messages: Sequence[Message], tools: Sequence[ToolOffer]) -> AsyncGenerator[LlmEvent, None]:
         """Yield the model's next message. Closing the iterator closes the request behind it.
 
         Raises:

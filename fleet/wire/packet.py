@@ -1,11 +1,11 @@
 """The encrypted audio datagram.
 
-Layout, both directions, big-endian: type 0x01, flags, payload length (2), ssrc (4), timestamp (4), sequence (4), then one
-Opus packet under AES-128-CTR whose initial counter block is the 16 header bytes as sent. There is no tag: nothing in a
-packet is trusted beyond being audio.
+Layout, both directions, big-endian: type 0x01, flags, payload length (2), ssrc (4), timestamp (4), sequence (4), then
+one Opus packet under AES-128-CTR whose initial counter block is the 16 header bytes as sent. There is no tag: nothing
+in a packet is trusted beyond being audio.
 
-The downlink carries flags 0x80 while the session's nonce carries flags 0, and its timestamp rises with every packet, so no
-two packets that the server seals share keystream with each other or with the uplink.
+The downlink carries flags 0x80 while the session's nonce carries flags 0, and its timestamp rises with every packet, so
+no two packets that the server seals share keystream with each other or with the uplink.
 """
 
 import struct

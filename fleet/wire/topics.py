@@ -1,7 +1,7 @@
 """The topic plan: how a device's MAC becomes its topics, its slot and its shard.
 
-Every device has one canonical name, its MAC in lower case with colons, which is also its MQTT client id. The slot in the
-topic is fixed for ever; `FLEET_SHARDS` only groups slots.
+Every device has one canonical name, its MAC in lower case with colons, which is also its MQTT client id. The slot in
+the topic is fixed for ever; `FLEET_SHARDS` only groups slots.
 """
 
 import binascii

@@ -1,0 +1,1 @@
+"""The api role: what devices and operators ask over HTTP."""

@@ -1,0 +1,24 @@
+"""The few sentences that the server says of its own accord."""
+
+from typing import Literal
+
+Phrase = Literal["failed", "not_understood", "too_long"]
+
+_PHRASES: dict[Phrase, dict[str, str]] = {
+    "failed": {"en": "Sorry, I cannot answer right now.", "zh": "抱歉，我现在无法回答。"},
+    "not_understood": {"en": "Sorry, I did not understand that.", "zh": "抱歉，我没有听清。"},
+    "too_long": {"en": "Sorry, that took too long.", "zh": "抱歉，这次花的时间太长了。"},
+}
+
+DEFAULT_PROMPT = (
+    "You are the voice assistant of a small device with a loudspeaker. Answer in the language of the user, in one to "
+    "three short spoken sentences, without Markdown, lists or emoji, except that the answer may begin with one emoji "
+    "that shows your mood. Use the tools when the user wants the device to do or to tell something; never claim to "
+    "have done what no tool did. When a tool's outcome is unknown, say that it may have happened."
+)
+
+
+def phrase(name: Phrase, language: str) -> str:
+    """Return a sentence in a language; English where it is not known."""
+    known = _PHRASES[name]
+    return known.get(language, known["en"])

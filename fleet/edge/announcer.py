@@ -1,0 +1,45 @@
+"""Saying that an edge lives, where devices reach it, and how busy it is."""
+
+import asyncio
+from collections.abc import Callable
+
+from fleet.errors import Unavailable
+from fleet.store.edges import EdgeRecord, Edges
+from fleet.tasks import Backoff, keep_running
+
+PAUSE_SECONDS = 1.0
+
+
+class Announcer:
+    """Keeps an edge's announcement alive; takes it back at the end.
+
+    Args:
+        edges: Where edges are announced.
+        describe: Says how the edge stands now.
+    """
+
+    def __init__(self, edges: Edges, describe: Callable[[], EdgeRecord]) -> None:
+        self._edges = edges
+        self._describe = describe
+        self.announced = asyncio.Event()
+
+    async def run(self) -> None:
+        backoff = Backoff(limit=PAUSE_SECONDS)
+        try:
+            await keep_running("edge announcement", lambda: self._repeat(backoff), backoff)
+        finally:
+            await self._retire()
+
+    async def _repeat(self, backoff: Backoff) -> None:
+        while True:
+            await self._edges.announce(self._describe())
+            self.announced.set()
+            backoff.reset()
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    async def _retire(self) -> None:
+        try:
+            async with asyncio.timeout(PAUSE_SECONDS):
+                await self._edges.retire(self._describe().id)
+        except (Unavailable, TimeoutError):
+            return  # it lapses by itself

@@ -1,0 +1,46 @@
+"""An HTTP server inside this process's event loop."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from fastapi import FastAPI
+
+from fleet.errors import ConfigError
+
+
+class HttpServer:
+    """Serves an app until cancelled.
+
+    Args:
+        app: What is served.
+        host: Address to listen on.
+        port: Port to listen on; 0 takes a free one.
+
+    Raises:
+        ConfigError: The address is in use or not this machine's.
+    """
+
+    def __init__(self, app: FastAPI, host: str, port: int) -> None:
+        try:
+            self._socket = socket.create_server((host, port), backlog=1024)
+        except OSError as error:
+            raise ConfigError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+        self.port: int = self._socket.getsockname()[1]
+        self._server = _Server(
+            uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=2)
+        )
+
+    async def run(self) -> None:
+        try:
+            await self._server.serve(sockets=[self._socket])
+        finally:
+            self._socket.close()
+
+
+class _Server(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave the signals to the process's own runtime."""
+        yield

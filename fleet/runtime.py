@@ -1,0 +1,73 @@
+"""Running a process: its event loop, its signals, its exit code."""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Coroutine, Iterator
+
+import uvloop
+
+from fleet.errors import ConfigError, FleetError
+
+log = logging.getLogger(__name__)
+
+EXIT_FAILED = 1
+EXIT_MISCONFIGURED = 2
+
+Main = Callable[[], Coroutine[None, None, int | None]]
+
+
+def run(main: Main) -> int:
+    """Run a process's main coroutine to its end and return the exit code.
+
+    The first SIGINT or SIGTERM cancels it, so that everything ends in order; a second one ends the process at once.
+    """
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(_guarded(main)) or 0
+    except BaseExceptionGroup as group:
+        return _explain(group)
+    except FleetError as error:
+        return _explain(error)
+
+
+async def _guarded(main: Main) -> int | None:
+    task = asyncio.current_task()
+    stopping = False
+
+    def stop() -> None:
+        nonlocal stopping
+        if stopping or task is None:
+            os._exit(EXIT_FAILED)
+        stopping = True
+        task.cancel()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop)
+    try:
+        return await main()
+    except asyncio.CancelledError:
+        if not stopping:
+            raise
+        return 0
+
+
+def _explain(error: BaseException) -> int:
+    causes = list(_leaves(error))
+    for cause in causes:
+        if isinstance(cause, FleetError):
+            sys.stderr.write(f"fleet: {cause}\n")
+            return EXIT_MISCONFIGURED if isinstance(cause, ConfigError) else EXIT_FAILED
+    log.error("crashed", exc_info=causes[0])
+    return EXIT_FAILED
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _leaves(inner)
+    else:
+        yield error

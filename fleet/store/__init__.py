@@ -1,0 +1,1 @@
+"""Everything that fleet keeps in Redis or Valkey; no other package knows it."""

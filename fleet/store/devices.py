@@ -1,0 +1,74 @@
+"""What is known of each device."""
+
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from fleet.store.connect import Store
+from fleet.store.keys import DEVICE_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device's record; empty where nothing is known."""
+
+    mac: str
+    online: bool
+    board: str
+    firmware: str
+    host: str
+    """The host name or address by which the device reached bootstrap."""
+    session: str
+    language: str
+    tools_known: bool
+    """Whether the tool list is that of the present connection."""
+
+    @classmethod
+    def of(cls, mac: str, record: Mapping[str, str]) -> "Device":
+        return cls(
+            mac=mac,
+            online=record.get("on") == "1",
+            board=record.get("board", ""),
+            firmware=record.get("fw", ""),
+            host=record.get("host", ""),
+            session=record.get("sid", ""),
+            language=record.get("lang", ""),
+            tools_known=bool(record.get("tep")) and record.get("tep") == record.get("ep"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """What a change of presence met: whether it was news, the live session's id, and whether the tools are known."""
+
+    applied: bool
+    session: str
+    tools_known: bool
+
+
+class Devices:
+    """Reads and writes device records."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def read(self, mac: str) -> Device:
+        record = await self._store.ask(
+            cast("Awaitable[dict[str, str]]", self._store.client.hgetall(self._store.keys.device(mac)))
+        )
+        return Device.of(mac, record)
+
+    async def describe(self, mac: str, fields: Mapping[str, str]) -> None:
+        """Write what the device said of itself at bootstrap."""
+        key = self._store.keys.device(mac)
+        pipe = self._store.client.pipeline(transaction=False)
+        pipe.hset(key, mapping=cast("Any", fields))
+        pipe.expire(key, DEVICE_SECONDS)
+        await self._store.ask(cast("Awaitable[list[int]]", pipe.execute()))
+
+    async def appear(self, mac: str, *, online: bool, epoch: int) -> Presence:
+        """Record that a device connected or disconnected; an older epoch than the known one changes nothing."""
+        applied, session, tools_epoch = await self._store.call(
+            "fleet_presence", [self._store.keys.device(mac)], [int(online), epoch, DEVICE_SECONDS]
+        )
+        return Presence(applied == "1", session, tools_known=tools_epoch == str(epoch))

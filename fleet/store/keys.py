@@ -1,0 +1,76 @@
+"""Every key name and every life time. `{n}` is the shard, and the hash tag that keeps a shard's keys on one node."""
+
+from fleet.wire.topics import shard_of
+
+DEVICE_SECONDS = 25 * 3600
+SESSION_SECONDS = 3600
+TURN_SECONDS = 600
+CALL_KEPT_MS = 300_000
+"""How long the outcome of a call can be read after its deadline."""
+EDGE_SECONDS = 5
+EDGE_MAIL_SECONDS = 120
+MAILBOX_LENGTH = 1000
+"""Messages that a mailbox holds; the oldest give way."""
+
+
+class Keys:
+    """Key names for one number of shards."""
+
+    def __init__(self, shards: int) -> None:
+        self.shards = shards
+
+    def shard(self, mac: str) -> int:
+        return shard_of(mac, self.shards)
+
+    def prefix(self, shard: int) -> str:
+        return f"f:{{{shard}}}:"
+
+    def own(self, shard: int) -> str:
+        return f"{self.prefix(shard)}own"
+
+    def fence(self, shard: int) -> str:
+        return f"{self.prefix(shard)}fence"
+
+    def mailbox(self, shard: int) -> str:
+        return f"{self.prefix(shard)}mb"
+
+    def deadlines(self, shard: int) -> str:
+        return f"{self.prefix(shard)}pend"
+
+    def device(self, mac: str) -> str:
+        return self._of("d", mac)
+
+    def session(self, mac: str) -> str:
+        return self._of("s", mac)
+
+    def tools(self, mac: str) -> str:
+        return self._of("tools", mac)
+
+    def turn(self, mac: str) -> str:
+        return self._of("t", mac)
+
+    def history(self, mac: str) -> str:
+        return self._of("h", mac)
+
+    def call(self, mac: str, number: int | str) -> str:
+        return f"{self._of('c', mac)}:{number}"
+
+    def idempotency(self, mac: str, name: str) -> str:
+        return f"{self._of('i', mac)}:{name}"
+
+    def _of(self, kind: str, mac: str) -> str:
+        return f"{self.prefix(self.shard(mac))}{kind}:{mac}"
+
+
+WORKERS = "workers"
+"""Sorted set of the live workers by the time of their last heartbeat."""
+EDGES = "edges"
+"""Set of the ids of all edges that were seen; dead ones are removed by who notices."""
+
+
+def edge(edge_id: str) -> str:
+    return f"edge:{edge_id}"
+
+
+def edge_mailbox(edge_id: str) -> str:
+    return f"mb:{{e:{edge_id}}}"

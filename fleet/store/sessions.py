@@ -1,0 +1,114 @@
+"""Sessions: one hello until goodbye."""
+
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from fleet.store.connect import Store
+from fleet.store.keys import DEVICE_SECONDS, SESSION_SECONDS
+from fleet.store.owner import Owner
+from fleet.wire.words import AudioFormat
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A session's record. `key` is 32 hex digits; `ssrc` routes its audio."""
+
+    id: str
+    device: str
+    dialect: str
+    edge: str
+    ssrc: int
+    key: str
+    uplink: AudioFormat
+    downlink: AudioFormat
+    aec: bool = False
+
+    def fields(self) -> dict[str, str]:
+        return {
+            "id": self.id,
+            "dialect": self.dialect,
+            "edge": self.edge,
+            "ssrc": str(self.ssrc),
+            "key": self.key,
+            "up": f"{self.uplink.sample_rate}/{self.uplink.frame_ms}",
+            "down": f"{self.downlink.sample_rate}/{self.downlink.frame_ms}",
+            "aec": str(int(self.aec)),
+        }
+
+    @classmethod
+    def of(cls, mac: str, record: Mapping[str, str]) -> "Session":
+        return cls(
+            id=record["id"],
+            device=mac,
+            dialect=record["dialect"],
+            edge=record["edge"],
+            ssrc=int(record["ssrc"]),
+            key=record["key"],
+            uplink=_format(record["up"]),
+            downlink=_format(record["down"]),
+            aec=record["aec"] == "1",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What a new session met: the one it replaced (empty strings without one), and whether the tools are known."""
+
+    old_session: str
+    old_edge: str
+    tools_known: bool
+
+
+class Sessions:
+    """Reads and writes sessions."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def open(self, owner: Owner, session: Session) -> Opened:
+        """Make this the device's session in place of any other.
+
+        Raises:
+            Fenced: The shard is another worker's now.
+        """
+        keys, mac = self._store.keys, session.device
+        device = {"sid": session.id, "dialect": session.dialect}
+        old_session, old_edge, epoch, tools_epoch = await self._store.call(
+            "fleet_hello",
+            [keys.own(keys.shard(mac)), keys.session(mac), keys.device(mac)],
+            [
+                *(owner.worker, owner.fence, SESSION_SECONDS, DEVICE_SECONDS),
+                *(2 * len(device), *_flat(device), *_flat(session.fields())),
+            ],
+        )
+        return Opened(old_session, old_edge, tools_known=bool(tools_epoch) and tools_epoch == epoch)
+
+    async def read(self, mac: str) -> Session | None:
+        record = await self._store.ask(
+            cast("Awaitable[dict[str, str]]", self._store.client.hgetall(self._store.keys.session(mac)))
+        )
+        return Session.of(mac, record) if record else None
+
+    async def close(self, owner: Owner, mac: str, session: str) -> str:
+        """End a session if it is the device's; return its edge, or an empty string when it was not."""
+        keys = self._store.keys
+        (edge,) = await self._store.call(
+            "fleet_goodbye",
+            [keys.own(keys.shard(mac)), keys.session(mac), keys.device(mac)],
+            [owner.worker, owner.fence, session],
+        )
+        return edge
+
+    async def keep(self, mac: str) -> None:
+        """Let the session live on for its whole life time."""
+        await self._store.ask(self._store.client.expire(self._store.keys.session(mac), SESSION_SECONDS))
+
+
+def _format(text: str) -> AudioFormat:
+    rate, _, frame = text.partition("/")
+    return AudioFormat(int(rate), int(frame))
+
+
+def _flat(fields: Mapping[str, str]) -> list[str | int]:
+    return [part for pair in fields.items() for part in pair]

@@ -1,0 +1,18 @@
+"""What the broker's plugin, a rule or the front publishes when a device comes or goes."""
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+
+class Presence(BaseModel):
+    """A change of presence; `epoch` rises with every connection, so that an old message is told from a new one."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+    online: bool
+    epoch: int = Field(ge=0, lt=2**53)
+
+
+def parse(payload: bytes) -> Presence | None:
+    try:
+        return Presence.model_validate_json(payload)
+    except ValidationError:
+        return None

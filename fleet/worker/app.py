@@ -1,0 +1,67 @@
+"""The worker role."""
+
+import asyncio
+
+from fleet.link.mqtt import MqttAddress
+from fleet.store.leases import Leases
+from fleet.store.owner import Owner
+from fleet.wire import topics
+from fleet.worker.calls import DeviceCalls
+from fleet.worker.directory import EdgeDirectory
+from fleet.worker.discovery import Discovery
+from fleet.worker.frames import Frames
+from fleet.worker.hello import Receptionist
+from fleet.worker.letters import Letters
+from fleet.worker.resources import Resources
+from fleet.worker.shard import Shard, shard_session
+from fleet.worker.shards import Shards
+from fleet.worker.sweeper import Sweeper
+from fleet.worker.turns import Turns
+
+
+class Worker:
+    """Serves a share of the fleet's devices.
+
+    Args:
+        resources: What it works with.
+        worker_id: Different from every other process's.
+        broker: Where the devices' messages come from.
+    """
+
+    def __init__(self, resources: Resources, worker_id: str, broker: MqttAddress) -> None:
+        settings = resources.settings
+        self._resources = resources
+        self._broker = broker
+        self._directory = EdgeDirectory(resources.edges)
+        receptionist = Receptionist(resources, self._directory)
+        calls = DeviceCalls(resources.calls)
+        turns = Turns(resources, calls)
+        self._frames = Frames(resources, receptionist, turns, calls, Discovery(resources))
+        leases = Leases(resources.store, worker_id, settings.lease_seconds)
+        self._shards = Shards(leases, settings.shards, settings.lease_seconds / 3, self._make_shard)
+        self._letters = Letters(resources.mailboxes, lambda: self._shards.owned, receptionist, turns)
+        self._sweeper = Sweeper(resources.calls, lambda: self._shards.owned)
+
+    async def run(self) -> None:
+        """Serve until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._directory.run(), name="edge directory")
+            group.create_task(self._shards.run(), name="shards")
+            group.create_task(self._letters.run(), name="letters")
+            group.create_task(self._sweeper.run(), name="sweeper")
+
+    @property
+    def ready(self) -> bool:
+        """Whether this worker owns shards and hears all of their devices."""
+        owned = self._shards.owned.values()
+        return bool(owned) and all(shard.connected for shard in owned)
+
+    def _make_shard(self, number: int, owner: Owner) -> Shard:
+        credentials = self._resources.keys.issue("service", topics.shard_client_id(number))
+        shards = self._resources.settings.shards
+        return Shard(
+            number,
+            owner,
+            lambda shard: shard_session(shard, self._broker, credentials, shards),
+            self._frames.receive,
+        )

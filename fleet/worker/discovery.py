@@ -1,0 +1,80 @@
+"""Finding out what a device can do: initialize, then its tools page by page."""
+
+import asyncio
+import logging
+import secrets
+
+from fleet.wire.jsonrpc import LARGEST_ID
+from fleet.wire.mcp import ToolsPage, ToolSpec, parse_page, parse_server
+from fleet.wire.words import Answer, Initialize, Initialized, ListTools
+from fleet.worker.resources import Resources
+from fleet.worker.shard import Shard
+from fleet.worker.waiters import Waiters
+
+log = logging.getLogger(__name__)
+
+MOST_PAGES = 32
+ANSWER_SECONDS = 10.0
+
+
+class Discovery:
+    """Asks devices for their tools, each at most once at a time."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+        self.waiters = Waiters()
+        self._running: set[str] = set()
+
+    def start(self, shard: Shard, mac: str) -> None:
+        """Ask in the background; what the device answers is kept for its next turns."""
+        if mac not in self._running:
+            self._running.add(mac)
+            shard.spawn(f"discovery {mac}", self._run(shard, mac))
+
+    async def _run(self, shard: Shard, mac: str) -> None:
+        try:
+            answer = await self._ask(shard, mac, Initialize(_number()))
+            if answer is None or answer.error is not None:
+                log.info("device has no tools to offer", extra={"reason": answer.error if answer else "no answer"})
+                return
+            board, firmware = parse_server(answer.result)
+            shard.tell(mac, Initialized())
+            tools = await self._list(shard, mac)
+            await self._resources.tools.write(mac, tools, board, firmware)
+            log.info("tools discovered", extra={"tools": len(tools), "board": board, "firmware": firmware})
+        finally:
+            self._running.discard(mac)
+
+    async def _list(self, shard: Shard, mac: str) -> list[ToolSpec]:
+        """Return the tools of all pages; a page that fails ends the list, what was read before is kept."""
+        tools: dict[str, ToolSpec] = {}
+        seen: set[str] = set()
+        cursor = ""
+        while len(seen) < MOST_PAGES:
+            seen.add(cursor)
+            page = _page(await self._ask(shard, mac, ListTools(_number(), cursor)))
+            if page is None:
+                log.warning("tool list is incomplete", extra={"tools": len(tools)})
+                break
+            tools.update((tool.name, tool) for tool in page.tools)
+            cursor = page.cursor
+            if not cursor or cursor in seen:
+                break
+        return list(tools.values())
+
+    async def _ask(self, shard: Shard, mac: str, request: Initialize | ListTools) -> Answer | None:
+        with self.waiters.expect(mac, request.id) as answer:
+            shard.tell(mac, request)
+            try:
+                async with asyncio.timeout(ANSWER_SECONDS):
+                    return await answer
+            except TimeoutError:
+                return None
+
+
+def _page(answer: Answer | None) -> ToolsPage | None:
+    return parse_page(answer.result) if answer is not None and answer.error is None else None
+
+
+def _number() -> int:
+    return secrets.randbelow(LARGEST_ID - 1) + 1

@@ -1,0 +1,139 @@
+"""What the messages of devices lead to."""
+
+import asyncio
+import logging
+from typing import assert_never
+
+from fleet.store.sessions import Session
+from fleet.wire import presence
+from fleet.wire.dialect_xiaozhi import DIALECT
+from fleet.wire.mail import EdgeMail, ListeningStarted, ListeningStopped, SpeechAborted, WakeWordHeard
+from fleet.wire.words import (
+    Aborted,
+    Answer,
+    Event,
+    Farewell,
+    Goodbye,
+    Hello,
+    Ignored,
+    ListenStarted,
+    ListenStopped,
+    Malformed,
+    Notice,
+    SpeechStops,
+    WakeWord,
+)
+from fleet.worker.calls import DeviceCalls
+from fleet.worker.discovery import Discovery
+from fleet.worker.hello import Receptionist
+from fleet.worker.resources import Resources
+from fleet.worker.shard import Shard
+from fleet.worker.turns import Turns
+
+log = logging.getLogger(__name__)
+
+ABSENCE_SECONDS = 30.0
+"""How long a device's session waits for its return: firmware reconnects after 10 s and its audio goes on meanwhile."""
+
+_Conversational = ListenStarted | ListenStopped | WakeWord | Aborted
+
+
+class Frames:
+    """Handles what devices send and how they come and go."""
+
+    def __init__(
+        self, resources: Resources, receptionist: Receptionist, turns: Turns, calls: DeviceCalls, discovery: Discovery
+    ) -> None:
+        self._resources = resources
+        self._receptionist = receptionist
+        self._turns = turns
+        self._calls = calls
+        self._discovery = discovery
+
+    async def receive(self, shard: Shard, kind: str, mac: str, payload: bytes) -> None:
+        """Handle one message of a device, or of its presence."""
+        if kind == "presence":
+            await self._appear(shard, mac, payload)
+        else:
+            await self._handle(shard, mac, DIALECT.receive(payload))
+
+    async def _handle(self, shard: Shard, mac: str, event: Event) -> None:
+        match event:
+            case Hello():
+                await self._hello(shard, mac, event)
+            case ListenStarted() | ListenStopped() | WakeWord() | Aborted():
+                await self._converse(shard, mac, event)
+            case Goodbye():
+                self._turns.cancel(mac)
+                await self._receptionist.close(shard, mac, event.session)
+            case Answer():
+                await self._answer(mac, event)
+            case Notice():
+                log.info("device reports", extra={"method": event.method[:64]})
+            case Ignored():
+                log.debug("message ignored", extra={"kind": event.kind})
+            case Malformed():
+                log.warning("malformed message", extra={"reason": event.reason})
+            case _:
+                assert_never(event)
+
+    async def _hello(self, shard: Shard, mac: str, hello: Hello) -> None:
+        self._turns.cancel(mac)
+        welcomed = await self._receptionist.welcome(shard, mac, hello)
+        if welcomed and hello.mcp and not (await self._resources.devices.read(mac)).tools_known:
+            self._discovery.start(shard, mac)
+
+    async def _converse(self, shard: Shard, mac: str, event: _Conversational) -> None:
+        session = await self._resources.sessions.read(mac)
+        if session is None or (event.session and event.session != session.id):
+            # The device believes in a session that is gone; the goodbye with that id lets it begin anew.
+            shard.tell(mac, Farewell(event.session))
+            return
+        if isinstance(event, Aborted):
+            self._turns.cancel(mac)
+        await self._resources.mailboxes.to_edge(session.edge, _mail(session, event))
+
+    async def _answer(self, mac: str, answer: Answer) -> None:
+        if self._discovery.waiters.resolve(mac, answer):
+            return
+        if not await self._calls.answer(mac, answer):
+            log.info("answer to no pending call", extra={"id": answer.id[:32]})
+
+    async def _appear(self, shard: Shard, mac: str, payload: bytes) -> None:
+        news = presence.parse(payload)
+        if news is None:
+            log.warning("malformed presence")
+            return
+        met = await self._resources.devices.appear(mac, online=news.online, epoch=news.epoch)
+        if not met.applied:
+            return
+        log.info("device online" if news.online else "device offline")
+        if not news.online:
+            self._calls.disconnect(mac)
+            if met.session:
+                shard.spawn(f"absence {mac}", self._close_if_absent(shard, mac, met.session))
+            return
+        if not met.session:
+            # It may still be speaking in a session of long ago; nothing else would end that.
+            shard.tell(mac, SpeechStops(""))
+        self._discovery.start(shard, mac)
+
+    async def _close_if_absent(self, shard: Shard, mac: str, session: str) -> None:
+        await asyncio.sleep(ABSENCE_SECONDS)
+        if not (await self._resources.devices.read(mac)).online:
+            self._turns.cancel(mac)
+            await self._receptionist.close(shard, mac, session)
+
+
+def _mail(session: Session, event: _Conversational) -> EdgeMail:
+    match event:
+        case ListenStarted():
+            return ListeningStarted(device=session.device, session=session.id, mode=event.mode)
+        case ListenStopped():
+            return ListeningStopped(device=session.device, session=session.id)
+        case WakeWord():
+            return WakeWordHeard(device=session.device, session=session.id, text=event.text)
+        case Aborted():
+            return SpeechAborted(device=session.device, session=session.id, reason=event.reason)
+        case _:
+            assert_never(event)

@@ -1,0 +1,118 @@
+"""Opening and closing sessions."""
+
+import asyncio
+import logging
+import secrets
+
+from fleet.store.edges import EdgeRecord
+from fleet.store.sessions import Session
+from fleet.wire import packet
+from fleet.wire.mail import SessionClosed, SessionOpened
+from fleet.wire.words import Alert, AudioFormat, Farewell, Hello, Welcome
+from fleet.worker.directory import EdgeDirectory
+from fleet.worker.resources import Resources
+from fleet.worker.shard import Shard
+
+log = logging.getLogger(__name__)
+
+DOWNLINK = AudioFormat(24_000, 60)
+"""What devices are sent: py-xiaozhi plays nothing else, and server-side echo cancelling needs 60 ms."""
+
+_ALERT_PAUSE = 0.35
+"""Seconds between goodbye and alert: the change to idle wipes what was shown before it."""
+
+
+class Receptionist:
+    """Answers hellos and says goodbye."""
+
+    def __init__(self, resources: Resources, directory: EdgeDirectory) -> None:
+        self._resources = resources
+        self._directory = directory
+
+    async def welcome(self, shard: Shard, mac: str, hello: Hello) -> bool:
+        """Give the device a new session in place of any other; False when it was refused.
+
+        Every hello gets a fresh key: the device starts counting its packets anew.
+        """
+        edge = self._directory.pick()
+        host = edge.host or (await self._resources.devices.read(mac)).host if edge else ""
+        if edge is None or not host:
+            self._refuse(shard, mac, "no edge is ready" if edge is None else "no address for the audio is known")
+            return False
+        session = _new_session(mac, edge, hello)
+        opened = await self._resources.sessions.open(shard.owner, session)
+        if opened.old_session and opened.old_edge != edge.id:
+            await self._forget(opened.old_edge, mac, opened.old_session)
+        # The edge hears of the session before the device does, so that no packet comes too early.
+        await self._resources.mailboxes.to_edge(edge.id, _announcement(session, shard.number))
+        shard.tell(mac, _welcome(session, host, edge.port))
+        log.info("session opened", extra={"session": session.id, "edge": edge.id, "mcp": hello.mcp})
+        return True
+
+    async def farewell(self, shard: Shard, mac: str, session: str, reason: str) -> None:
+        """End a session from the server's side."""
+        edge = await self._resources.sessions.close(shard.owner, mac, session)
+        if edge:
+            await self._forget(edge, mac, session)
+            shard.tell(mac, Farewell(session))
+            log.info("session ended by the server", extra={"session": session, "reason": reason})
+
+    async def close(self, shard: Shard, mac: str, session: str) -> None:
+        """End a session that the device left; it is told nothing."""
+        edge = await self._resources.sessions.close(shard.owner, mac, session)
+        if edge:
+            await self._forget(edge, mac, session)
+            log.info("session ended by the device", extra={"session": session})
+
+    async def _forget(self, edge: str, mac: str, session: str) -> None:
+        await self._resources.mailboxes.to_edge(edge, SessionClosed(device=mac, session=session))
+
+    def _refuse(self, shard: Shard, mac: str, reason: str) -> None:
+        """Refuse fast: without a valid hello the user would wait ten seconds."""
+        log.warning("hello refused", extra={"reason": reason})
+        session = secrets.token_hex(8)
+        key = secrets.token_hex(packet.HEADER)
+        nonce = packet.nonce(secrets.randbits(32)).hex()
+        shard.tell(mac, Welcome(session, "127.0.0.1", 9, key, nonce, DOWNLINK))
+        shard.tell(mac, Farewell(session))
+        shard.spawn(f"alert {mac}", _alert_later(shard, mac))
+
+
+async def _alert_later(shard: Shard, mac: str) -> None:
+    await asyncio.sleep(_ALERT_PAUSE)
+    shard.tell(mac, Alert("Error", "The server cannot take a conversation now.", "sad"))
+
+
+def _new_session(mac: str, edge: EdgeRecord, hello: Hello) -> Session:
+    return Session(
+        id=secrets.token_hex(8),
+        device=mac,
+        dialect="xiaozhi",
+        edge=edge.id,
+        ssrc=secrets.randbits(32),
+        key=secrets.token_hex(16),
+        uplink=hello.uplink,
+        downlink=DOWNLINK,
+        aec=hello.aec,
+    )
+
+
+def _welcome(session: Session, host: str, port: int) -> Welcome:
+    nonce = packet.nonce(session.ssrc).hex()
+    return Welcome(session.id, host, port, session.key, nonce, session.downlink)
+
+
+def _announcement(session: Session, shard: int) -> SessionOpened:
+    return SessionOpened(
+        device=session.device,
+        session=session.id,
+        dialect=session.dialect,
+        shard=shard,
+        ssrc=session.ssrc,
+        key=session.key,
+        uplink_rate=session.uplink.sample_rate,
+        uplink_frame_ms=session.uplink.frame_ms,
+        downlink_rate=session.downlink.sample_rate,
+        downlink_frame_ms=session.downlink.frame_ms,
+        aec=session.aec,
+    )

@@ -1,0 +1,48 @@
+"""What every part of a worker works with."""
+
+from dataclasses import dataclass
+
+from fleet.core.ports import Llm
+from fleet.settings import Settings
+from fleet.store.calls import Calls
+from fleet.store.connect import Store
+from fleet.store.conversations import Conversations
+from fleet.store.devices import Devices
+from fleet.store.edges import Edges
+from fleet.store.mailbox import Mailboxes
+from fleet.store.sessions import Sessions
+from fleet.store.tools import ToolLists
+from fleet.wire.identity import Keys
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Settings, the tables of the store, the model, and the keys to sign in with."""
+
+    settings: Settings
+    keys: Keys
+    llm: Llm
+    store: Store
+    devices: Devices
+    sessions: Sessions
+    tools: ToolLists
+    calls: Calls
+    conversations: Conversations
+    mailboxes: Mailboxes
+    edges: Edges
+
+    @classmethod
+    def of(cls, settings: Settings, keys: Keys, llm: Llm, store: Store) -> "Resources":
+        return cls(
+            settings=settings,
+            keys=keys,
+            llm=llm,
+            store=store,
+            devices=Devices(store),
+            sessions=Sessions(store),
+            tools=ToolLists(store),
+            calls=Calls(store),
+            conversations=Conversations(store, settings.history_seconds),
+            mailboxes=Mailboxes(store),
+            edges=Edges(store),
+        )

@@ -1,0 +1,96 @@
+"""One shard while this worker owns it: its MQTT session, and everything that is done for its devices."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from fleet.errors import Unavailable
+from fleet.link.mqtt import MqttAddress, MqttSession
+from fleet.log import fields
+from fleet.store.owner import Owner
+from fleet.tasks import Backoff, isolate, keep_running
+from fleet.wire import topics
+from fleet.wire.dialect_xiaozhi import DIALECT
+from fleet.wire.identity import Credentials
+from fleet.wire.words import Order
+from fleet.worker.lanes import Lanes
+
+log = logging.getLogger(__name__)
+
+Receive = Callable[["Shard", str, str, bytes], Awaitable[None]]
+"""Handles one message: shard, kind (`up` or `presence`), mac, payload."""
+
+
+class Shard:
+    """A shard under one lease.
+
+    Args:
+        number: Which shard.
+        owner: The lease under which everything is written.
+        session: Makes the shard's MQTT session, given what to do with a message.
+        receive: Handles the messages of the shard's devices, one device's in order.
+    """
+
+    def __init__(self, number: int, owner: Owner, session: Callable[["Shard"], MqttSession], receive: Receive) -> None:
+        self.number = number
+        self.owner = owner
+        self._make_session = session
+        self._receive = receive
+        self._session: MqttSession | None = None
+        self._group = asyncio.TaskGroup()
+        self.lanes = Lanes(self.spawn)
+
+    @property
+    def connected(self) -> bool:
+        """Whether the shard's messages arrive."""
+        return self._session is not None and self._session.connected
+
+    async def run(self) -> None:
+        """Serve the shard until cancelled; then everything that was begun for its devices ends too."""
+        async with self._group:
+            backoff = Backoff()
+            await keep_running(f"shard {self.number}", lambda: self._connect(backoff), backoff)
+
+    def spawn(self, what: str, work: Awaitable[None]) -> asyncio.Task[None]:
+        """Start work that ends with the shard."""
+        return self._group.create_task(isolate(what, work), name=what)
+
+    def tell(self, mac: str, order: Order) -> None:
+        """Send a device an order, once.
+
+        Raises:
+            Unavailable: The broker is away; nothing was sent.
+        """
+        if self._session is None:
+            raise Unavailable("the broker is away")
+        self._session.publish(topics.down_topic(mac), DIALECT.send(order))
+
+    async def receive(self, topic: str, payload: bytes) -> None:
+        """Handle a message of the shard's session; returns when its effect is in Redis."""
+        parsed = topics.parse(topic)
+        if parsed is None:
+            log.warning("message on a topic that contradicts itself", extra={"topic": topic})
+            return
+        kind, mac = parsed
+        with fields(device=mac):
+            await self.lanes.run(mac, lambda: self._receive(self, kind, mac, payload))
+
+    async def _connect(self, backoff: Backoff) -> None:
+        session = self._make_session(self)
+        self._session = session
+        try:
+            await session.run(backoff.reset)
+        finally:
+            self._session = None
+
+
+def shard_session(shard: Shard, address: MqttAddress, credentials: Credentials, shards: int) -> MqttSession:
+    """Return the persistent MQTT session of a shard, not yet connected."""
+    return MqttSession(
+        address,
+        credentials,
+        persistent=True,
+        will_topic=topics.lost_topic(shard.number),
+        subscriptions=topics.shard_filters(shard.number, shards),
+        on_message=shard.receive,
+    )

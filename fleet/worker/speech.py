@@ -1,0 +1,89 @@
+"""What a turn says: the model's text, cut into sentences, cleaned, and handed to the session's edge."""
+
+import asyncio
+import logging
+
+from fleet.core.emotion import emotion_of
+from fleet.core.sentences import SentenceSplitter
+from fleet.core.speakable import speakable
+from fleet.store.mailbox import Mailboxes
+from fleet.store.sessions import Session
+from fleet.wire.mail import SentenceReady, SpeechBegun, SpeechEnded
+from fleet.wire.words import Mood
+from fleet.worker.shard import Shard
+
+log = logging.getLogger(__name__)
+
+
+class Speech:
+    """The spoken side of one turn.
+
+    Args:
+        shard: Tells the device its mood.
+        mailboxes: Reach the edge.
+        session: Whose edge speaks.
+        turn: The turn's id.
+        language: ISO 639-1 code of the user's words, empty when unknown.
+    """
+
+    def __init__(self, shard: Shard, mailboxes: Mailboxes, session: Session, turn: str, language: str) -> None:
+        self._shard = shard
+        self._mailboxes = mailboxes
+        self._session = session
+        self._turn = turn
+        self._language = language
+        self._splitter = SentenceSplitter()
+        self._clock = asyncio.get_running_loop().time
+        self._began = self._clock()
+        self._begun = False
+        self.sentences = 0
+        """How many were handed over."""
+
+    async def write(self, text: str) -> None:
+        """Take the next piece of the answer; speak what is complete."""
+        if not self._begun and text.strip():
+            await self._begin()
+        for piece in self._splitter.feed(text):
+            await self._speak(piece)
+
+    async def flush(self) -> None:
+        """Speak what is left of one message of the model."""
+        for piece in self._splitter.flush():
+            await self._speak(piece)
+
+    async def end(self) -> None:
+        """Say that nothing more will come."""
+        await self.flush()
+        await self._send(
+            SpeechEnded(device=self._session.device, session=self._session.id, turn=self._turn, index=self.sentences)
+        )
+
+    async def _begin(self) -> None:
+        self._begun = True
+        log.info("llm first token", extra={"seconds": self._since()})
+        await self._send(SpeechBegun(device=self._session.device, session=self._session.id, turn=self._turn))
+
+    async def _speak(self, piece: str) -> None:
+        text = speakable(piece)
+        if self.sentences == 0:
+            self._shard.tell(self._session.device, Mood(self._session.id, emotion_of(piece) or "neutral"))
+        if not text:
+            return
+        if self.sentences == 0:
+            log.info("first sentence", extra={"seconds": self._since()})
+        sentence = SentenceReady(
+            device=self._session.device,
+            session=self._session.id,
+            turn=self._turn,
+            index=self.sentences,
+            text=text,
+            language=self._language,
+        )
+        self.sentences += 1
+        await self._send(sentence)
+
+    async def _send(self, mail: SpeechBegun | SentenceReady | SpeechEnded) -> None:
+        await self._mailboxes.to_edge(self._session.edge, mail)
+
+    def _since(self) -> float:
+        return round(self._clock() - self._began, 3)

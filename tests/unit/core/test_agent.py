@@ -1,0 +1,100 @@
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+
+import pytest
+
+from fleet.core import agent
+from fleet.core.ports import CallsAsked, LlmEvent, Message, TextDelta, ToolCall, ToolOffer
+from fleet.errors import ProviderError
+
+OFFER = ToolOffer("volume", "sets it")
+
+
+class ScriptedLlm:
+    def __init__(self, *messages: Sequence[LlmEvent | ProviderError]) -> None:
+        self.script = list(messages)
+        self.asked: list[tuple[tuple[Message, ...], tuple[ToolOffer, ...]]] = []
+        self.closed = 0
+
+    async def stream(self, messages: Sequence[Message], tools: Sequence[ToolOffer]) -> AsyncGenerator[LlmEvent, None]:
+        self.asked.append((tuple(messages), tuple(tools)))
+        try:
+            for event in self.script.pop(0):
+                if isinstance(event, ProviderError):
+                    raise event
+                yield event
+        finally:
+            self.closed += 1
+
+
+class Tools:
+    offers = (OFFER,)
+
+    def __init__(self, parties: int = 1) -> None:
+        self.together = asyncio.Barrier(parties)
+
+    async def call(self, call: ToolCall) -> str:
+        await self.together.wait()
+        return f"done {call.id}"
+
+
+class Journal:
+    def __init__(self) -> None:
+        self.steps: list[int] = []
+
+    async def record(self, messages: Sequence[Message]) -> None:
+        self.steps.append(len(messages))
+
+
+async def run(llm: ScriptedLlm, tools: Tools | None = None) -> tuple[tuple[Message, ...], str, list[int]]:
+    said: list[str] = []
+    journal = Journal()
+
+    async def say(text: str) -> None:
+        said.append(text)
+
+    async with asyncio.timeout(5):
+        added = await agent.run_turn([Message("user", "hi")], llm, tools or Tools(), say, journal)
+    return added, "".join(said), journal.steps
+
+
+async def test_an_answer_without_calls_ends_the_turn() -> None:
+    added, said, steps = await run(ScriptedLlm([TextDelta("Hel"), TextDelta("lo.")]))
+    assert added == (Message("assistant", "Hello."),)
+    assert said == "Hello."
+    assert steps == [1]
+
+
+async def test_results_go_back_to_the_model_with_their_ids() -> None:
+    call = ToolCall("c1", "volume", "{}")
+    llm = ScriptedLlm([CallsAsked((call,))], [TextDelta("Okay.")])
+    added, said, steps = await run(llm)
+    assert added == (
+        Message("assistant", "", (call,)),
+        Message("tool", "done c1", call_id="c1"),
+        Message("assistant", "Okay."),
+    )
+    assert llm.asked[1][0][1:] == added[:2]
+    assert (said, steps) == ("Okay.", [1, 2, 3])
+
+
+async def test_calls_of_one_message_run_side_by_side() -> None:
+    calls = (ToolCall("a", "volume", "{}"), ToolCall("b", "volume", "{}"))
+    added, _, _ = await run(ScriptedLlm([CallsAsked(calls)], [TextDelta("x")]), Tools(parties=2))
+    assert [message.call_id for message in added[1:3]] == ["a", "b"]
+
+
+async def test_endless_calls_are_bounded_by_a_round_without_tools() -> None:
+    asks = [[CallsAsked((ToolCall(str(n), "volume", "{}"),))] for n in range(agent.MOST_ROUNDS)]
+    llm = ScriptedLlm(*asks)
+    added, _, _ = await run(llm)
+    assert len(llm.asked) == agent.MOST_ROUNDS
+    assert llm.asked[-1][1] == ()
+    assert added[-1].calls == ()
+
+
+async def test_a_failure_travels_and_the_stream_is_closed() -> None:
+    llm = ScriptedLlm([TextDelta("So"), ProviderError("broke off", retryable=True)])
+    with pytest.raises(ProviderError):
+        await run(llm)
+    assert llm.closed == 1

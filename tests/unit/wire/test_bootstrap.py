@@ -1,0 +1,30 @@
+import pytest
+
+from fleet.wire.bootstrap import endpoint_host, parse_body
+
+
+@pytest.mark.parametrize(
+    ("header", "host"),
+    [
+        ("192.0.2.7:8000", "192.0.2.7"),
+        ("fleet.example", "fleet.example"),
+        ("fleet.example:443", "fleet.example"),
+        ("[::1]:8000", None),
+        ("::1", None),
+        ("", None),
+        ("a b:1", None),
+        ("x/y", None),
+    ],
+)
+def test_only_hosts_that_firmware_can_use_become_endpoints(header: str, host: str | None) -> None:
+    assert endpoint_host(header) == host
+
+
+def test_a_bodys_board_and_version_are_read() -> None:
+    body = parse_body(b'{"application":{"version":"2.4.2"},"board":{"type":"bread-compact-wifi"},"language":"zh-CN"}')
+    assert (body.application.version, body.board.type, body.language) == ("2.4.2", "bread-compact-wifi", "zh-CN")
+
+
+@pytest.mark.parametrize("body", [b"", b'{"board":{"ssid":"my "net""}}', b"\xff", b"[]", b'{"application":5}'])
+def test_a_broken_body_is_an_empty_one(body: bytes) -> None:
+    assert parse_body(body).application.version == ""

@@ -1,0 +1,55 @@
+import base64
+import hashlib
+import hmac
+
+import pytest
+
+from fleet.errors import ConfigError
+from fleet.wire.identity import Keys
+
+MAC = "aa:bb:cc:dd:ee:ff"
+KEYS = Keys("k2:" + "b" * 32 + ",k1:" + "a" * 32)
+
+
+def test_the_password_is_the_hmac_of_client_id_and_user_name() -> None:
+    given = KEYS.issue("device", MAC)
+    digest = hmac.new(b"b" * 32, f"{MAC}|device.k2".encode(), hashlib.sha256).digest()
+    assert given.username == "device.k2"
+    assert given.password == base64.b64encode(digest).decode()
+
+
+def test_issued_credentials_verify() -> None:
+    device, service = KEYS.issue("device", MAC), KEYS.issue("service", "fleet-shard-3")
+    assert KEYS.verify(device.client_id, device.username, device.password) == "device"
+    assert KEYS.verify(service.client_id, service.username, service.password) == "service"
+
+
+def test_an_older_key_is_still_valid_and_a_retired_one_is_not() -> None:
+    old = Keys("k1:" + "a" * 32).issue("device", MAC)
+    assert KEYS.verify(old.client_id, old.username, old.password) == "device"
+    assert Keys("k2:" + "b" * 32).verify(old.client_id, old.username, old.password) is None
+
+
+def test_credentials_are_worth_nothing_for_another_client_id_or_kind() -> None:
+    mine = KEYS.issue("device", MAC)
+    assert KEYS.verify("aa:bb:cc:dd:ee:00", mine.username, mine.password) is None
+    assert KEYS.verify(MAC, "service.k2", mine.password) is None
+    assert KEYS.verify(MAC, "device.k1", mine.password) is None
+    assert KEYS.verify(MAC, mine.username, "") is None
+
+
+def test_a_device_must_use_its_canonical_mac_and_a_service_its_prefix() -> None:
+    shouting = KEYS.issue("device", MAC.upper())
+    assert KEYS.verify(shouting.client_id, shouting.username, shouting.password) is None
+    stray = KEYS.issue("service", "other")
+    assert KEYS.verify(stray.client_id, stray.username, stray.password) is None
+
+
+@pytest.mark.parametrize("text", ["", "k1", "k1:short", "k1:" + "a" * 32 + ",k1:" + "b" * 32, "k 1:" + "a" * 32])
+def test_bad_keys_are_refused(text: str) -> None:
+    with pytest.raises(ConfigError):
+        Keys(text)
+
+
+def test_the_plugins_file_has_a_line_for_each_key() -> None:
+    assert KEYS.as_file() == "k2 " + "b" * 32 + "\nk1 " + "a" * 32 + "\n"
