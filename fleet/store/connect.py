@@ -91,4 +91,4 @@ def _client(url: str, connections: int, timeout: float | None) -> "Redis":
         health_check_interval=30,
         retry=Retry(ExponentialBackoff(cap=0.5, base=0.05), 2),
     )
-    return Redis(connection_pool=pool)
+    return Redis.from_pool(pool)

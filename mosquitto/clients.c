@@ -1,0 +1,77 @@
+#include "clients.h"
+
+#include <stdlib.h>
+
+#define SIZE_FIRST 64
+
+/* MACs of one maker differ in few bits; a multiplication by 2^64 / golden ratio spreads them. */
+static size_t home(const struct clients *clients, uint64_t mac)
+{
+	return (size_t)(mac * UINT64_C(0x9E3779B97F4A7C15) >> 24) & (clients->size - 1);
+}
+
+/* Returns the place of a MAC, or the free one where it belongs. At least one place is always free. */
+static size_t place(const struct clients *clients, uint64_t mac)
+{
+	size_t at = home(clients, mac);
+
+	while (clients->places[at].connection && clients->places[at].mac != mac)
+		at = (at + 1) & (clients->size - 1);
+	return at;
+}
+
+static bool resize(struct clients *clients, size_t size)
+{
+	struct clients bigger = {.places = calloc(size, sizeof(struct client)), .size = size, .count = clients->count};
+
+	if (!bigger.places)
+		return false;
+	for (size_t at = 0; at < clients->size; at++)
+		if (clients->places[at].connection)
+			bigger.places[place(&bigger, clients->places[at].mac)] = clients->places[at];
+	free(clients->places);
+	*clients = bigger;
+	return true;
+}
+
+bool clients_put(struct clients *clients, uint64_t mac, const void *connection, int64_t epoch)
+{
+	if (clients->count * 4 >= clients->size * 3 && !resize(clients, clients->size ? clients->size * 2 : SIZE_FIRST))
+		return false;
+	struct client *entry = &clients->places[place(clients, mac)];
+	clients->count += entry->connection == NULL;
+	*entry = (struct client){.mac = mac, .connection = connection, .epoch = epoch};
+	return true;
+}
+
+const struct client *clients_find(const struct clients *clients, uint64_t mac)
+{
+	if (clients->size == 0)
+		return NULL;
+	const struct client *entry = &clients->places[place(clients, mac)];
+	return entry->connection ? entry : NULL;
+}
+
+void clients_drop(struct clients *clients, uint64_t mac)
+{
+	if (!clients_find(clients, mac))
+		return;
+	size_t mask = clients->size - 1;
+	size_t hole = place(clients, mac);
+	/* Close the hole: move back every later entry of the run whose home does not lie behind the hole. */
+	for (size_t at = (hole + 1) & mask; clients->places[at].connection; at = (at + 1) & mask) {
+		size_t from_home = (at - home(clients, clients->places[at].mac)) & mask;
+		if (from_home >= ((at - hole) & mask)) {
+			clients->places[hole] = clients->places[at];
+			hole = at;
+		}
+	}
+	clients->places[hole] = (struct client){0};
+	clients->count--;
+}
+
+void clients_free(struct clients *clients)
+{
+	free(clients->places);
+	*clients = (struct clients){0};
+}

@@ -1,0 +1,30 @@
+/* The devices that are connected now: MAC -> connection and epoch. Grows and shrinks with the connections only. */
+#ifndef FLEET_CLIENTS_H
+#define FLEET_CLIENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct client {
+	uint64_t mac;
+	const void *connection; /* never followed, only compared; NULL marks a free place */
+	int64_t epoch;
+};
+
+struct clients {
+	struct client *places; /* open addressing, linear probing */
+	size_t size;           /* a power of two, or 0 */
+	size_t count;
+};
+
+/* Remembers the connection and epoch of a MAC in place of an older one. Returns false when there is no memory. */
+bool clients_put(struct clients *clients, uint64_t mac, const void *connection, int64_t epoch);
+
+/* Returns the entry of a MAC, or NULL. Valid until the next put or drop. */
+const struct client *clients_find(const struct clients *clients, uint64_t mac);
+
+void clients_drop(struct clients *clients, uint64_t mac);
+void clients_free(struct clients *clients);
+
+#endif

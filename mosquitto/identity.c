@@ -1,0 +1,159 @@
+#include "identity.h"
+
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topics.h"
+
+#define LINE_LONGEST 1024
+#define KEY_ID_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+
+static bool is_key_id(const char *text)
+{
+	size_t length = strlen(text);
+
+	return length >= 1 && length <= KEY_ID_LONGEST && strspn(text, KEY_ID_LETTERS) == length;
+}
+
+/* Counts characters, not bytes, as Python does: bytes 10xxxxxx continue a UTF-8 character. */
+static size_t characters(const char *text)
+{
+	size_t count = 0;
+
+	for (; *text; text++)
+		count += ((unsigned char)*text & 0xC0) != 0x80;
+	return count;
+}
+
+static const char *secret_of(const struct keys *keys, const char *id)
+{
+	for (size_t at = 0; at < keys->count; at++)
+		if (strcmp(keys->key[at].id, id) == 0)
+			return keys->key[at].secret;
+	return NULL;
+}
+
+void keys_free(struct keys *keys)
+{
+	for (size_t at = 0; at < keys->count; at++) {
+		OPENSSL_cleanse(keys->key[at].secret, strlen(keys->key[at].secret));
+		free(keys->key[at].secret);
+	}
+	keys->count = 0;
+}
+
+/* Returns what is wrong with a line, or NULL. */
+static const char *keys_add(struct keys *keys, char *line)
+{
+	char *rest = NULL;
+	const char *id = strtok_r(line, " \t\r\n", &rest);
+	const char *secret = id ? strtok_r(NULL, " \t\r\n", &rest) : NULL;
+
+	if (!id || id[0] == '#')
+		return NULL;
+	if (!secret || strtok_r(NULL, " \t\r\n", &rest))
+		return "is not `id key`";
+	if (!is_key_id(id))
+		return "has a key id that is not 1 to 32 letters, digits, _ or -";
+	if (characters(secret) < KEY_SHORTEST)
+		return "has a key of fewer than 16 characters";
+	if (secret_of(keys, id))
+		return "has a key id for the second time";
+	if (keys->count == KEYS_MOST)
+		return "is one key too many (at most 64)";
+	strcpy(keys->key[keys->count].id, id);
+	keys->key[keys->count].secret = strdup(secret);
+	if (!keys->key[keys->count].secret)
+		return "found no memory";
+	keys->count++;
+	return NULL;
+}
+
+static bool keys_read_lines(struct keys *keys, FILE *file, const char *path, char *error, size_t error_size)
+{
+	char line[LINE_LONGEST];
+	const char *wrong = NULL;
+	size_t number = 0;
+
+	while (!wrong && fgets(line, sizeof(line), file)) {
+		number++;
+		wrong = strchr(line, '\n') || feof(file) ? keys_add(keys, line) : "is too long";
+	}
+	if (wrong)
+		snprintf(error, error_size, "line %zu of the keys file %s %s", number, path, wrong);
+	else if (keys->count == 0)
+		snprintf(error, error_size, "the keys file %s holds no key", path);
+	OPENSSL_cleanse(line, sizeof(line));
+	return !wrong && keys->count > 0;
+}
+
+bool keys_read(struct keys *keys, const char *path, char *error, size_t error_size)
+{
+	struct keys fresh = {0};
+	FILE *file = fopen(path, "re");
+
+	if (!file) {
+		snprintf(error, error_size, "cannot open the keys file %s: %s", path, strerror(errno));
+		return false;
+	}
+	bool good = keys_read_lines(&fresh, file, path, error, error_size);
+	fclose(file);
+	if (!good) {
+		keys_free(&fresh);
+		return false;
+	}
+	keys_free(keys);
+	*keys = fresh;
+	return true;
+}
+
+bool password_derive(const char *secret, const char *client_id, const char *username, char out[PASSWORD_LENGTH + 1])
+{
+	unsigned char digest[EVP_MAX_MD_SIZE];
+	unsigned int digest_length = 0;
+	size_t size = strlen(client_id) + 1 + strlen(username) + 1;
+	char *text = malloc(size);
+
+	if (!text)
+		return false;
+	snprintf(text, size, "%s|%s", client_id, username);
+	bool good = HMAC(EVP_sha256(), secret, (int)strlen(secret), (unsigned char *)text, size - 1, digest,
+			 &digest_length);
+	free(text);
+	return good && EVP_EncodeBlock((unsigned char *)out, digest, (int)digest_length) == PASSWORD_LENGTH;
+}
+
+bool is_service_id(const char *client_id)
+{
+	return strncmp(client_id, "fleet-", 6) == 0;
+}
+
+/* Returns the key id in a user name that fits the client id, or NULL. */
+static const char *key_id_in(const char *client_id, const char *username)
+{
+	uint64_t mac;
+
+	if (strncmp(username, "device.", 7) == 0 && mac_parse(client_id, &mac))
+		return username + 7;
+	if (strncmp(username, "service.", 8) == 0 && is_service_id(client_id))
+		return username + 8;
+	return NULL;
+}
+
+bool credentials_valid(const struct keys *keys, const char *client_id, const char *username, const char *password)
+{
+	char expected[PASSWORD_LENGTH + 1];
+
+	if (!client_id || !username || !password || strlen(password) != PASSWORD_LENGTH)
+		return false;
+	const char *id = key_id_in(client_id, username);
+	const char *secret = id ? secret_of(keys, id) : NULL;
+	if (!secret || !password_derive(secret, client_id, username, expected))
+		return false;
+	return CRYPTO_memcmp(expected, password, PASSWORD_LENGTH) == 0;
+}

@@ -1,0 +1,36 @@
+/* Who a client is: the keys, and passwords derived from them. Mirrors fleet/wire/identity.py. */
+#ifndef FLEET_IDENTITY_H
+#define FLEET_IDENTITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define KEYS_MOST 64
+#define KEY_ID_LONGEST 32
+#define KEY_SHORTEST 16 /* characters */
+#define PASSWORD_LENGTH 44
+
+struct keys {
+	size_t count;
+	struct {
+		char id[KEY_ID_LONGEST + 1];
+		char *secret;
+	} key[KEYS_MOST];
+};
+
+/* Reads lines `id key`; `#` begins a comment line. On failure returns false, writes one line for the operator to
+ * `error` and leaves `keys` as it was. */
+bool keys_read(struct keys *keys, const char *path, char *error, size_t error_size);
+
+void keys_free(struct keys *keys);
+
+/* Writes base64(HMAC-SHA256(secret, client_id + "|" + username)) with its final 0. */
+bool password_derive(const char *secret, const char *client_id, const char *username, char out[PASSWORD_LENGTH + 1]);
+
+/* Whether these credentials prove a device (client id: a canonical MAC) or a service (client id: begins with `fleet-`).
+ * Any argument may be NULL. */
+bool credentials_valid(const struct keys *keys, const char *client_id, const char *username, const char *password);
+
+bool is_service_id(const char *client_id);
+
+#endif

@@ -1,0 +1,269 @@
+/* Unit tests of the plugin's parts that need no broker. `make asan` runs them under sanitizers. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clients.h"
+#include "identity.h"
+#include "topics.h"
+
+#define MAC "aa:bb:cc:dd:ee:ff"
+#define OTHER "24:0a:c4:12:34:56"
+#define KEY "0123456789abcdef"
+
+static int failures;
+
+#define CHECK(claim)                                                                                                   \
+	do {                                                                                                           \
+		if (!(claim)) {                                                                                        \
+			failures++;                                                                                    \
+			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #claim);                          \
+		}                                                                                                      \
+	} while (0)
+
+static void test_only_canonical_macs_parse(void)
+{
+	static const char *const wrong[] = {
+		"",      "a",     "AA:BB:CC:DD:EE:FF", "aa:bb:cc:dd:ee",    "aa:bb:cc:dd:ee:f", MAC ":00",
+		MAC " ", " " MAC, "aa-bb-cc-dd-ee-ff", "aabb:cc:dd:ee:ff:", "gg:bb:cc:dd:ee:ff"};
+	uint64_t mac = 0;
+
+	CHECK(mac_parse(MAC, &mac) && mac == UINT64_C(0xaabbccddeeff));
+	for (size_t at = 0; at < sizeof(wrong) / sizeof(wrong[0]); at++)
+		CHECK(!mac_parse(wrong[at], &mac));
+}
+
+/* The values come from fleet.wire.topics.slot. */
+static void test_slots_are_those_of_the_topic_plan(void)
+{
+	CHECK(mac_slot(MAC) == 132);
+	CHECK(mac_slot("00:00:00:00:00:00") == 117);
+	CHECK(mac_slot(OTHER) == 99);
+	CHECK(mac_slot("ff:ff:ff:ff:ff:ff") == 136);
+}
+
+static void test_device_has_its_two_topics_only(void)
+{
+	static const char *const unwritable[] = {"fleet/up/132/" OTHER,
+						 "fleet/up/99/" MAC,
+						 "fleet/up/0132/" MAC,
+						 "fleet/up/132/" MAC "/x",
+						 "fleet/down/" MAC,
+						 "fleet/presence/132/" MAC,
+						 "fleet/shard/3/lost",
+						 "",
+						 "$SYS/x"};
+	static const char *const unsubscribable[] = {"#",
+						     "+/+/+",
+						     "fleet/down/+",
+						     "fleet/down/" OTHER,
+						     "fleet/up/#",
+						     "$SYS/#",
+						     "$share/g/fleet/down/" MAC,
+						     BOOT_TOPIC};
+
+	CHECK(topic_allowed(MAC, ACT_WRITE, "fleet/up/132/" MAC, false));
+	CHECK(!topic_allowed(MAC, ACT_WRITE, "fleet/up/132/" MAC, true));
+	CHECK(topic_allowed(MAC, ACT_SUBSCRIBE, "fleet/down/" MAC, false));
+	CHECK(!topic_allowed(MAC, ACT_READ, "fleet/down/" MAC, false));
+	for (size_t at = 0; at < sizeof(unwritable) / sizeof(unwritable[0]); at++)
+		CHECK(!topic_allowed(MAC, ACT_WRITE, unwritable[at], false));
+	for (size_t at = 0; at < sizeof(unsubscribable) / sizeof(unsubscribable[0]); at++)
+		CHECK(!topic_allowed(MAC, ACT_SUBSCRIBE, unsubscribable[at], false));
+}
+
+static void test_service_has_its_topics_only(void)
+{
+	static const char *const writable[] = {"fleet/down/" MAC, "fleet/shard/0/lost", "fleet/shard/255/lost"};
+	static const char *const unwritable[] = {
+		"fleet/down/AA",         "fleet/down/" MAC "/x",    "fleet/shard//lost",
+		"fleet/shard/1234/lost", "fleet/shard/x/lost",      "fleet/shard/1/lost/",
+		"fleet/up/132/" MAC,     "fleet/presence/132/" MAC, BOOT_TOPIC};
+	static const char *const readable[] = {"fleet/up/#",    "fleet/up/7/+", "fleet/presence/#",
+					       "fleet/shard/#", "$SYS/#",       BOOT_TOPIC};
+	static const char *const unreadable[] = {
+		"#", "fleet/#", "fleet/+/#", "fleet/down/#", "$share/g/fleet/up/#", "fleet/broker/#"};
+
+	for (size_t at = 0; at < sizeof(writable) / sizeof(writable[0]); at++) {
+		CHECK(topic_allowed("fleet-x", ACT_WRITE, writable[at], false));
+		CHECK(!topic_allowed("fleet-x", ACT_WRITE, writable[at], true));
+	}
+	for (size_t at = 0; at < sizeof(unwritable) / sizeof(unwritable[0]); at++)
+		CHECK(!topic_allowed("fleet-x", ACT_WRITE, unwritable[at], false));
+	for (size_t at = 0; at < sizeof(readable) / sizeof(readable[0]); at++)
+		CHECK(topic_allowed("fleet-x", ACT_SUBSCRIBE, readable[at], false));
+	for (size_t at = 0; at < sizeof(unreadable) / sizeof(unreadable[0]); at++)
+		CHECK(!topic_allowed("fleet-x", ACT_SUBSCRIBE, unreadable[at], false));
+	CHECK(!topic_allowed("stranger", ACT_SUBSCRIBE, "fleet/up/#", false));
+}
+
+static bool read_keys(struct keys *keys, const char *text, char *error)
+{
+	char path[] = "/tmp/fleet-keys-XXXXXX";
+	FILE *file = fdopen(mkstemp(path), "w");
+
+	fputs(text, file);
+	fclose(file);
+	bool good = keys_read(keys, path, error, 256);
+	unlink(path);
+	return good;
+}
+
+/* The passwords come from fleet.wire.identity.password. */
+static void test_passwords_are_those_of_the_contract(void)
+{
+	struct keys keys = {0};
+	char error[256];
+	const char *device = "9QSSp2YYhw7OvL1pPJOM7XzgIFSVTkFiDpV1ZOHuicI=";
+	const char *service = "6NeBt+AdqIPq9ukEuXS/xvgTiQWc1GTgpjoEBAve03I=";
+
+	CHECK(read_keys(&keys, "# newest first\nk-2_X ключ-длинный-ещё1\n\nk1 " KEY "\n", error));
+	CHECK(keys.count == 2);
+	CHECK(credentials_valid(&keys, MAC, "device.k1", device));
+	CHECK(credentials_valid(&keys, "fleet-shard-3", "service.k-2_X", service));
+	CHECK(!credentials_valid(&keys, OTHER, "device.k1", device));
+	CHECK(!credentials_valid(&keys, MAC, "device.k-2_X", device));
+	CHECK(!credentials_valid(&keys, MAC, "device.k3", device));
+	CHECK(!credentials_valid(&keys, MAC, "device.k1", "9QSSp2YYhw7OvL1pPJOM7XzgIFSVTkFiDpV1ZOHuicJ="));
+	CHECK(!credentials_valid(&keys, NULL, "device.k1", device));
+	CHECK(!credentials_valid(&keys, MAC, NULL, device));
+	CHECK(!credentials_valid(&keys, MAC, "device.k1", NULL));
+	CHECK(!credentials_valid(&keys, MAC, "", ""));
+	keys_free(&keys);
+}
+
+static void test_kind_and_client_id_must_fit(void)
+{
+	static const struct {
+		const char *id, *username;
+		bool valid;
+	} cases[] = {{MAC, "device.k1", true},
+		     {"fleet-a", "service.k1", true},
+		     {"fleet-a", "device.k1", false},
+		     {MAC, "service.k1", false},
+		     {"AA:BB:CC:DD:EE:FF", "device.k1", false},
+		     {"fleet", "service.k1", false},
+		     {MAC, "admin.k1", false},
+		     {MAC, "device.", false}};
+	struct keys keys = {0};
+	char error[256], password[PASSWORD_LENGTH + 1];
+
+	CHECK(read_keys(&keys, "k1 " KEY, error));
+	for (size_t at = 0; at < sizeof(cases) / sizeof(cases[0]); at++) {
+		CHECK(password_derive(KEY, cases[at].id, cases[at].username, password));
+		CHECK(credentials_valid(&keys, cases[at].id, cases[at].username, password) == cases[at].valid);
+	}
+	keys_free(&keys);
+}
+
+static void test_bad_keys_file_changes_nothing_and_says_why(void)
+{
+	char longest[1200];
+	struct keys keys = {0};
+	char error[256];
+
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	const char *wrong[] = {"",
+			       "\n# nothing\n",
+			       "k1\n",
+			       "k1 short\n",
+			       "k! " KEY "\n",
+			       "k1 " KEY " more\n",
+			       "k1 " KEY "\nk1 " KEY "2\n",
+			       longest};
+	CHECK(read_keys(&keys, "k1 " KEY "\r\n", error));
+	for (size_t at = 0; at < sizeof(wrong) / sizeof(wrong[0]); at++) {
+		error[0] = '\0';
+		CHECK(!read_keys(&keys, wrong[at], error));
+		CHECK(strstr(error, "/tmp/fleet-keys-") != NULL);
+		CHECK(keys.count == 1 && strcmp(keys.key[0].secret, KEY) == 0);
+	}
+	CHECK(!keys_read(&keys, "/nonexistent/keys", error, sizeof(error)));
+	keys_free(&keys);
+}
+
+/* Against an array as the model: MACs that collide, in random order. */
+static void test_clients_remember_exactly_what_was_put(void)
+{
+	enum { MACS = 512 };
+	static int64_t model[MACS];
+	struct clients clients = {0};
+	size_t count = 0;
+
+	for (int step = 0; step < 200000; step++) {
+		size_t at = (size_t)rand() % MACS;
+		uint64_t mac = UINT64_C(0x240ac4000000) + at * 0x1000;
+		if (rand() % 2) {
+			count += model[at] == 0;
+			model[at] = step + 1;
+			CHECK(clients_put(&clients, mac, &model[at], step + 1));
+		} else {
+			count -= model[at] != 0;
+			model[at] = 0;
+			clients_drop(&clients, mac);
+		}
+		at = (size_t)rand() % MACS;
+		const struct client *found = clients_find(&clients, UINT64_C(0x240ac4000000) + at * 0x1000);
+		CHECK((found != NULL) == (model[at] != 0));
+		CHECK(!found || (found->epoch == model[at] && found->connection == &model[at]));
+		CHECK(clients.count == count);
+	}
+	clients_free(&clients);
+	CHECK(clients_find(&clients, 1) == NULL);
+}
+
+/* Heap copies of the exact length, so that AddressSanitizer sees a read past the end. */
+static char *random_text(void)
+{
+	static const char *const pieces[] = {"fleet/", "up/",  "down/", "shard/",  "/lost", "132/",   MAC,
+					     "aa:",    "$SYS", "#",     "device.", "k1",    "fleet-", ":"};
+	char text[256] = "";
+
+	for (int left = rand() % 6; left > 0; left--)
+		strcat(text, pieces[(size_t)rand() % (sizeof(pieces) / sizeof(pieces[0]))]);
+	size_t length = strlen(text);
+	if (length && rand() % 2)
+		text[(size_t)rand() % length] = (char)(rand() % 255 + 1);
+	if (length && rand() % 3 == 0)
+		text[(size_t)rand() % length] = '\0';
+	return strdup(text);
+}
+
+static void test_any_text_is_survived(void)
+{
+	struct keys keys = {0};
+	char error[256];
+	uint64_t mac;
+
+	CHECK(read_keys(&keys, "k1 " KEY "\n", error));
+	for (int round = 0; round < 200000; round++) {
+		char *id = random_text(), *topic = random_text();
+		mac_parse(id, &mac);
+		down_target(topic, &mac);
+		CHECK(!topic_allowed(id, (enum act)(rand() % 3), topic, true) || strncmp(id, "fleet-", 6) == 0 ||
+		      mac_parse(id, &mac));
+		credentials_valid(&keys, id, topic, "9QSSp2YYhw7OvL1pPJOM7XzgIFSVTkFiDpV1ZOHuicI=");
+		free(id);
+		free(topic);
+	}
+	keys_free(&keys);
+}
+
+int main(void)
+{
+	srand(1);
+	test_only_canonical_macs_parse();
+	test_slots_are_those_of_the_topic_plan();
+	test_device_has_its_two_topics_only();
+	test_service_has_its_topics_only();
+	test_passwords_are_those_of_the_contract();
+	test_kind_and_client_id_must_fit();
+	test_bad_keys_file_changes_nothing_and_says_why();
+	test_clients_remember_exactly_what_was_put();
+	test_any_text_is_survived();
+	printf("%s\n", failures ? "FAILED" : "all tests passed");
+	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,64 @@
+"""Real servers for all tests. One of each serves a whole test run; a test that kills or reconfigures makes its own."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from fleet.wire.identity import Keys
+from tests.support.mosquitto_server import MosquittoServer
+from tests.support.process import running
+from tests.support.redis_server import RedisServer
+
+TEST_KEYS = "new:a-key-for-tests-only-1,old:a-key-for-tests-only-2"
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """The Redis of this test run. Use `redis_url`, unless nothing in it matters."""
+    with running(RedisServer(tmp_path_factory.mktemp("redis"))) as server:
+        yield server
+
+
+@pytest.fixture
+def redis_url(redis_server: RedisServer) -> str:
+    """Address of a Redis that holds nothing: no key, no function."""
+    with redis.Redis.from_url(redis_server.url) as client:
+        client.flushall()
+        client.function_flush()
+    return redis_server.url
+
+
+@pytest.fixture
+def own_redis(tmp_path: Path) -> Iterator[RedisServer]:
+    """A durable Redis for one test that may stop, kill and restart it."""
+    with running(RedisServer(tmp_path, durable=True)) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def keys() -> Keys:
+    """The keys of all test brokers; the first one signs."""
+    return Keys(TEST_KEYS)
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory, keys: Keys) -> Iterator[MosquittoServer]:
+    """The Mosquitto with the plugin of this test run. Use a MAC and client ids of your own: others use it too."""
+    with running(MosquittoServer(tmp_path_factory.mktemp("broker"), keys)) as server:
+        yield server
+
+
+@pytest.fixture
+def own_broker(tmp_path: Path, keys: Keys) -> Iterator[MosquittoServer]:
+    """A Mosquitto with the plugin for one test that may stop, kill, reload and restart it."""
+    with running(MosquittoServer(tmp_path, keys)) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def plain_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MosquittoServer]:
+    """A Mosquitto without plugin that lets everybody in."""
+    with running(MosquittoServer(tmp_path_factory.mktemp("plain_broker"))) as server:
+        yield server

@@ -1,0 +1,77 @@
+import asyncio
+
+import pytest
+
+from fleet.store.calls import MOST_PENDING, Calls, Go, Known, Refused
+from fleet.store.connect import Store
+from fleet.store.devices import Devices
+
+
+@pytest.fixture
+async def calls(store: Store, mac: str) -> Calls:
+    await Devices(store).appear(mac, online=True, epoch=1)
+    return Calls(store)
+
+
+async def begin(calls: Calls, mac: str, name: str = "turn:call", seconds: float = 60) -> Go:
+    begun = await calls.begin(mac, name, seconds)
+    assert isinstance(begun, Go)
+    return begun
+
+
+async def test_a_call_is_sent_once_and_completed_once(calls: Calls, mac: str) -> None:
+    go = await begin(calls, mac)
+    assert await calls.begin(mac, "turn:call", 60) == Known(go.id, "pending", "")
+    assert await calls.complete(mac, str(go.id), "answer")
+    assert not await calls.complete(mac, str(go.id), "again")
+    assert await calls.begin(mac, "turn:call", 60) == Known(go.id, "done", "answer")
+
+
+async def test_ids_are_numbers_that_firmware_can_hold(calls: Calls, mac: str) -> None:
+    go = await begin(calls, mac)
+    assert 0 < go.id < 2**31
+
+
+async def test_an_answer_to_no_call_is_ignored(calls: Calls, mac: str) -> None:
+    assert not await calls.complete(mac, "12345", "x")
+    assert not await calls.complete(mac, "not a number", "x")
+
+
+async def test_an_offline_device_is_sent_nothing(store: Store, calls: Calls, mac: str) -> None:
+    await Devices(store).appear(mac, online=False, epoch=1)
+    assert await calls.begin(mac, "turn:call", 60) == Refused("offline")
+
+
+async def test_a_device_has_a_bounded_number_of_calls(calls: Calls, mac: str) -> None:
+    first = await begin(calls, mac, "call 0")
+    for number in range(1, MOST_PENDING):
+        await begin(calls, mac, f"call {number}")
+    assert await calls.begin(mac, "one more", 60) == Refused("busy")
+    await calls.complete(mac, str(first.id), "x")
+    await begin(calls, mac, "one more")
+
+
+async def test_a_call_without_an_answer_ends_as_unknown_and_its_late_answer_is_kept(
+    store: Store, calls: Calls, mac: str
+) -> None:
+    go = await begin(calls, mac, seconds=0.001)
+    ended: list[tuple[str, str]] = []
+    async with asyncio.timeout(5):
+        while not ended:
+            ended = await calls.sweep(store.keys.shard(mac))
+    assert ended == [(mac, str(go.id))]
+    assert not await calls.complete(mac, str(go.id), "late")
+    assert await calls.begin(mac, "turn:call", 60) == Known(go.id, "unknown", "late")
+
+
+async def test_giving_up_loses_against_an_answer(calls: Calls, mac: str) -> None:
+    go = await begin(calls, mac)
+    await calls.complete(mac, str(go.id), "answer")
+    assert not await calls.give_up(mac, go.id, sent=True)
+    assert await calls.result(mac, go.id) == "answer"
+
+
+async def test_a_call_that_was_never_sent_says_so(calls: Calls, mac: str) -> None:
+    go = await begin(calls, mac)
+    assert await calls.give_up(mac, go.id, sent=False)
+    assert await calls.begin(mac, "turn:call", 60) == Known(go.id, "never sent", "")

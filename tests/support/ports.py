@@ -1,0 +1,21 @@
+"""Free ports on the loopback address, below the range that the kernel gives to outgoing connections."""
+
+import random
+import socket
+
+LOOPBACK = "127.0.0.1"
+_RANGE = range(10_000, 32_000)
+_chooser = random.SystemRandom()
+
+
+def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
+    """Return a port that nobody is bound to now; random, so that parallel test runs rarely choose the same."""
+    for _ in range(200):
+        port = _chooser.choice(_RANGE)
+        with socket.socket(socket.AF_INET, kind) as probe:
+            try:
+                probe.bind((LOOPBACK, port))
+            except OSError:
+                continue
+            return port
+    raise RuntimeError("found no free port in 200 attempts")
