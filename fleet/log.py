@@ -82,5 +82,5 @@ def configure(level: str, form: LogFormat, *, pii: bool, stream: TextIO | None =
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter(pii=pii) if form == "json" else ConsoleFormatter(pii=pii))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    for noisy in ("httpx", "httpcore", "openai", "gmqtt", "uvicorn.access", "mqtt"):
+    for noisy in ("httpx", "httpx2", "httpcore", "httpcore2", "openai", "uvicorn"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, logging.getLogger().level))

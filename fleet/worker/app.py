@@ -2,7 +2,7 @@
 
 import asyncio
 
-from fleet.link.mqtt import MqttAddress
+from fleet.link.mqtt_url import MqttAddress
 from fleet.store.leases import Leases
 from fleet.store.owner import Owner
 from fleet.wire import topics

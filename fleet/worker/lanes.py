@@ -2,11 +2,11 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 
 from fleet.tasks import isolate
 
-Spawn = Callable[[str, Awaitable[None]], asyncio.Task[None]]
+Spawn = Callable[[str, Coroutine[None, None, None]], asyncio.Task[None]]
 Work = Callable[[], Awaitable[None]]
 
 
@@ -28,8 +28,9 @@ class Lanes:
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         lane = self._lanes.get(mac)
         if lane is None:
-            lane = self._lanes[mac] = deque()
+            lane = deque()
             self._spawn(f"lane {mac}", self._drain(mac, lane))
+            self._lanes[mac] = lane
         lane.append((work, done))
         await done
 

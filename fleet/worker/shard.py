@@ -2,10 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 
 from fleet.errors import Unavailable
-from fleet.link.mqtt import MqttAddress, MqttSession
+from fleet.link.mqtt import MqttSession, Reading
+from fleet.link.mqtt_packets import Will
+from fleet.link.mqtt_url import MqttAddress
 from fleet.log import fields
 from fleet.store.owner import Owner
 from fleet.tasks import Backoff, isolate, keep_running
@@ -51,9 +53,19 @@ class Shard:
             backoff = Backoff()
             await keep_running(f"shard {self.number}", lambda: self._connect(backoff), backoff)
 
-    def spawn(self, what: str, work: Awaitable[None]) -> asyncio.Task[None]:
-        """Start work that ends with the shard."""
-        return self._group.create_task(isolate(what, work), name=what)
+    def spawn(self, what: str, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        """Start work that ends with the shard.
+
+        Raises:
+            Unavailable: The shard is being given up; the work was not begun.
+        """
+        guarded = isolate(what, work)
+        try:
+            return self._group.create_task(guarded, name=what)
+        except RuntimeError:
+            guarded.close()
+            work.close()
+            raise Unavailable("the shard is being given up") from None
 
     def tell(self, mac: str, order: Order) -> None:
         """Send a device an order, once.
@@ -90,7 +102,6 @@ def shard_session(shard: Shard, address: MqttAddress, credentials: Credentials, 
         address,
         credentials,
         persistent=True,
-        will_topic=topics.lost_topic(shard.number),
-        subscriptions=topics.shard_filters(shard.number, shards),
-        on_message=shard.receive,
+        will=Will(topics.lost_topic(shard.number), b""),
+        reading=Reading(topics.shard_filters(shard.number, shards), shard.receive),
     )

@@ -36,6 +36,7 @@ class Speech:
         self._clock = asyncio.get_running_loop().time
         self._began = self._clock()
         self._begun = False
+        self._mood_told = False
         self.sentences = 0
         """How many were handed over."""
 
@@ -65,7 +66,8 @@ class Speech:
 
     async def _speak(self, piece: str) -> None:
         text = speakable(piece)
-        if self.sentences == 0:
+        if not self._mood_told:
+            self._mood_told = True
             self._shard.tell(self._session.device, Mood(self._session.id, emotion_of(piece) or "neutral"))
         if not text:
             return

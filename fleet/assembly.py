@@ -1,0 +1,189 @@
+"""Each role, put together from the settings."""
+
+import asyncio
+import logging
+import secrets
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from fleet.api.app import build_app
+from fleet.core.ports import ASR_RATE, Asr, Tts
+from fleet.edge.announcer import Announcer
+from fleet.edge.app import Edge
+from fleet.errors import ConfigError
+from fleet.link.http import HttpServer
+from fleet.link.mqtt_url import MqttAddress, parse_mqtt_url
+from fleet.link.publisher import Publisher
+from fleet.llm.llm_openai import OpenAiLlm
+from fleet.settings import Settings, load
+from fleet.speech.ears import Ears
+from fleet.speech.load import load_asr, load_tts, load_vad
+from fleet.speech.pcm import Resampler
+from fleet.speech.vad_silero import SileroVad
+from fleet.speech.voice import Voice
+from fleet.store.connect import Store
+from fleet.store.edges import EdgeRecord, Edges
+from fleet.store.mailbox import Mailboxes
+from fleet.tasks import running
+from fleet.wire.identity import Keys
+from fleet.worker.app import Worker
+from fleet.worker.resources import Resources
+
+log = logging.getLogger(__name__)
+
+READY_SECONDS = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What all roles of a process share."""
+
+    settings: Settings
+    keys: Keys
+    broker: MqttAddress
+    store: Store
+
+
+@dataclass(frozen=True, slots=True)
+class Speech:
+    """The engines or endpoints of an edge."""
+
+    vad: SileroVad
+    asr: Asr
+    tts: Tts
+
+
+@asynccontextmanager
+async def site(settings: Settings) -> AsyncIterator[Site]:
+    """Open what a role on its own needs; everything must be named in the settings.
+
+    Raises:
+        ConfigError: FLEET_MQTT_URL, FLEET_REDIS_URL or FLEET_KEYS is missing or wrong.
+    """
+    for name, value in (("MQTT_URL", settings.mqtt_url), ("REDIS_URL", settings.redis_url), ("KEYS", settings.keys)):
+        if value is None:
+            raise ConfigError(f"FLEET_{name} is missing; only `fleet up` brings its own")
+    store = await Store.open(settings.redis_url or "", settings.shards)
+    try:
+        keys = Keys(settings.keys.get_secret_value() if settings.keys else "")
+        yield Site(settings, keys, parse_mqtt_url(settings.mqtt_url or ""), store)
+    finally:
+        await store.close()
+
+
+async def load_speech(settings: Settings) -> Speech:
+    """Load the engines side by side, off the event loop; takes a few seconds."""
+    async with asyncio.TaskGroup() as group:
+        vad = group.create_task(asyncio.to_thread(load_vad, settings), name="load vad")
+        asr = group.create_task(asyncio.to_thread(load_asr, settings), name="load asr")
+        tts = group.create_task(asyncio.to_thread(load_tts, settings), name="load tts")
+    return Speech(vad.result(), asr.result(), tts.result())
+
+
+@asynccontextmanager
+async def worker(here: Site) -> AsyncIterator[None]:
+    """Run a worker beside the block; the block begins when it hears its devices."""
+    settings = here.settings
+    key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else None
+    if settings.llm_base_url is None:
+        raise ConfigError("LLM_BASE_URL is missing; only `fleet up` brings a demo model")
+    llm = OpenAiLlm(
+        settings.llm_base_url,
+        key,
+        settings.llm_model,
+        settings.llm_timeout,
+        temperature=settings.llm_temperature,
+        max_tokens=settings.llm_max_tokens,
+    )
+    role = Worker(Resources.of(settings, here.keys, llm, here.store), _name(), here.broker)
+    async with running("worker", role.run):
+        await _until_ready("the broker", role)
+        yield
+    await llm.aclose()
+
+
+@asynccontextmanager
+async def edge(here: Site, speech: Speech, *, public: tuple[str, int] | None) -> AsyncIterator[Edge]:
+    """Run an edge beside the block; the block begins when the edge is announced.
+
+    Args:
+        here: What it shares.
+        speech: Its engines.
+        public: Host and port by which devices reach it; without it they use the host that they know from bootstrap.
+    """
+    edge_id = _name()
+    mailboxes = Mailboxes(here.store)
+    publisher = Publisher(here.broker, here.keys.issue("service", f"fleet-edge-{edge_id}"))
+    role = Edge(
+        settings=here.settings,
+        edge_id=edge_id,
+        ears=Ears(speech.vad),
+        asr=speech.asr,
+        voice=Voice(speech.tts),
+        publish=publisher.publish,
+        post=mailboxes.to_shard,
+        mail=lambda: mailboxes.read_edge(edge_id),
+    )
+
+    try:
+        role.bind()
+    except OSError as error:
+        raise ConfigError(f"cannot listen on UDP port {here.settings.udp_port}: {error.strerror}") from error
+
+    def describe() -> EdgeRecord:
+        host, port = public or ("", role.port)
+        return EdgeRecord(edge_id, host, port, role.load)
+
+    announcer = Announcer(Edges(here.store), describe)
+    async with (
+        running("edge publisher", publisher.run),
+        running("edge", role.run),
+        running("edge announcer", announcer.run),
+    ):
+        await announcer.announced.wait()
+        yield role
+
+
+@asynccontextmanager
+async def api(here: Site) -> AsyncIterator[HttpServer]:
+    """Run the api beside the block."""
+    server = HttpServer(
+        build_app(here.settings, here.keys, here.store), here.settings.http_host, here.settings.http_port
+    )
+    async with running("api", server.run):
+        yield server
+
+
+async def synthesise(text: str) -> bytes:
+    """Return a sentence as 16 kHz PCM, spoken by the voice that the settings choose."""
+    tts = await asyncio.to_thread(load_tts, load())
+    resampler = Resampler(tts.sample_rate, ASR_RATE)
+    pcm = b"".join([resampler.feed(piece) async for piece in tts.speak(text, "")])
+    return pcm + resampler.flush()
+
+
+def public_address(settings: Settings) -> tuple[str, int]:
+    """Return where devices reach an edge that runs on its own.
+
+    Raises:
+        ConfigError: It is not set: a guess would mean calls without sound.
+    """
+    host, _, port = (settings.udp_public or "").rpartition(":")
+    if not host or not port.isdigit():
+        raise ConfigError("FLEET_UDP_PUBLIC must be host:port, the address by which devices reach this edge")
+    return host, int(port)
+
+
+def _name() -> str:
+    return f"{socket.gethostname()[:20]}-{secrets.token_hex(4)}"
+
+
+async def _until_ready(what: str, role: Worker) -> None:
+    try:
+        async with asyncio.timeout(READY_SECONDS):
+            while not role.ready:  # noqa: ASYNC110 - readiness is a state of many parts, not one event
+                await asyncio.sleep(0.02)
+    except TimeoutError:
+        log.warning("not ready yet, going on", extra={"waiting": what})

@@ -1,0 +1,150 @@
+"""The command `fleet`."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Annotated, Any, NoReturn
+
+import typer
+from pydantic import SecretStr
+from rich.console import Console
+from rich.table import Table
+
+from fleet import __version__, assembly, log, runtime
+from fleet.assembly import Site
+from fleet.demo_llm.server import DemoLlmServer
+from fleet.errors import ConfigError
+from fleet.front.door import Front
+from fleet.settings import Settings, load, variable
+from fleet.sim import command as sim
+from fleet.up import up as run_up
+from fleet.wire.identity import Keys
+
+_SETTINGS_HINT = (
+    "Every setting is an environment variable, or a line of the TOML file that FLEET_CONFIG names: `fleet settings`."
+)
+
+app = typer.Typer(
+    help="A self-hosted server for fleets of voice devices.",
+    epilog=_SETTINGS_HINT,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("sim")(sim.build(assembly.synthesise))
+
+MqttUrl = Annotated[str | None, typer.Option(help="Broker, mqtt://host:port. [FLEET_MQTT_URL]")]
+RedisUrl = Annotated[str | None, typer.Option(help="Redis or Valkey, redis://host:port/0. [FLEET_REDIS_URL]")]
+LlmUrl = Annotated[str | None, typer.Option(help="OpenAI-compatible chat endpoint. [LLM_BASE_URL]")]
+PublicHost = Annotated[str | None, typer.Option(help="Name or address for devices. [FLEET_PUBLIC_HOST]")]
+
+
+def main() -> None:
+    app()
+
+
+@app.command()
+def up(
+    mqtt_url: MqttUrl = None,
+    redis_url: RedisUrl = None,
+    llm_base_url: LlmUrl = None,
+    public_host: PublicHost = None,
+) -> None:
+    """Run everything in one process; what you do not name, it brings itself."""
+    named = {"mqtt_url": mqtt_url, "redis_url": redis_url, "llm_base_url": llm_base_url, "public_host": public_host}
+    _run(named, lambda settings: run_up(settings, _for_ever))
+
+
+@app.command()
+def worker(mqtt_url: MqttUrl = None, redis_url: RedisUrl = None, llm_base_url: LlmUrl = None) -> None:
+    """Run a worker: it owns shards, runs turns and calls tools."""
+    named = {"mqtt_url": mqtt_url, "redis_url": redis_url, "llm_base_url": llm_base_url}
+    _run(named, lambda settings: _role(settings, assembly.worker))
+
+
+@app.command()
+def edge(mqtt_url: MqttUrl = None, redis_url: RedisUrl = None) -> None:
+    """Run an edge: UDP audio, recognition, voices. Needs FLEET_UDP_PUBLIC."""
+
+    @asynccontextmanager
+    async def open_edge(here: Site) -> AsyncIterator[None]:
+        public = assembly.public_address(here.settings)
+        speech = await assembly.load_speech(here.settings)
+        async with assembly.edge(here, speech, public=public):
+            yield
+
+    _run({"mqtt_url": mqtt_url, "redis_url": redis_url}, lambda settings: _role(settings, open_edge))
+
+
+@app.command()
+def api(redis_url: RedisUrl = None, public_host: PublicHost = None) -> None:
+    """Run the api: bootstrap and health."""
+    _run({"redis_url": redis_url, "public_host": public_host}, lambda settings: _role(settings, assembly.api))
+
+
+@app.command()
+def front(mqtt_url: MqttUrl = None) -> None:
+    """Run the front: lets a broker without our plugin reach devices that never subscribe."""
+
+    async def serve(settings: Settings) -> None:
+        if settings.mqtt_url is None or settings.keys is None:
+            raise ConfigError("the front needs FLEET_MQTT_URL and FLEET_KEYS")
+        keys = Keys(settings.keys.get_secret_value())
+        role = Front(host=settings.mqtt_host, port=settings.mqtt_port, upstream=settings.mqtt_url, keys=keys)
+        await role.run()
+
+    _run({"mqtt_url": mqtt_url}, serve)
+
+
+@app.command("demo-llm")
+def demo_llm(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8010,
+) -> None:
+    """Run the demo model: an OpenAI-compatible server with rules instead of a language model."""
+    _run({}, lambda _: DemoLlmServer(host, port).run())
+
+
+@app.command()
+def settings() -> None:
+    """Show every setting: variable, value, meaning. Secrets are masked."""
+    try:
+        loaded = load()
+    except ConfigError as error:
+        _fail(error)
+    table = Table("setting", "value", "meaning", show_lines=False)
+    for name, field in Settings.model_fields.items():
+        value = getattr(loaded, name)
+        shown = "" if value is None else "********" if isinstance(value, SecretStr) else str(value)
+        table.add_row(variable(name), shown, field.description or "")
+    Console().print(table)
+
+
+@app.command()
+def version() -> None:
+    """Show the version."""
+    typer.echo(__version__)
+
+
+def _run(named: dict[str, Any], serve: Callable[[Settings], Coroutine[None, None, None]]) -> None:
+    try:
+        loaded = load(**named)
+    except ConfigError as error:
+        _fail(error)
+    log.configure(loaded.log_level, loaded.log_format, pii=loaded.log_pii)
+    sys.exit(runtime.run(lambda: serve(loaded)))
+
+
+async def _role(settings: Settings, role: Callable[[Site], AbstractAsyncContextManager[object]]) -> None:
+    async with assembly.site(settings) as here, role(here):
+        await _for_ever()
+
+
+async def _for_ever() -> None:
+    await asyncio.Event().wait()
+
+
+def _fail(error: ConfigError) -> NoReturn:
+    typer.echo(f"fleet: {error}", err=True)
+    raise SystemExit(runtime.EXIT_MISCONFIGURED)

@@ -1,0 +1,1 @@
+"""The way to the broker: MQTT for everybody who reads or publishes."""

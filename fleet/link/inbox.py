@@ -1,0 +1,129 @@
+"""Handling messages: begun in order of arrival, side by side up to a bound, acknowledged in order of arrival."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+
+from fleet.link.mqtt_packets import Incoming
+from fleet.tasks import isolate
+
+log = logging.getLogger(__name__)
+
+OnMessage = Callable[[str, bytes], Awaitable[None]]
+
+
+class _Pending:
+    """A QoS 1 message from its arrival until its acknowledgement."""
+
+    __slots__ = ("handled", "id")
+
+    def __init__(self, identifier: int) -> None:
+        self.id = identifier
+        self.handled = False
+
+
+class Inbox:
+    """Runs a handler for every message and tells when messages may be acknowledged.
+
+    A handler that fails is logged and its message acknowledged, or it would come again for ever; one that is cancelled
+    by `close` leaves its message unacknowledged. Acknowledgements keep the order of arrival because the protocol asks
+    it (MQTT-4.6.0-2) and rumqttd closes the connection otherwise, so a slow handler holds back those behind it.
+
+    Args:
+        on_message: Called with topic and payload; its synchronous head runs in order of arrival.
+        acknowledge: Called with the ids of handled messages, in order, once in a loop iteration.
+        on_full: Called with True when messages begin to wait, and with False when none waits any more.
+        bound: Most handlers at a time. Messages beyond it wait; the caller stops reading, so that those are few.
+    """
+
+    def __init__(
+        self,
+        on_message: OnMessage,
+        acknowledge: Callable[[Sequence[int]], None],
+        on_full: Callable[[bool], None],
+        bound: int,
+    ) -> None:
+        self._on_message = on_message
+        self._acknowledge = acknowledge
+        self._on_full = on_full
+        self._bound = bound
+        self._waiting: deque[tuple[Incoming, _Pending | None]] = deque()
+        self._pending: deque[_Pending] = deque()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._settling = False
+        self._closed = False
+
+    def put(self, group: asyncio.TaskGroup, message: Incoming) -> None:
+        """Handle a message in `group`, now or as soon as fewer than `bound` are being handled."""
+        if self._closed:
+            return
+        pending = None
+        if message.id is not None:
+            pending = _Pending(message.id)
+            self._pending.append(pending)
+        if message.skipped:
+            log.warning("message too large", extra={"topic": message.topic})
+            self._finish(pending)
+        elif len(self._tasks) < self._bound:
+            self._start(group, message, pending)
+        else:
+            if not self._waiting:
+                self._on_full(True)
+            self._waiting.append((message, pending))
+
+    async def settled(self) -> None:
+        """Wait until every message that has come is handled and, in order, acknowledged."""
+        while self._tasks:
+            await asyncio.wait(set(self._tasks))
+        self._settle()
+
+    def close(self) -> None:
+        """Acknowledge what has been handled, cancel the other handlers and drop what waits."""
+        self._settle()
+        self._closed = True
+        self._waiting.clear()
+        for task in self._tasks:
+            task.cancel()
+
+    def _start(self, group: asyncio.TaskGroup, message: Incoming, pending: _Pending | None) -> None:
+        task = group.create_task(self._handle(message, pending), name="mqtt message")
+        self._tasks.add(task)
+        task.add_done_callback(lambda done: self._next(group, done))
+
+    def _next(self, group: asyncio.TaskGroup, done: asyncio.Task[None]) -> None:
+        self._tasks.discard(done)
+        if self._waiting and not self._closed:
+            self._start(group, *self._waiting.popleft())
+            if not self._waiting:
+                self._on_full(False)
+
+    async def _handle(self, message: Incoming, pending: _Pending | None) -> None:
+        try:
+            await isolate("mqtt message", self._call(message))
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            # Nobody cancelled this task: something that the handler awaits was cancelled, a failure like others.
+            log.warning("work failed", extra={"work": "mqtt message", "kind": "CancelledError"})
+        self._finish(pending)
+
+    async def _call(self, message: Incoming) -> None:
+        await self._on_message(message.topic, message.payload)
+
+    def _finish(self, pending: _Pending | None) -> None:
+        if pending is None:
+            return
+        pending.handled = True
+        if not self._settling and self._pending[0].handled:
+            self._settling = True
+            asyncio.get_running_loop().call_soon(self._settle)
+
+    def _settle(self) -> None:
+        self._settling = False
+        ids: list[int] = []
+        while self._pending and self._pending[0].handled:
+            ids.append(self._pending.popleft().id)
+        if ids and not self._closed:
+            self._acknowledge(ids)

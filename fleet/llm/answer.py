@@ -1,0 +1,93 @@
+"""A chat model's streamed answer: payloads in, events of the `Llm` port out."""
+
+from collections.abc import Collection
+
+from pydantic import BaseModel, ValidationError
+
+from fleet.core.ports import CallsAsked, LlmEvent, TextDelta
+from fleet.llm.calls import CallMerger, CallPiece
+from fleet.llm.reasoning import ThoughtFilter
+
+DONE = b"[DONE]"
+
+
+class _Part(BaseModel):
+    type: str = ""
+    text: str | None = None
+
+
+class _Delta(BaseModel):
+    content: str | list[_Part] | None = None
+    refusal: str | None = None
+    tool_calls: list[CallPiece] | None = None
+
+
+class _Choice(BaseModel):
+    delta: _Delta | None = None
+    message: _Delta | None = None
+    """In place of `delta` where the endpoint does not stream."""
+    finish_reason: str | None = None
+    error: object = None
+
+
+class _Chunk(BaseModel):
+    choices: list[_Choice] | None = None
+    error: object = None
+
+
+class Answer:
+    """One answer as it arrives. Reasoning is left out; nothing is raised.
+
+    Args:
+        taken: Ids of calls that the conversation holds already.
+    """
+
+    def __init__(self, taken: Collection[str] = ()) -> None:
+        self.fault = ""
+        """What is wrong with the answer; nothing more comes after a fault."""
+        self.finished = False
+        """Whether the endpoint has said that the answer is complete."""
+        self.chunks = 0
+        """How often the model has written something, thoughts included."""
+        self._taken = taken
+        self._calls = CallMerger()
+        self._thoughts = ThoughtFilter()
+
+    def feed(self, payload: bytes) -> list[LlmEvent]:
+        """Take one payload: a chunk of a stream, a whole answer, or `DONE`."""
+        if payload == DONE:
+            self.finished = True
+            return []
+        try:
+            chunk = _Chunk.model_validate_json(payload)
+        except ValidationError:
+            self.fault = "sent a chunk that cannot be read"
+            return []
+        choice = chunk.choices[0] if chunk.choices else _Choice()
+        if chunk.error or choice.error or choice.finish_reason == "error":
+            self.fault = "reported an error within its answer"
+            return []
+        self.chunks += bool(chunk.choices)
+        self.finished = self.finished or bool(choice.finish_reason)
+        return self._take(choice.delta or choice.message or _Delta())
+
+    def end(self) -> list[LlmEvent]:
+        """Return what is left when the answer is complete: held back text, then the calls."""
+        events: list[LlmEvent] = []
+        if text := self._thoughts.end():
+            events.append(TextDelta(text))
+        if calls := self._calls.finish(self._taken):
+            events.append(CallsAsked(calls))
+        return events
+
+    def _take(self, delta: _Delta) -> list[LlmEvent]:
+        for piece in delta.tool_calls or ():
+            self._calls.add(piece)
+        text = self._thoughts.feed(_text(delta))
+        return [TextDelta(text)] if text else []
+
+
+def _text(delta: _Delta) -> str:
+    if isinstance(delta.content, list):
+        return "".join(part.text or "" for part in delta.content if part.type == "text")
+    return delta.content or delta.refusal or ""

@@ -1,0 +1,102 @@
+"""Tool calls put together from the pieces in which endpoints send them."""
+
+import json
+import logging
+import secrets
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from fleet.core.ports import ToolCall
+
+log = logging.getLogger(__name__)
+
+
+class FunctionPiece(BaseModel):
+    """A piece of a call; some endpoints send `arguments` as an object instead of text."""
+
+    name: str | None = None
+    arguments: str | dict[str, Any] | None = None
+
+
+class CallPiece(BaseModel):
+    """A piece of a call, or a whole one; `index` and `id` are missing with some endpoints."""
+
+    index: int | None = None
+    id: str | None = None
+    function: FunctionPiece | None = None
+
+
+@dataclass(slots=True)
+class _Call:
+    index: int | None
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+class CallMerger:
+    """Merges the pieces of one message's calls, in the order in which the calls began."""
+
+    def __init__(self) -> None:
+        self._calls: list[_Call] = []
+
+    def add(self, piece: CallPiece) -> None:
+        """Take the next piece."""
+        function = piece.function or FunctionPiece()
+        call = self._find(piece, function)
+        call.id = call.id or piece.id or ""
+        call.name = call.name or function.name or ""
+        if isinstance(function.arguments, dict):
+            call.arguments = json.dumps(function.arguments, ensure_ascii=False)
+        else:
+            call.arguments += function.arguments or ""
+
+    def finish(self, taken: Collection[str]) -> tuple[ToolCall, ...]:
+        """Return the calls; each has an id that is neither in `taken` nor used twice.
+
+        Idempotency keys are made of these ids, and some endpoints send none or count from zero in every message.
+        """
+        used = set(taken)
+        calls = []
+        for call in self._calls:
+            if not call.name:
+                log.warning("model asked for a call without a name")
+                continue
+            name = call.id if call.id and call.id not in used else f"call_{secrets.token_hex(8)}"
+            used.add(name)
+            calls.append(ToolCall(name, call.name, call.arguments.strip() or "{}"))
+        return tuple(calls)
+
+    def _find(self, piece: CallPiece, function: FunctionPiece) -> _Call:
+        if piece.index is None:
+            known = self._last_of(piece)
+        else:
+            known = next((call for call in reversed(self._calls) if call.index == piece.index), None)
+        if known is None or _begins_another(known, piece, function):
+            known = _Call(piece.index)
+            self._calls.append(known)
+        return known
+
+    def _last_of(self, piece: CallPiece) -> _Call | None:
+        same = (call for call in self._calls if piece.id and call.id == piece.id)
+        return next(same, self._calls[-1] if self._calls else None)
+
+
+def _begins_another(call: _Call, piece: CallPiece, function: FunctionPiece) -> bool:
+    """Whether a piece that points to `call` is another call: some endpoints give all calls the index 0, or none."""
+    if piece.id and call.id:
+        return piece.id != call.id
+    if not function.name or not call.name:
+        return False
+    return function.name != call.name or (bool(function.arguments) and is_object(call.arguments))
+
+
+def is_object(text: str) -> bool:
+    """Whether a text is a JSON object."""
+    try:
+        return isinstance(json.loads(text), dict)
+    except ValueError:
+        return False

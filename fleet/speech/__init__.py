@@ -1,0 +1,1 @@
+"""Sound: Opus, voice activity, recognition and voices."""

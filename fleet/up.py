@@ -1,0 +1,120 @@
+"""`fleet up`: every role in one process, with embedded parts for whatever the settings do not name."""
+
+import logging
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from pydantic import SecretStr
+
+from fleet import assembly
+from fleet.assembly import Site
+from fleet.demo_llm.server import DemoLlmServer
+from fleet.embedded.broker import EmbeddedBroker
+from fleet.embedded.redis import EmbeddedRedis
+from fleet.embedded.secrets import load_or_make_keys
+from fleet.errors import ConfigError
+from fleet.front.door import Front
+from fleet.link.mqtt_url import parse_mqtt_url
+from fleet.settings import Settings, variable
+from fleet.store.connect import Store
+from fleet.tasks import running
+from fleet.wire.identity import Keys
+
+log = logging.getLogger(__name__)
+
+_LOOPBACK = "127.0.0.1"
+
+
+async def up(settings: Settings, while_up: Callable[[], Awaitable[None]]) -> None:
+    """Start everything, then await `while_up`; at its end, or when cancelled, stop everything in reverse order.
+
+    Raises:
+        ConfigError: A port is taken, a part is missing, or a setting is wrong.
+        Unavailable: A broker or Redis that the settings name is away.
+    """
+    _claim_ports(settings)
+    async with AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        redis_url = settings.redis_url if settings.redis_url else await enter(_redis(settings))
+        settings = settings.model_copy(update={"keys": settings.keys or _keys(settings)})
+        keys = Keys(settings.keys.get_secret_value() if settings.keys else "")
+        broker_url = settings.mqtt_url if settings.mqtt_url else await enter(_broker(settings, keys))
+        if settings.llm_base_url is None:
+            settings = settings.model_copy(update={"llm_base_url": await enter(_demo_llm())})
+        store = await Store.open(redis_url, settings.shards)
+        stack.push_async_callback(store.close)
+        here = Site(settings, keys, parse_mqtt_url(broker_url), store)
+        log.info("loading speech")
+        speech = await assembly.load_speech(settings)
+        public = assembly.public_address(settings) if settings.udp_public else None
+        await enter(assembly.edge(here, speech, public=public))
+        await enter(assembly.worker(here))
+        server = await enter(assembly.api(here))
+        log.info("fleet is up", extra={"ota": _ota_url(settings, server.port), "mqtt": broker_url})
+        await while_up()
+
+
+@asynccontextmanager
+async def _redis(settings: Settings) -> AsyncIterator[str]:
+    redis = EmbeddedRedis(settings.data_dir / "redis")
+    await redis.start()
+    async with running("embedded Redis", redis.run):
+        yield redis.url
+
+
+@asynccontextmanager
+async def _broker(settings: Settings, keys: Keys) -> AsyncIterator[str]:
+    broker = EmbeddedBroker(settings.data_dir / "broker")
+    await broker.start()
+    front = Front(host=settings.mqtt_host, port=settings.mqtt_port, upstream=broker.url, keys=keys)
+    async with running("embedded broker", broker.run), running("front", front.run):
+        await front.started.wait()
+        yield broker.url
+
+
+@asynccontextmanager
+async def _demo_llm() -> AsyncIterator[str]:
+    server = DemoLlmServer(_LOOPBACK, 0)
+    async with running("demo model", server.run):
+        await server.started.wait()
+        yield f"http://{_LOOPBACK}:{server.port}/v1"
+
+
+def _keys(settings: Settings) -> SecretStr:
+    return SecretStr(load_or_make_keys(settings.data_dir))
+
+
+def _claim_ports(settings: Settings) -> None:
+    """Fail at once, and with the setting's name, when a port is taken: loading the models takes seconds."""
+    wanted = [
+        ("udp_port", settings.udp_host, settings.udp_port, socket.SOCK_DGRAM),
+        ("http_port", settings.http_host, settings.http_port, socket.SOCK_STREAM),
+    ]
+    if settings.mqtt_url is None:
+        wanted.append(("mqtt_port", settings.mqtt_host, settings.mqtt_port, socket.SOCK_STREAM))
+    for name, host, port, kind in wanted:
+        with socket.socket(socket.AF_INET, kind) as probe:
+            if kind is socket.SOCK_STREAM:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, port))
+            except OSError as error:
+                raise ConfigError(
+                    f"port {port} is taken ({error.strerror}); stop what uses it or set {variable(name)}"
+                ) from error
+
+
+def _ota_url(settings: Settings, port: int) -> str:
+    host = settings.public_host or _own_address()
+    return f"http://{host}:{port}/xiaozhi/ota/"
+
+
+def _own_address() -> str:
+    """Return this machine's address towards other networks, for the line that people copy; loopback without one."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # documentation range: nothing is sent
+        except OSError:
+            return _LOOPBACK
+        return str(probe.getsockname()[0])

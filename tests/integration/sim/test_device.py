@@ -1,0 +1,439 @@
+"""The simulated device against a server that follows, and breaks, the contract as the test says."""
+
+import asyncio
+import io
+import json
+import wave
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fleet.errors import Unavailable
+from fleet.sim.conversation import Script, converse
+from fleet.sim.device import SimDevice
+from fleet.sim.profile import PROFILES, Profile, Timing
+from fleet.sim.state import State
+from fleet.sim.turns import Turn
+from tests.support.scripted_server import ScriptedServer, tone
+
+MAC = "02:00:00:00:00:01"
+QUICK = replace(PROFILES["P1"], timing=Timing(ota_tries=1, hello=0.4, reconnect=0.1, reboot=0.05))
+SPEECH = tone(0.4, 16_000)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[ScriptedServer]:
+    async with ScriptedServer.running() as running:
+        yield running
+
+
+@asynccontextmanager
+async def powered(server: ScriptedServer, profile: Profile = QUICK) -> AsyncIterator[SimDevice]:
+    device = SimDevice(profile, ota_url=server.ota_url, mac=MAC, seed=1)
+    async with asyncio.timeout(20), device.running():
+        yield device
+
+
+@asynccontextmanager
+async def talking(server: ScriptedServer, profile: Profile = QUICK) -> AsyncIterator[SimDevice]:
+    """Power on, and open the channel by the button."""
+    async with powered(server, profile) as device, asyncio.TaskGroup() as tasks:
+        pressed = tasks.create_task(device.press())
+        await server.expect(type="hello")
+        server.welcome()
+        assert await pressed
+        await server.expect(type="listen", state="start")
+        await server.expect_datagrams(1)
+        yield device
+
+
+async def start_speech(server: ScriptedServer, device: SimDevice) -> None:
+    """Send `tts start`, and wait until the queue is surely cleared."""
+    server.send(type="tts", session_id=server.session, state="start")
+    assert await device.until(5, lambda: device.state is State.SPEAKING)
+    await asyncio.sleep(0.12)
+
+
+def stop_speech(server: ScriptedServer) -> None:
+    server.send(type="tts", session_id=server.session, state="stop")
+
+
+def broken(device: SimDevice) -> set[str]:
+    return set(device.report.violation_counts)
+
+
+async def answer(server: ScriptedServer, device: SimDevice, *, heard: int, packets: int = 8) -> None:
+    """Answer an utterance once so many datagrams came in all."""
+    await server.expect_datagrams(heard)
+    server.send(type="stt", session_id=server.session, text="turn on the light")
+    server.send(type="llm", session_id=server.session, emotion="happy", text="x")
+    await start_speech(server, device)
+    server.send(type="tts", session_id=server.session, state="sentence_start", text="Done.")
+    await server.speak(packets)
+    await asyncio.sleep(0.06)
+    stop_speech(server)
+
+
+async def test_a_whole_conversation_by_wake_word(server: ScriptedServer) -> None:
+    async with powered(server) as device, asyncio.TaskGroup() as tasks:
+        talk = tasks.create_task(converse(device, Script([SPEECH], wake_text="hello there", pause=0.0)))
+        hello = await server.expect(type="hello")
+        assert hello["version"] == 3
+        assert hello["features"]["mcp"] is True
+        assert hello["audio_params"] == {"format": "opus", "sample_rate": 16_000, "channels": 1, "frame_duration": 60}
+        server.welcome()
+        detect = await server.expect(type="listen", state="detect")
+        assert (detect["text"], detect["session_id"]) == ("hello there", server.session)
+        await server.expect_datagrams(33)
+        started = await server.expect(type="listen", state="start")
+        assert started["mode"] == "auto"
+        await answer(server, device, heard=33 + 12)
+        await server.expect(type="listen", state="start")
+        await server.expect(type="goodbye", session_id=server.session)
+        (turn,) = await talk
+    report = device.report
+    assert report.violations == []
+    assert report.ok
+    assert (turn.outcome, turn.transcript, turn.reply) == ("answered", "turn on the light", "Done.")
+    assert set(turn.latencies) == {"stt", "tts_start", "first_packet", "first_audible"}
+    assert turn.latencies["tts_start"] <= turn.latencies["first_packet"] <= turn.latencies["first_audible"]
+    assert report.counters["downlink_played"] == 8
+    json.loads(report.model_dump_json())
+
+
+async def test_the_device_never_subscribes_and_bootstraps_with_all_headers(server: ScriptedServer) -> None:
+    async with powered(server):
+        pass
+    ((headers, body),) = server.ota_requests
+    assert headers["device-id"] == MAC
+    assert headers["activation-version"] == "1"
+    assert headers["user-agent"] == "bread-compact-wifi/2.4.2"
+    assert "client-id" in headers
+    assert json.loads(body)["application"]["version"] == "2.4.2"
+    assert server.subscriptions == 0
+    (connect,) = server.connects
+    assert connect["level"] == 4
+    assert connect["flags"] == 0b11000010, "user name, password, clean session, no will"
+    assert connect["keepalive"] == 30
+
+
+async def test_uplink_counts_from_one_and_is_what_was_said(server: ScriptedServer) -> None:
+    async with talking(server) as device, asyncio.TaskGroup() as tasks:
+        said = tasks.create_task(device.say(SPEECH, 5))
+        await server.expect_datagrams(14)
+        numbers = [int.from_bytes(datagram[12:16], "big") for datagram in server.datagrams]
+        assert numbers == list(range(1, len(numbers) + 1))
+        assert server.channel
+        payloads = [server.channel.open(datagram) for datagram in server.datagrams]
+        assert {payload[0] for payload in payloads} == {0x58}
+        assert max(map(len, payloads)) > 30
+        assert all(datagram[8:12] == bytes(4) for datagram in server.datagrams)
+        server.send(type="goodbye", session_id=server.session)
+        turn = await said
+    assert turn.outcome == "closed"
+
+
+async def test_what_was_played_comes_out_as_a_wav(server: ScriptedServer) -> None:
+    async with talking(server) as device:
+        await start_speech(server, device)
+        await server.speak(10)
+        await asyncio.sleep(0.06)
+        stop_speech(server)
+        assert await device.until(5, lambda: device.turns.open is None)
+    with wave.open(io.BytesIO(device.heard_wav(0)), "rb") as file:
+        assert file.getframerate() == 24_000
+        samples = np.frombuffer(file.readframes(file.getnframes()), "<i2").astype(float)
+    assert 0.55 < len(samples) / 24_000 < 0.8
+    loudest = np.abs(np.fft.rfft(samples)).argmax() * 24_000 / len(samples)
+    assert 430 < loudest < 450
+
+
+async def test_a_burst_of_fifty_packets_overflows_the_mailbox(server: ScriptedServer) -> None:
+    async with talking(server) as device:
+        await start_speech(server, device)
+        for _ in range(50):
+            server.send_datagram(server.seal(server.encoder.encode(tone(0.06))))
+        assert await received(device, 50)
+        assert "mailbox-overflow" in broken(device)
+        assert device.report.counters["downlink_dropped_mailbox"] >= 40
+
+
+async def test_fifty_packets_in_half_a_second_overflow_the_queue(server: ScriptedServer) -> None:
+    async with talking(server) as device:
+        await start_speech(server, device)
+        await server.speak(60, lead=60)
+        assert await received(device, 60)
+        assert "queue-overflow" in broken(device)
+        assert device.report.counters["queue_deepest"] == 40
+
+
+async def received(device: SimDevice, count: int) -> bool:
+    """Wait until so many datagrams were taken account of."""
+    async with asyncio.timeout(5):
+        while device.journal.counters["downlink_received"] < count:
+            await asyncio.sleep(0.01)
+    return True
+
+
+async def test_the_same_key_twice_is_told(server: ScriptedServer) -> None:
+    async with talking(server) as device:
+        key = server.welcome()
+        assert await device.until(5, lambda: device.session == server.session)
+        assert broken(device) == set()
+        server.welcome(key=key)
+        assert await device.until(5, lambda: device.session == server.session)
+        assert broken(device) == {"hello-key-reuse"}
+
+
+async def test_missing_fields_are_told_and_survived(server: ScriptedServer) -> None:
+    async with talking(server) as device:
+        server.send(type="tts", session_id=server.session)
+        server.send_raw(b'{"no":"type"}')
+        server.send_raw(b"not json")
+        server.send(type="a new kind of message")
+        await start_speech(server, device)
+        assert broken(device) == {"field-missing", "json-invalid"}
+        assert device.report.violation_counts["json-invalid"] == 2
+
+
+async def test_a_number_that_does_not_rise_is_refused(server: ScriptedServer) -> None:
+    async with talking(server) as device:
+        await start_speech(server, device)
+        datagram = server.seal(server.encoder.encode(tone(0.06)))
+        server.send_datagram(datagram)
+        server.send_datagram(datagram)
+        assert await received(device, 2)
+        assert broken(device) == {"sequence"}
+        assert device.report.counters["downlink_refused_sequence"] == 1
+
+
+async def test_sound_that_comes_right_after_tts_start_is_lost_and_told(server: ScriptedServer) -> None:
+    slow = replace(QUICK, timing=replace(QUICK.timing, clear=(0.2, 0.2)))
+    async with talking(server, slow) as device:
+        server.send(type="tts", session_id=server.session, state="start")
+        assert await device.until(5, lambda: device.state is State.SPEAKING)
+        server.send_datagram(server.seal(server.encoder.encode(tone(0.06))))
+        await asyncio.sleep(0.3)
+        assert broken(device) == {"audio-before-clear"}
+
+
+async def test_silence_may_be_lost_before_the_queue_is_cleared(server: ScriptedServer) -> None:
+    slow = replace(QUICK, timing=replace(QUICK.timing, clear=(0.2, 0.2)))
+    async with talking(server, slow) as device:
+        server.send(type="tts", session_id=server.session, state="start")
+        assert await device.until(5, lambda: device.state is State.SPEAKING)
+        server.send_datagram(server.seal(server.encoder.encode(bytes(2880))))
+        await asyncio.sleep(0.3)
+        assert broken(device) == set()
+        assert device.report.counters["downlink_cleared"] == 1
+
+
+async def test_audio_to_a_listening_device_is_dropped_and_told(server: ScriptedServer) -> None:
+    async with talking(server) as device:
+        server.send_datagram(server.seal(server.encoder.encode(tone(0.06))))
+        assert await received(device, 1)
+        assert broken(device) == {"audio-outside-speaking"}
+
+
+async def test_a_hole_in_a_sentence_is_an_underrun_and_one_between_sentences_a_pause(server: ScriptedServer) -> None:
+    async with talking(server) as device:
+        await start_speech(server, device)
+        await server.speak(4)
+        await asyncio.sleep(0.8)
+        server.send(type="tts", session_id=server.session, state="sentence_start", text="Second.")
+        await server.speak(4)
+        assert broken(device) == set()
+        assert device.report.counters["pauses"] == 1
+        await asyncio.sleep(0.8)
+        await server.speak(1)
+        assert await received(device, 9)
+        assert broken(device) == {"underrun"}
+
+
+async def test_a_hello_without_answer_leads_back_to_idle(server: ScriptedServer) -> None:
+    async with powered(server) as device:
+        assert not await device.press(0.8)
+        assert device.state is State.IDLE
+        assert broken(device) == {"hello-missing"}
+        server.welcome()
+        assert await device.until(5, lambda: "hello-late" in broken(device)) or True
+        await server.expect(type="hello")
+        async with asyncio.timeout(5):
+            while "hello-late" not in broken(device):
+                await asyncio.sleep(0.01)
+        assert device.session == ""
+
+
+async def test_the_device_comes_back_after_its_connection_was_lost(server: ScriptedServer) -> None:
+    async with powered(server) as device:
+        server.drop_connections()
+        await server.expect_connects(2)
+        assert server.subscriptions == 0
+        assert device.state is State.IDLE
+
+
+async def test_a_lost_connection_leaves_the_audio_alone(server: ScriptedServer) -> None:
+    async with talking(server) as device:
+        server.drop_connections()
+        before = len(server.datagrams)
+        await server.expect_connects(2)
+        await server.expect_datagrams(before + 5)
+        assert device.listening
+        assert [message["type"] for message in server.messages].count("hello") == 1
+
+
+async def test_only_a_goodbye_with_the_live_session_closes(server: ScriptedServer) -> None:
+    async with talking(server) as device:
+        server.send(type="goodbye", session_id="another")
+        server.send(type="stt", session_id=server.session, text="x")
+        assert await device.until(0.3, lambda: device.state is State.IDLE) is False
+        server.send(type="goodbye", session_id=server.session)
+        assert await device.until(5, lambda: device.state is State.IDLE)
+        assert device.session == ""
+        assert not [message for message in server.messages if message["type"] == "goodbye"]
+
+
+async def test_the_button_interrupts_and_waits_for_tts_stop(server: ScriptedServer) -> None:
+    async with talking(server) as device, asyncio.TaskGroup() as tasks:
+        await start_speech(server, device)
+        await server.speak(3)
+        stopped = tasks.create_task(device.abort())
+        abort = await server.expect(type="abort")
+        assert "reason" not in abort
+        assert device.state is State.SPEAKING
+        stop_speech(server)
+        assert await stopped
+        assert await device.until(5, lambda: device.turns.open is None)
+        assert device.turns.turns[0].outcome == "aborted"
+        await server.expect(type="listen", state="start")
+        assert broken(device) == set()
+
+
+async def test_an_interruption_without_answer_is_told(server: ScriptedServer) -> None:
+    limits = replace(QUICK.limits, abort_answer=0.2)
+    async with talking(server, replace(QUICK, limits=limits)) as device:
+        await start_speech(server, device)
+        assert not await device.abort(0.1)
+        async with asyncio.timeout(5):
+            while "abort-unanswered" not in broken(device):
+                await asyncio.sleep(0.05)
+
+
+async def test_a_device_left_speaking_is_told(server: ScriptedServer) -> None:
+    limits = replace(QUICK.limits, stuck=0.5)
+    async with talking(server, replace(QUICK, limits=limits)) as device:
+        await start_speech(server, device)
+        async with asyncio.timeout(5):
+            while "stuck-speaking" not in broken(device):
+                await asyncio.sleep(0.05)
+
+
+async def test_a_wake_word_interrupts_and_listens_at_once(server: ScriptedServer) -> None:
+    async with talking(server) as device, asyncio.TaskGroup() as tasks:
+        await start_speech(server, device)
+        woken = tasks.create_task(device.wake("hi"))
+        abort = await server.expect(type="abort")
+        assert abort["reason"] == "wake_word_detected"
+        await server.expect(type="listen", state="start", mode="auto")
+        stop_speech(server)
+        assert await woken
+        assert not [message for message in server.messages if message.get("state") == "detect"]
+
+
+async def test_push_to_talk_goes_idle_but_keeps_the_channel(server: ScriptedServer) -> None:
+    manual = replace(QUICK, mode="manual")
+    async with powered(server, manual) as device, asyncio.TaskGroup() as tasks:
+        turn = tasks.create_task(device.say(SPEECH, 8))
+        await server.expect(type="hello")
+        server.welcome()
+        await server.expect(type="listen", state="start", mode="manual")
+        await server.expect(type="listen", state="stop")
+        assert device.state is State.IDLE
+        assert device.session == server.session
+        await answer(server, device, heard=5)
+        assert (await turn).outcome == "answered"
+        assert device.state is State.IDLE
+        assert await device.hang_up()
+        await server.expect(type="goodbye")
+        assert broken(device) == set()
+
+
+async def test_in_realtime_mode_the_microphone_stays_on_while_the_device_speaks(server: ScriptedServer) -> None:
+    async with talking(server, replace(QUICK, mode="realtime")) as device:
+        await start_speech(server, device)
+        before = len(server.datagrams)
+        await server.expect_datagrams(before + 5)
+        stop_speech(server)
+        assert await device.until(5, lambda: device.listening)
+        starts = [message for message in server.messages if message.get("state") == "start"]
+        assert len(starts) == 1
+
+
+async def test_tools_work_without_a_session_and_change_the_board(server: ScriptedServer) -> None:
+    async with powered(server) as device:
+        server.send(type="mcp", payload={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}})
+        first = await server.expect(type="mcp")
+        assert first["session_id"] == ""
+        assert first["payload"]["result"]["serverInfo"]["version"] == "2.4.2"
+        server.send(type="mcp", payload={"jsonrpc": "2.0", "method": "notifications/initialized"})
+        call = {"name": "self.audio_speaker.set_volume", "arguments": {"volume": 30}}
+        server.send(type="mcp", payload={"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call})
+        second = await server.expect(type="mcp")
+        assert second["payload"] == {
+            "jsonrpc": "2.0",
+            "id": 2,
+            "result": {"content": [{"type": "text", "text": "true"}], "isError": False},
+        }
+        assert device.board.volume == 30
+        (step,) = device.journal.find("tool call")
+        assert step.detail["args"] == {"volume": 30}
+        assert device.report.tools["volume"] == 30
+
+
+async def test_a_restart_is_never_answered_and_boots_again(server: ScriptedServer) -> None:
+    async with powered(server) as device:
+        call = {"name": "self.reboot", "arguments": {}}
+        server.send(type="mcp", payload={"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call})
+        await server.expect_connects(2)
+        assert len(server.ota_requests) == 2
+        assert not [message for message in server.messages if message["type"] == "mcp"]
+        assert await device.until(5, lambda: device.state is State.IDLE)
+
+
+async def test_a_channel_that_was_silent_for_too_long_is_opened_afresh(server: ScriptedServer) -> None:
+    stale = replace(QUICK, mode="manual", timing=replace(QUICK.timing, stale=0.3))
+    async with powered(server, stale) as device, asyncio.TaskGroup() as tasks:
+        for _ in range(2):
+            pressed = tasks.create_task(device.press())
+            await server.expect(type="hello")
+            server.welcome()
+            assert await pressed
+            device.release()
+            assert await device.until(5, lambda: device.state is State.IDLE)
+            await asyncio.sleep(0.4)
+        assert not [message for message in server.messages if message["type"] == "goodbye"]
+
+
+async def test_tts_start_to_an_idle_device_is_told(server: ScriptedServer) -> None:
+    async with powered(server) as device:
+        server.send(type="tts", session_id="", state="start")
+        assert await device.until(5, lambda: device.state is State.SPEAKING)
+        assert broken(device) == {"speech-without-channel"}
+
+
+async def test_an_utterance_without_answer_ends_at_its_limit(server: ScriptedServer) -> None:
+    async with talking(server) as device:
+        turn: Turn = await device.say(SPEECH, 1.0)
+    assert turn.outcome == "timeout"
+    assert not device.report.ok
+
+
+async def test_a_server_that_is_not_there_is_told_at_once() -> None:
+    device = SimDevice(QUICK, ota_url="http://127.0.0.1:1/ota/", mac=MAC)
+    async with asyncio.timeout(10):
+        with pytest.raises(Unavailable, match="bootstrap"):
+            async with device.running():
+                pytest.fail("entered without a server")

@@ -1,0 +1,97 @@
+"""A model whose messages are written down, and a device and an edge without audio, for tests of the worker."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any
+
+from fleet.core.ports import LlmEvent, Message, ToolOffer
+from fleet.errors import ProviderError
+from fleet.store.edges import EdgeRecord, Edges
+from fleet.store.mailbox import Mailboxes
+from fleet.wire.identity import Keys
+from fleet.wire.mail import EdgeMail
+from fleet.wire.topics import up_topic
+from tests.support.front_client import FrontClient
+from tests.support.mosquitto_server import MosquittoServer
+
+PATIENCE = 10.0
+
+
+class ScriptedLlm:
+    """Plays one list of events for each request; an asyncio.Event in it is awaited."""
+
+    def __init__(self) -> None:
+        self.script: list[Sequence[LlmEvent | ProviderError | asyncio.Event]] = []
+        self.asked: list[tuple[tuple[Message, ...], tuple[ToolOffer, ...]]] = []
+        self.closed = asyncio.Event()
+
+    async def stream(self, messages: Sequence[Message], tools: Sequence[ToolOffer]) -> AsyncGenerator[LlmEvent, None]:
+        self.asked.append((tuple(messages), tuple(tools)))
+        try:
+            for event in self.script.pop(0):
+                if isinstance(event, asyncio.Event):
+                    await event.wait()
+                elif isinstance(event, ProviderError):
+                    raise event
+                else:
+                    yield event
+        finally:
+            self.closed.set()
+
+
+class Device:
+    """A device's MQTT connection; never subscribes."""
+
+    def __init__(self, client: FrontClient, mac: str) -> None:
+        self._client = client
+        self.mac = mac
+
+    @classmethod
+    async def connect(cls, broker: MosquittoServer, keys: Keys, mac: str) -> "Device":
+        client = await FrontClient.open(broker.host, broker.port)
+        login = keys.issue("device", mac)
+        assert await client.connect(mac, login.username, login.password) == 0
+        return cls(client, mac)
+
+    async def say(self, message: dict[str, Any] | bytes) -> None:
+        payload = message if isinstance(message, bytes) else json.dumps(message).encode()
+        await self._client.publish(up_topic(self.mac), payload)
+
+    async def hear(self) -> dict[str, Any]:
+        """Return the next message; answers `initialize` and `tools/list` never by itself."""
+        async with asyncio.timeout(PATIENCE):
+            return json.loads((await self._client.message()).payload)
+
+    async def hear_type(self, kind: str) -> dict[str, Any]:
+        """Return the next message of a type; skips others."""
+        while True:
+            message = await self.hear()
+            if message["type"] == kind:
+                return message
+
+    async def answer(self, request: dict[str, Any], **outcome: Any) -> None:
+        await self.say({"session_id": "", "type": "mcp", "payload": {"jsonrpc": "2.0", "id": request["id"], **outcome}})
+
+    async def close(self) -> None:
+        await self._client.close()
+
+
+class SilentEdge:
+    """An edge as the worker sees it: an announcement and a mailbox."""
+
+    def __init__(self, edges: Edges, mailboxes: Mailboxes) -> None:
+        self._edges = edges
+        self._mail = mailboxes.read_edge("edge-1")
+
+    async def announce(self, **changes: Any) -> None:
+        await self._edges.announce(
+            EdgeRecord(**{"id": "edge-1", "host": "h.example", "port": 8884, "load": 0} | changes)
+        )
+
+    async def next(self, kind: type[EdgeMail]) -> Any:
+        """Return the next mail, which must be of this kind."""
+        async with asyncio.timeout(PATIENCE):
+            mail = await anext(self._mail)
+        assert isinstance(mail, kind), mail
+        return mail

@@ -1,0 +1,329 @@
+"""An edge with a scripted ear, recogniser and voice, and a device that talks to it over real UDP."""
+
+import asyncio
+import json
+import struct
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+from fleet.core.ports import Transcript
+from fleet.edge.app import Edge
+from fleet.settings import Settings
+from fleet.wire import mail
+from fleet.wire.words import AudioFormat
+
+MAC = "aa:bb:cc:dd:ee:01"
+KEY = bytes(range(16))
+LIMIT = 10
+"""Seconds that any wait of a test may take."""
+SPEECH, QUIET = 0.9, 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedFrame:
+    pcm: bytes
+    speech: float
+
+
+class ScriptedEar:
+    """Hears what `opus_like` wrote into a packet: one sample value a frame, and a probability."""
+
+    def __init__(self, uplink: AudioFormat, on_heard: Callable[[ScriptedFrame], None], seen: list[bytes]) -> None:
+        self._frame_ms, self._on_heard, self._seen = uplink.frame_ms, on_heard, seen
+        self._closed = False
+
+    def feed(self, packet: bytes) -> bool:
+        self._seen.append(packet)
+        speech = packet[1] / 255 if len(packet) > 3 else 0.0
+        sample = packet[2:4] if len(packet) > 3 else b"\0\0"
+        frame = ScriptedFrame(sample * (16 * self._frame_ms), speech)
+        asyncio.get_running_loop().call_soon(self._hear, frame)
+        return True
+
+    def _hear(self, frame: ScriptedFrame) -> None:
+        if not self._closed:
+            self._on_heard(frame)
+
+    def close(self) -> None:
+        self._closed = True
+
+
+class ScriptedEars:
+    def __init__(self) -> None:
+        self.seen: list[bytes] = []
+        """Every packet that was fed."""
+
+    def open(self, uplink: AudioFormat, on_heard: Callable[[ScriptedFrame], None]) -> ScriptedEar:
+        return ScriptedEar(uplink, on_heard, self.seen)
+
+    async def run(self) -> None:
+        await asyncio.Event().wait()
+
+
+@dataclass
+class ScriptedAsr:
+    """Answers with the next text or failure of its script; then with "hello"."""
+
+    script: deque[str | Exception | Awaitable[str]] = field(default_factory=deque)
+    heard: list[bytes] = field(default_factory=list)
+
+    async def transcribe(self, pcm: bytes) -> Transcript:
+        self.heard.append(pcm)
+        answer = self.script.popleft() if self.script else "hello"
+        if isinstance(answer, Exception):
+            raise answer
+        return Transcript(answer if isinstance(answer, str) else await answer, "en")
+
+    def markers(self, utterance: int = -1) -> list[int]:
+        """Return the sample values of an utterance's frames, in order, without repetitions."""
+        samples = struct.unpack(f"<{len(self.heard[utterance]) // 2}h", self.heard[utterance])
+        return [value for at, value in enumerate(samples) if at == 0 or samples[at - 1] != value]
+
+
+@dataclass
+class ScriptedVoice:
+    """Speaks each sentence as `packets_each` packets that name it."""
+
+    packets_each: int = 3
+    failure: Exception | None = None
+    fail_at: int = 1
+    """Packets of a sentence before the failure."""
+    gate: asyncio.Event | None = None
+    spoken: list[str] = field(default_factory=list)
+
+    async def packets(self, text: str, language: str, downlink: AudioFormat) -> AsyncIterator[bytes]:
+        self.spoken.append(text)
+        for number in range(self.packets_each):
+            if self.failure and number == self.fail_at:
+                raise self.failure
+            if self.gate:
+                await self.gate.wait()
+            yield b"\x58" + f"{text}:{number:06}".encode()
+
+
+def opus_like(marker: int, speech: float = SPEECH, frame_ms: int = 60) -> bytes:
+    """Return a payload whose first byte is right for Opus and whose rest the scripted ear understands."""
+    first = {20: 0x48, 60: 0x58}[frame_ms]
+    return bytes((first, round(speech * 255))) + marker.to_bytes(2, "little") + bytes(8)
+
+
+class Device(asyncio.DatagramProtocol):
+    """A device's UDP side."""
+
+    def __init__(self, ssrc: int, port: int) -> None:
+        self.ssrc, self.sequence = ssrc, 0
+        self._to = ("127.0.0.1", port)
+        self.received: list[bytes] = []
+        self._arrived = asyncio.Event()
+        self._transport: asyncio.DatagramTransport | None = None
+
+    async def open(self) -> None:
+        """Take a new source port."""
+        self.close()
+        loop = asyncio.get_running_loop()
+        self._transport, _ = await loop.create_datagram_endpoint(lambda: self, local_addr=("127.0.0.1", 0))
+
+    def close(self) -> None:
+        if self._transport:
+            self._transport.close()
+            self._transport = None
+
+    def datagram_received(self, data: bytes, addr: Any) -> None:
+        self.received.append(data)
+        self._arrived.set()
+
+    def seal(self, payload: bytes, sequence: int | None = None, timestamp: int = 0, flags: int = 0) -> bytes:
+        if sequence is None:
+            self.sequence += 1
+            sequence = self.sequence
+        header = struct.pack(">BBHIII", 1, flags, len(payload), self.ssrc, timestamp, sequence)
+        return header + crypt(header, payload)
+
+    def send(self, *payloads: bytes) -> None:
+        for payload in payloads:
+            self.send_raw(self.seal(payload))
+
+    def send_raw(self, datagram: bytes) -> None:
+        assert self._transport
+        self._transport.sendto(datagram, self._to)
+
+    def say(self, frames: int = 6, first: int = 1, silence: int = 5) -> None:
+        """Speak, then be silent for longer than the endpoint."""
+        self.send(*(opus_like(first + number) for number in range(frames)))
+        self.be_silent(silence)
+
+    def be_silent(self, frames: int = 5) -> None:
+        self.send(*(opus_like(0, QUIET) for _ in range(frames)))
+
+    def audio(self) -> list[bytes]:
+        """Return the decrypted packets, filling silence left out."""
+        payloads = [crypt(datagram[:16], datagram[16:]) for datagram in self.received]
+        return [payload for payload in payloads if b":" in payload]
+
+    async def packets(self, count: int) -> list[bytes]:
+        """Wait until that many packets came that are no silence."""
+        async with asyncio.timeout(LIMIT):
+            while len(self.audio()) < count:
+                self._arrived.clear()
+                await self._arrived.wait()
+        return self.audio()
+
+
+def crypt(header: bytes, payload: bytes) -> bytes:
+    return Cipher(algorithms.AES(KEY), modes.CTR(header)).encryptor().update(payload)
+
+
+class Stage:
+    """The edge and all that is around it."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.asr, self.voice, self.ears = ScriptedAsr(), ScriptedVoice(), ScriptedEars()
+        self.orders: list[dict[str, Any]] = []
+        self.posted: list[mail.ShardMail] = []
+        self.post_failure: Exception | None = None
+        self.changed = asyncio.Condition()
+        self._mail: asyncio.Queue[mail.EdgeMail] = asyncio.Queue()
+        self.edge = Edge(
+            settings=Settings(udp_host="127.0.0.1", udp_port=0, endpoint_ms=200, **settings),
+            edge_id="e1",
+            ears=self.ears,
+            asr=self.asr,
+            voice=self.voice,
+            publish=self._publish,
+            post=self._post,
+            mail=self._read,
+        )
+        self.edge.bind()
+        self.devices: list[Device] = []
+
+    async def _read(self) -> AsyncIterator[mail.EdgeMail]:
+        while True:
+            yield await self._mail.get()
+            self._mail.task_done()
+
+    def _publish(self, topic: str, payload: bytes) -> None:
+        assert topic == f"fleet/down/{MAC}"
+        self.orders.append(json.loads(payload))
+
+    async def _post(self, shard: int, letter: mail.ShardMail) -> None:
+        if self.post_failure:
+            raise self.post_failure
+        assert shard == 3
+        self.posted.append(letter)
+
+    async def send(self, kind: str, session: str = "s1", **rest: Any) -> None:
+        """Put mail into the edge's mailbox; return when the edge has read it."""
+        document = {"kind": kind, "device": MAC, "session": session, **rest}
+        self._mail.put_nowait(mail.EDGE_MAIL.validate_python(document))
+        await self.until(lambda: self._mail.empty())
+        await settle()
+
+    async def open(self, ssrc: int = 0x11223344, session: str = "s1", **rest: Any) -> Device:
+        """Open a session and a device's socket."""
+        device = await self.device(ssrc)
+        await self.send("session_opened", session, **{**opened(ssrc), **rest})
+        return device
+
+    async def device(self, ssrc: int = 0x11223344) -> Device:
+        device = Device(ssrc, self.edge.port)
+        await device.open()
+        self.devices.append(device)
+        return device
+
+    async def listen(self, mode: str = "auto") -> None:
+        await self.send("listening_started", mode=mode)
+
+    async def speak(self, turn: str, *sentences: str, ended: bool = True) -> None:
+        """Answer as a shard does."""
+        await self.send("speech_begun", turn=turn)
+        for index, text in enumerate(sentences):
+            await self.send("sentence_ready", turn=turn, index=index, text=text, language="en")
+        if ended:
+            await self.send("speech_ended", turn=turn, index=len(sentences))
+
+    def told(self) -> list[str]:
+        """Return the orders in short."""
+        return [order.get("state", order["type"]) for order in self.orders]
+
+    def kinds(self) -> list[str]:
+        return [letter.kind for letter in self.posted]
+
+    def utterances(self) -> list[mail.UtteranceHeard]:
+        return [letter for letter in self.posted if isinstance(letter, mail.UtteranceHeard)]
+
+    def pass_time(self, seconds: float) -> None:
+        """Let the edge look after its limits as if so much time had passed."""
+        now = asyncio.get_running_loop().time()
+        for session in self.edge._registry:
+            session.check(now + seconds)
+
+    async def until(self, happened: Callable[[], object]) -> None:
+        """Wait for something that other tasks do."""
+        async with asyncio.timeout(LIMIT):
+            while not happened():
+                await asyncio.sleep(0.002)
+
+    async def received(self, count: int) -> None:
+        """Wait until the edge has taken so many packets since its start, and let it work on them."""
+        await self.until(lambda: self.edge.counters["received"] >= count)
+        await settle()
+
+    async def hears(self, device: Device) -> None:
+        """Send quiet frames until one is heard, as a microphone that has been opened does."""
+        async with asyncio.timeout(LIMIT):
+            while not self.ears.seen:
+                device.be_silent(1)
+                await asyncio.sleep(0.02)
+
+    async def told_at_least(self, *orders: str) -> None:
+        """Wait until the device was told these, in this order."""
+        await self.until(lambda: is_inside(iter(self.told()), orders))
+
+    async def heard(self, count: int = 1) -> mail.UtteranceHeard:
+        """Wait for the n-th utterance."""
+        await self.until(lambda: len(self.utterances()) >= count)
+        return self.utterances()[count - 1]
+
+
+def is_inside(whole: Iterator[str], parts: tuple[str, ...]) -> bool:
+    return all(part in whole for part in parts)
+
+
+def opened(ssrc: int) -> dict[str, Any]:
+    return {
+        "dialect": "xiaozhi",
+        "shard": 3,
+        "ssrc": ssrc,
+        "key": KEY.hex(),
+        "uplink_rate": 16000,
+        "uplink_frame_ms": 60,
+        "downlink_rate": 24000,
+        "downlink_frame_ms": 60,
+    }
+
+
+async def settle() -> None:
+    """Let everything that is ready run."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+@asynccontextmanager
+async def on_stage(**settings: Any) -> AsyncIterator[Stage]:
+    """Run an edge for one test."""
+    stage = Stage(**settings)
+    running = asyncio.get_running_loop().create_task(stage.edge.run())
+    try:
+        await settle()
+        yield stage
+    finally:
+        for device in stage.devices:
+            device.close()
+        running.cancel()
+        await asyncio.wait([running])
+        assert running.cancelled(), running.exception()

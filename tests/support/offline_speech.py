@@ -1,0 +1,30 @@
+"""The offline engines, loaded once in a test run: they take seconds and half a gigabyte."""
+
+from functools import cache
+
+import numpy as np
+import soxr
+
+from fleet.speech.asr_whisper import WhisperAsr
+from fleet.speech.tts_offline import OfflineTts
+from fleet.speech.vad_silero import SileroVad
+
+
+@cache
+def whisper() -> WhisperAsr:
+    return WhisperAsr(("en", "zh"))
+
+
+@cache
+def voices() -> OfflineTts:
+    return OfflineTts("zf_xiaoxiao")
+
+
+@cache
+def silero() -> SileroVad:
+    return SileroVad.load(None)
+
+
+def to_16k(pcm: bytes, rate: int) -> bytes:
+    resampled: bytes = soxr.resample(np.frombuffer(pcm, "<i2"), rate, 16_000).astype("<i2").tobytes()
+    return resampled

@@ -1,0 +1,75 @@
+"""The house style that no linter holds us to: sizes of files, functions and classes, and the names of modules."""
+
+import ast
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent / "fleet"
+MODULES = sorted(ROOT.rglob("*.py"))
+LONGEST_FILE, LONGEST_FUNCTION = 300, 49
+MOST_METHODS, MOST_ATTRIBUTES = 15, 12
+TYPICAL_FUNCTION = 8
+BAD_NAMES = {"utils", "util", "helpers", "helper", "manager", "handler", "base", "impl", "common", "misc"}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def functions(node: ast.AST) -> Iterator[Function]:
+    return (child for child in ast.walk(node) if isinstance(child, Function))
+
+
+def length(function: Function) -> int:
+    """Count a function's lines without its docstring."""
+    documented = ast.get_docstring(function, clean=False) is not None
+    first = function.body[1 if documented and len(function.body) > 1 else 0]
+    return (function.end_lineno or 0) - first.lineno + 1
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_module_has_a_good_size_and_name(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST_FILE
+    assert not BAD_NAMES & set(path.stem.split("_"))
+    for function in functions(tree(path)):
+        lines = (function.end_lineno or 0) - function.lineno + 1
+        assert lines <= LONGEST_FUNCTION, f"{function.name} has {lines} lines"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_classes_are_small(path: Path) -> None:
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.ClassDef):
+            methods = [child for child in node.body if isinstance(child, Function)]
+            assert len(methods) <= MOST_METHODS, f"{node.name} has {len(methods)} methods"
+            attributes = {
+                child.attr
+                for method in methods
+                for child in ast.walk(method)
+                if isinstance(child, ast.Attribute)
+                and isinstance(child.ctx, ast.Store)
+                and isinstance(child.value, ast.Name)
+                and child.value.id == "self"
+            }
+            assert len(attributes) <= MOST_ATTRIBUTES, f"{node.name} has {len(attributes)} attributes"
+
+
+def test_the_typical_function_is_short() -> None:
+    lengths = [length(function) for path in MODULES for function in functions(tree(path))]
+    assert statistics.median(lengths) <= TYPICAL_FUNCTION
+
+
+def test_the_broad_except_stays_alone() -> None:
+    broad = [
+        str(path.relative_to(ROOT))
+        for path in MODULES
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ExceptHandler)
+        and (node.type is None or (isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException")))
+    ]
+    assert broad == ["tasks.py"]

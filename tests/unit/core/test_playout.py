@@ -1,0 +1,209 @@
+"""D4, D5, D9, D10 and D12 of the device's contract, against a model of the device's queue."""
+
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fleet.core.playout import LEAD, Playout
+
+TICK = 0.005
+START = 1000.0
+SILENCE = b"silence"
+
+
+@dataclass
+class Answer:
+    """Runs a playout as a wheel does; `script` adds to it at times after the announcement."""
+
+    frame_ms: int = 60
+    script: list[tuple[float, str, int]] = field(default_factory=list)
+    sent: list[tuple[float, bytes]] = field(default_factory=list)
+    begun: list[tuple[float, int]] = field(default_factory=list)
+    stopped: float | None = None
+    playout: Playout | None = None
+
+    def run(self, seconds: float, jitter: tuple[float, ...] = (0.0,)) -> "Answer":
+        playout = self.playout = self.playout or Playout(self.frame_ms, SILENCE)
+        playout.start(START)
+        script, due = sorted(self.script), None
+        for tick in range(round(seconds / TICK)):
+            now = START + tick * TICK + jitter[tick % len(jitter)]
+            while script and START + script[0][0] <= now:
+                self._do(playout, script.pop(0))
+                due = now
+            if due is not None and now >= due and self.stopped is None:
+                due = self._step(playout, now)
+        return self
+
+    def _do(self, playout: Playout, line: tuple[float, str, int]) -> None:
+        _, verb, number = line
+        if verb == "end":
+            playout.end()
+            return
+        playout.mark(number // 1000)
+        for at in range(number % 1000):
+            playout.add(b"audio %d" % at)
+
+    def _step(self, playout: Playout, now: float) -> float | None:
+        step = playout.step(now)
+        if step.packet is not None:
+            self.sent.append((now - START, step.packet))
+        self.begun += [(now - START, number) for number in step.begins]
+        if step.stop:
+            self.stopped = now - START
+        return step.again
+
+    @property
+    def audio(self) -> list[float]:
+        return [at for at, packet in self.sent if packet != SILENCE]
+
+    def queue(self) -> tuple[int, float, float]:
+        """Return the device's longest queue, its longest time without anything to play, and when it was done."""
+        frame = self.frame_ms / 1000
+        longest, starved, done = 0, 0.0, self.sent[0][0]
+        for at, _ in self.sent:
+            starved = max(starved, at - done)
+            done = max(done, at) + frame
+            longest = max(longest, round((done - at) / frame + 0.49))
+        return longest, starved, done
+
+
+def sentences(*counts: int, every: float = 0.0, end: float = 0.0) -> list[tuple[float, str, int]]:
+    script = [(number * every, "sentence", number * 1000 + count) for number, count in enumerate(counts)]
+    return [*script, (max(end, script[-1][0]), "end", 0)]
+
+
+@pytest.mark.parametrize("jitter", [(0.0,), (0.0, 0.004, 0.001), (0.0049, 0.0)])
+@pytest.mark.parametrize("frame_ms", [20, 60])
+def test_minute_of_speech_neither_overflows_the_device_nor_starves_it(frame_ms: int, jitter: tuple[float, ...]) -> None:
+    answer = Answer(frame_ms, sentences(*[900] * (60_000 // frame_ms // 900 + 1))).run(70, jitter)
+    longest, starved, _ = answer.queue()
+    assert longest <= LEAD + 1
+    assert starved == 0
+
+
+def test_first_packets_are_spaced() -> None:
+    answer = Answer(script=sentences(50)).run(1)
+    first = answer.audio[:8]
+    assert first[0] >= 0.1
+    assert all(later - earlier >= 0.0099 for earlier, later in zip(first, first[1:], strict=False))
+    assert first[LEAD - 1] - first[0] <= 0.06
+    assert first[LEAD] - first[0] >= 0.055
+    assert sum(at <= first[0] + 0.020 for at in first) <= 5
+
+
+def test_audio_that_is_late_still_waits_for_nothing() -> None:
+    answer = Answer(script=[(0.9, "sentence", 3), (0.9, "end", 0)]).run(3)
+    assert answer.audio[0] == pytest.approx(0.9, abs=TICK)
+    assert answer.sent[0][1] != SILENCE
+
+
+def test_gap_between_sentences_is_filled_and_audio_follows_at_once() -> None:
+    answer = Answer(script=[(0.0, "sentence", 10), (3.0, "sentence", 1010), (3.0, "end", 0)]).run(6)
+    longest, starved, _ = answer.queue()
+    assert starved <= 0.06
+    assert longest <= LEAD + 1
+    assert len(answer.sent) > 45
+    assert answer.audio[10] == pytest.approx(3.0, abs=0.012)
+
+
+def test_end_is_announced_after_the_last_packet_was_played() -> None:
+    answer = Answer(script=sentences(20)).run(5)
+    done = answer.queue()[2]
+    assert answer.stopped is not None
+    assert answer.stopped - answer.sent[-1][0] >= 0.05
+    assert done - 0.001 <= answer.stopped <= done + LEAD * 0.06 + 0.3
+
+
+def test_single_packet_is_ended_late_enough() -> None:
+    answer = Answer(20, sentences(1)).run(2)
+    assert answer.stopped is not None
+    assert answer.stopped - answer.sent[-1][0] >= 0.05
+
+
+def test_answer_without_audio_ends_at_once() -> None:
+    answer = Answer(script=[(0.5, "end", 0)]).run(2)
+    assert answer.stopped == pytest.approx(0.5, abs=TICK)
+    assert not answer.sent
+
+
+def test_end_that_comes_late_is_bridged_with_silence() -> None:
+    answer = Answer(script=sentences(5, end=2.0)).run(4)
+    assert answer.queue()[1] <= 0.06
+    assert answer.stopped is not None
+    assert 2.0 <= answer.stopped <= 2.3
+
+
+def test_sentences_begin_with_their_first_packet() -> None:
+    answer = Answer(script=sentences(5, 7, 3)).run(3)
+    assert [number for _, number in answer.begun] == [0, 1, 2]
+    assert [at for at, _ in answer.begun] == [answer.audio[0], answer.audio[5], answer.audio[12]]
+
+
+def test_sentence_without_audio_begins_with_the_next_one() -> None:
+    answer = Answer(script=sentences(2, 0, 2)).run(3)
+    assert answer.begun == [(answer.audio[0], 0), (answer.audio[2], 1), (answer.audio[2], 2)]
+    last = Answer(script=sentences(2, 0)).run(3)
+    assert [number for _, number in last.begun] == [0, 1]
+
+
+def test_nothing_is_sent_before_speech_was_announced() -> None:
+    playout = Playout(60, SILENCE)
+    playout.add(b"x")
+    assert playout.step(START).again is None
+    assert playout.waiting == 1
+
+
+def test_answer_that_takes_over_keeps_the_devices_queue_in_mind() -> None:
+    first = Answer(script=[(0.0, "sentence", 100)]).run(2)
+    assert first.playout
+    second = Answer(playout=Playout(60, SILENCE, first.playout.device))
+    playout = second.playout
+    assert playout
+    playout.add(b"y")
+    now = START + first.sent[-1][0] + 0.005
+    step = playout.step(now)
+    assert step.packet is None
+    assert step.again is not None
+    assert step.again <= now + 0.06
+
+
+def test_loop_that_stalled_does_not_burst() -> None:
+    playout = Playout(60, SILENCE)
+    playout.start(START)
+    for _ in range(100):
+        playout.add(b"x")
+    sent, now, due = [], START + 0.2, START
+    while now < START + 3:
+        if now >= due and not START + 1 < now < START + 1.5:
+            step = playout.step(now)
+            if step.packet:
+                sent.append(now)
+            due = step.again or now
+        now += TICK
+    assert all(later - earlier >= 0.0099 for earlier, later in zip(sent, sent[1:], strict=False))
+    assert sum(at <= START + 1.6 for at in sent if at >= START + 1.5) <= LEAD + 1
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.floats(0, 1.5), st.integers(0, 30)), min_size=1, max_size=6),
+    st.sampled_from([20, 40, 60]),
+)
+def test_device_never_starves_between_first_packet_and_end(parts: list[tuple[float, int]], frame_ms: int) -> None:
+    at, script = 0.0, []
+    for number, (pause, count) in enumerate(parts):
+        at += pause
+        script.append((at, "sentence", number * 1000 + count))
+    answer = Answer(frame_ms, [*script, (at, "end", 0)]).run(at + 15)
+    assert answer.stopped is not None
+    assert len(answer.audio) == sum(count for _, count in parts)
+    assert [number for _, number in answer.begun] == list(range(len(parts)))
+    if answer.sent:
+        longest, starved, done = answer.queue()
+        assert longest <= LEAD + 1
+        assert starved <= frame_ms / 1000
+        assert answer.stopped - answer.sent[-1][0] >= 0.05
+        assert answer.stopped <= done + 0.3 + LEAD * frame_ms / 1000

@@ -1,0 +1,118 @@
+"""Inbox."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from fleet.link.inbox import Inbox
+from fleet.link.mqtt_packets import Incoming
+
+
+class Desk:
+    """An inbox whose handlers end when the test says so."""
+
+    def __init__(self, bound: int = 100) -> None:
+        self.begun: list[str] = []
+        self.acknowledged: list[int] = []
+        self.full: list[bool] = []
+        self.gates: dict[str, asyncio.Future[None]] = {}
+        self.inbox = Inbox(self._handle, self._acknowledge, self.full.append, bound)
+
+    async def _handle(self, topic: str, payload: bytes) -> None:
+        self.begun.append(topic)
+        self.gates[topic] = asyncio.get_running_loop().create_future()
+        await self.gates[topic]
+
+    def _acknowledge(self, ids: Sequence[int]) -> None:
+        self.acknowledged += ids
+
+    def put(self, group: asyncio.TaskGroup, *numbers: int) -> None:
+        for number in numbers:
+            self.inbox.put(group, Incoming(str(number), b"", number))
+
+
+async def turns() -> None:
+    """Let everything run that can run."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def test_acknowledgements_wait_for_those_before_them() -> None:
+    desk = Desk()
+    async with asyncio.TaskGroup() as group:
+        desk.put(group, 1, 2, 3)
+        await turns()
+        desk.gates["3"].set_result(None)
+        desk.gates["2"].set_result(None)
+        await turns()
+        assert desk.acknowledged == []
+        desk.gates["1"].set_result(None)
+        await turns()
+        assert desk.acknowledged == [1, 2, 3]
+
+
+async def test_messages_beyond_the_bound_wait_and_say_so() -> None:
+    desk = Desk(bound=2)
+    async with asyncio.TaskGroup() as group:
+        desk.put(group, 1, 2, 3, 4)
+        await turns()
+        assert desk.begun == ["1", "2"]
+        assert desk.full == [True]
+        desk.gates["1"].set_result(None)
+        await turns()
+        assert desk.begun == ["1", "2", "3"]
+        desk.gates["2"].set_result(None)
+        await turns()
+        assert desk.full == [True, False]
+        desk.inbox.close()
+
+
+async def test_closing_leaves_unfinished_messages_unacknowledged() -> None:
+    desk = Desk(bound=2)
+    async with asyncio.TaskGroup() as group:
+        desk.put(group, 1, 2, 3)
+        await turns()
+        desk.gates["1"].set_result(None)
+        await asyncio.sleep(0)
+        desk.inbox.close()
+        desk.put(group, 4)
+    assert desk.acknowledged == [1]
+    assert "4" not in desk.begun
+
+
+async def test_handler_whose_own_work_was_cancelled_does_not_hold_back_the_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    desk = Desk()
+    async with asyncio.TaskGroup() as group:
+        desk.put(group, 1, 2)
+        await turns()
+        desk.gates["1"].cancel()
+        desk.gates["2"].set_result(None)
+        await turns()
+        assert desk.acknowledged == [1, 2]
+    assert "work failed" in caplog.messages
+
+
+async def test_handler_that_is_no_coroutine_may_raise_at_once() -> None:
+    acknowledged: list[int] = []
+
+    def explode(topic: str, payload: bytes) -> asyncio.Future[None]:
+        raise ValueError
+
+    inbox = Inbox(explode, acknowledged.extend, lambda _: None, 10)
+    async with asyncio.TaskGroup() as group:
+        inbox.put(group, Incoming("t", b"", 5))
+        await turns()
+    assert acknowledged == [5]
+
+
+async def test_message_without_an_id_is_handled_and_not_acknowledged() -> None:
+    desk = Desk()
+    async with asyncio.TaskGroup() as group:
+        desk.inbox.put(group, Incoming("t", b"", None))
+        await turns()
+        desk.gates["t"].set_result(None)
+        await desk.inbox.settled()
+    assert desk.acknowledged == []
