@@ -68,7 +68,9 @@ class Keys:
         """Return the kind of client that these credentials prove, or None; compares in constant time."""
         found = _USERNAME.fullmatch(username)
         key = self._keys.get(found[2]) if found else None
-        if found is None or key is None or not hmac.compare_digest(password(key, client_id, username), given):
+        if found is None or key is None or not given.isascii():
+            return None
+        if not hmac.compare_digest(password(key, client_id, username), given):
             return None
         if found[1] == "device":
             return "device" if canonical_mac(client_id) == client_id else None

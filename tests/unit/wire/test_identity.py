@@ -36,6 +36,7 @@ def test_credentials_are_worth_nothing_for_another_client_id_or_kind() -> None:
     assert KEYS.verify(MAC, "service.k2", mine.password) is None
     assert KEYS.verify(MAC, "device.k1", mine.password) is None
     assert KEYS.verify(MAC, mine.username, "") is None
+    assert KEYS.verify(MAC, mine.username, "密码") is None
 
 
 def test_a_device_must_use_its_canonical_mac_and_a_service_its_prefix() -> None:

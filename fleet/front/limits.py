@@ -1,0 +1,21 @@
+"""What the front bounds."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of a front; times in seconds, sizes in bytes. Each connection takes two file descriptors."""
+
+    connections: int = 10_000
+    """Device connections; one more is closed at once."""
+    strangers: int = 1_000
+    """Connections that have not proved who they are; one more is closed at once."""
+    greeting: float = 5.0
+    """From the TCP connection to a whole CONNECT."""
+    upstream: float = 5.0
+    """To connect to the broker and to subscribe there; firmware waits 10 s for its CONNACK."""
+    stuck: float = 10.0
+    """How long either side may read nothing of what waits for it."""
+    backlog: int = 256 * 1024
+    """How much may wait for a device that does not read."""

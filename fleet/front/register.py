@@ -1,0 +1,55 @@
+"""Which devices are here, and what the workers are told about it; decided without IO."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fleet.front.passage import Passage
+from fleet.front.presence import Epochs, compose
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """One device's time in the front; `epoch` tells it from those before and after."""
+
+    mac: str
+    epoch: int
+    passage: Passage
+
+    def absence(self) -> bytes:
+        """Return the presence message with which it ends."""
+        return compose(self.epoch, online=False)
+
+
+class Register:
+    """At most one stay a device: who comes again has a dead connection behind it, and the old stay ends unannounced.
+
+    Args:
+        announce: Publishes a device's presence.
+    """
+
+    def __init__(self, announce: Callable[[str, bytes], None]) -> None:
+        self._announce = announce
+        self._epochs = Epochs()
+        self._here: dict[str, Stay] = {}
+        self._announced: set[str] = set()
+
+    def enter(self, mac: str, passage: Passage, now_us: int) -> tuple[Stay, Stay | None]:
+        """Begin a stay; return it and the one that it replaces, which is to be ended."""
+        old, stay = self._here.get(mac), Stay(mac, self._epochs.next(now_us), passage)
+        self._here[mac] = stay
+        return stay, old
+
+    def confirm(self, stay: Stay, ip: str) -> None:
+        """Announce a device that can be reached now, unless it has come again since."""
+        if self._here.get(stay.mac) is stay:
+            self._announced.add(stay.mac)
+            self._announce(stay.mac, compose(stay.epoch, online=True, ip=ip))
+
+    def leave(self, stay: Stay) -> None:
+        """End a stay; the device is announced as gone if it was announced, even by an earlier stay."""
+        if self._here.get(stay.mac) is not stay:
+            return
+        del self._here[stay.mac]
+        if stay.mac in self._announced:
+            self._announced.discard(stay.mac)
+            self._announce(stay.mac, stay.absence())

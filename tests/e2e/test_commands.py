@@ -1,0 +1,42 @@
+"""Twenty recorded commands through the whole chain: Opus, UDP, voice detection, recognition, an answer, a voice."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.conversation import device_of
+from tests.support.fleet_process import FleetProcess, fleet_up
+from tests.support.recordings import recordings
+from tests.support.word_errors import error_rate
+
+pytestmark = [pytest.mark.speech, pytest.mark.xdist_group("speech")]
+
+# Rates that the study of the offline set justifies for clean synthetic speech (English words, Chinese characters).
+HIGHEST_RATE = {"en": 0.05, "zh": 0.15}
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FleetProcess]:
+    with fleet_up(tmp_path_factory.mktemp("commands")) as process:
+        yield process
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+async def test_ten_commands_are_understood_and_answered(
+    fleet: FleetProcess, language: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pairs, late = [], []
+    async with device_of(fleet) as device:
+        for recording in recordings(language):
+            turn = await device.say(recording.pcm())
+            assert turn.outcome == "answered", recording.text
+            assert turn.pieces, recording.text
+            pairs.append((recording.text, turn.transcript))
+            late.append(turn.latencies["first_audible"])
+    rate = error_rate(pairs, language)
+    with capsys.disabled():
+        median = sorted(late)[len(late) // 2]
+        print(
+            f"\n{language}: error rate {rate:.1%}, end of speech to first sound {median:.0f} ms (median of {len(late)})"
+        )
+    assert rate <= HIGHEST_RATE[language], pairs

@@ -1,0 +1,81 @@
+"""Whole conversations: a stock device, real broker, real Redis, real recognition and voices, the demo model."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from fleet.wire.identity import Keys
+from tests.e2e.conversation import device_of, transcript_of
+from tests.support.fleet_process import FleetProcess, fleet_up
+from tests.support.mosquitto_server import MosquittoServer
+from tests.support.recordings import recordings
+from tests.support.redis_server import RedisServer
+
+pytestmark = [pytest.mark.speech, pytest.mark.xdist_group("speech")]
+
+EN = [recording.pcm() for recording in recordings("en")]
+ZH = [recording.pcm() for recording in recordings("zh")]
+VOLUME, TIME, LOUDER = 2, 3, 9
+MOST_MEMORY_MB = 700
+
+
+@pytest.fixture(scope="module", params=["embedded", "real"])
+def fleet(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    broker: MosquittoServer,
+    redis_server: RedisServer,
+    keys: Keys,
+) -> Iterator[FleetProcess]:
+    """A running fleet: on its embedded parts, or on Mosquitto with the plugin and Redis."""
+    real = {
+        "FLEET_MQTT_URL": broker.url,
+        "FLEET_MQTT_PUBLIC": f"{broker.host}:{broker.port}",
+        "FLEET_REDIS_URL": redis_server.url,
+        "FLEET_KEYS": ",".join(line.replace(" ", ":") for line in keys.as_file().splitlines()),
+    }
+    settings = real if request.param == "real" else {}
+    with fleet_up(tmp_path_factory.mktemp(request.param), **settings) as process:
+        yield process
+
+
+async def test_a_question_a_command_and_a_status_in_english(fleet: FleetProcess) -> None:
+    async with device_of(fleet) as device:
+        device.board.volume = 70
+        question = await device.say(EN[TIME])
+        assert question.outcome == "answered"
+        command = await device.say(EN[VOLUME])
+        assert command.outcome == "answered"
+        assert device.board.volume == 30
+        louder = await device.say(EN[LOUDER])
+        assert louder.outcome == "answered"
+        assert device.board.volume > 30
+    assert "time" in question.transcript.lower()
+    assert "30" in (heard := await transcript_of(command)) or "thirty" in heard
+    assert str(device.board.volume) in await transcript_of(louder)
+
+
+async def test_a_question_and_a_command_in_chinese(fleet: FleetProcess) -> None:
+    async with device_of(fleet) as device:
+        device.board.volume = 70
+        question = await device.say(ZH[TIME])
+        command = await device.say(ZH[VOLUME])
+        assert (question.outcome, command.outcome) == ("answered", "answered")
+        assert device.board.volume == 30
+    assert any(sign in await transcript_of(command) for sign in ("30", "三十"))
+
+
+async def test_two_devices_do_not_hear_each_other(fleet: FleetProcess) -> None:
+    async with device_of(fleet) as one, device_of(fleet) as other:
+        other.board.volume = 70
+        turn = await one.say(EN[VOLUME])
+        assert turn.outcome == "answered"
+        assert (one.board.volume, other.board.volume) == (30, 70)
+        assert other.report.turns == []
+
+
+async def test_memory_stays_below_the_mark(fleet: FleetProcess) -> None:
+    async with device_of(fleet) as device:
+        for pcm in (EN[TIME], ZH[VOLUME]):
+            assert (await device.say(pcm)).outcome == "answered"
+        assert fleet.memory() < MOST_MEMORY_MB

@@ -1,0 +1,74 @@
+"""A chat model that fails: the device hears an apology, is never left speaking, and the log says why in one line."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.conversation import device_of, transcript_of
+from tests.support.fleet_process import FleetProcess, fleet_up
+from tests.support.openai_server import Answer, OpenAiServer, refused, run_openai_server, spoken
+from tests.support.recordings import recordings
+
+pytestmark = [pytest.mark.speech, pytest.mark.xdist_group("speech")]
+
+QUESTION = recordings("en")[3].pcm()
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[OpenAiServer]:
+    with run_openai_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def fleet(model: OpenAiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FleetProcess]:
+    settings = {"LLM_BASE_URL": model.url, "LLM_API_KEY": "a-secret-key", "LLM_TIMEOUT": "2"}
+    with fleet_up(tmp_path_factory.mktemp("faults"), **settings) as process:
+        yield process
+
+
+@pytest.mark.parametrize(
+    ("answer", "said_before"),
+    [
+        (spoken("The first sentence is complete. ", "The second", then="break"), "first sentence"),
+        (spoken("The first sentence is complete. ", "The second", then="silent"), "first sentence"),
+        (refused(401, "invalid_api_key", "Incorrect API key provided"), ""),
+        (refused(500), ""),
+        (Answer([b"this is no event stream"], kind="text/html"), ""),
+    ],
+    ids=["breaks off", "falls silent", "wrong key", "server error", "nonsense"],
+)
+async def test_the_device_hears_an_apology(
+    fleet: FleetProcess, model: OpenAiServer, answer: Answer, said_before: str
+) -> None:
+    model.chat(answer)
+    seen = len(fleet.lines)
+    async with device_of(fleet) as device:
+        turn = await device.say(QUESTION)
+        assert turn.outcome == "answered"
+    heard = await transcript_of(turn)
+    assert "sorry" in heard
+    assert said_before in heard
+    reason = str(fleet.wait_for("turn failed", after=seen)["reason"])
+    assert "\n" not in reason
+    assert "a-secret-key" not in "".join(map(str, fleet.lines))
+
+
+async def test_the_next_turn_works(fleet: FleetProcess, model: OpenAiServer) -> None:
+    model.chat(refused(500))
+    async with device_of(fleet) as device:
+        await device.say(QUESTION)
+        model.chat(spoken("Everything is fine again."))
+        turn = await device.say(QUESTION)
+        assert turn.outcome == "answered"
+    assert "fine again" in await transcript_of(turn)
+
+
+async def test_an_empty_answer_leaves_the_device_listening(fleet: FleetProcess, model: OpenAiServer) -> None:
+    model.chat(spoken(""))
+    async with device_of(fleet) as device:
+        turn = await device.say(QUESTION, seconds=6)
+        assert turn.transcript
+        assert device.listening
+        model.chat(spoken("Here I am."))
+        assert (await device.say(QUESTION)).outcome == "answered"

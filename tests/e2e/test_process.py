@@ -1,0 +1,55 @@
+"""`fleet up` as a process: it ends cleanly, starts again, and says what is wrong."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.support.fleet_process import FleetProcess, children, fleet_up
+
+pytestmark = [pytest.mark.speech, pytest.mark.xdist_group("speech")]
+
+
+def refuse(directory: Path, **settings: str) -> str:
+    """Start a process that must not come up; return what it said."""
+    process = FleetProcess(directory, **settings)
+    process.start()
+    try:
+        assert process.wait(30) == 2
+    finally:
+        process.discard()
+    return "\n".join(process.errors)
+
+
+def test_ctrl_c_ends_everything_and_a_second_run_works(tmp_path: Path) -> None:
+    for _ in range(2):
+        with fleet_up(tmp_path) as process:
+            offspring = children(process.pid)
+            assert offspring
+            assert process.interrupt() == 0
+            assert not any(Path(f"/proc/{pid}").exists() for pid in offspring)
+            assert process.errors == []
+
+
+def test_a_taken_port_is_named_with_its_setting(tmp_path: Path) -> None:
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        port = str(holder.getsockname()[1])
+        said = refuse(tmp_path, FLEET_HTTP_PORT=port)
+    assert f"port {port}" in said
+    assert "FLEET_HTTP_PORT" in said
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"FLEET_SHRADS": "3"}, "FLEET_SHRADS"),
+        ({"FLEET_SHARDS": "3"}, "shards"),
+        ({"FLEET_MQTT_URL": "http://x"}, "mqtt://"),
+        ({"FLEET_KEYS": "k1:short"}, "k1"),
+        ({"FLEET_CONFIG": "/nowhere.toml"}, "/nowhere.toml"),
+    ],
+)
+def test_a_wrong_setting_is_named(tmp_path: Path, settings: dict[str, str], named: str) -> None:
+    assert named in refuse(tmp_path, **settings)

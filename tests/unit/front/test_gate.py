@@ -1,0 +1,173 @@
+"""What passes the gate between one device and the broker."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fleet.front.admission import Admitted
+from fleet.front.gate import Gate, Step
+from fleet.wire import mqtt_packet as mqtt
+from fleet.wire.identity import Credentials
+from fleet.wire.mqtt_packet import Connect, Kind, Splitter, Will
+from fleet.wire.topics import down_topic, presence_topic, up_topic
+
+MAC = "02:00:00:00:00:07"
+UP, DOWN = up_topic(MAC), down_topic(MAC)
+SUBACK = mqtt.suback(1, b"\0")
+
+
+def new_gate(will: bytes = b"") -> Gate:
+    return Gate(Admitted(MAC, 30, will), Counter())
+
+
+def open_gate(will: bytes = b"") -> Gate:
+    gate = new_gate(will)
+    gate.from_broker(mqtt.connack(0) + SUBACK)
+    assert gate.state == "open"
+    return gate
+
+
+def send(gate: Gate, *raw: bytes) -> Step:
+    step = Step()
+    for packet in Splitter().feed(b"".join(raw)):
+        gate.from_device(packet, step)
+    return step
+
+
+def test_broker_is_told_the_devices_name_and_what_to_say_should_the_front_die() -> None:
+    raw = new_gate().introduce(b"absent", Credentials("fleet-front-1", "name", "secret"))
+    will = Will(presence_topic(MAC), b"absent", qos=1)
+    assert mqtt.parse_connect(Splitter().feed(raw)[0]) == Connect(MAC, "name", "secret", 30, will)
+
+
+def test_device_is_answered_only_when_it_can_be_reached() -> None:
+    gate = new_gate()
+    assert gate.from_broker(mqtt.connack(0)) == Step(to_broker=mqtt.subscribe(1, DOWN, 0))
+    assert gate.state == "subscribing"
+    assert gate.from_broker(SUBACK) == Step(to_device=mqtt.connack(0))
+    assert gate.state == "open"
+
+
+def test_message_before_the_suback_is_dropped_and_one_after_it_passes() -> None:
+    gate = new_gate()
+    gate.from_broker(mqtt.connack(0))
+    step = gate.from_broker(mqtt.publish(DOWN, b"early") + SUBACK + mqtt.publish(DOWN, b"on time"))
+    assert step == Step(to_device=mqtt.connack(0) + mqtt.publish(DOWN, b"on time"))
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        mqtt.connack(5),
+        mqtt.PINGREQ,
+        mqtt.connack(0) + mqtt.suback(1, b"\x80"),
+        mqtt.connack(0) + mqtt.suback(2, b"\0"),
+        mqtt.connack(0) + mqtt.suback(1, b"\0\0"),
+        mqtt.connack(0) + mqtt.connack(0),
+    ],
+)
+def test_broker_that_refuses_ends_the_connection(answers: bytes) -> None:
+    gate = new_gate()
+    assert gate.from_broker(answers).end == "broker refused"
+    assert gate.state != "open"
+
+
+def test_broker_that_breaks_the_framing_ends_the_connection() -> None:
+    assert open_gate().from_broker(b"\x30\xff\xff\xff\x7f").end == "broker oversize"
+
+
+def test_half_a_message_of_the_brokers_waits_for_its_rest() -> None:
+    gate, raw = open_gate(), mqtt.publish(DOWN, b"x" * 1000)
+    assert gate.from_broker(raw[:500]) == Step()
+    assert gate.from_broker(raw[500:]) == Step(to_device=raw)
+
+
+@pytest.mark.parametrize("qos", [0, 1, 2])
+def test_own_message_passes_unchanged(qos: int) -> None:
+    raw = mqtt.publish(UP, b"hello", qos, 5)
+    assert send(open_gate(), raw) == Step(to_broker=raw)
+
+
+@pytest.mark.parametrize("topic", [DOWN, presence_topic(MAC), f"{UP}/", UP[:-1], UP.upper(), "", "$SYS/x"])
+def test_message_on_any_other_topic_is_dropped_but_acknowledged(topic: str) -> None:
+    gate = open_gate()
+    assert send(gate, mqtt.publish(topic, b"x")) == Step()
+    assert send(gate, mqtt.publish(topic, b"x", 1, 5)) == Step(to_device=mqtt.acknowledge(Kind.PUBACK, 5))
+    assert send(gate, mqtt.publish(topic, b"x", 2, 6)) == Step(to_device=mqtt.acknowledge(Kind.PUBREC, 6))
+    pubrel = mqtt.frame(Kind.PUBREL, 2, (6).to_bytes(2))
+    assert send(gate, pubrel) == Step(to_device=mqtt.acknowledge(Kind.PUBCOMP, 6))
+    assert send(gate, pubrel) == Step(to_broker=pubrel)
+    assert gate._counts["foreign topic"] == 3
+
+
+def test_retained_message_is_dropped() -> None:
+    raw = bytearray(mqtt.publish(UP, b"x"))
+    raw[0] |= 1
+    assert send(open_gate(), bytes(raw)) == Step()
+
+
+def test_refused_messages_that_are_never_released_end_the_connection() -> None:
+    step = send(open_gate(), *(mqtt.publish("x", b"", 2, number) for number in range(1, 70)))
+    assert step.end == "protocol"
+
+
+def test_own_subscription_is_granted_without_the_broker_and_any_other_denied() -> None:
+    wanted = b"".join(mqtt._text(one) + b"\1" for one in (DOWN, "#", "fleet/down/+", UP, DOWN))
+    step = send(open_gate(), mqtt.frame(Kind.SUBSCRIBE, 2, (9).to_bytes(2) + wanted))
+    assert step == Step(to_device=mqtt.suback(9, b"\0\x80\x80\x80\0"))
+
+
+def test_unsubscribe_is_answered_without_the_broker() -> None:
+    raw = mqtt.frame(Kind.UNSUBSCRIBE, 2, (9).to_bytes(2) + mqtt._text(DOWN))
+    assert send(open_gate(), raw) == Step(to_device=mqtt.acknowledge(Kind.UNSUBACK, 9))
+
+
+def test_ping_passes_both_ways() -> None:
+    gate = open_gate()
+    assert send(gate, mqtt.PINGREQ) == Step(to_broker=mqtt.PINGREQ)
+    assert gate.from_broker(b"\xd0\0") == Step(to_device=b"\xd0\0")
+
+
+def test_stray_acknowledgement_is_kept_from_the_broker() -> None:
+    assert send(open_gate(), mqtt.acknowledge(Kind.PUBACK, 3)) == Step()
+
+
+@pytest.mark.parametrize("kind", [0, 1, 2, 9, 11, 13, 15])
+def test_packet_that_no_device_may_send_ends_the_connection(kind: int) -> None:
+    assert send(open_gate(), bytes((kind << 4, 0))).end == "protocol"
+
+
+def test_farewell_holds_the_last_message_unless_the_device_said_goodbye() -> None:
+    will = mqtt.publish(UP, b"gone")
+    gate = open_gate(will)
+    assert gate.farewell() == will + mqtt.DISCONNECT
+    assert send(gate, mqtt.DISCONNECT) == Step(end="left")
+    assert gate.farewell() == mqtt.DISCONNECT
+    assert new_gate(will).farewell() == b""
+
+
+raws = st.binary(max_size=200) | st.builds(
+    lambda first, body: bytes((first, len(body))) + body, st.integers(0, 255), st.binary(max_size=100)
+)
+
+
+@given(st.lists(raws, max_size=10))
+def test_no_stream_of_a_device_raises_or_reaches_a_foreign_topic(chunks: list[bytes]) -> None:
+    gate, splitter = open_gate(), Splitter()
+    for chunk in chunks:
+        step = Step()
+        for packet in splitter.feed(chunk):
+            gate.from_device(packet, step)
+        for passed in Splitter().feed(step.to_broker):
+            assert passed.kind in (Kind.PINGREQ, Kind.PUBREL, Kind.PUBLISH)
+            if passed.kind == Kind.PUBLISH:
+                assert mqtt.parse_publish(passed).topic == UP.encode()
+
+
+@given(st.lists(raws, max_size=10), st.booleans())
+def test_no_stream_of_a_broker_raises(chunks: list[bytes], opened: bool) -> None:
+    gate = open_gate() if opened else new_gate()
+    for chunk in chunks:
+        gate.from_broker(chunk)

@@ -1,0 +1,69 @@
+"""Which devices are here, and what is announced about them."""
+
+import json
+
+import pytest
+
+from fleet.front.limits import Limits
+from fleet.front.passage import Passage
+from fleet.front.register import Register
+
+MAC = "02:00:00:00:00:07"
+
+
+class Told(list[tuple[bool, int]]):
+    """What was announced about `MAC`: online and epoch."""
+
+    def announce(self, mac: str, message: bytes) -> None:
+        assert mac == MAC
+        news = json.loads(message)
+        self.append((news["online"], news["epoch"]))
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+@pytest.fixture
+def register(told: Told) -> Register:
+    return Register(told.announce)
+
+
+async def passage() -> Passage:
+    return Passage(Limits())
+
+
+async def test_device_is_announced_when_it_can_be_reached_and_when_it_leaves(register: Register, told: Told) -> None:
+    stay, old = register.enter(MAC, await passage(), 1000)
+    assert (old, told) == (None, [])
+    register.confirm(stay, "10.0.0.1")
+    register.leave(stay)
+    register.leave(stay)
+    assert told == [(True, 1000), (False, 1000)]
+    assert json.loads(stay.absence()) == {"online": False, "epoch": 1000}
+
+
+async def test_device_that_never_got_through_is_not_announced(register: Register, told: Told) -> None:
+    register.leave(register.enter(MAC, await passage(), 1000)[0])
+    assert told == []
+
+
+async def test_replaced_stay_ends_unannounced(register: Register, told: Told) -> None:
+    first, _ = register.enter(MAC, await passage(), 1000)
+    register.confirm(first, "")
+    second, old = register.enter(MAC, await passage(), 1000)
+    assert old is first
+    register.leave(first)
+    register.confirm(first, "")
+    register.confirm(second, "")
+    assert told == [(True, 1000), (True, 1001)]
+
+
+async def test_replacement_that_does_not_get_through_announces_the_absence(register: Register, told: Told) -> None:
+    first, _ = register.enter(MAC, await passage(), 1000)
+    register.confirm(first, "")
+    second, _ = register.enter(MAC, await passage(), 2000)
+    register.leave(first)
+    register.leave(second)
+    assert told == [(True, 1000), (False, 2000)]
