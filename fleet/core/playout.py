@@ -6,6 +6,7 @@ and sends the next packet once that lies less than the lead ahead. Times are sec
 
 from collections import deque
 from dataclasses import dataclass
+from typing import NamedTuple
 
 LEAD = 4
 """Frames that the device may have queued; in auto mode it plays them out even after an interruption."""
@@ -19,8 +20,7 @@ STOP_AFTER = 0.100
 """Least time from the last packet to the announcement of the end, which may overtake packets."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """What is to be done now, and when to ask again (None: not before something was added)."""
 
     packet: bytes | None = None

@@ -1,7 +1,7 @@
 """A server that does exactly what a test tells it to: bootstrap over HTTP, a broker for one device, and a UDP socket.
 
-The broker pushes to a device that never subscribed, which no ordinary broker does. It knows CONNECT, PUBLISH at QoS 0 and
-PINGREQ. Everything goes over real sockets on the loopback interface.
+The broker pushes to a device that never subscribed, which no ordinary broker does. It knows CONNECT, PUBLISH at QoS 0
+and PINGREQ. Everything goes over real sockets on the loopback interface.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ TOPIC = "fleet/up/7/02:00:00:00:00:01"
 
 def tone(seconds: float, rate: int = 24_000, hertz: float = 440.0) -> bytes:
     """Return a loud tone as PCM."""
-    at = np.arange(int(seconds * rate)) / rate
+    at = np.arange(round(seconds * rate)) / rate
     return (np.sin(2 * np.pi * hertz * at) * 12_000).astype("<i2").tobytes()
 
 
@@ -203,7 +203,9 @@ class ScriptedServer:
     def _take(self, first: int, body: bytes, writer: asyncio.StreamWriter) -> None:
         match first >> 4:
             case 1:
-                self.connects.append({"level": body[6], "flags": body[7], "keepalive": int.from_bytes(body[8:10], "big")})
+                self.connects.append(
+                    {"level": body[6], "flags": body[7], "keepalive": int.from_bytes(body[8:10], "big")}
+                )
                 self._writers.add(writer)
                 writer.write(b"\x20\x02\x00\x00")
             case 3:

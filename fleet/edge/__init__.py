@@ -1,0 +1,1 @@
+"""The edge role: the audio of its sessions, over one UDP socket."""

@@ -1,0 +1,155 @@
+"""The edge role."""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+
+from fleet.core.ports import Asr
+from fleet.edge.lobby import Lobby
+from fleet.edge.mail import Desk
+from fleet.edge.outbox import Outbox
+from fleet.edge.registry import Registry
+from fleet.edge.services import Services
+from fleet.edge.session import Session
+from fleet.edge.socket import Address, AudioSocket
+from fleet.settings import Settings
+from fleet.speech.ears import Ears
+from fleet.speech.voice import Voice
+from fleet.tasks import isolate, keep_running
+from fleet.wire import packet
+from fleet.wire.mail import EdgeMail, ShardMail
+
+log = logging.getLogger(__name__)
+
+CHECK_SECONDS = 1.0
+"""Time between looks at limits that are counted in seconds."""
+_CHECKED_AT_ONCE = 250
+
+
+class Edge:
+    """Owns one UDP socket and the audio of its sessions; made and used inside one event loop.
+
+    Args:
+        settings: Of the process.
+        edge_id: Names this edge in logs.
+        ears: Decode and detect speech.
+        asr: Recognises utterances.
+        voice: Speaks sentences.
+        publish: Sends a payload to an MQTT topic at QoS 0; may drop it while offline.
+        post: Delivers mail to a shard; bounded in time, raises `FleetError` when it could not.
+        mail: Yields this edge's mail; called again after it failed.
+    """
+
+    def __init__(  # noqa: PLR0913 - everything outside is handed in, so that tests and `fleet up` can
+        self,
+        *,
+        settings: Settings,
+        edge_id: str,
+        ears: Ears,
+        asr: Asr,
+        voice: Voice,
+        publish: Callable[[str, bytes], object],
+        post: Callable[[int, ShardMail], Awaitable[None]],
+        mail: Callable[[], AsyncIterator[EdgeMail]],
+    ) -> None:
+        self.id = edge_id
+        self.counters: Counter[str] = Counter()
+        """Packets `received`, and all that was dropped, by reason."""
+        self._mail = mail
+        self._tasks: asyncio.TaskGroup | None = None
+        self._registry = Registry()
+        self._lobby = Lobby()
+        self._outbox = Outbox(post, self.counters)
+        self._services = Services(
+            settings=settings,
+            ears=ears,
+            asr=asr,
+            voice=voice,
+            publish=publish,
+            post=post,
+            tell=self._outbox.put,
+            socket=AudioSocket(self._receive, self.counters),
+            spawn=self._spawn,
+            counters=self.counters,
+        )
+        self._desk = Desk(self._registry, self._services, self._opened)
+
+    @property
+    def load(self) -> int:
+        """Sessions."""
+        return len(self._registry)
+
+    @property
+    def port(self) -> int:
+        """The UDP port, once `bind` was called."""
+        return self._services.socket.port
+
+    def bind(self) -> None:
+        """Take the UDP port.
+
+        Raises:
+            OSError: It is taken.
+        """
+        settings = self._services.settings
+        self._services.socket.bind(settings.udp_host, settings.udp_port)
+
+    async def run(self) -> None:
+        """Serve until cancelled.
+
+        Raises:
+            OSError: `bind` was not called before, and the port is taken.
+        """
+        if not self._services.socket.bound:
+            self.bind()
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                self._tasks = tasks
+                tasks.create_task(self._services.ears.run(), name="ears")
+                tasks.create_task(self._outbox.run(), name="edge outbox")
+                tasks.create_task(keep_running("edge mail", self._read), name="edge mail")
+                tasks.create_task(self._check(), name="edge check")
+        finally:
+            self._tasks = None
+            self._services.socket.close()
+
+    async def _read(self) -> None:
+        async for mail in self._mail():
+            await isolate("edge mail", self._take(mail))
+
+    async def _take(self, mail: EdgeMail) -> None:
+        self._desk.take(mail, asyncio.get_running_loop().time())
+
+    async def _check(self) -> None:
+        while True:
+            await asyncio.sleep(CHECK_SECONDS)
+            now = asyncio.get_running_loop().time()
+            self._lobby.expire(now)
+            for number, session in enumerate(self._registry, start=1):
+                await isolate("edge check", self._check_one(session, now))
+                if not number % _CHECKED_AT_ONCE:
+                    # Packets must not wait until all sessions were looked at.
+                    await asyncio.sleep(0)
+
+    async def _check_one(self, session: Session, now: float) -> None:
+        if self._registry.by_ssrc.get(session.opened.ssrc) is session:
+            session.check(now)
+
+    def _spawn(self, what: str, work: Coroutine[None, None, None]) -> "asyncio.Task[None]":
+        if self._tasks is None:
+            work.close()
+            raise RuntimeError("the edge is not running")
+        return self._tasks.create_task(isolate(what, work), name=what)
+
+    def _receive(self, datagram: bytes, address: Address, now: float) -> None:
+        header = packet.parse(datagram)
+        if header is None:
+            self.counters["too_short" if len(datagram) < packet.HEADER else "malformed"] += 1
+        elif session := self._registry.by_ssrc.get(header.ssrc):
+            session.receive(header, datagram, address, now)
+        elif not self._lobby.keep(header.ssrc, datagram, address, now):
+            self.counters["unknown_ssrc"] += 1
+
+    def _opened(self, session: Session, now: float) -> None:
+        for datagram, address, _ in self._lobby.claim(session.opened.ssrc, now):
+            self._receive(datagram, address, now)

@@ -1,0 +1,149 @@
+"""The way from sentences to a session's packets: voice, playout, seal."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from fleet.core.playout import Playout
+from fleet.edge.line import Line
+from fleet.edge.services import Services
+from fleet.edge.speech import MOST_PACKETS, Speech, synthesise
+from fleet.edge.wheel import Timer
+from fleet.speech.opus import silence
+from fleet.wire.mail import SentenceReady
+from fleet.wire.words import SentenceStarts, SpeechStarts, SpeechStops
+
+log = logging.getLogger(__name__)
+
+HOLD_SECONDS = 10.0
+"""Longest wait for the device's address: a device that is told to speak too early never sends a packet."""
+
+
+class Downlink:
+    """Speaks to one session, one answer at a time.
+
+    Args:
+        line: To the device.
+        services: Of the edge.
+        on_over: Takes an answer that was spoken to its end, after the device was told.
+    """
+
+    def __init__(self, line: Line, services: Services, on_over: Callable[[Speech, float], None]) -> None:
+        self._line = line
+        self._services = services
+        self._on_over = on_over
+        self._clock = asyncio.get_running_loop().time
+        self._timer = Timer(self._step)
+        self._task: asyncio.Task[None] | None = None
+        self.speech: Speech | None = None
+        """The answer that is being spoken or prepared."""
+
+    @property
+    def speaking(self) -> bool:
+        """Whether the device was told that speech begins, and not yet that it stops."""
+        return self.speech is not None and self.speech.playout.started
+
+    def begin(self, speech_of: Callable[[Playout], Speech], now: float) -> None:
+        """Begin an answer; one that is still being spoken goes over into it without a stop."""
+        earlier = self.silence()
+        device = earlier.playout.device if earlier else None
+        fmt = self._line.downlink
+        self.speech = speech = speech_of(Playout(fmt.frame_ms, silence(fmt.sample_rate, fmt.frame_ms), device))
+        speech.begun_at = now
+        self._task = self._services.spawn("speech", synthesise(speech, self._services.voice, fmt, self._ready))
+        if speech.playout.started:
+            log.info("speech begins")
+            self._services.socket.wheel.set(self._timer, now)
+        elif not speech.lazy:
+            self._announce(now)
+
+    def add(self, sentence: SentenceReady) -> None:
+        """Speak a sentence of the current answer."""
+        if self.speech and not self.speech.add(sentence):
+            self._services.counters["sentences_full"] += 1
+            log.warning("sentence dropped", extra={"index": sentence.index})
+
+    def addressed(self, now: float) -> None:
+        """The device's address became known."""
+        if self.speech and not self.speech.lazy:
+            self._announce(now)
+
+    def silence(self) -> Speech | None:
+        """Send nothing more; return the answer that was cut off. The device is not told."""
+        speech = self.speech
+        self._services.socket.wheel.cancel(self._timer)
+        if self._task:
+            self._task.cancel()
+        self._task = self.speech = None
+        return speech
+
+    def stop(self) -> None:
+        """Tell the device that speech is over."""
+        self._line.order(SpeechStops(self._line.session))
+
+    def lost(self, now: float) -> bool:
+        """Whether the answer waits too long for the device's address."""
+        speech = self.speech
+        if speech is None or speech.lazy or speech.playout.started:
+            return False
+        return now - speech.begun_at >= HOLD_SECONDS
+
+    def _announce(self, now: float) -> None:
+        speech = self.speech
+        if speech and not speech.playout.started and self._line.addressed:
+            log.info("speech begins")
+            speech.begun_at = now
+            self._line.order(SpeechStarts(self._line.session))
+            speech.playout.start(now)
+            self._services.socket.wheel.set(self._timer, now)
+
+    def _ready(self) -> None:
+        speech, now = self.speech, self._clock()
+        if not speech:
+            return
+        if speech.lazy and speech.playout.waiting:
+            speech.lazy = False
+            self._announce(now)
+        # With more than one packet waiting the timer is on already.
+        if speech.playout.drained or (speech.playout.started and speech.playout.waiting == 1):
+            self._services.socket.wheel.set(self._timer, now)
+
+    def _step(self, now: float) -> float | None:
+        speech = self.speech
+        if speech is None:
+            return None
+        playout = speech.playout
+        if not playout.started:
+            if playout.drained:
+                self._finish(speech, now)
+            return None
+        step = playout.step(now)
+        if step.begins:
+            self._begin_sentences(step.begins, speech)
+        if step.packet is not None:
+            self._send(step.packet, speech, now)
+        if step.stop:
+            self.stop()
+            self._finish(speech, now)
+        return step.again
+
+    def _begin_sentences(self, begins: tuple[int, ...], speech: Speech) -> None:
+        for index in begins:
+            self._line.order(SentenceStarts(self._line.session, speech.texts.pop(index)))
+        speech.changed.set()
+
+    def _send(self, packet: bytes, speech: Speech, now: float) -> None:
+        self._line.send(packet)
+        if speech.playout.waiting == MOST_PACKETS - 1:
+            speech.changed.set()
+        if not speech.first_sent:
+            speech.first_sent = True
+            since = {} if speech.since is None else {"since_end_of_speech": round(now - speech.since, 3)}
+            with self._line.fields(speech.turn):
+                log.info("first packet sent", extra=since)
+
+    def _finish(self, speech: Speech, now: float) -> None:
+        self.silence()
+        with self._line.fields(speech.turn):
+            log.info("speech done")
+            self._on_over(speech, now)

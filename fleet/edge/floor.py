@@ -1,0 +1,168 @@
+"""Who has the floor in one session: when the user is listened to, and when not."""
+
+import asyncio
+import logging
+from uuid import uuid4
+
+from fleet.core.phrases import Phrase
+from fleet.core.ports import Transcript
+from fleet.edge.line import Line
+from fleet.edge.recognition import Recognition
+from fleet.edge.recorder import Utterance
+from fleet.edge.services import Services
+from fleet.edge.silence import Silence
+from fleet.edge.turns import Turn, Turns
+from fleet.edge.uplink import Uplink
+from fleet.errors import FleetError
+from fleet.wire.mail import SessionSilent, SpeechBegun, UtteranceHeard
+from fleet.wire.words import AudioFormat, Heard, ListenMode
+
+log = logging.getLogger(__name__)
+
+BARGE_IN_MS = 300.0
+"""Speech over the answer that silences it; less is a cough, or a yes."""
+CROSSING_SECONDS = 1.0
+"""A device that says it listens this shortly after speech was announced had not yet heard of it."""
+
+
+class Floor:
+    """Takes turns with the user of one session.
+
+    In auto mode the user is not listened to from the end of an utterance to the end of the answer. In realtime mode the
+    device cancels its own echo, so the user is always listened to and may interrupt. With push-to-talk the button
+    decides.
+
+    Args:
+        line: To the device.
+        services: Of the edge.
+        now: When the session was opened.
+    """
+
+    def __init__(self, line: Line, services: Services, now: float) -> None:
+        opened = line.opened
+        self._line = line
+        self._services = services
+        self._clock = asyncio.get_running_loop().time
+        self._recognition = Recognition(services, self._understood, lambda: self._fail("not_understood"))
+        self._mode: ListenMode | None = None
+        self._language = services.settings.languages.split(",")[0].strip()
+        self.uplink = Uplink(
+            AudioFormat(opened.uplink_rate, opened.uplink_frame_ms), services, self._said, self._voiced
+        )
+        self.turns = Turns(line, services, self._resume)
+        self.silence = Silence(now, services.settings.idle_seconds)
+
+    @property
+    def _always(self) -> bool:
+        # Where the server is to cancel the echo there is none to do it: its own voice would interrupt it.
+        return self._mode == "realtime" and not self._line.opened.aec
+
+    def start_listening(self, mode: ListenMode, now: float) -> None:
+        """The microphone is open. Repeated, it changes nothing."""
+        self.silence.used = True
+        self.silence.stir(now)
+        self._mode = mode
+        speech = self.turns.downlink.speech
+        if speech and speech.playout.started and not self._always:
+            if now - speech.begun_at < CROSSING_SECONDS:
+                return
+            self.turns.interrupt()
+        if self._recognition.running and mode != "manual":
+            return
+        self.uplink.open(now, pressed=mode == "manual")
+
+    def stop_listening(self, now: float) -> None:
+        """Push-to-talk was released."""
+        self.uplink.stop(now)
+        self._mode = None
+
+    def abort(self, now: float) -> None:
+        """The user wants silence, and perhaps to say something."""
+        self._recognition.cancel()
+        self.turns.abort()
+        self.uplink.hold()
+        self._resume(now)
+
+    def begin_speech(self, mail: SpeechBegun, now: float) -> None:
+        """An answer begins."""
+        if not self.turns.begin(mail, now):
+            return
+        if not self._always:
+            self.uplink.shut()
+        elif recorder := self.uplink.recorder:
+            recorder.mark_overlap()
+
+    def check(self, now: float) -> None:
+        """Look after what nothing else will end."""
+        self.turns.check(now)
+        if self.turns.busy or self._recognition.running:
+            self.silence.stir(now)
+        if reason := self.silence.end(now):
+            opened = self._line.opened
+            with self._line.fields():
+                log.info("session silent", extra={"reason": reason})
+            self._services.tell(
+                opened.shard, SessionSilent(device=opened.device, session=opened.session, reason=reason)
+            )
+
+    def close(self) -> None:
+        """Fall silent and forget everything."""
+        self._recognition.cancel()
+        self.turns.silence()
+        self.uplink.close()
+
+    def _voiced(self, now: float) -> None:
+        self.silence.stir(now)
+        recorder = self.uplink.recorder
+        if self._always and self.turns.downlink.speaking and recorder and recorder.overlap_ms >= BARGE_IN_MS:
+            with self._line.fields():
+                self.turns.interrupt()
+
+    def _said(self, utterance: Utterance, now: float) -> None:
+        if self._always and self.turns.downlink.speaking and utterance.voiced_ms < BARGE_IN_MS:
+            self._services.counters["coughs"] += 1
+            return
+        with self._line.fields():
+            seconds = {"speech_seconds": round(utterance.voiced_ms / 1000, 2)}
+            log.info("utterance ended", extra={**seconds, "endpoint_seconds": round(now - utterance.ended_at, 3)})
+            if not self._always:
+                self.uplink.hold()
+            self._recognition.start(utterance)
+
+    async def _understood(self, utterance: Utterance, transcript: Transcript) -> None:
+        text = transcript.text.strip()
+        if not text:
+            if self._mode in ("auto", "realtime") and self.uplink.gate == "held":
+                self.uplink.resume()
+            return
+        opened, turn = self._line.opened, uuid4().hex
+        self._language = transcript.language or self._language
+        if not self._always and self._mode is not None:
+            self.uplink.shut()
+        self.turns.expect(Turn(turn, self._clock(), utterance.ended_at))
+        self._line.order(Heard(opened.session, text))
+        heard = UtteranceHeard(
+            device=opened.device, session=opened.session, turn=turn, text=text, language=transcript.language
+        )
+        try:
+            await self._services.post(opened.shard, heard)
+        except FleetError as error:
+            log.warning("utterance not delivered", extra={"reason": str(error), "kind": type(error).__name__})
+            self._fail("failed")
+
+    def _fail(self, name: Phrase) -> None:
+        now = self._clock()
+        self.turns.apologise(name, self._language, now)
+        if not self._always:
+            self.uplink.shut()
+
+    def _resume(self, now: float) -> None:
+        self.silence.stir(now)
+        if self.turns.busy or self._recognition.running:
+            return
+        if self._mode in ("auto", "realtime"):
+            self.uplink.open(now, pressed=False)
+            if self._line.opened.aec:
+                self.uplink.settle(now)
+        elif self.uplink.gate == "shut":
+            self.uplink.hold()

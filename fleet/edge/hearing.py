@@ -1,0 +1,68 @@
+"""One listening period: an ear with its recorder."""
+
+import asyncio
+from collections.abc import Callable
+
+from fleet.edge.recorder import BYTES_PER_MS, Recorder, Utterance
+from fleet.speech.ears import Ears, HeardFrame
+from fleet.wire.words import AudioFormat
+
+SLACK_MS = 60.0
+"""Audio that an ear may keep back until more comes: its detector works on windows of its own."""
+
+
+class Hearing:
+    """Feeds an ear and records what it hears.
+
+    Each listening period has its own, so nothing that was fed earlier is heard in it.
+
+    Args:
+        ears: Opens the ear.
+        uplink: Format of the packets.
+        recorder: Takes what is heard.
+    """
+
+    def __init__(self, ears: Ears, uplink: AudioFormat, recorder: Recorder) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._frame_ms = uplink.frame_ms
+        self._ear = ears.open(uplink, self._hear)
+        self._behind_ms = 0.0
+        self._closed = False
+        self.recorder = recorder
+        self.on_voice: Callable[[float], None] = _ignore
+        """Called with `now` for each frame of speech inside an utterance."""
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether all that was fed was heard."""
+        return self._behind_ms <= SLACK_MS
+
+    def feed(self, packet: bytes) -> bool:
+        """Take one packet; False when the ear's queue is full."""
+        if not self._ear.feed(packet):
+            return False
+        self._behind_ms += self._frame_ms
+        return True
+
+    def finish(self) -> Utterance | None:
+        """End the period; return what was said, None when it was nothing."""
+        utterance = self.recorder.finish()
+        self.close()
+        return utterance
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._ear.close()
+
+    def _hear(self, frame: HeardFrame) -> None:
+        if self._closed:
+            return
+        now = self._loop.time()
+        self._behind_ms -= len(frame.pcm) / BYTES_PER_MS
+        if self.recorder.hear(frame.pcm, frame.speech, now):
+            self.on_voice(now)
+
+
+def _ignore(now: float) -> None:
+    """Nobody asks."""

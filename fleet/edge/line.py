@@ -1,0 +1,67 @@
+"""The way from an edge to one device."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from fleet.edge.socket import AudioSocket
+from fleet.edge.stream import UplinkStream
+from fleet.log import fields
+from fleet.wire.mail import SessionOpened
+from fleet.wire.packet import Channel
+from fleet.wire.words import AudioFormat, Order
+
+
+class Line:
+    """Seals a session's packets and names it in the log.
+
+    Args:
+        opened: The session.
+        channel: Of the session.
+        stream: Knows where the device is.
+        socket: Sends.
+        order: Publishes an order to the device.
+    """
+
+    def __init__(
+        self,
+        opened: SessionOpened,
+        channel: Channel,
+        stream: UplinkStream,
+        socket: AudioSocket,
+        order: Callable[[Order], None],
+    ) -> None:
+        self.opened = opened
+        self._channel = channel
+        self._stream = stream
+        self._socket = socket
+        self.order = order
+        self._sequence = 0
+        self._timestamp = 0
+
+    @property
+    def session(self) -> str:
+        return self.opened.session
+
+    @property
+    def downlink(self) -> AudioFormat:
+        return AudioFormat(self.opened.downlink_rate, self.opened.downlink_frame_ms)
+
+    @property
+    def addressed(self) -> bool:
+        """Whether it is known where the device is."""
+        return self._stream.address is not None
+
+    def send(self, packet: bytes) -> None:
+        """Seal and send one Opus packet; nothing happens while it is unknown where the device is."""
+        address = self._stream.address
+        if address is None:
+            return
+        self._sequence += 1
+        # It rises with every packet, so that no two share keystream.
+        self._timestamp += self.opened.downlink_frame_ms
+        self._socket.send(self._channel.seal(packet, self._timestamp, self._sequence), address)
+
+    def fields(self, turn: str = "") -> AbstractContextManager[None]:
+        """Name the session, and the turn where there is one, in all log lines of the block."""
+        named = {"turn": turn} if turn else {}
+        return fields(session=self.opened.session, device=self.opened.device, **named)

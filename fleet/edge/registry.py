@@ -1,0 +1,44 @@
+"""The sessions of an edge, found by the ssrc of a packet or the device of a mail."""
+
+from collections.abc import Iterator
+
+from fleet.edge.session import Session
+
+MOST_SESSIONS = 20_000
+
+
+class Registry:
+    """Holds each device's newest session."""
+
+    def __init__(self) -> None:
+        self.by_ssrc: dict[int, Session] = {}
+        self._by_device: dict[str, Session] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_device)
+
+    def __iter__(self) -> Iterator[Session]:
+        return iter(list(self._by_device.values()))
+
+    @property
+    def full(self) -> bool:
+        return len(self) >= MOST_SESSIONS
+
+    def find(self, device: str, session: str) -> Session | None:
+        """Return a session that is live; an older one of the same device is not."""
+        found = self._by_device.get(device)
+        return found if found and found.opened.session == session else None
+
+    def add(self, session: Session) -> None:
+        """Add a session; the device's earlier one is closed."""
+        self.remove(session.opened.device)
+        self._by_device[session.opened.device] = session
+        self.by_ssrc[session.opened.ssrc] = session
+
+    def remove(self, device: str) -> None:
+        """Close a device's session, if there is one."""
+        session = self._by_device.pop(device, None)
+        if session:
+            if self.by_ssrc.get(session.opened.ssrc) is session:
+                del self.by_ssrc[session.opened.ssrc]
+            session.close()

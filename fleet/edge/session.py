@@ -1,0 +1,99 @@
+"""One hello until goodbye: packets in, mail in, orders out."""
+
+import logging
+
+from fleet.edge.floor import Floor
+from fleet.edge.line import Line
+from fleet.edge.services import Services
+from fleet.edge.socket import Address
+from fleet.edge.stream import UplinkStream
+from fleet.wire.dialect import Dialect
+from fleet.wire.mail import (
+    EdgeMail,
+    ListeningStarted,
+    ListeningStopped,
+    SentenceReady,
+    SessionOpened,
+    SpeechAborted,
+    SpeechBegun,
+    SpeechEnded,
+    WakeWordHeard,
+)
+from fleet.wire.packet import Channel, Header
+from fleet.wire.topics import down_topic
+from fleet.wire.words import Order
+
+log = logging.getLogger(__name__)
+
+
+class Session:
+    """One session's audio.
+
+    Args:
+        opened: What the session's shard agreed with the device.
+        dialect: How the device speaks.
+        services: Of the edge.
+        now: The time.
+    """
+
+    def __init__(self, opened: SessionOpened, dialect: Dialect, services: Services, now: float) -> None:
+        self.opened = opened
+        self._dialect = dialect
+        self._services = services
+        channel = Channel(bytes.fromhex(opened.key), opened.ssrc)
+        self._stream = UplinkStream(channel, opened.uplink_frame_ms, services.counters)
+        self._line = Line(opened, channel, self._stream, services.socket, self._order)
+        self._floor = Floor(self._line, services, now)
+
+    def receive(self, header: Header, datagram: bytes, address: Address, now: float) -> None:
+        """Take one packet that carries this session's ssrc."""
+        earlier = self._stream.address
+        payload = self._stream.admit(header, datagram, address, now)
+        if payload is None:
+            return
+        if self._stream.address != earlier:
+            self._move(now)
+        self._floor.uplink.push(header.sequence, payload, now)
+
+    def take(self, mail: EdgeMail, now: float) -> None:
+        """Do what a shard says about this session."""
+        with self._line.fields(getattr(mail, "turn", "")):
+            self._take(mail, now)
+
+    def check(self, now: float) -> None:
+        """Look after time limits; a few times a second."""
+        self._floor.check(now)
+
+    def close(self) -> None:
+        """Fall silent at once; nothing is told to anybody."""
+        self._floor.close()
+
+    def _take(self, mail: EdgeMail, now: float) -> None:
+        floor = self._floor
+        match mail:
+            case ListeningStarted():
+                floor.start_listening(mail.mode, now)
+            case ListeningStopped():
+                floor.stop_listening(now)
+            case WakeWordHeard():
+                floor.uplink.settle(now)
+            case SpeechAborted():
+                floor.abort(now)
+            case SpeechBegun():
+                floor.begin_speech(mail, now)
+            case SentenceReady():
+                floor.turns.add(mail, now)
+            case SpeechEnded():
+                floor.turns.end(mail, now)
+            case _:
+                # Opening and closing are the registry's.
+                return
+
+    def _move(self, now: float) -> None:
+        self._floor.silence.used = True
+        with self._line.fields():
+            log.info("device address", extra={"address": self._stream.address})
+            self._floor.turns.downlink.addressed(now)
+
+    def _order(self, order: Order) -> None:
+        self._services.publish(down_topic(self.opened.device), self._dialect.send(order))

@@ -1,0 +1,122 @@
+"""The UDP socket of an edge and the tick that drives everything that is done by the clock.
+
+A wake-up costs more than a packet. So the loop watches the socket only while it is idle; from the first packet on, a
+tick every 5 ms takes what has come and turns the wheel, until nothing came for a while and no timer is on.
+"""
+
+import asyncio
+import socket
+from collections import Counter
+from collections.abc import Callable
+from contextvars import Context
+
+from fleet.edge.wheel import TICK, Wheel
+
+Address = tuple[str, int]
+
+LARGEST_DRAIN = 1024
+"""Packets taken a tick: an unbounded drain starves the loop above 100,000 packets a second."""
+IDLE_TICKS = 40
+"""Ticks without packets and timers after which the loop watches the socket again."""
+RECEIVE_BUFFER = 4 * 1024 * 1024
+_LARGEST_DATAGRAM = 2048
+
+
+class AudioSocket:
+    """One non-blocking UDP socket.
+
+    Args:
+        on_packet: Takes datagram, sender and `now` of every datagram.
+        counters: Counts what was received, and what could not be received or sent.
+    """
+
+    def __init__(self, on_packet: Callable[[bytes, Address, float], None], counters: Counter[str]) -> None:
+        self._on_packet = on_packet
+        self._counters = counters
+        self._loop = asyncio.get_running_loop()
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._context = Context()
+        self._handle: asyncio.Handle | None = None
+        self._idle = 0
+        self._closed = False
+        self.bound = False
+        self.wheel = Wheel(self._loop.time, self._wake)
+
+    def bind(self, host: str, port: int) -> None:
+        """Listen for packets.
+
+        Raises:
+            OSError: The address is taken or is none of this machine's.
+        """
+        self._socket.setblocking(False)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
+        try:
+            self._socket.bind((host, port))
+        except OSError:
+            self.close()
+            raise
+        self.bound = True
+        self._loop.add_reader(self._socket, self._wake)
+
+    @property
+    def port(self) -> int:
+        return int(self._socket.getsockname()[1])
+
+    def send(self, datagram: bytes, address: Address) -> None:
+        """Send one datagram; one that the kernel does not take is counted and dropped."""
+        try:
+            self._socket.sendto(datagram, address)
+        except BlockingIOError:
+            self._counters["send_full"] += 1
+        except OSError:
+            self._counters["send_failed"] += 1
+
+    def close(self) -> None:
+        self._closed = True
+        if self._handle:
+            self._handle.cancel()
+        self._loop.remove_reader(self._socket)
+        self._socket.close()
+
+    def _wake(self) -> None:
+        if self._handle is None and not self._closed:
+            self._idle = 0
+            self._loop.remove_reader(self._socket)
+            # An empty context: else all later lines would be logged with the fields of the session that came first.
+            self._handle = self._loop.call_soon(self._tick, context=self._context)
+
+    def _tick(self) -> None:
+        now = self._loop.time()
+        try:
+            received = self._drain(now)
+            self._counters["received"] += received
+            self.wheel.run(now)
+            self._idle = 0 if received or self.wheel.pending else self._idle + 1
+        finally:
+            self._schedule(now)
+
+    def _schedule(self, now: float) -> None:
+        self._handle = None
+        if self._closed:
+            return
+        if self._idle < IDLE_TICKS:
+            self._handle = self._loop.call_at(now + TICK, self._tick, context=self._context)
+        else:
+            self._loop.add_reader(self._socket, self._wake)
+
+    def _drain(self, now: float) -> int:
+        receive, on_packet = self._socket.recvfrom, self._on_packet
+        for count in range(LARGEST_DRAIN):
+            try:
+                datagram, address = receive(_LARGEST_DATAGRAM)
+            except BlockingIOError:
+                return count
+            except OSError:
+                # An ICMP error of an earlier send: it belongs to no packet here.
+                self._counters["receive_failed"] += 1
+                continue
+            if address[1]:
+                on_packet(datagram, address, now)
+            else:
+                self._counters["port_zero"] += 1
+        return LARGEST_DRAIN

@@ -1,0 +1,136 @@
+"""One answer being spoken: its sentences, the work of the voice, its playout."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from fleet.core.playout import Playout
+from fleet.errors import FleetError
+from fleet.speech.voice import Voice
+from fleet.wire.mail import SentenceReady
+from fleet.wire.packet import HEADER, LARGEST
+from fleet.wire.words import AudioFormat
+
+log = logging.getLogger(__name__)
+
+MOST_SENTENCES = 64
+"""Sentences that wait for the voice; more are dropped."""
+MOST_PACKETS = 1000
+"""Packets that wait to be sent (a minute); the voice then waits for room."""
+PACKET_SECONDS = 20.0
+"""Longest wait for the voice's next packet; its engines have shorter limits of their own."""
+
+
+@dataclass(slots=True)
+class Speech:
+    """The state of one answer.
+
+    `own` marks an apology of the edge's own, of which no shard knows; `lazy` that the device is told only when there is
+    audio; `since` when the user stopped speaking, on the loop's clock.
+    """
+
+    turn: str
+    playout: Playout
+    since: float | None = None
+    own: bool = False
+    lazy: bool = False
+    begun_at: float = 0.0
+    first_sent: bool = False
+    texts: dict[int, str] = field(default_factory=dict)
+    """Sentences that wait for their first packet."""
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _waiting: deque[SentenceReady] = field(default_factory=deque)
+    _newest: int = -1
+    _spoken: int = 0
+    _ended: bool = False
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more will be given to it."""
+        return self._ended
+
+    def add(self, sentence: SentenceReady) -> bool:
+        """Queue a sentence; False when it is refused. One that came before is skipped."""
+        if self._ended or sentence.index <= self._newest:
+            return True
+        if len(self._waiting) >= MOST_SENTENCES:
+            return False
+        self._newest = sentence.index
+        self._waiting.append(sentence)
+        self.changed.set()
+        return True
+
+    def end(self) -> None:
+        """No more sentences will come."""
+        self._ended = True
+        self.changed.set()
+
+    async def next(self) -> SentenceReady | None:
+        """Return the next sentence for the voice, at most one ahead of what plays; None after the last."""
+        while True:
+            self.changed.clear()
+            if self._waiting and self._spoken <= self.playout.begun + 1:
+                self._spoken += 1
+                return self._waiting.popleft()
+            if self._ended and not self._waiting:
+                return None
+            await self.changed.wait()
+
+    async def room(self) -> None:
+        """Wait until the playout takes more packets."""
+        while self.playout.waiting >= MOST_PACKETS:
+            self.changed.clear()
+            await self.changed.wait()
+
+
+async def synthesise(speech: Speech, voice: Voice, downlink: AudioFormat, ready: Callable[[], None]) -> None:
+    """Give the playout all sentences of an answer as the voice speaks them; what fails ends the answer early.
+
+    Args:
+        speech: The answer.
+        voice: Speaks.
+        downlink: Format of the device.
+        ready: Called when the playout has something new.
+    """
+    try:
+        while (sentence := await speech.next()) is not None:
+            async with aclosing(voice.packets(sentence.text, sentence.language, downlink)) as packets:
+                await _speak(sentence, speech, packets, ready)
+    except (FleetError, TimeoutError) as error:
+        reason = str(error) or "no audio within the limit"
+        log.warning("speech failed", extra={"reason": reason, "kind": type(error).__name__})
+    speech.end()
+    speech.playout.end()
+    ready()
+
+
+async def _speak(
+    sentence: SentenceReady, speech: Speech, packets: AsyncGenerator[bytes, None], ready: Callable[[], None]
+) -> None:
+    clock = asyncio.get_running_loop().time
+    asked_at = clock()
+    speech.texts[sentence.index] = sentence.text
+    speech.playout.mark(sentence.index)
+    first = True
+    async for packet in _limited(packets):
+        if not 0 < len(packet) <= LARGEST - HEADER:
+            log.warning("packet dropped", extra={"size": len(packet)})
+            continue
+        if first and sentence.index == 0:
+            log.info("first audio ready", extra={"tts_seconds": round(clock() - asked_at, 3)})
+        first = False
+        await speech.room()
+        speech.playout.add(packet)
+        ready()
+
+
+async def _limited(packets: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
+    while True:
+        async with asyncio.timeout(PACKET_SECONDS):
+            packet = await anext(packets, None)
+        if packet is None:
+            return
+        yield packet

@@ -1,0 +1,174 @@
+"""The turns of one session as its edge sees them: awaited from the shard, spoken, over."""
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from uuid import uuid4
+
+from fleet.core.phrases import Phrase, phrase
+from fleet.edge.downlink import Downlink
+from fleet.edge.line import Line
+from fleet.edge.services import Services
+from fleet.edge.speech import Speech
+from fleet.wire.mail import SentenceReady, SpeechBegun, SpeechDone, SpeechEnded, SpeechInterrupted
+
+log = logging.getLogger(__name__)
+
+TURN_MARGIN = 5.0
+"""Seconds beyond a turn's own limit after which its shard is no longer waited for."""
+_REMEMBERED = 32
+
+
+@dataclass(slots=True)
+class Turn:
+    """A turn that a shard works on.
+
+    `touched` is when its shard last said something about it, `since` when the user stopped speaking (None for a turn
+    that the server began), both on the loop's clock.
+    """
+
+    id: str
+    touched: float
+    since: float | None = None
+
+
+class Turns:
+    """Takes what a shard says of a session's turns, and speaks it.
+
+    Args:
+        line: To the device.
+        services: Of the edge.
+        on_over: Called with `now` when the server has nothing more to say.
+    """
+
+    def __init__(self, line: Line, services: Services, on_over: Callable[[float], None]) -> None:
+        self._line = line
+        self._services = services
+        self._on_over = on_over
+        self._turn: Turn | None = None
+        self.downlink = Downlink(line, services, self._spoken)
+        self._dropped: deque[str] = deque(maxlen=_REMEMBERED)
+
+    @property
+    def busy(self) -> bool:
+        """Whether an answer is awaited, prepared or spoken."""
+        return self._turn is not None or self.downlink.speech is not None
+
+    def expect(self, turn: Turn) -> None:
+        """The user said something; its shard is about to answer."""
+        self._turn = turn
+
+    def begin(self, mail: SpeechBegun, now: float) -> bool:
+        """Prepare to speak; False when the turn is over already, or was begun before."""
+        earlier = self.downlink.speech
+        if mail.turn in self._dropped or (earlier and earlier.turn == mail.turn):
+            return False
+        if earlier:
+            self._dropped.append(earlier.turn)
+            if earlier.playout.drained and not earlier.own:
+                self._tell_done(earlier.turn)
+        since = self._turn.since if self._turn and self._turn.id == mail.turn else None
+        self._turn = Turn(mail.turn, now, since)
+        self.downlink.begin(lambda playout: Speech(mail.turn, playout, since), now)
+        return True
+
+    def add(self, mail: SentenceReady, now: float) -> None:
+        """Speak a sentence of the current turn."""
+        speech = self.downlink.speech
+        if speech and speech.turn == mail.turn and self._turn:
+            self._turn.touched = now
+            self.downlink.add(mail)
+        else:
+            self._services.counters["late_sentences"] += 1
+
+    def end(self, mail: SpeechEnded, now: float) -> None:
+        """The turn's text is complete."""
+        speech = self.downlink.speech
+        if speech and speech.turn == mail.turn:
+            speech.end()
+        elif self._turn and self._turn.id == mail.turn:
+            self._dropped.append(mail.turn)
+            self._turn = None
+            self._on_over(now)
+
+    def apologise(self, name: Phrase, language: str, now: float) -> None:
+        """Say that something went wrong; nothing when the server is speaking already."""
+        self._turn = None
+        if self.downlink.speech:
+            return
+        turn = uuid4().hex
+        self.downlink.begin(lambda playout: Speech(turn, playout, own=True, lazy=True), now)
+        opened = self._line.opened
+        text = phrase(name, language)
+        self.downlink.add(
+            SentenceReady(
+                device=opened.device, session=opened.session, turn=turn, index=0, text=text, language=language
+            )
+        )
+        if self.downlink.speech:
+            self.downlink.speech.end()
+
+    def abort(self) -> None:
+        """Stop at once and tell the device so, whatever it was doing; its shard knows."""
+        speech = self.silence()
+        self.downlink.stop()
+        log.info("speech aborted", extra={"turn": speech.turn} if speech else {})
+
+    def interrupt(self) -> None:
+        """The user speaks over the answer: stop at once and tell the device and the shard."""
+        speech = self.silence()
+        self.downlink.stop()
+        log.info("barge-in", extra={"turn": speech.turn} if speech else {})
+        if speech and not speech.own:
+            opened = self._line.opened
+            self._services.tell(
+                opened.shard,
+                SpeechInterrupted(
+                    device=opened.device, session=opened.session, turn=speech.turn, spoken=speech.playout.begun
+                ),
+            )
+
+    def silence(self) -> Speech | None:
+        """Fall silent and forget the turn; return the answer that was cut off. The device is not told."""
+        speech = self.downlink.silence()
+        for dropped in (speech and speech.turn, self._turn and self._turn.id):
+            if dropped:
+                self._dropped.append(dropped)
+        self._turn = None
+        return speech
+
+    def check(self, now: float) -> None:
+        """Give up a turn of which nothing was heard for too long, or that cannot be spoken."""
+        speech, turn = self.downlink.speech, self._turn
+        if self.downlink.lost(now):
+            self._give_up("the device sends no audio", now)
+        elif turn and not (speech and (speech.finished or speech.playout.waiting)) and self._forsaken(turn, now):
+            self._give_up("nothing came from the shard", now)
+
+    def _forsaken(self, turn: Turn, now: float) -> bool:
+        return now - turn.touched > self._services.settings.turn_seconds + TURN_MARGIN
+
+    def _give_up(self, reason: str, now: float) -> None:
+        turn = self._turn.id if self._turn else ""
+        with self._line.fields(turn):
+            log.warning("turn given up", extra={"reason": reason})
+        speaking = self.downlink.speaking
+        speech = self.silence()
+        if speaking:
+            self.downlink.stop()
+        if speech and not speech.own:
+            self._tell_done(speech.turn)
+        self._on_over(now)
+
+    def _spoken(self, speech: Speech, now: float) -> None:
+        self._dropped.append(speech.turn)
+        if not speech.own:
+            self._tell_done(speech.turn)
+        if self._turn and (speech.own or self._turn.id == speech.turn):
+            self._turn = None
+        self._on_over(now)
+
+    def _tell_done(self, turn: str) -> None:
+        opened = self._line.opened
+        self._services.tell(opened.shard, SpeechDone(device=opened.device, session=opened.session, turn=turn))

@@ -1,0 +1,170 @@
+"""The way from a session's packets to utterances: order, gate, ear, recorder."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Literal
+
+from fleet.edge.hearing import Hearing
+from fleet.edge.recorder import Recorder, Utterance
+from fleet.edge.reorder import Reorder
+from fleet.edge.services import Services
+from fleet.edge.wheel import Timer
+from fleet.wire import toc
+from fleet.wire.words import AudioFormat
+
+HELD_MS = 2000
+"""Audio kept while nobody listens to it yet: a device may be faster than the message that it listens."""
+PREROLL_SECONDS = 0.3
+"""How much of it belongs to what is said next."""
+SETTLE_SECONDS = 0.1
+"""After a wake word's messages: the rest of its audio may still be under way, the microphone's comes later."""
+GRACE_SECONDS = 0.2
+"""After push-to-talk was released: up to four packets may follow."""
+CATCH_UP_SECONDS = 1.0
+"""Longest time that the ear may then lag behind."""
+_POLL_SECONDS = 0.02
+
+Gate = Literal["held", "open", "shut"]
+
+
+class Uplink:
+    """Hears one session.
+
+    The gate says what becomes of packets: `held` for whoever listens next, heard (`open`), or ignored (`shut`).
+
+    Args:
+        uplink: Format of the packets.
+        services: Of the edge.
+        on_utterance: Takes each utterance and `now`.
+        on_voice: Called with `now` for each frame of speech inside an utterance.
+    """
+
+    def __init__(
+        self,
+        uplink: AudioFormat,
+        services: Services,
+        on_utterance: Callable[[Utterance, float], None],
+        on_voice: Callable[[float], None],
+    ) -> None:
+        self._format = uplink
+        self._services = services
+        self._on_utterance = on_utterance
+        self._on_voice = on_voice
+        self._order = Reorder()
+        self._held: deque[tuple[float, bytes]] = deque(maxlen=HELD_MS // uplink.frame_ms)
+        self._hearing: Hearing | None = None
+        self._timer = Timer(self._finish)
+        self._deadline = 0.0
+        self._settles_at: float | None = None
+        self._pressed = False
+        self.gate: Gate = "held"
+
+    @property
+    def recorder(self) -> Recorder | None:
+        """What is being recorded, None while nobody listens."""
+        return self._hearing.recorder if self._hearing else None
+
+    def push(self, sequence: int, payload: bytes, now: float) -> None:
+        """Take one packet that was admitted."""
+        for released in self._order.push(sequence, payload, now):
+            self._pass(released, now)
+
+    def settle(self, now: float) -> None:
+        """What was sent until now (a wake word, our own voice) is no part of what the user says next."""
+        self._settles_at = now + SETTLE_SECONDS
+        self._held.clear()
+        if self.gate == "open":
+            self._listen()
+
+    def open(self, now: float, *, pressed: bool) -> None:
+        """Listen; a period of the same kind that is under way goes on.
+
+        Args:
+            now: The time.
+            pressed: Push-to-talk: only `stop` ends the utterance.
+        """
+        self._services.socket.wheel.cancel(self._timer)
+        settling = self._settles_at is not None
+        if settling:
+            self._settles_at = now + SETTLE_SECONDS
+        if self.gate == "open" and self._pressed == pressed:
+            return
+        self._pressed = pressed
+        self._listen()
+        recent = [] if settling else [packet for at, packet in self._held if now - at <= PREROLL_SECONDS]
+        self._held.clear()
+        for packet in recent[-max(1, int(PREROLL_SECONDS * 1000) // self._format.frame_ms) :]:
+            self._feed(packet)
+
+    def resume(self) -> None:
+        """Go on after what was heard proved to be nothing, with all that came meanwhile."""
+        self._listen()
+        held = list(self._held)
+        self._held.clear()
+        for _, packet in held:
+            self._feed(packet)
+
+    def hold(self) -> None:
+        """Listen to nothing; keep what comes for a short while."""
+        self._end("held")
+
+    def shut(self) -> None:
+        """Ignore what comes."""
+        self._end("shut")
+        self._held.clear()
+
+    def stop(self, now: float) -> None:
+        """The user ended the recording; what is still under way belongs to it."""
+        if self.gate == "open":
+            self._deadline = now + GRACE_SECONDS + CATCH_UP_SECONDS
+            self._services.socket.wheel.set(self._timer, now + GRACE_SECONDS)
+
+    def close(self) -> None:
+        """Forget everything."""
+        self._end("shut")
+        self._services.counters["lost"] += self._order.lost
+        self._services.counters["late"] += self._order.late
+
+    def _finish(self, now: float) -> float | None:
+        if not self._hearing:
+            return None
+        for released in self._order.flush():
+            self._pass(released, now)
+        if not self._hearing.caught_up and now < self._deadline:
+            return now + _POLL_SECONDS
+        utterance = self._hearing.finish()
+        self.hold()
+        if utterance:
+            self._on_utterance(utterance, now)
+        return None
+
+    def _listen(self) -> None:
+        self._end("open")
+        endpoint_ms = None if self._pressed else float(self._services.settings.endpoint_ms)
+        self._hearing = Hearing(self._services.ears, self._format, Recorder(endpoint_ms, self._on_utterance))
+        self._hearing.on_voice = self._on_voice
+
+    def _end(self, gate: Gate) -> None:
+        self._services.socket.wheel.cancel(self._timer)
+        if self._hearing:
+            self._hearing.close()
+            self._hearing = None
+        self.gate = gate
+
+    def _pass(self, released: bytes | None, now: float) -> None:
+        packet = toc.empty_packet(self._format.frame_ms) if released is None else released
+        if self._settles_at is not None:
+            if now < self._settles_at:
+                self._services.counters["unwanted"] += 1
+                return
+            self._settles_at = None
+        if self.gate == "held":
+            self._held.append((now, packet))
+        elif self.gate == "open":
+            self._feed(packet)
+        else:
+            self._services.counters["not_listening"] += 1
+
+    def _feed(self, packet: bytes) -> None:
+        if self._hearing and not self._hearing.feed(packet):
+            self._services.counters["queue_full"] += 1

@@ -1,0 +1,1 @@
+"""The demo: a server as an operator starts it, a simulated device that talks to it, and a verdict."""

@@ -1,0 +1,78 @@
+"""Where the time of a turn went: the server's own measurements, and the device's."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+
+from fleet.showcase.timeline import LogLine
+
+Stages = Mapping[str, float]
+"""Seconds by the names of `NAMES`, as far as they were measured."""
+
+END, ASR, TOKEN, SENTENCE, TTS, SENT, HEARD = NAMES = (
+    "end of turn",
+    "ASR",
+    "first token",
+    "first sentence",
+    "TTS first byte",
+    "first packet",
+    "heard",
+)
+
+MEANINGS = {
+    END: "from the last sound of the user to the decision that he has finished",
+    ASR: "recognition of the utterance",
+    TOKEN: "from the utterance to the chat model's first token of the answer, tool calls included",
+    SENTENCE: "from the utterance to the first whole sentence",
+    TTS: "from the sentence to its first audio",
+    SENT: "from the last sound of the user to the first packet of the answer, measured by the server",
+    HEARD: "from the last sound of the user to the first audible sound of the answer, measured by the device",
+}
+
+PARTS = (END, ASR, SENTENCE, TTS)
+"""Those that follow one another; what is left until `heard` is the wait that firmware needs, and the way."""
+REST = "start of playback"
+
+_LOGGED = {
+    "utterance ended": (END, "endpoint_seconds"),
+    "utterance recognised": (ASR, "asr_seconds"),
+    "llm first token": (TOKEN, "seconds"),
+    "first sentence": (SENTENCE, "seconds"),
+    "first audio ready": (TTS, "tts_seconds"),
+    "first packet sent": (SENT, "since_end_of_speech"),
+}
+
+
+class Stopwatch:
+    """Collects the measurements of one turn after the other."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, float] = {}
+
+    def restart(self) -> None:
+        self._seconds = {}
+
+    def take(self, line: LogLine) -> None:
+        """Note a measurement of the server; the first of a kind counts."""
+        name, field = _LOGGED.get(line.message, ("", ""))
+        if field in line.fields:
+            self._seconds.setdefault(name, line.number(field))
+
+    def read(self, latencies_ms: Mapping[str, float]) -> Stages:
+        """Return the turn's times, with what the device measured in milliseconds."""
+        heard = latencies_ms.get("first_audible")
+        own = {} if heard is None else {HEARD: heard / 1000}
+        return {name: seconds for name in NAMES if (seconds := {**self._seconds, **own}.get(name)) is not None}
+
+
+def parts(stages: Stages) -> dict[str, float]:
+    """Return the time until something was heard, cut into what followed one another; empty when nothing was heard."""
+    if HEARD not in stages:
+        return {}
+    cut = {name: stages[name] for name in PARTS if name in stages}
+    return {**cut, REST: max(0.0, stages[HEARD] - sum(cut.values()))}
+
+
+def medians(turns: Sequence[Stages]) -> dict[str, float]:
+    """Return the median of each stage over the turns that have it."""
+    found = {name: [turn[name] for turn in turns if name in turn] for name in NAMES}
+    return {name: statistics.median(values) for name, values in found.items() if values}

@@ -1,0 +1,21 @@
+"""The parts of one boot, as those see them who move them."""
+
+from typing import Protocol
+
+from fleet.sim.channel import Channel
+from fleet.sim.intake import Intake
+from fleet.sim.main_loop import MainLoop
+from fleet.sim.microphone import Microphone
+from fleet.sim.playback import Playback
+from fleet.sim.state import Machine
+
+
+class Body(Protocol):
+    """State, main loop, channel, microphone and speaker."""
+
+    main_loop: MainLoop
+    machine: Machine
+    channel: Channel
+    microphone: Microphone
+    playback: Playback
+    intake: Intake

@@ -1,0 +1,110 @@
+"""`fleet sim`: a simulated device at the command line."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from fleet.errors import ConfigError, FleetError
+from fleet.sim.journal import Step
+from fleet.sim.live import LiveVoice, loudspeaker, microphone, sound_system
+from fleet.sim.microphone import Voice
+from fleet.sim.profile import Mode, find_profile
+from fleet.sim.recording import read_recording
+from fleet.sim.report import Report
+from fleet.sim.run import DEFAULT_MAC, SimOptions, simulate
+from fleet.wire.topics import canonical_mac
+
+Synthesise = Callable[[str], Awaitable[bytes]]
+"""Turns text into PCM at 16 kHz."""
+
+_LIVE_TURNS = 1000
+_EXIT_MISCONFIGURED = 2
+
+
+def build(synthesise: Synthesise) -> Callable[..., None]:
+    """Return the command; `synthesise` is the voice of `--text`."""
+
+    def sim(  # noqa: PLR0913 - the arguments are the command line
+        ota: Annotated[str, typer.Option(help="Bootstrap address, http://host:port/…")],
+        wav: Annotated[list[Path] | None, typer.Option(help="Recording to say; may be given again.")] = None,
+        text: Annotated[list[str] | None, typer.Option(help="Text to say; may be given again.")] = None,
+        mic: Annotated[bool, typer.Option("--mic", help="Speak and listen yourself.")] = False,
+        mode: Annotated[Mode | None, typer.Option(help="How turns end; the profile's own without it.")] = None,
+        profile: Annotated[str, typer.Option(help="Kind of device.")] = "P1",
+        reply: Annotated[Path | None, typer.Option(help="WAV file for what the device played.")] = None,
+        report: Annotated[Path | None, typer.Option(help="JSON file for the report.")] = None,
+        mac: Annotated[str, typer.Option(help="The device's MAC.")] = DEFAULT_MAC,
+    ) -> None:
+        """Simulate a stock device, and check all that the server does to it."""
+        said = _Said(tuple(wav or ()), tuple(text or ()), mic)
+        try:
+            device = find_profile(profile)
+            device = replace(device, mode=mode or device.mode)
+            options = SimOptions(ota, (), device, _checked(mac), reply=reply, report=report)
+            found = asyncio.run(_run(options, said, synthesise))
+        except ConfigError as error:
+            _fail(error, _EXIT_MISCONFIGURED)
+        except FleetError as error:
+            _fail(error, 1)
+        for line in summary(found):
+            typer.echo(line)
+        raise typer.Exit(0 if found.ok else 1)
+
+    return sim
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    wavs: Sequence[Path]
+    texts: Sequence[str]
+    mic: bool
+
+
+async def _run(options: SimOptions, said: _Said, synthesise: Synthesise) -> Report:
+    options = replace(options, on_step=show)
+    if said.mic:
+        with ExitStack() as stack:
+            sounds = sound_system()
+            voices = [LiveVoice() for _ in range(_LIVE_TURNS)]
+            stack.enter_context(microphone(sounds, voices))
+            play = stack.enter_context(loudspeaker(sounds))
+            return await simulate(replace(options, utterances=voices, on_sound=play))
+    utterances: list[bytes | Voice] = [read_recording(path) for path in said.wavs]
+    utterances += [await synthesise(text) for text in said.texts]
+    if not utterances:
+        raise ConfigError("nothing to say: give --wav, --text or --mic")
+    return await simulate(replace(options, utterances=utterances))
+
+
+def _fail(error: FleetError, code: int) -> NoReturn:
+    typer.echo(f"fleet: {error}", err=True)
+    raise typer.Exit(code)
+
+
+def _checked(mac: str) -> str:
+    canonical = canonical_mac(mac)
+    if canonical is None:
+        raise ConfigError(f"{mac!r} is no MAC")
+    return canonical
+
+
+def show(step: Step) -> None:
+    """Write a step as a line for a person."""
+    detail = " ".join(f"{key}={value}" for key, value in step.detail.items())
+    typer.echo(f"{step.at:8.3f}  {step.name:16} {detail}".rstrip())
+
+
+def summary(report: Report) -> list[str]:
+    """Return what a person wants to know of a report."""
+    lines = []
+    for turn in report.turns:
+        lines.append(f"turn {turn.index}: {turn.outcome}; heard {turn.transcript!r}, answered {turn.reply!r}")
+        if turn.latencies_ms:
+            lines.append("  ms after speech: " + ", ".join(f"{k} {v:.0f}" for k, v in turn.latencies_ms.items()))
+    broken = [f"VIOLATION at {one.at:.3f} of {one.rule} ({one.clause}): {one.detail}" for one in report.violations]
+    return [*lines, *broken, "ok" if report.ok else "NOT ok"]

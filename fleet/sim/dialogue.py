@@ -1,0 +1,134 @@
+"""The device's mind: what the user's and the server's doings lead to, all of it on the main loop (contract 5)."""
+
+from fleet.sim import outbound
+from fleet.sim.body import Body
+from fleet.sim.main_loop import Flag
+from fleet.sim.owner import Owner
+from fleet.sim.profile import Mode
+from fleet.sim.stance import Stance
+from fleet.sim.state import State, after_speech_starts, after_speech_stops
+from fleet.sim.vigil import Vigil
+
+
+class Dialogue:
+    """Works off events and tasks of the main loop.
+
+    Args:
+        owner: What outlives a restart.
+        body: The parts.
+    """
+
+    def __init__(self, owner: Owner, body: Body) -> None:
+        self._owner = owner
+        self._body = body
+        self._journal = owner.journal
+        self._channel = body.channel
+        self._stance = Stance(owner, body)
+        self._wake_text = ""
+        self._wake_packets: list[bytes] = []
+        self._vigil = Vigil(owner, body)
+        for flag, work in {
+            Flag.ERROR: self._fail,
+            Flag.BUTTON: self._press_button,
+            Flag.PRESSED: self._press_to_talk,
+            Flag.RELEASED: self._release,
+            Flag.SEND_AUDIO: self._send_audio,
+            Flag.WAKE_WORD: self._hear_wake_word,
+            Flag.TICK: self._vigil.look,
+        }.items():
+            body.main_loop.on(flag, work)
+
+    def boot(self) -> None:
+        self._stance.go(State.IDLE)
+
+    def wake(self, text: str, packets: list[bytes]) -> None:
+        """The wake word is said; `packets` is the audio cached before it."""
+        self._wake_text, self._wake_packets = text, packets
+        self._body.main_loop.set(Flag.WAKE_WORD)
+
+    async def start_speech(self) -> None:
+        """`tts start` has its turn."""
+        following = after_speech_starts(self._stance.state)
+        if following is None:
+            return
+        if self._stance.state is State.IDLE and not self._channel.live:
+            self._journal.violate("speech-without-channel", "`tts start` to an idle device without a channel")
+        self._vigil.speech_began()
+        self._stance.go(following)
+
+    async def stop_speech(self, received: float) -> None:
+        """`tts stop` has its turn."""
+        self._vigil.speech_ended(received)
+        speaking = self._stance.state is State.SPEAKING
+        following = after_speech_stops(self._stance.state, self._body.machine.mode)
+        if following:
+            self._stance.go(following)
+        if speaking or self._owner.turns.interrupted:
+            self._owner.turns.speech_stops(received, playing=not self._body.playback.idle)
+
+    async def hang_up(self, *, say_goodbye: bool) -> None:
+        """Close the channel and go idle; what is queued is still played."""
+        await self._channel.close(say_goodbye=say_goodbye)
+        self._owner.turns.closed(playing=not self._body.playback.idle)
+        self._stance.go(State.IDLE)
+        self._owner.signal.notify()
+
+    async def _press_button(self) -> None:
+        if self._stance.state is State.IDLE:
+            await self._open_and_listen(self._owner.profile.mode)
+        elif self._stance.state is State.SPEAKING:
+            await self._interrupt("")
+        elif self._stance.state is State.LISTENING:
+            await self.hang_up(say_goodbye=True)
+
+    async def _press_to_talk(self) -> None:
+        if self._stance.state is State.IDLE:
+            await self._open_and_listen("manual")
+        elif self._stance.state is State.SPEAKING:
+            await self._interrupt("")
+            self._stance.listen("manual")
+
+    async def _release(self) -> None:
+        if self._stance.state is State.LISTENING:
+            await self._channel.send(outbound.listen_stop(self._channel.session))
+            self._journal.note("released")
+            self._stance.go(State.IDLE)
+
+    async def _hear_wake_word(self) -> None:
+        if self._stance.state is State.IDLE:
+            await self._open_and_listen(self._owner.profile.mode, woken=True)
+        elif self._stance.state is State.SPEAKING:
+            await self._interrupt("wake_word_detected")
+            self._body.microphone.drop_waiting()
+            if self._owner.profile.wake_interrupts:
+                self._stance.listen(self._owner.profile.mode)
+
+    async def _open_and_listen(self, mode: Mode, *, woken: bool = False) -> None:
+        if not self._channel.opened:
+            self._stance.go(State.CONNECTING)
+            if not await self._channel.open():
+                self._journal.note("alert", status="error", message="no answer from the server")
+                self._stance.go(State.IDLE)
+                return
+        if woken and self._owner.profile.wake_packets:
+            for packet in self._wake_packets:
+                await self._channel.send_audio(packet)
+            await self._channel.send(outbound.detect(self._channel.session, self._wake_text))
+            self._journal.note("wake word", packets=len(self._wake_packets))
+        self._stance.listen(mode)
+
+    async def _interrupt(self, reason: str) -> None:
+        await self._channel.send(outbound.abort(self._channel.session, reason))
+        self._journal.note("abort", reason=reason or "button")
+        self._vigil.interrupted()
+        self._body.intake.abort()
+        self._owner.turns.interrupt()
+
+    async def _send_audio(self) -> None:
+        while packet := self._body.microphone.pop():
+            if not await self._channel.send_audio(packet):
+                return
+
+    async def _fail(self) -> None:
+        self._journal.note("alert", status="error", message="server not reachable")
+        await self.hang_up(say_goodbye=False)

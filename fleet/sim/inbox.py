@@ -1,0 +1,156 @@
+"""What the server's messages lead to: read at once on the MQTT side, acted on by the main loop (contract 5.2)."""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+
+from fleet.sim import mcp_server, message, outbound
+from fleet.sim.body import Body
+from fleet.sim.dialogue import Dialogue
+from fleet.sim.main_loop import Work
+from fleet.sim.mcp_server import McpServer, Pending
+from fleet.sim.message import JsonObject, item, member, text
+from fleet.sim.owner import Owner
+from fleet.sim.tools import Outcome, Restart, ToolError, tools_of
+
+
+class Device(Body, Protocol):
+    """The parts, and the mind that moves them."""
+
+    dialogue: Dialogue
+
+
+class Inbox:
+    """Takes every message of the connection.
+
+    Args:
+        owner: What outlives a restart.
+        device: The parts.
+    """
+
+    def __init__(self, owner: Owner, device: Device) -> None:
+        self._owner = owner
+        self._device = device
+        self._journal = owner.journal
+        self._mcp = McpServer(owner.profile, tools_of(owner.profile), owner.board)
+        self._kinds: dict[str, Callable[[JsonObject], None]] = {
+            "hello": device.channel.receive_hello,
+            "tts": self._take_tts,
+            "stt": self._take_stt,
+            "llm": self._take_llm,
+            "goodbye": self._take_goodbye,
+            "system": self._take_system,
+            "alert": self._take_alert,
+            "mcp": self._take_mcp,
+        }
+        self.restart = asyncio.Event()
+
+    def receive(self, payload: bytes, topic_bytes: int) -> None:
+        """Take a message; what firmware does not know is ignored."""
+        parsed = message.parse(payload)
+        if parsed is None:
+            self._journal.violate("json-invalid", f"{len(payload)} bytes")
+            return
+        if len(payload) + topic_bytes > message.SINGLE_FRAGMENT:
+            self._journal.count("mqtt_fragmented")
+        channel = self._device.channel
+        self._journal.judge(message.check(parsed, len(payload), channel.live))
+        channel.touch()
+        kind = text(parsed, "type") or ""
+        take = self._kinds.get(kind)
+        if take is None:
+            self._journal.count("mqtt_ignored")
+            self._journal.note("ignored", type=kind)
+            return
+        take(parsed)
+
+    def _schedule(self, task: Work) -> None:
+        self._device.main_loop.schedule(task)
+
+    def _take_tts(self, parsed: JsonObject) -> None:
+        now, state = self._journal.clock(), text(parsed, "state")
+        if state == "start":
+            self._journal.note("tts start", now)
+            self._owner.turns.speech_starts(now)
+            self._schedule(self._device.dialogue.start_speech)
+        elif state == "stop":
+            self._journal.note("tts stop", now)
+            self._schedule(partial(self._device.dialogue.stop_speech, now))
+        elif state == "sentence_start":
+            sentence = text(parsed, "text") or ""
+            self._journal.note("sentence", now, text=sentence)
+            self._device.intake.sentence()
+            if self._owner.turns.open:
+                self._owner.turns.open.sentences.append(sentence)
+
+    def _take_stt(self, parsed: JsonObject) -> None:
+        said = text(parsed, "text") or ""
+        self._journal.note("stt", text=said)
+        self._owner.turns.mark("stt", self._journal.clock())
+        if self._owner.turns.open:
+            self._owner.turns.open.transcript = said
+
+    def _take_llm(self, parsed: JsonObject) -> None:
+        emotion = text(parsed, "emotion")
+        if emotion is None:
+            return
+        self._journal.note("llm", emotion=emotion)
+        if self._owner.turns.open:
+            self._owner.turns.open.emotions.append(emotion)
+
+    def _take_goodbye(self, parsed: JsonObject) -> None:
+        named = item(parsed, "session_id")
+        matches = named == self._device.channel.session
+        if not matches and not (named is None and self._owner.profile.goodbye_without_id):
+            self._journal.note("goodbye ignored", session=named)
+            return
+        self._journal.note("goodbye", by="server", session=self._device.channel.session)
+        self._schedule(partial(self._device.dialogue.hang_up, say_goodbye=False))
+
+    def _take_system(self, parsed: JsonObject) -> None:
+        if text(parsed, "command") == "reboot":
+            self._schedule(self._restart)
+        else:
+            self._journal.note("ignored", type="system", command=item(parsed, "command"))
+
+    def _take_alert(self, parsed: JsonObject) -> None:
+        parts = {name: text(parsed, name) for name in ("status", "message", "emotion")}
+        if None not in parts.values():
+            self._journal.note("alert", status=parts["status"], message=parts["message"], emotion=parts["emotion"])
+
+    def _take_mcp(self, parsed: JsonObject) -> None:
+        request = member(parsed, "payload")
+        if not request:
+            return
+        self._journal.judge(self._mcp.check(request))
+        self._journal.count("mcp_requests")
+        result = self._mcp.receive(request)
+        if isinstance(result, Pending):
+            self._schedule(partial(self._run_tool, result))
+        elif result is not None:
+            self._journal.note("mcp", method=text(request, "method"))
+            self._schedule(partial(self._reply, result))
+
+    async def _run_tool(self, call: Pending) -> None:
+        await asyncio.sleep(self._owner.draw(self._owner.profile.timing.tool))
+        outcome: Outcome = None
+        try:
+            outcome = await call.tool.run(self._owner.board, call.arguments)
+            reply = mcp_server.answer(call.id, outcome) if not isinstance(outcome, Restart) else ""
+        except ToolError as error:
+            reply = mcp_server.error(call.id, str(error))
+        self._journal.note("tool call", name=call.tool.name, args=dict(call.arguments), reply=reply)
+        if self._owner.turns.open:
+            self._owner.turns.open.calls.append(call.tool.name)
+        self._schedule(partial(self._reply, reply) if reply else self._restart)
+
+    async def _reply(self, reply: str) -> None:
+        if self._device.channel.mqtt:
+            await self._device.channel.mqtt.publish(outbound.mcp(self._device.channel.session, reply))
+
+    async def _restart(self) -> None:
+        await self._device.dialogue.hang_up(say_goodbye=True)
+        await asyncio.sleep(self._owner.profile.timing.reboot)
+        self._journal.note("restart")
+        self.restart.set()

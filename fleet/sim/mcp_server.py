@@ -1,0 +1,183 @@
+"""The device's tool server: JSON-RPC requests in, texts out, no IO (contract 6).
+
+Error texts go into the answer unescaped, as firmware's do: a server has to survive that.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue
+
+from fleet.sim.audit import Finding
+from fleet.sim.board import Board
+from fleet.sim.message import JsonObject, item, member, number, text
+from fleet.sim.profile import Profile
+from fleet.sim.tools import Argument, Arguments, Outcome, Parameter, Tool
+
+LARGEST_PAGE = 8000
+_RESERVE = 30
+_INT32 = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A call whose arguments are in order; it is to run on the main loop."""
+
+    id: int
+    tool: Tool
+    arguments: Arguments
+
+
+@dataclass(slots=True)
+class McpServer:
+    """Answers requests.
+
+    Args:
+        profile: Names the board and its firmware.
+        tools: In the order of the list.
+        board: Takes the camera's upload address.
+    """
+
+    profile: Profile
+    tools: Sequence[Tool]
+    board: Board
+    seen: set[int] = field(default_factory=set)
+
+    def receive(self, request: JsonObject) -> str | Pending | None:
+        """Return an answer's text, a call to run, or None for what firmware leaves unanswered."""
+        method, number_ = text(request, "method"), number(item(request, "id"))
+        if item(request, "jsonrpc") != "2.0" or method is None or method.startswith("notifications"):
+            return None
+        if number_ is None or ("params" in request and not isinstance(request["params"], dict)):
+            return None
+        id_ = max(-_INT32, min(_INT32 - 1, int(number_)))
+        params = item(request, "params")
+        match method:
+            case "initialize":
+                return self._initialize(id_, member(request, "params"))
+            case "tools/list":
+                return self._list(id_, member(request, "params"))
+            case "tools/call":
+                return self._call(id_, params if isinstance(params, dict) else None)
+            case _:
+                return error(id_, f"Method not implemented: {method}")
+
+    def check(self, request: JsonObject) -> Iterator[Finding]:
+        """Yield what firmware would leave unanswered or confuse."""
+        method = text(request, "method")
+        if item(request, "jsonrpc") != "2.0" or method is None:
+            yield "mcp-request", "no JSON-RPC 2.0 request"
+        if "params" in request and not isinstance(request["params"], dict):
+            yield "mcp-request", f"{method}: params is no object"
+        if method is None or method.startswith("notifications"):
+            return
+        id_ = item(request, "id")
+        if not isinstance(id_, int) or isinstance(id_, bool) or not 0 < id_ < _INT32:
+            yield "mcp-request", f"{method}: id {id_!r} is no positive int32"
+        elif id_ in self.seen:
+            yield "mcp-id-reuse", f"{method}: id {id_}"
+        else:
+            self.seen.add(id_)
+
+    def _initialize(self, id_: int, params: JsonObject) -> str:
+        vision = member(member(params, "capabilities"), "vision")
+        url = text(vision, "url")
+        if url is not None:
+            self.board.vision_url = url
+            self.board.vision_token = text(vision, "token") or ""
+        return _result(
+            id_,
+            {
+                "protocolVersion": "2024-11-05",
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": self.profile.board, "version": self.profile.version},
+            },
+        )
+
+    def _list(self, id_: int, params: JsonObject) -> str:
+        cursor = text(params, "cursor") or ""
+        with_user_tools = item(params, "withUserTools") is True
+        names = [tool.name for tool in self.tools]
+        start = names.index(cursor) if cursor in names else 0 if not cursor else len(names)
+        page, following = '{"tools":[', ""
+        for tool in self.tools[start:]:
+            if tool.user_only and not with_user_tools:
+                continue
+            entry = _compact(tool.describe())
+            if len(page.encode()) + len(entry.encode()) + 1 + _RESERVE > LARGEST_PAGE:
+                following = tool.name
+                break
+            page += entry + ","
+        if page.endswith("["):
+            return error(id_, f"Failed to add tool {following} because of payload size limit")
+        more = f',"nextCursor":"{following}"' if following else ""
+        return f'{{"jsonrpc":"2.0","id":{id_},"result":{page[:-1]}]{more}}}}}'
+
+    def _call(self, id_: int, params: JsonObject | None) -> str | Pending:
+        if params is None:
+            return error(id_, "Missing params")
+        name = text(params, "name")
+        if name is None:
+            return error(id_, "Missing name")
+        given = item(params, "arguments") if any(key.lower() == "arguments" for key in params) else {}
+        if not isinstance(given, dict):
+            return error(id_, "Invalid arguments")
+        tool = next((tool for tool in self.tools if tool.name == name), None)
+        if tool is None:
+            return error(id_, f"Unknown tool: {name}")
+        try:
+            return Pending(id_, tool, {one.name: _argument(one, given) for one in tool.parameters})
+        except ValueError as fault:
+            return error(id_, str(fault))
+
+
+def answer(id_: int, outcome: Outcome) -> str:
+    """Return the answer to a call that succeeded."""
+    if isinstance(outcome, bool):
+        said = "true" if outcome else "false"
+    elif isinstance(outcome, int | str):
+        said = str(outcome)
+    else:
+        said = _compact(outcome)
+    return _result(id_, {"content": [{"type": "text", "text": said}], "isError": False})
+
+
+def error(id_: int, message: str) -> str:
+    """Return the answer to a request that failed: no code, and the message as it is."""
+    return f'{{"jsonrpc":"2.0","id":{id_},"error":{{"message":"{message}"}}}}'
+
+
+def _argument(wanted: Parameter, given: JsonObject) -> Argument:
+    """Return an argument's value: that of the call if its type fits, else the default.
+
+    Raises:
+        ValueError: It is missing or out of range; the text is firmware's.
+    """
+    value = _typed(wanted, item(given, wanted.name))
+    if value is None:
+        if wanted.default is None:
+            raise ValueError(f"Missing valid argument: {wanted.name}")
+        return wanted.default
+    if isinstance(value, int) and wanted.minimum is not None and value < wanted.minimum:
+        raise ValueError(f"Value is below minimum allowed: {wanted.minimum}")
+    if isinstance(value, int) and wanted.maximum is not None and value > wanted.maximum:
+        raise ValueError(f"Value exceeds maximum allowed: {wanted.maximum}")
+    return value
+
+
+def _typed(wanted: Parameter, value: JsonValue) -> Argument | None:
+    if wanted.type == "integer":
+        found = number(value)
+        return None if found is None else int(found)
+    if wanted.type == "boolean":
+        return value if isinstance(value, bool) else None
+    return value if isinstance(value, str) else None
+
+
+def _result(id_: int, result: JsonValue) -> str:
+    return f'{{"jsonrpc":"2.0","id":{id_},"result":{_compact(result)}}}'
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

@@ -1,0 +1,26 @@
+"""What of a device outlives a restart."""
+
+import random
+from dataclasses import dataclass
+
+from fleet.sim.board import Board
+from fleet.sim.journal import Journal
+from fleet.sim.profile import Profile, Range
+from fleet.sim.turns import TurnLog
+from fleet.sim.watch import Signal
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The build, the records, the board's state, who waits for news, and the dice."""
+
+    profile: Profile
+    journal: Journal
+    board: Board
+    turns: TurnLog
+    signal: Signal
+    chance: random.Random
+
+    def draw(self, seconds: Range) -> float:
+        """Return a time from a range."""
+        return self.chance.uniform(*seconds)

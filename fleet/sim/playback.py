@@ -1,0 +1,105 @@
+"""The loudspeaker in real time: decodes what the model of the queue plays, when it plays."""
+
+import asyncio
+from typing import Protocol
+
+from fleet.sim.journal import Journal
+from fleet.sim.loudness import first_audible
+from fleet.sim.speaker import Speaker
+from fleet.speech.opus import Decoder, OpusError
+
+
+class Listener(Protocol):
+    """Hears what is played."""
+
+    def played(self, at: float, pcm: bytes, sample_rate: int) -> None:
+        """A packet's PCM sounds from `at` on."""
+
+    def drained(self, at: float) -> None:
+        """The last sound ended at `at`."""
+
+
+class Playback:
+    """Plays packets.
+
+    Args:
+        journal: Takes the counters and breaches.
+        capacity: Packets that wait at most.
+        listener: Hears everything.
+    """
+
+    def __init__(self, journal: Journal, capacity: int, listener: Listener) -> None:
+        self._journal = journal
+        self._listener = listener
+        self._rate = 24_000
+        self._decoder: Decoder | None = None
+        self._wake = asyncio.Event()
+        self.speaker = Speaker(capacity)
+
+    @property
+    def idle(self) -> bool:
+        return self.speaker.idle(self._journal.clock())
+
+    def set_rate(self, sample_rate: int) -> None:
+        """Decode to this rate from now on."""
+        self._rate = sample_rate
+        self._decoder = None
+
+    def push(self, packet: bytes, seconds: float) -> bool:
+        """Queue a packet; return False when the queue was full and it was dropped."""
+        now = self._journal.clock()
+        admitted = self.speaker.push(packet, seconds, now)
+        self._journal.peak("queue_deepest", self.speaker.depth)
+        self._wake.set()
+        return admitted
+
+    def clear(self) -> int:
+        """Drop what waits and begin a new answer; return how many packets that were."""
+        self._hear()
+        self._decoder = None
+        return self.speaker.clear()
+
+    def loud(self, packets: list[bytes]) -> bool:
+        """Return whether packets that are not played hold any sound."""
+        decoder = Decoder(self._rate)
+        pcm = b"".join(_decode(decoder, packet) or b"" for packet in packets)
+        return first_audible(pcm) is not None
+
+    async def run(self) -> None:
+        """Play for ever."""
+        busy = False
+        while True:
+            now = self._journal.clock()
+            self._hear()
+            due = self.speaker.due(now)
+            if busy and due is None:
+                self._listener.drained(self.speaker.busy_until or now)
+            busy = due is not None
+            await self._sleep_until(due)
+
+    async def _sleep_until(self, due: float | None) -> None:
+        try:
+            async with asyncio.timeout_at(due):
+                await self._wake.wait()
+        except TimeoutError:
+            return
+        self._wake.clear()
+
+    def _hear(self) -> None:
+        for played in self.speaker.take(self._journal.clock()):
+            if self._decoder is None:
+                self._decoder = Decoder(self._rate)
+            pcm = _decode(self._decoder, played.packet)
+            if pcm is None:
+                self._journal.count("downlink_undecodable")
+                self._journal.violate("audio-undecodable", f"{len(played.packet)} bytes")
+                continue
+            self._journal.count("downlink_played")
+            self._listener.played(played.at, pcm, self._rate)
+
+
+def _decode(decoder: Decoder, packet: bytes) -> bytes | None:
+    try:
+        return decoder.decode(packet)
+    except OpusError:
+        return None

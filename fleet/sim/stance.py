@@ -1,0 +1,86 @@
+"""What the device does on entering a state, one pass of the main loop after the change (contract 5.2)."""
+
+import asyncio
+
+from fleet.sim import outbound
+from fleet.sim.body import Body
+from fleet.sim.main_loop import Flag
+from fleet.sim.owner import Owner
+from fleet.sim.profile import Mode
+from fleet.sim.state import State
+
+
+class Stance:
+    """Changes the state, and switches microphone and speaker accordingly.
+
+    Args:
+        owner: What outlives a restart.
+        body: The parts.
+    """
+
+    def __init__(self, owner: Owner, body: Body) -> None:
+        self._owner = owner
+        self._body = body
+        self._machine = body.machine
+        self._listen_pending = False
+        body.main_loop.on(Flag.STATE_CHANGED, self._enter)
+        body.main_loop.on(Flag.DRAINED, self._listen_if_pending)
+
+    @property
+    def state(self) -> State:
+        return self._machine.state
+
+    def go(self, to: State) -> None:
+        """Change the state if it may follow."""
+        before = self._machine.state
+        if not self._machine.move(to):
+            return
+        if before is State.SPEAKING:
+            self._body.intake.end()
+        if to is State.SPEAKING:
+            self._body.intake.begin()
+        self._owner.journal.note("state", state=to.value)
+        self._body.main_loop.set(Flag.STATE_CHANGED)
+        self._owner.signal.notify()
+
+    def listen(self, mode: Mode) -> None:
+        self._machine.mode = mode
+        self.go(State.LISTENING)
+
+    async def _enter(self) -> None:
+        match self._machine.state:
+            case State.IDLE:
+                self._listen_pending = False
+                self._body.microphone.stop()
+            case State.LISTENING:
+                await self._enter_listening()
+            case State.SPEAKING:
+                await self._enter_speaking()
+
+    async def _enter_listening(self) -> None:
+        if self._body.microphone.running:
+            return
+        self._listen_pending = True
+        drain = self._owner.profile.drain
+        if self._machine.mode == "auto" and not self._body.playback.idle:
+            if drain == "deferred":
+                return
+            if drain == "blocking":
+                await self._owner.signal.until(lambda: self._body.playback.idle)
+        await self._listen_if_pending()
+
+    async def _listen_if_pending(self) -> None:
+        if not self._listen_pending or self._machine.state is not State.LISTENING:
+            return
+        self._listen_pending = False
+        channel, mode = self._body.channel, self._machine.mode
+        await channel.send(outbound.listen_start(channel.session, mode))
+        self._body.microphone.start(self._owner.draw(self._owner.profile.timing.microphone))
+        self._owner.journal.note("listening", mode=mode)
+
+    async def _enter_speaking(self) -> None:
+        self._listen_pending = False
+        await asyncio.sleep(self._owner.draw(self._owner.profile.timing.clear))
+        if self._machine.mode != "realtime":
+            self._body.microphone.stop()
+        self._body.intake.clear()

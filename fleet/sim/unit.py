@@ -1,0 +1,100 @@
+"""One boot of a device: its parts, wired, and the tasks that run them."""
+
+import asyncio
+import ssl
+from collections.abc import Coroutine
+
+from fleet.sim.channel import Channel, ChannelEvents
+from fleet.sim.dialogue import Dialogue
+from fleet.sim.greeting import ServerHello
+from fleet.sim.inbox import Inbox
+from fleet.sim.intake import Intake
+from fleet.sim.main_loop import Flag, MainLoop
+from fleet.sim.microphone import Microphone
+from fleet.sim.mqtt_line import MqttLine
+from fleet.sim.ota import MqttAccess
+from fleet.sim.owner import Owner
+from fleet.sim.playback import Playback
+from fleet.sim.pulse import Pulse
+from fleet.sim.state import Machine
+
+_TICK = 1.0
+
+
+class Unit:
+    """Runs from power-on until a restart is ordered.
+
+    Args:
+        owner: What outlives this boot.
+        access: What bootstrap said.
+        tls: Trust for MQTT on port 8883.
+    """
+
+    def __init__(self, owner: Owner, access: MqttAccess, tls: ssl.SSLContext | None) -> None:
+        profile, journal = owner.profile, owner.journal
+        self._owner = owner
+        self._tasks: asyncio.TaskGroup | None = None
+        self.pulse = Pulse(journal.clock)
+        self.main_loop = MainLoop()
+        self.machine = Machine(profile.mode)
+        self.microphone = Microphone(
+            profile.frame_ms, journal.clock, owner.signal, lambda: self.main_loop.set(Flag.SEND_AUDIO)
+        )
+        self.playback = Playback(journal, profile.queue, self)
+        self.intake = Intake(profile, journal, self.machine, self.playback, owner.turns, self.pulse)
+        events = ChannelEvents(self.intake.take, self._welcomed, lambda: self.main_loop.set(Flag.ERROR))
+        self.channel = Channel(profile, journal, self.pulse, events, self._spawn)
+        self.dialogue = Dialogue(owner, self)
+        self.inbox = Inbox(owner, self)
+        self.mqtt = MqttLine(access, owner, self.inbox.receive, tls)
+        self.channel.mqtt = self.mqtt
+
+    async def run(self) -> None:
+        """Run until a restart is ordered."""
+        self.dialogue.boot()
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                self._tasks = tasks
+                running = [
+                    tasks.create_task(part.run(), name=f"sim-{type(part).__name__.lower()}")
+                    for part in (self.mqtt, self.main_loop, self.microphone, self.playback, self.pulse)
+                ]
+                running.append(tasks.create_task(self._tick(), name="sim-tick"))
+                await self.inbox.restart.wait()
+                for task in running:
+                    task.cancel()
+                await self.channel.close(say_goodbye=False)
+        finally:
+            self._tasks = None
+            await self.channel.close(say_goodbye=False)
+
+    def played(self, at: float, pcm: bytes, sample_rate: int) -> None:
+        """Hear a packet for the turn that it belongs to."""
+        turn = self._owner.turns.open
+        before = turn is not None and "first audible" in turn.times
+        self._owner.turns.played(at, pcm, sample_rate)
+        if turn is not None and not before and "first audible" in turn.times:
+            self._owner.journal.note("first audible", turn.times["first audible"])
+
+    def drained(self, at: float) -> None:
+        """Hear the end of all sound."""
+        self._owner.journal.note("playback end", at)
+        self._owner.turns.drained(at)
+        self.main_loop.set(Flag.DRAINED)
+        self._owner.signal.notify()
+
+    def _welcomed(self, hello: ServerHello) -> None:
+        self.playback.set_rate(hello.sample_rate)
+        self.intake.frame_ms = hello.frame_ms
+        self._owner.signal.notify()
+
+    def _spawn(self, work: Coroutine[None, None, None], name: str) -> None:
+        if self._tasks is None:
+            work.close()
+            return
+        self._tasks.create_task(work, name=name)
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(_TICK)
+            self.main_loop.set(Flag.TICK)

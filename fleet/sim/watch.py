@@ -1,0 +1,29 @@
+"""Waiting until something about the device is so."""
+
+import asyncio
+from collections.abc import Callable
+
+
+class Signal:
+    """Wakes every waiter to look again; a notification without waiters is forgotten."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    def notify(self) -> None:
+        self._event.set()
+        self._event = asyncio.Event()
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Wait until `holds()` is true; it may only change along with a notification."""
+        while not holds():
+            await self._event.wait()
+
+    async def within(self, seconds: float, holds: Callable[[], bool]) -> bool:
+        """Wait like `until`, but no longer than this; return whether it holds."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self.until(holds)
+        except TimeoutError:
+            return holds()
+        return True

@@ -1,0 +1,99 @@
+"""The offline voices behind one port: English by hibari, Chinese by Kokoro."""
+
+import logging
+import re
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from fleet.speech import tts_hibari, tts_kokoro
+from fleet.speech.clauses import split_clauses
+from fleet.speech.engines import Engine
+from fleet.speech.waveform import Waveform, silence, to_pcm, trim_silence
+
+log = logging.getLogger(__name__)
+
+RATE = 24_000
+QUEUE = 32
+TIMEOUT = 20.0
+LANGUAGES = ("en", "zh")
+
+_KEPT = int(0.06 * RATE)
+_SENTENCE_PAUSE = 0.18
+_CLAUSE_PAUSE = 0.06
+_HAN = re.compile(r"[㐀-䶿一-鿿]")
+_SENTENCE_END = re.compile(r"[。！？!?.…][”’\"')）」』]*\s*$")
+
+
+class _Voice(Protocol):
+    def synthesize(self, text: str) -> Waveform: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Speaker:
+    """A voice and how its text is cut: first piece, growth, longest piece in characters; and its gain."""
+
+    voice: _Voice
+    first: int
+    growth: float
+    longest: int
+    gain: float
+
+
+class OfflineTts:
+    """Speaks sentences piece by piece in one thread; pieces of several sentences take turns.
+
+    Args:
+        zh_voice: Name of the Chinese voice.
+        model_dir: Folder with files that replace the wheels' own.
+
+    Raises:
+        ConfigError: A model, a voice or a package is missing. Blocks for 3-4 s.
+    """
+
+    def __init__(self, zh_voice: str, model_dir: Path | None = None) -> None:
+        english = tts_hibari.HibariVoice(model_dir)
+        chinese = tts_kokoro.KokoroVoice(zh_voice, english.phonemes, model_dir)
+        self._english = _Speaker(english, tts_hibari.LONGEST, 1.0, tts_hibari.LONGEST, tts_hibari.GAIN)
+        self._chinese = _Speaker(
+            chinese, tts_kokoro.FIRST, tts_kokoro.GROWTH, tts_kokoro.LONGEST, tts_kokoro.GAIN
+        )
+        self._engine = Engine("tts", threads=1, queue=QUEUE)
+        # The first run is slow, so nobody shall wait for it.
+        english.synthesize("Hello.")
+        chinese.synthesize("你好。")
+
+    @property
+    def sample_rate(self) -> int:
+        return RATE
+
+    async def speak(self, text: str, language: str) -> AsyncGenerator[bytes, None]:
+        """Yield the audio of a sentence; see `fleet.core.ports.Tts`.
+
+        Every language but Chinese is read by the English voice; text with Hanzi by the Chinese one, whatever it claims.
+        """
+        speaker = self._chinese if language == "zh" or _HAN.search(text) else self._english
+        pieces = split_clauses(text, speaker.first, speaker.growth, speaker.longest)
+        heard = False
+        for place, piece in enumerate(pieces):
+            pcm = await self._engine.run(lambda piece=piece: _render(speaker, piece), TIMEOUT)
+            if not pcm:
+                continue
+            heard = True
+            last = place == len(pieces) - 1
+            yield pcm if last else pcm + silence(_pause(piece), RATE)
+        if not heard:
+            log.warning("nothing in a sentence can be read aloud", extra={"characters": len(text), "pii": text})
+
+    async def aclose(self) -> None:
+        """Refuse further work."""
+        self._engine.close()
+
+
+def _render(speaker: _Speaker, piece: str) -> bytes:
+    return to_pcm(trim_silence(speaker.voice.synthesize(piece), _KEPT), speaker.gain)
+
+
+def _pause(piece: str) -> float:
+    return _SENTENCE_PAUSE if _SENTENCE_END.search(piece) else _CLAUSE_PAUSE

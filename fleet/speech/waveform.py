@@ -1,0 +1,37 @@
+"""What is done to a synthesised piece before it is played: silence trimmed, level set, turned into PCM."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Waveform = NDArray[np.float32]
+
+_FRAME = 240
+_SILENCE = 0.006
+"""-44 dBFS: below it the ends of both voices hold breath and noise only."""
+_PEAK = 0.95
+
+
+def trim_silence(audio: Waveform, kept: int) -> Waveform:
+    """Return the audio with at most so many samples of silence at either end."""
+    frames = len(audio) // _FRAME
+    if not frames:
+        return audio
+    loudness = np.sqrt(np.mean(audio[: frames * _FRAME].reshape(frames, _FRAME) ** 2, axis=1))
+    heard = np.flatnonzero(loudness > _SILENCE)
+    if not len(heard):
+        return audio[:0]
+    start, end = heard[0] * _FRAME - kept, (heard[-1] + 1) * _FRAME + kept
+    return audio[max(0, start) : end]
+
+
+def to_pcm(audio: Waveform, gain: float) -> bytes:
+    """Return s16le PCM; what would be louder than the format holds is bent, not cut."""
+    loud = audio * gain
+    peak = float(np.max(np.abs(loud), initial=0.0))
+    if peak > _PEAK:
+        loud *= _PEAK / peak
+    return (loud * 32767).astype("<i2").tobytes()
+
+
+def silence(seconds: float, rate: int) -> bytes:
+    return bytes(int(seconds * rate) * 2)

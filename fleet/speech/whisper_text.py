@@ -1,0 +1,48 @@
+"""Whisper's tokens and the text they stand for: byte-level BPE, without a tokenizer library."""
+
+import re
+from functools import cache
+
+_WORD = re.compile(r" ?[^\W\d_]+| ?\d+| ?(?:[^\w\s]|_)+|\s+")
+_SPECIAL = re.compile(r"<\|.*\|>")
+
+
+@cache
+def _letters() -> tuple[str, ...]:
+    """Return the letter that stands for each byte: printable Latin-1 for itself, the others from U+0100 on."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    letters = {byte: chr(byte) for byte in printable} | {byte: chr(256 + rank) for rank, byte in enumerate(others)}
+    return tuple(letters[byte] for byte in range(256))
+
+
+@cache
+def _bytes() -> dict[str, int]:
+    return {letter: byte for byte, letter in enumerate(_letters())}
+
+
+def decode(tokens: list[str]) -> str:
+    """Return the text of tokens; special ones (`<|…|>`) are left out, bytes that are no UTF-8 are replaced."""
+    letters = "".join(token for token in tokens if not _SPECIAL.fullmatch(token))
+    return bytes(_bytes().get(letter, 0x3F) for letter in letters).decode(errors="replace")
+
+
+def encode(text: str, vocabulary: dict[str, int]) -> list[str]:
+    """Return the tokens of a text.
+
+    Args:
+        text: Plain text.
+        vocabulary: Number of each token; of two possible merges the lower number goes first, as in training.
+    """
+    return [token for word in _WORD.findall(text) for token in _merge(word, vocabulary)]
+
+
+def _merge(word: str, vocabulary: dict[str, int]) -> list[str]:
+    parts = [_letters()[byte] for byte in word.encode()]
+    while True:
+        pairs = ((vocabulary.get(left + right), place) for place, (left, right) in enumerate(zip(parts, parts[1:])))
+        known = [(rank, place) for rank, place in pairs if rank is not None]
+        if not known:
+            return parts
+        place = min(known)[1]
+        parts[place : place + 2] = [parts[place] + parts[place + 1]]

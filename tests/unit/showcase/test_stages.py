@@ -1,0 +1,57 @@
+import pytest
+
+from fleet.showcase.stages import HEARD, NAMES, REST, Stopwatch, medians, parts
+from fleet.showcase.timeline import LogLine
+
+LOG = [
+    LogLine("info", "utterance ended", {"endpoint_seconds": 0.6, "speech_seconds": 1.2}),
+    LogLine("info", "utterance recognised", {"asr_seconds": 0.4}),
+    LogLine("info", "llm first token", {"seconds": 0.05}),
+    LogLine("info", "first sentence", {"seconds": 0.1}),
+    LogLine("info", "first audio ready", {"tts_seconds": 0.2}),
+    LogLine("info", "first packet sent", {"since_end_of_speech": 1.35}),
+    LogLine("info", "speech done", {"seconds": 9.0}),
+]
+
+
+def measured(heard: float = 1500.0) -> dict[str, float]:
+    stopwatch = Stopwatch()
+    for line in LOG:
+        stopwatch.take(line)
+    return dict(stopwatch.read({"first_audible": heard, "stt": 1.0}))
+
+
+def test_every_stage_is_read_in_order() -> None:
+    assert measured() == dict(zip(NAMES, (0.6, 0.4, 0.05, 0.1, 0.2, 1.35, 1.5), strict=True))
+    assert list(measured()) == list(NAMES)
+
+
+def test_the_first_measurement_of_a_turn_counts_and_a_new_turn_begins_empty() -> None:
+    stopwatch = Stopwatch()
+    stopwatch.take(LOG[0])
+    stopwatch.take(LogLine("info", "utterance ended", {"endpoint_seconds": 9.0}))
+    assert stopwatch.read({}) == {"end of turn": 0.6}
+    stopwatch.restart()
+    assert stopwatch.read({}) == {}
+
+
+def test_a_line_without_its_measurement_is_left_out() -> None:
+    stopwatch = Stopwatch()
+    stopwatch.take(LogLine("info", "first packet sent", {}))
+    assert stopwatch.read({}) == {}
+
+
+def test_the_parts_add_up_to_what_was_heard() -> None:
+    cut = parts(measured())
+    assert sum(cut.values()) == pytest.approx(1.5)
+    assert cut[REST] == pytest.approx(0.2)
+    assert parts({"ASR": 0.4}) == {}
+
+
+def test_the_rest_is_never_negative() -> None:
+    assert parts(measured(heard=900.0))[REST] == 0.0
+
+
+def test_medians_leave_out_what_was_not_measured() -> None:
+    assert medians([{HEARD: 1.0}, {HEARD: 3.0, "ASR": 0.5}, {HEARD: 2.0}]) == {"ASR": 0.5, HEARD: 2.0}
+    assert medians([]) == {}
