@@ -1,6 +1,7 @@
 """Running a process: its event loop, its signals, its exit code."""
 
 import asyncio
+import ctypes
 import logging
 import os
 import signal
@@ -16,6 +17,9 @@ log = logging.getLogger(__name__)
 EXIT_FAILED = 1
 EXIT_MISCONFIGURED = 2
 
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
+_MEGABYTE = 1024 * 1024
+
 Main = Callable[[], Coroutine[None, None, int | None]]
 
 
@@ -24,6 +28,7 @@ def run(main: Main) -> int:
 
     The first SIGINT or SIGTERM cancels it, so that everything ends in order; a second one ends the process at once.
     """
+    _spare_memory()
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(_guarded(main)) or 0
@@ -53,6 +58,15 @@ async def _guarded(main: Main) -> int | None:
         if not stopping:
             raise
         return 0
+
+
+def _spare_memory() -> None:
+    """Make the C library give freed memory back: with the speech engines it keeps 140 MB (of 720) for later."""
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "mallopt"):
+        libc.mallopt(_M_ARENA_MAX, 2)
+        libc.mallopt(_M_TRIM_THRESHOLD, _MEGABYTE)
+        libc.mallopt(_M_MMAP_THRESHOLD, _MEGABYTE)
 
 
 def _explain(error: BaseException) -> int:

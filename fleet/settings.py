@@ -93,6 +93,11 @@ class Conversation(BaseModel):
     endpoint_ms: int = Field(
         600, ge=200, le=3000, description="Silence that ends an utterance in auto and realtime mode."
     )
+    pause_ms: int = Field(
+        300,
+        ge=100,
+        description="Silence after which recognition begins early; as long as FLEET_ENDPOINT_MS: never.",
+    )
     history_messages: int = Field(20, ge=0, description="Messages of a device's history that the model is given.")
     history_seconds: int = Field(3600, ge=60, description="How long a device's history is kept after its last turn.")
 

@@ -27,6 +27,11 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
+class Paused:
+    """The speaker pauses and has perhaps finished; comes once in each silence, before its `Ended`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """The utterance is over after `silence_ms` without speech; `cut` when it was too long instead."""
 
@@ -39,10 +44,12 @@ class Endpoint:
 
     Args:
         endpoint_ms: Silence that ends an utterance.
+        pause_ms: Silence that is a pause; none is told when it is as long as the end.
     """
 
-    def __init__(self, endpoint_ms: float) -> None:
+    def __init__(self, endpoint_ms: float, pause_ms: float = LONGEST_MS) -> None:
         self._endpoint_ms = endpoint_ms
+        self._pause_ms = pause_ms
         self._window: deque[tuple[bool, float]] = deque()
         self._length = 0.0
         self._silence = 0.0
@@ -55,7 +62,7 @@ class Endpoint:
         self._length = self._silence = 0.0
         self.inside = False
 
-    def step(self, speech: float, ms: float) -> Started | Ended | None:
+    def step(self, speech: float, ms: float) -> Started | Paused | Ended | None:
         """Take the next frame.
 
         Args:
@@ -82,14 +89,15 @@ class Endpoint:
         first = next(at for at, (is_speech, _) in enumerate(frames) if is_speech)
         return sum(length for _, length in frames[first:])
 
-    def _continue(self, speech: float, ms: float) -> Ended | None:
+    def _continue(self, speech: float, ms: float) -> Paused | Ended | None:
         self._length += ms
+        before = self._silence
         self._silence = self._silence + ms if speech < STAY else 0.0
         if self._silence >= self._endpoint_ms:
             ended = Ended(self._silence)
         elif self._length >= LONGEST_MS:
             ended = Ended(self._silence, cut=True)
         else:
-            return None
+            return Paused() if before < self._pause_ms <= self._silence else None
         self.reset()
         return ended

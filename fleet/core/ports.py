@@ -1,6 +1,6 @@
 """The ports to models: what has two real adapters. Audio is 16-bit little-endian mono PCM everywhere."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -39,7 +39,7 @@ class Tts(Protocol):
     def sample_rate(self) -> int:
         """Of the audio that `speak` yields, in Hz."""
 
-    def speak(self, text: str, language: str) -> AsyncIterator[bytes]:
+    def speak(self, text: str, language: str) -> AsyncGenerator[bytes, None]:
         """Yield the audio of a sentence in pieces of any length (whole samples), as soon as each is ready.
 
         Closing the iterator ends the work behind it.

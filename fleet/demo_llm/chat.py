@@ -10,7 +10,7 @@ from fleet.demo_llm.reading import Reading
 from fleet.demo_llm.schemas import Tool
 from fleet.demo_llm.units import PAUSES, texts
 
-_MOST_ABILITIES = 8
+_MOST_ABILITIES, _MOST_EXAMPLES = 8, 3
 _LONGEST_ECHO = 80
 
 _DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
@@ -40,11 +40,11 @@ def tell_abilities(tools: Sequence[Tool], language: Language) -> str:
 
 
 def tell_not_understood(reading: Reading, tools: Sequence[Tool]) -> str:
-    """Return that this is a demo which did not understand, and what would be understood."""
-    names = list(dict.fromkeys(say_tool(tool, reading.language) for tool in tools))
+    """Return that this is a demo which did not understand, and some of what would be understood."""
+    names = list(dict.fromkeys(say_tool(tool, reading.language) for tool in tools))[:_MOST_EXAMPLES]
     heard = reading.text.rstrip(" .。?？!！")
     heard = heard if len(heard) <= _LONGEST_ECHO else heard[:_LONGEST_ECHO] + "…"
-    return _refusal(reading, heard, bool(tools)) + _listed(names, reading.language)
+    return _refusal(reading, heard, bool(tools)) + _examples(names, reading.language)
 
 
 def _refusal(reading: Reading, heard: str, offered: bool) -> str:
@@ -59,8 +59,12 @@ def _refusal(reading: Reading, heard: str, offered: bool) -> str:
     return f"{start} I am only a demo without a language model. "
 
 
-def _listed(names: Sequence[str], language: Language) -> str:
-    return _listed_zh(names) if language == "zh" else _listed_en(names).strip()
+def _examples(names: Sequence[str], language: Language) -> str:
+    if not names:
+        return (_listed_zh(names) if language == "zh" else _listed_en(names)).strip()
+    if language == "zh":
+        return f"比如可以让我{'、'.join(names)}。"
+    return f"For example, ask me to {' or '.join([', '.join(names[:-1]), names[-1]] if names[1:] else names)}."
 
 
 def _listed_en(names: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from fleet.edge.recorder import Utterance
 from fleet.edge.services import Services
 from fleet.edge.silence import Silence
 from fleet.edge.turns import Turn, Turns
-from fleet.edge.uplink import Uplink
+from fleet.edge.uplink import Listener, Uplink
 from fleet.errors import FleetError
 from fleet.wire.mail import SessionSilent, SpeechBegun, UtteranceHeard
 from fleet.wire.words import AudioFormat, Heard, ListenMode
@@ -46,9 +46,8 @@ class Floor:
         self._recognition = Recognition(services, self._understood, lambda: self._fail("not_understood"))
         self._mode: ListenMode | None = None
         self._language = services.settings.languages.split(",")[0].strip()
-        self.uplink = Uplink(
-            AudioFormat(opened.uplink_rate, opened.uplink_frame_ms), services, self._said, self._voiced
-        )
+        listener = Listener(self._said, self._paused, self._voiced)
+        self.uplink = Uplink(AudioFormat(opened.uplink_rate, opened.uplink_frame_ms), services, listener)
         self.turns = Turns(line, services, self._resume)
         self.silence = Silence(now, services.settings.idle_seconds)
 
@@ -117,6 +116,10 @@ class Floor:
         if self._always and self.turns.downlink.speaking and recorder and recorder.overlap_ms >= BARGE_IN_MS:
             with self._line.fields():
                 self.turns.interrupt()
+
+    def _paused(self, utterance: Utterance) -> None:
+        with self._line.fields():
+            self._recognition.prepare(utterance)
 
     def _said(self, utterance: Utterance, now: float) -> None:
         if self._always and self.turns.downlink.speaking and utterance.voiced_ms < BARGE_IN_MS:

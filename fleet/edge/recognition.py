@@ -34,27 +34,48 @@ class Recognition:
         self._on_text = on_text
         self._on_failure = on_failure
         self._task: asyncio.Task[None] | None = None
+        self._early: _Early | None = None
 
     @property
     def running(self) -> bool:
+        """Whether an utterance that has ended is being recognised."""
         return self._task is not None and not self._task.done()
+
+    def prepare(self, utterance: Utterance) -> None:
+        """Begin to recognise what has perhaps ended; `start` takes the result if nothing more was said."""
+        self._drop_early()
+        if not self.running:
+            early = self._early = _Early(utterance.voiced_ms)
+            early.task = self._services.spawn("early recognition", self._prepare(early, utterance))
 
     def start(self, utterance: Utterance) -> None:
         """Recognise an utterance; an older one that is still at it is given up."""
+        early, self._early = self._early, None
         self.cancel()
-        self._task = self._services.spawn("recognition", self._recognise(utterance))
+        self._task = self._services.spawn("recognition", self._recognise(utterance, early))
 
     def cancel(self) -> None:
+        self._drop_early()
         if self._task:
             self._task.cancel()
             self._task = None
 
-    async def _recognise(self, utterance: Utterance) -> None:
+    def _drop_early(self) -> None:
+        if self._early:
+            self._early.drop()
+            self._early = None
+
+    async def _prepare(self, early: "_Early", utterance: Utterance) -> None:
+        try:
+            early.settle(await self._transcribe(utterance))
+        except (FleetError, TimeoutError):
+            early.settle(None)  # the real attempt will say why
+
+    async def _recognise(self, utterance: Utterance, early: "_Early | None") -> None:
         clock = asyncio.get_running_loop().time
         asked_at = clock()
         try:
-            async with asyncio.timeout(LONGEST_SECONDS):
-                transcript = await self._services.asr.transcribe(utterance.pcm)
+            transcript = await self._take(early, utterance)
         except (FleetError, TimeoutError) as error:
             reason = str(error) or "no transcript within the limit"
             log.warning("recognition failed", extra={"reason": reason, "kind": type(error).__name__})
@@ -65,3 +86,35 @@ class Recognition:
         log.info("utterance recognised", extra={**extra, "pii": {"text": transcript.text}})
         self._task = None
         await self._on_text(utterance, transcript)
+
+    async def _take(self, early: "_Early | None", utterance: Utterance) -> Transcript:
+        if early is not None:
+            try:
+                if early.voiced_ms == utterance.voiced_ms and (transcript := await early.outcome) is not None:
+                    return transcript
+            finally:
+                early.drop()
+        return await self._transcribe(utterance)
+
+    async def _transcribe(self, utterance: Utterance) -> Transcript:
+        async with asyncio.timeout(LONGEST_SECONDS):
+            return await self._services.asr.transcribe(utterance.pcm)
+
+
+class _Early:
+    """A recognition that was begun in a pause."""
+
+    def __init__(self, voiced_ms: float) -> None:
+        self.voiced_ms = voiced_ms
+        """How much speech it covers: an utterance with more has gone on after the pause."""
+        self.outcome: asyncio.Future[Transcript | None] = asyncio.get_running_loop().create_future()
+        self.task: asyncio.Task[None] | None = None
+
+    def settle(self, transcript: Transcript | None) -> None:
+        if not self.outcome.done():
+            self.outcome.set_result(transcript)
+
+    def drop(self) -> None:
+        """Give it up, if it still runs."""
+        if self.task:
+            self.task.cancel()

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fleet.core.endpoint import LONGEST_MS, PREROLL_MS, START, WINDOW_MS, Ended, Endpoint, Started
+from fleet.core.endpoint import LONGEST_MS, PREROLL_MS, START, WINDOW_MS, Ended, Endpoint, Paused, Started
 from fleet.core.ports import ASR_RATE
 
 BYTES_PER_MS = ASR_RATE * 2 // 1000
@@ -29,11 +29,20 @@ class Recorder:
     Args:
         endpoint_ms: Silence that ends an utterance; None when only the user ends it (push-to-talk).
         on_utterance: Takes an utterance that silence has ended, and `now`.
+        pause_ms: Silence after which `on_pause` is told what was said so far.
+        on_pause: Takes an utterance that has perhaps ended.
     """
 
-    def __init__(self, endpoint_ms: float | None, on_utterance: Callable[[Utterance, float], None]) -> None:
-        self._endpoint = None if endpoint_ms is None else Endpoint(endpoint_ms)
+    def __init__(
+        self,
+        endpoint_ms: float | None,
+        on_utterance: Callable[[Utterance, float], None],
+        pause_ms: float = LONGEST_MS,
+        on_pause: Callable[[Utterance], None] | None = None,
+    ) -> None:
+        self._endpoint = None if endpoint_ms is None else Endpoint(endpoint_ms, pause_ms)
         self._on_utterance = on_utterance
+        self._on_pause = on_pause
         self._before: deque[tuple[bytes, float]] = deque()
         self._before_ms = 0.0
         self._pieces: list[bytes] = []
@@ -67,6 +76,8 @@ class Recorder:
             utterance = self._take()
             self._on_utterance(utterance, now)
             return False
+        if isinstance(event, Paused) and self._on_pause:
+            self._on_pause(self._so_far())
         return speech >= START
 
     def finish(self) -> Utterance | None:
@@ -108,8 +119,11 @@ class Recorder:
             self._ended_at = now
 
     def _take(self) -> Utterance:
-        utterance = Utterance(b"".join(self._pieces), self.voiced_ms, self._ended_at)
+        utterance = self._so_far()
         self._pieces, self._length_ms = [], 0.0
         self.voiced_ms = self.overlap_ms = 0.0
         self.recording = self._endpoint is None
         return utterance
+
+    def _so_far(self) -> Utterance:
+        return Utterance(b"".join(self._pieces), self.voiced_ms, self._ended_at)

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal
 
 from fleet.edge.hearing import Hearing
@@ -27,6 +28,18 @@ _POLL_SECONDS = 0.02
 Gate = Literal["held", "open", "shut"]
 
 
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Who is told what was heard."""
+
+    on_utterance: Callable[[Utterance, float], None]
+    """Takes each utterance and `now`."""
+    on_pause: Callable[[Utterance], None]
+    """Takes what was said so far when the speaker has perhaps finished."""
+    on_voice: Callable[[float], None]
+    """Called with `now` for each frame of speech inside an utterance."""
+
+
 class Uplink:
     """Hears one session.
 
@@ -35,21 +48,13 @@ class Uplink:
     Args:
         uplink: Format of the packets.
         services: Of the edge.
-        on_utterance: Takes each utterance and `now`.
-        on_voice: Called with `now` for each frame of speech inside an utterance.
+        listener: Is told what was heard.
     """
 
-    def __init__(
-        self,
-        uplink: AudioFormat,
-        services: Services,
-        on_utterance: Callable[[Utterance, float], None],
-        on_voice: Callable[[float], None],
-    ) -> None:
+    def __init__(self, uplink: AudioFormat, services: Services, listener: Listener) -> None:
         self._format = uplink
         self._services = services
-        self._on_utterance = on_utterance
-        self._on_voice = on_voice
+        self._listener = listener
         self._order = Reorder()
         self._held: deque[tuple[float, bytes]] = deque(maxlen=HELD_MS // uplink.frame_ms)
         self._hearing: Hearing | None = None
@@ -135,14 +140,16 @@ class Uplink:
         utterance = self._hearing.finish()
         self.hold()
         if utterance:
-            self._on_utterance(utterance, now)
+            self._listener.on_utterance(utterance, now)
         return None
 
     def _listen(self) -> None:
         self._end("open")
-        endpoint_ms = None if self._pressed else float(self._services.settings.endpoint_ms)
-        self._hearing = Hearing(self._services.ears, self._format, Recorder(endpoint_ms, self._on_utterance))
-        self._hearing.on_voice = self._on_voice
+        settings, told = self._services.settings, self._listener
+        endpoint_ms = None if self._pressed else float(settings.endpoint_ms)
+        recorder = Recorder(endpoint_ms, told.on_utterance, settings.pause_ms, told.on_pause)
+        self._hearing = Hearing(self._services.ears, self._format, recorder)
+        self._hearing.on_voice = told.on_voice
 
     def _end(self, gate: Gate) -> None:
         self._services.socket.wheel.cancel(self._timer)

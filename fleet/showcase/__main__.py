@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from fleet import runtime
 from fleet.showcase.screen import Screen, make_console, save_picture
@@ -33,7 +32,10 @@ def demo(
     wanted: dict[Language, bool] = {"en": en, "zh": zh}
     languages = [language for language in SCENES if wanted[language]] or list(SCENES)
     wishes = Wishes(languages, real, keep, out)
-    sys.exit(runtime.run(lambda: _demo(wishes, picture)))
+    code = runtime.run(lambda: _demo(wishes, picture))
+    if code not in (0, EXIT_INTERRUPTED):
+        typer.echo(f"The logs are in {out}.", err=True)
+    sys.exit(code)
 
 
 async def _demo(wishes: Wishes, picture: Path | None) -> int:
@@ -47,10 +49,6 @@ async def _demo(wishes: Wishes, picture: Path | None) -> int:
         console.print("stopped")
         if not wishes.keep:
             return EXIT_INTERRUPTED
-    verdict = (
-        Text("The demo succeeded.", "bold green") if show.ok else Text("The demo FAILED; see ✘ above.", "bold red")
-    )
-    console.print(verdict)
     if picture:
         save_picture(console, picture)
     return 0 if show.ok else runtime.EXIT_FAILED

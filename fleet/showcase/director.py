@@ -12,7 +12,7 @@ from fleet.showcase.timeline import DOING, LogLine, Row, Who, row_of_log, row_of
 from fleet.sim.board import Board
 from fleet.sim.device import SimDevice
 from fleet.sim.journal import Step
-from fleet.sim.wav import read_wav
+from fleet.sim.recording import read_recording
 
 TURN_SECONDS = 40.0
 _PAUSE = 0.6
@@ -72,7 +72,7 @@ class Director:
         return act
 
     async def _say(self, device: SimDevice, line: Line) -> Answer:
-        pcm = await asyncio.to_thread(read_wav, line.recording)
+        pcm = await asyncio.to_thread(read_recording, line.recording)
         self._screen.doing(f"the user speaks: “{line.text}”")
         await asyncio.sleep(_PAUSE)
         self._stopwatch.restart()

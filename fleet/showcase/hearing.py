@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from contextlib import AsyncExitStack
 
 from fleet.showcase.acts import Answer
-from fleet.sim.wav import read_wav
+from fleet.sim.recording import read_recording
 from fleet.speech.asr_whisper import WhisperAsr
 
 
@@ -23,5 +23,5 @@ async def transcribe_answers(answers: Iterable[Answer]) -> None:
             if language not in listeners:
                 listeners[language] = await asyncio.to_thread(WhisperAsr, (language,))
                 stack.push_async_callback(listeners[language].aclose)
-            pcm = await asyncio.to_thread(read_wav, answer.wav)
+            pcm = await asyncio.to_thread(read_recording, answer.wav)
             answer.heard = (await listeners[language].transcribe(pcm)).text

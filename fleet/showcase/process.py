@@ -127,6 +127,7 @@ async def finish(what: str, command: Sequence[str], log: Path, seconds: float) -
     finally:
         if process.returncode is None:
             process.kill()
+            await process.wait()
 
 
 def find_program(name: str) -> str:

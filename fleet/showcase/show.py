@@ -10,6 +10,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from rich.text import Text
+
 from fleet.errors import ConfigError
 from fleet.showcase.acts import Evidence
 from fleet.showcase.director import Director
@@ -104,6 +106,8 @@ class Show:
         self.ok = all(check.ok for check in checks)
         show_summary(self._screen.console, acts, checks)
         self._screen.console.print(facts(memory, [answer.wav for answer in answers], self._log))
+        good, bad = Text("The demo succeeded.", "bold green"), Text("The demo FAILED; see ✘ above.", "bold red")
+        self._screen.console.print(good if self.ok else bad)
 
     async def _stay(self, server: Server) -> None:
         command = f"{Path(sys.executable).parent / 'fleet'} sim --ota {server.ota_url}"

@@ -68,6 +68,8 @@ class _Said:
 async def _run(options: SimOptions, said: _Said, synthesise: Synthesise) -> Report:
     options = replace(options, on_step=show)
     if said.mic:
+        if options.profile.mode == "manual":
+            raise ConfigError("--mic does not go with push-to-talk: nobody presses the button")
         with ExitStack() as stack:
             sounds = sound_system()
             voices = [LiveVoice() for _ in range(_LIVE_TURNS)]

@@ -120,12 +120,12 @@ class SimDevice:
         kept = frames * frame_ms * SAMPLE_RATE // 1000 * SAMPLE_BYTES
         packets = encode_all(cached[-kept:], frame_ms) if frames else []
         self._power.unit.dialogue.wake(wake_text, packets)
-        return await self._ready_to_hear(seconds)
+        return await self.until(seconds, lambda: self.listening)
 
     async def press(self, seconds: float = LISTEN_SECONDS) -> bool:
         """Press the button (and hold it in manual mode); return whether the device listens now."""
         self._push()
-        return await self._ready_to_hear(seconds)
+        return await self.until(seconds, lambda: self.listening)
 
     def release(self) -> None:
         """Let go of the button in manual mode."""
@@ -134,8 +134,8 @@ class SimDevice:
     async def say(self, what: bytes | Voice, seconds: float = TURN_SECONDS) -> Turn:
         """Say something, and listen to the answer to its end.
 
-        In manual mode the button is pressed before, unless it is, and let go after. In the other modes the device must
-        listen, or be about to.
+        In manual mode the button is pressed before, unless it is, and let go at the end of the speech. In the other
+        modes the device must listen, or be about to.
 
         Args:
             what: PCM at 16 kHz, or a live voice.
@@ -144,7 +144,7 @@ class SimDevice:
         manual = self.profile.mode == "manual"
         if manual and not self.listening:
             self._push()
-        ready = await self._ready_to_hear(seconds)
+        ready = await self.until(seconds, lambda: self.listening)
         if not ready:
             return self.turns.miss()
         turn = self.turns.begin(spoken=True)
@@ -152,8 +152,8 @@ class SimDevice:
         self._power.unit.microphone.hear(voice)
         try:
             async with asyncio.timeout(seconds):
-                await self._signal.until(lambda: voice.over)
-                self._note_speech(turn, voice)
+                await self._signal.until(lambda: voice.over or (manual and voice.ended is not None))
+                _note_speech(self.journal, turn, voice)
                 if manual:
                     self.release()
                 await self._signal.until(lambda: turn.outcome != "open")
@@ -188,12 +188,10 @@ class SimDevice:
     def _push(self) -> None:
         self._power.unit.main_loop.set(Flag.PRESSED if self.profile.mode == "manual" else Flag.BUTTON)
 
-    async def _ready_to_hear(self, seconds: float) -> bool:
-        return await self.until(seconds, lambda: self.listening)
 
-    def _note_speech(self, turn: Turn, voice: Voice) -> None:
-        turn.cut_off = voice.ended is None
-        for name, at in (("speech begins", voice.began), ("end of speech", voice.ended)):
-            if at is not None:
-                turn.mark(name, at)
-                self.journal.note(name, at, turn=turn.index)
+def _note_speech(journal: Journal, turn: Turn, voice: Voice) -> None:
+    turn.cut_off = voice.ended is None
+    for name, at in (("speech begins", voice.began), ("end of speech", voice.ended)):
+        if at is not None:
+            turn.mark(name, at)
+            journal.note(name, at, turn=turn.index)

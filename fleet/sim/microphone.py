@@ -60,7 +60,7 @@ class Microphone:
     Args:
         frame_ms: Milliseconds a packet.
         clock: Monotonic seconds.
-        signal: Notified when the microphone starts, stops, and when an utterance is over.
+        signal: Notified when the microphone starts or stops, and when speech has ended.
         captured: Told that a packet waits.
     """
 
@@ -129,9 +129,10 @@ class Microphone:
         if self._voice is None:
             return bytes(size)
         piece = self._voice.take(size, captured)
+        if self._voice.ended is not None:
+            self._signal.notify()
         if self._voice.over:
             self._voice = None
-            self._signal.notify()
         return piece
 
     def _note_change(self) -> None:

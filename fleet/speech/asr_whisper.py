@@ -21,8 +21,8 @@ SHORTEST_BYTES = 3_200
 """0.1 s: less is no utterance."""
 
 PROMPTS = {"zh": "请打开灯，调低音量，播放音乐，设置闹钟。"}
-"""Without punctuated Simplified text before it, Whisper writes mostly Traditional, and no punctuation. Keep it short: on bad
-audio its words leak into the transcript."""
+"""Without punctuated Simplified text before it Whisper writes mostly Traditional, unpunctuated. Kept short: its words
+leak into transcripts of bad audio."""
 
 _NO_SPEECH = 0.6
 _LOW_SCORE = -0.8

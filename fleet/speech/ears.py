@@ -58,7 +58,7 @@ class _Stream:
 
     def cut(self, pcm: bytes) -> list[Samples]:
         """Return the windows that end in this audio; what is left begins the next one."""
-        samples = np.concatenate((self.rest, np.frombuffer(pcm, "<i2").astype(np.float32) / 32768))
+        samples: Samples = np.concatenate((self.rest, np.frombuffer(pcm, "<i2").astype(np.float32) / 32768))
         whole = len(samples) // WINDOW * WINDOW
         self.rest = samples[whole:]
         return [samples[start : start + WINDOW] for start in range(0, whole, WINDOW)]
@@ -190,7 +190,7 @@ class Ears:
         try:
             heard: Sequence[_Outcome] = await engine.run(lambda: self._process(batch), _BATCH_TIMEOUT)
         except ProviderError as error:
-            log.error("batch of packets lost", extra={"packets": len(batch), "reason": str(error)})
+            log.warning("batch of packets lost", extra={"packets": len(batch), "reason": str(error)})
             heard = [(ear, ear.silence) for ear, packet in batch if packet is not None]
         asyncio.get_running_loop().call_soon(self._deliver, deque(heard))
 

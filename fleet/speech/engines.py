@@ -50,6 +50,8 @@ class Engine:
             await asyncio.wait({future}, timeout=timeout)
             return self._outcome(future)
         finally:
+            # At once: through the future alone the place would become free one turn of the loop later.
+            running.cancel()
             future.cancel()
 
     def close(self) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from re import Match
 
 DIGITS = "零一二三四五六七八九"
-_PLACES = ("", "十", "百", "千")
+_PLACES = ("千", "百", "十", "")
 _MYRIADS = ("", "万", "亿", "万亿")
 _LONGEST_NUMBER = 16
 """Longer numbers are read digit by digit, like telephone numbers."""
@@ -13,10 +13,13 @@ _CODE_DIGITS = 7
 """From this length on a number without separators is more likely a code than a quantity."""
 
 _UNITS = {
-    "km/h": "公里每小时", "kWh": "千瓦时", "km": "公里", "cm": "厘米", "mm": "毫米", "kg": "公斤", "mg": "毫克", "ml": "毫升",
-    "mL": "毫升", "kW": "千瓦", "Hz": "赫兹", "m": "米", "g": "克", "L": "升", "W": "瓦", "V": "伏", "A": "安",
+    "km/h": "公里每小时", "kWh": "千瓦时", "km": "公里", "cm": "厘米", "mm": "毫米", "kg": "公斤", "mg": "毫克",
+    "ml": "毫升", "mL": "毫升",
+    "kW": "千瓦", "Hz": "赫兹", "m": "米", "g": "克", "L": "升", "W": "瓦", "V": "伏", "A": "安",
 }  # fmt: skip
-_COUNTED = "个|点|小时|分钟|天|年前|年后|次|盏|台|首|位|种|件|条|只|张|本|块|秒钟|周|层|间|份|杯|瓶|倍|米|公里|公斤|升|克"
+_COUNTED = (
+    "个|点|小时|分钟|天|年前|年后|次|盏|台|首|位|种|件|条|只|张|本|块|秒钟|周|层|间|份|杯|瓶|倍|米|公里|公斤|升|克"
+)
 """What 2 is read 两 before."""
 
 _NUMBER = r"\d+(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
@@ -55,8 +58,10 @@ def _spell_group(group: str, rank: int) -> str:
     """Return up to four digits with their myriad; zeros as 零, still too many of them."""
     if not group.strip("0"):
         return DIGITS[0]
-    places = reversed(_PLACES[: len(group)])
-    spelled = "".join(DIGITS[int(digit)] + (place if digit != "0" else "") for digit, place in zip(group, places))
+    places = _PLACES[-len(group) :]
+    spelled = "".join(
+        DIGITS[int(digit)] + (place if digit != "0" else "") for digit, place in zip(group, places, strict=True)
+    )
     spelled = re.sub("零+", "零", spelled)
     return spelled.rstrip("零") + _MYRIADS[rank] + ("零" if group.endswith("0") and rank else "")
 
@@ -92,7 +97,7 @@ def _time(found: Match[str]) -> str:
 def _degrees(found: Match[str]) -> str:
     sign, number, scale = found.groups()
     unit = {"C": "摄氏度", "F": "华氏度"}.get(scale or "", "摄氏度" if "℃" in found[0] else "度")
-    return f"{'零下' if sign else ''}{spell_quantity(number)}{unit}"
+    return f"{'零下' if sign else ''}{_spell_amount(number)}{unit}"
 
 
 def _rule(pattern: str, spell: Callable[[Match[str]], str]) -> tuple[re.Pattern[str], Callable[[Match[str]], str]]:
@@ -103,8 +108,12 @@ _UNIT = "|".join(re.escape(unit) for unit in sorted(_UNITS, key=len, reverse=Tru
 # The order matters: what is more special comes first and leaves no digits behind.
 _RULES = (
     _rule(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)", _date),
-    _rule(r"(?<!\d)\d{4}(?=年|[-–—~～至到]\d{4}年)", lambda found: _spell_digits(found[0])),
-    _rule(r"(?<!\d)(?:\d{3,4}-\d{7,8}|(?:\d{3}-)?\d{3}-\d{4})(?!\d)", lambda found: _spell_digits(found[0].replace("-", ""))),
+    _rule(r"(?<!\d)(\d{4})[-–—~～至到](?=\d{4}年)", lambda found: f"{_spell_digits(found[1])}到"),
+    _rule(r"(?<!\d)\d{4}(?=年)", lambda found: _spell_digits(found[0])),
+    _rule(
+        r"(?<!\d)(?:\d{3,4}-\d{7,8}|(?:\d{3}-)?\d{3}-\d{4})(?!\d)",
+        lambda found: _spell_digits(found[0].replace("-", "")),
+    ),
     _rule(r"\d+(?:\.\d+){2,}", lambda found: "点".join(map(_spell_digits, found[0].split(".")))),
     _rule(r"(?<=:\d\d)\s?[-–—~～]\s?(?=\d{1,2}:\d\d)", lambda _: "到"),
     _rule(r"(?<![\d:])(\d{1,2}):(\d{2})(?::(\d{2}))?(?![\d:])", _time),
@@ -112,7 +121,9 @@ _RULES = (
     _rule(r"(?<=[\d%℃度])\s?[-–—~～]\s?(?=\d)", lambda _: "到"),
     _rule(_SIGNED, lambda _: "负"),
     _rule(rf"({_NUMBER})\s?%", lambda found: f"百分之{_spell_amount(found[1])}"),
-    _rule(r"(?<![\d/])(\d{1,3})/(\d{1,3})(?![\d/])", lambda found: f"{_spell_whole(found[2])}分之{_spell_whole(found[1])}"),
+    _rule(
+        r"(?<![\d/])(\d{1,3})/(\d{1,3})(?![\d/])", lambda found: f"{_spell_whole(found[2])}分之{_spell_whole(found[1])}"
+    ),
     _rule(rf"[¥￥]\s?({_NUMBER})", lambda found: f"{_spell_amount(found[1])}元"),
     _rule(rf"\$\s?({_NUMBER})", lambda found: f"{_spell_amount(found[1])}美元"),
     _rule(rf"({_NUMBER})\s?({_UNIT})(?![A-Za-z])", lambda found: _spell_amount(found[1]) + _UNITS[found[2]]),

@@ -156,4 +156,4 @@ def _chunks(file: ModelFile, paths: list[Path]) -> Iterator[bytes]:
 def _anonymous(name: str) -> BinaryIO:
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create(name), "w+b")
-    return tempfile.TemporaryFile()  # type: ignore[return-value]  # typed as a wrapper on systems without memfd
+    return tempfile.TemporaryFile()

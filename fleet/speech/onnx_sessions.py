@@ -38,7 +38,7 @@ def load_session(file: ModelFile, model_dir: Path | None, threads: int = 1, *, q
     options.inter_op_num_threads = 1
     options.intra_op_num_threads = threads
     options.log_severity_level = _ERRORS_ONLY
-    # Packed copies of the weights cost memory and gain nothing measurable here; spinning threads burn the neighbour's core.
+    # Packed copies of the weights cost memory and gain nothing measurable; spinning threads burn the neighbour's core.
     options.add_session_config_entry("session.disable_prepacking", "1")
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if quantised:

@@ -7,13 +7,15 @@ from functools import lru_cache
 from fleet.speech.hanzi_numbers import spell_numbers
 from fleet.speech.model_files import require
 
-_RUN = re.compile(r"[㐀-䶿一-鿿〇]+|[A-Za-zÀ-ɏ]+(?:['’-][A-Za-zÀ-ɏ]+)*(?: +[A-Za-zÀ-ɏ]+(?:['’-][A-Za-zÀ-ɏ]+)*)*|.", re.DOTALL)
-_PUNCTUATION = str.maketrans("，、。．！？；：（）“”‘’《》〈〉「」『』【】…—～~", ",,..!?;:()\"\"  \"\"\"\"\"\"\"\"()…—  ")
+_RUN = re.compile(
+    r"[㐀-䶿一-鿿〇]+|[A-Za-zÀ-ɏ]+(?:['’-][A-Za-zÀ-ɏ]+)*(?: +[A-Za-zÀ-ɏ]+(?:['’-][A-Za-zÀ-ɏ]+)*)*|.", re.DOTALL
+)
+_PUNCTUATION = str.maketrans("，、。．！？；：（）“”‘’《》〈〉「」『』【】…—～~", ',,..!?;:()""  """"""""()…—  ')
 _SPELLING = (
     ("ʈʂ", "ꭧ"), ("tɕ", "ʨ"), ("ts", "ʦ"), ("˧˩˧", "↓"), ("˧˥", "↗"), ("˥˩", "↘"), ("˥", "→"),
     ("ɻ̩", "ɨ"), ("ɹ̩", "ɨ"), ("\N{COMBINING INVERTED BREVE BELOW}", ""),
 )  # fmt: skip
-_KEPT = ",.!?;:()\"…—"
+_KEPT = ',.!?;:()"…—'
 
 
 class MandarinReader:
@@ -46,7 +48,7 @@ class MandarinReader:
             return mark
         if not run[0].isalpha() and run != "〇":
             return " "
-        # Kokoro learned with spaces between words; without them a tenth of the characters is understood wrong, with them 6 %.
+        # Kokoro learned with spaces between words: 10 % of the characters are misheard without them, 6 % with them.
         return " ".join(self._read_word(word) for word in self._cut(run))
 
     def _read_word(self, word: str) -> str:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
 from fleet.errors import ConfigError
@@ -44,14 +45,14 @@ class HibariVoice:
 
     def synthesize(self, text: str) -> Waveform:
         """Return the audio of a piece of text of at most `LONGEST` characters; empty when nothing in it can be read."""
-        ids = [self._numbers[letter] for letter in self.phonemes(text) if letter in self._numbers][:_LONGEST_PHONEMES]
-        if not ids:
+        phonemes = self.phonemes(text)
+        ids = [self._numbers[letter] for letter in phonemes if letter in self._numbers][:_LONGEST_PHONEMES]
+        if not any(letter.isalpha() for letter in phonemes):
             return np.zeros(0, np.float32)
-        inputs = {"ids": np.array([[0, *ids, 0]], np.int64), "speed": np.ones(1, np.float32)}
+        inputs: dict[str, NDArray[Any]] = {"ids": np.array([[0, *ids, 0]], np.int64), "speed": np.ones(1, np.float32)}
         parts = [output[0] for output in self._session.run(None, inputs)]
         audio: Waveform = self._synthesize(*parts, self._random)
         return audio
-
 
 
 def load_numbers(model_dir: Path | None) -> dict[str, int]:

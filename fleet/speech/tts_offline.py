@@ -4,6 +4,7 @@ import logging
 import re
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -41,6 +42,11 @@ class _Speaker:
     gain: float
 
 
+_OPENING = 6
+"""Characters of a piece that is kept: "好的，" and the like."""
+_OPENINGS = 100
+
+
 class OfflineTts:
     """Speaks sentences piece by piece in one thread; pieces of several sentences take turns.
 
@@ -56,13 +62,12 @@ class OfflineTts:
         english = tts_hibari.HibariVoice(model_dir)
         chinese = tts_kokoro.KokoroVoice(zh_voice, english.phonemes, model_dir)
         self._english = _Speaker(english, tts_hibari.LONGEST, 1.0, tts_hibari.LONGEST, tts_hibari.GAIN)
-        self._chinese = _Speaker(
-            chinese, tts_kokoro.FIRST, tts_kokoro.GROWTH, tts_kokoro.LONGEST, tts_kokoro.GAIN
-        )
+        self._chinese = _Speaker(chinese, tts_kokoro.FIRST, tts_kokoro.GROWTH, tts_kokoro.LONGEST, tts_kokoro.GAIN)
         self._engine = Engine("tts", threads=1, queue=QUEUE)
+        self._openings: dict[str, bytes] = {}
         # The first run is slow, so nobody shall wait for it.
-        english.synthesize("Hello.")
-        chinese.synthesize("你好。")
+        self._say(self._english, "Okay,")
+        self._say(self._chinese, "好的，")
 
     @property
     def sample_rate(self) -> int:
@@ -77,7 +82,7 @@ class OfflineTts:
         pieces = split_clauses(text, speaker.first, speaker.growth, speaker.longest)
         heard = False
         for place, piece in enumerate(pieces):
-            pcm = await self._engine.run(lambda piece=piece: _render(speaker, piece), TIMEOUT)
+            pcm = await self._engine.run(partial(self._say, speaker, piece), TIMEOUT)
             if not pcm:
                 continue
             heard = True
@@ -85,6 +90,16 @@ class OfflineTts:
             yield pcm if last else pcm + silence(_pause(piece), RATE)
         if not heard:
             log.warning("nothing in a sentence can be read aloud", extra={"characters": len(text), "pii": text})
+
+    def _say(self, speaker: _Speaker, piece: str) -> bytes:
+        """Return a piece's audio; that of short ones, with which answers so often begin, is kept."""
+        kept = self._openings.get(piece)
+        if kept is not None:
+            return kept
+        pcm = _render(speaker, piece)
+        if len(piece) <= _OPENING and len(self._openings) < _OPENINGS:
+            self._openings[piece] = pcm
+        return pcm
 
     async def aclose(self) -> None:
         """Refuse further work."""

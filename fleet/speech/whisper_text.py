@@ -2,6 +2,7 @@
 
 import re
 from functools import cache
+from itertools import pairwise
 
 _WORD = re.compile(r" ?[^\W\d_]+| ?\d+| ?(?:[^\w\s]|_)+|\s+")
 _SPECIAL = re.compile(r"<\|.*\|>")
@@ -40,7 +41,7 @@ def encode(text: str, vocabulary: dict[str, int]) -> list[str]:
 def _merge(word: str, vocabulary: dict[str, int]) -> list[str]:
     parts = [_letters()[byte] for byte in word.encode()]
     while True:
-        pairs = ((vocabulary.get(left + right), place) for place, (left, right) in enumerate(zip(parts, parts[1:])))
+        pairs = ((vocabulary.get(left + right), place) for place, (left, right) in enumerate(pairwise(parts)))
         known = [(rank, place) for rank, place in pairs if rank is not None]
         if not known:
             return parts

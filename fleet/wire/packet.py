@@ -9,7 +9,7 @@ no two packets that the server seals share keystream with each other or with the
 """
 
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 
@@ -23,8 +23,7 @@ _HEADER = struct.Struct(">BBHIII")
 _NONCE = struct.Struct(">BBHIQ")
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(NamedTuple):
     """The fields of a well-formed packet; `length` is the payload's, in bytes."""
 
     flags: int

@@ -6,11 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from fleet.speech.hanzi_numbers import spell_numbers
 
-_ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-).split()
-_TENS = "- - twenty thirty forty fifty sixty seventy eighty ninety".split()
+_ONES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+_TEENS = ["thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
+_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 
 
 def error_rate(pairs: Iterable[tuple[str, str]], language: str) -> float:
@@ -40,7 +38,7 @@ def distance(left: Sequence[str], right: Sequence[str]) -> int:
 
 def _words(number: int) -> str:
     if number < 20:
-        return _ONES[number]
+        return [*_ONES, *_TEENS][number]
     if number < 100:
-        return f"{_TENS[number // 10]} {_ONES[number % 10] if number % 10 else ''}"
+        return f"{_TENS[number // 10 - 2]} {_ONES[number % 10] if number % 10 else ''}"
     return str(number)

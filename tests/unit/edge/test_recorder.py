@@ -60,3 +60,16 @@ def test_only_speech_since_the_mark_counts_as_overlap() -> None:
     for speech in (LOUD, QUIET, LOUD):
         recorder.hear(frame(1), speech, 0.0)
     assert recorder.overlap_ms == 120
+
+
+def test_a_pause_is_told_once_before_the_end_with_what_was_said_so_far() -> None:
+    told: list[tuple[str, float]] = []
+    recorder = Recorder(
+        300,
+        lambda utterance, now: told.append(("end", utterance.voiced_ms)),
+        120,
+        lambda utterance: told.append(("pause", utterance.voiced_ms)),
+    )
+    for number, speech in enumerate([LOUD] * 3 + [QUIET] * 3 + [LOUD] * 3 + [QUIET] * 6):
+        recorder.hear(frame(number), speech, float(number))
+    assert told == [("pause", 180.0), ("pause", 360.0), ("end", 360.0)]

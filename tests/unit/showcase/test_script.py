@@ -1,13 +1,13 @@
 from fleet.showcase.script import SCENES, WANTED_VOLUME
 from fleet.sim.profile import find_profile
+from fleet.sim.recording import read_recording
 from fleet.sim.tools import tools_of
-from fleet.sim.wav import read_wav
 
 
 def test_every_line_has_a_recording_of_one_to_five_seconds() -> None:
     for scene in SCENES.values():
         for line in scene.lines:
-            assert 1.0 < len(read_wav(line.recording)) / 32_000 < 5.0
+            assert 1.0 < len(read_recording(line.recording)) / 32_000 < 5.0
 
 
 def test_every_scene_has_a_question_a_change_and_a_reading() -> None:

@@ -1,0 +1,1 @@
+"""Tests; a package, so that `tests.support` is ours wherever it is imported from."""

@@ -1,0 +1,55 @@
+"""Streams of Opus packets for ears, made from recordings and tones."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import numpy as np
+
+from fleet.speech.ears import Ear, Ears, HeardFrame
+from fleet.speech.opus import Encoder
+from fleet.wire.words import AudioFormat
+
+UPLINK = AudioFormat(16_000, 60)
+
+
+def packets(pcm: bytes, frame_ms: int = 60) -> list[bytes]:
+    """Return 16 kHz audio as packets; a rest shorter than a packet is left out."""
+    encoder = Encoder(16_000, frame_ms)
+    size = encoder.frame_bytes
+    return [encoder.encode(pcm[start : start + size]) for start in range(0, len(pcm) - size + 1, size)]
+
+
+def tone(seconds: float, hertz: float = 440.0) -> bytes:
+    return (np.sin(np.arange(int(seconds * 16_000)) / 16_000 * 2 * np.pi * hertz) * 8000).astype("<i2").tobytes()
+
+
+class Listener:
+    """Collects what one ear hears."""
+
+    def __init__(self, ears: Ears, uplink: AudioFormat = UPLINK) -> None:
+        self.frames: list[HeardFrame] = []
+        self._more = asyncio.Event()
+        self.ear: Ear = ears.open(uplink, self._hear)
+
+    def _hear(self, frame: HeardFrame) -> None:
+        self.frames.append(frame)
+        self._more.set()
+
+    async def wait(self, count: int) -> list[HeardFrame]:
+        """Return the frames when there are so many."""
+        async with asyncio.timeout(20):
+            while len(self.frames) < count:
+                self._more.clear()
+                await self._more.wait()
+        return self.frames
+
+
+@asynccontextmanager
+async def running(ears: Ears) -> AsyncIterator[Ears]:
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(ears.run())
+        try:
+            yield ears
+        finally:
+            task.cancel()

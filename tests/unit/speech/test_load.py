@@ -1,0 +1,65 @@
+import subprocess
+import sys
+
+import pytest
+
+from fleet.errors import ConfigError
+from fleet.settings import Settings
+from fleet.speech.asr_openai import OpenAiAsr
+from fleet.speech.load import load_asr, load_tts, spoken_languages
+from fleet.speech.tts_openai import OpenAiTts
+
+URL = "http://127.0.0.1:9/v1"
+
+
+@pytest.mark.parametrize(
+    ("language", "languages", "spoken"),
+    [("auto", "en, zh", ("en", "zh")), ("zh", "en,zh", ("zh",)), ("auto", "de", ("de",))],
+)
+def test_the_spoken_languages_are_those_of_the_settings(language: str, languages: str, spoken: tuple[str, ...]) -> None:
+    assert spoken_languages(Settings(language=language, languages=languages)) == spoken
+
+
+def test_no_language_at_all_is_refused() -> None:
+    with pytest.raises(ConfigError, match="FLEET_LANGUAGES"):
+        spoken_languages(Settings(languages=" , "))
+
+
+def test_endpoints_are_used_where_they_are_named() -> None:
+    settings = Settings(asr_base_url=URL, tts_base_url=URL)
+    assert isinstance(load_asr(settings), OpenAiAsr)
+    assert isinstance(load_tts(settings), OpenAiTts)
+
+
+def test_with_endpoints_the_offline_packages_are_not_imported() -> None:
+    program = f"""
+import sys
+from fleet.settings import Settings
+from fleet.speech.load import load_asr, load_tts
+settings = Settings(asr_base_url="{URL}", tts_base_url="{URL}")
+load_asr(settings), load_tts(settings)
+print([name for name in ("ctranslate2", "onnxruntime", "hibari", "pypinyin") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.speech
+def test_without_endpoints_the_offline_set_is_loaded_in_half_a_gigabyte_or_so() -> None:
+    program = """
+import asyncio, re
+from fleet.settings import Settings
+from fleet.speech.load import load_asr, load_tts, load_vad
+settings = Settings()
+asr, tts, vad = load_asr(settings), load_tts(settings), load_vad(settings)
+
+async def talk():
+    pcm = b"".join([piece async for piece in tts.speak("好的，明天天气晴朗，最高气温25度，记得带上帽子和水。", "")])
+    await asr.transcribe(pcm)
+
+asyncio.run(talk())
+status = open("/proc/self/status").read()
+print(re.search(r"VmHWM:\\s+(\\d+)", status)[1])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
+    assert int(done.stdout) < 680 * 1024
