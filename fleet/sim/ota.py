@@ -5,7 +5,7 @@ import json
 import uuid
 from dataclasses import dataclass
 
-import httpx
+import httpx2
 
 from fleet.errors import Unavailable
 from fleet.sim.journal import Journal
@@ -125,7 +125,7 @@ class Bootstrap:
     async def _try(self) -> MqttAccess | None:
         try:
             response = await self._post()
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             self._fail(str(error) or type(error).__name__)
             return None
         body = response.content
@@ -139,9 +139,9 @@ class Bootstrap:
         self._reason = reason
         self._journal.note("ota failed", reason=reason)
 
-    async def _post(self) -> httpx.Response:
+    async def _post(self) -> httpx2.Response:
         body = system_info(self._identity, self._profile).encode()
-        async with httpx.AsyncClient(
+        async with httpx2.AsyncClient(
             timeout=self._profile.timing.ota_read, follow_redirects=False, trust_env=False
         ) as client:
             return await client.post(self._url, content=body, headers=headers(self._identity, self._profile))

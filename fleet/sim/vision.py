@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-import httpx
+import httpx2
 
 from fleet.sim.board import Board
 
@@ -29,10 +29,10 @@ async def explain(board: Board, question: str) -> Explanation:
     if board.vision_token:
         headers["Authorization"] = f"Bearer {board.vision_token}"
     try:
-        async with httpx.AsyncClient(timeout=_SECONDS, trust_env=False) as client:
+        async with httpx2.AsyncClient(timeout=_SECONDS, trust_env=False) as client:
             # A body that is iterated goes out in chunks without a length, as the board's does.
             response = await client.post(board.vision_url, content=_form(board.photo, question), headers=headers)
-    except (httpx.HTTPError, httpx.InvalidURL):
+    except (httpx2.HTTPError, httpx2.InvalidURL):
         return Explanation("Failed to upload photo", failed=True)
     if response.status_code != 200 or len(response.content) >= _HANGS_FROM:
         return Explanation("Failed to upload photo", failed=True)

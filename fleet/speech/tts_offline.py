@@ -64,7 +64,7 @@ class OfflineTts:
         self._english = _Speaker(english, tts_hibari.LONGEST, 1.0, tts_hibari.LONGEST, tts_hibari.GAIN)
         self._chinese = _Speaker(chinese, tts_kokoro.FIRST, tts_kokoro.GROWTH, tts_kokoro.LONGEST, tts_kokoro.GAIN)
         self._engine = Engine("tts", threads=1, queue=QUEUE)
-        self._openings: dict[str, bytes] = {}
+        self._openings: dict[tuple[_Speaker, str], bytes] = {}
         # The first run is slow, so nobody shall wait for it.
         self._say(self._english, "Okay,")
         self._say(self._chinese, "好的，")
@@ -93,12 +93,12 @@ class OfflineTts:
 
     def _say(self, speaker: _Speaker, piece: str) -> bytes:
         """Return a piece's audio; that of short ones, with which answers so often begin, is kept."""
-        kept = self._openings.get(piece)
+        kept = self._openings.get((speaker, piece))
         if kept is not None:
             return kept
         pcm = _render(speaker, piece)
         if len(piece) <= _OPENING and len(self._openings) < _OPENINGS:
-            self._openings[piece] = pcm
+            self._openings[speaker, piece] = pcm
         return pcm
 
     async def aclose(self) -> None:

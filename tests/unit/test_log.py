@@ -2,27 +2,19 @@ import io
 import json
 import logging
 
-import pytest
-
 from fleet import log
 
 
-@pytest.fixture(autouse=True)
-def restored() -> object:
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield None
-    root.handlers[:], root.level = handlers, level
-
-
 def lines(**options: object) -> list[str]:
-    stream = io.StringIO()
+    stream, root = io.StringIO(), logging.getLogger()
+    handlers, level = root.handlers[:], root.level
     log.configure("info", options.get("form", "json"), pii=bool(options.get("pii")), stream=stream)  # type: ignore[arg-type]
     logger = logging.getLogger("a.logger")
     with log.fields(device="aa", session="s"):
         logger.info("turn begins", extra={"turn": "t", "pii": {"text": "你好"}})
     logger.debug("too fine")
     logger.info("outside")
+    root.handlers[:], root.level = handlers, level
     return stream.getvalue().splitlines()
 
 

@@ -82,6 +82,12 @@ async def test_a_language_that_does_not_fit_the_text_is_spoken_all_the_same(lang
     assert await speak("你好。", language)
 
 
+async def test_an_opening_is_kept_for_the_voice_that_said_it() -> None:
+    english, chinese = await speak("Hello.", "en"), await speak("Hello.", "zh")
+    assert english != chinese
+    assert (await speak("Hello.", "en"), await speak("Hello.", "zh")) == (english, chinese)
+
+
 def test_an_unknown_voice_is_named() -> None:
     with pytest.raises(ConfigError, match="nobody"):
         OfflineTts("nobody")
