@@ -54,6 +54,10 @@ class Speech:
     asr: Asr
     tts: Tts
 
+    async def close(self) -> None:
+        await self.asr.aclose()
+        await self.tts.aclose()
+
 
 @asynccontextmanager
 async def site(settings: Settings) -> AsyncIterator[Site]:
@@ -98,10 +102,12 @@ async def worker(here: Site) -> AsyncIterator[None]:
         max_tokens=settings.llm_max_tokens,
     )
     role = Worker(Resources.of(settings, here.keys, llm, here.store), _name(), here.broker)
-    async with running("worker", role.run):
-        await _until_ready("the broker", role)
-        yield
-    await llm.aclose()
+    try:
+        async with running("worker", role.run):
+            await _until_ready("the broker", role)
+            yield
+    finally:
+        await llm.aclose()
 
 
 @asynccontextmanager
@@ -116,12 +122,13 @@ async def edge(here: Site, speech: Speech, *, public: tuple[str, int] | None) ->
     edge_id = _name()
     mailboxes = Mailboxes(here.store)
     publisher = Publisher(here.broker, here.keys.issue("service", f"fleet-edge-{edge_id}"))
+    voice = Voice(speech.tts)
     role = Edge(
         settings=here.settings,
         edge_id=edge_id,
         ears=Ears(speech.vad),
         asr=speech.asr,
-        voice=Voice(speech.tts),
+        voice=voice,
         publish=publisher.publish,
         post=mailboxes.to_shard,
         mail=lambda: mailboxes.read_edge(edge_id),
@@ -137,13 +144,17 @@ async def edge(here: Site, speech: Speech, *, public: tuple[str, int] | None) ->
         return EdgeRecord(edge_id, host, port, role.load)
 
     announcer = Announcer(Edges(here.store), describe)
-    async with (
-        running("edge publisher", publisher.run),
-        running("edge", role.run),
-        running("edge announcer", announcer.run),
-    ):
-        await announcer.announced.wait()
-        yield role
+    try:
+        async with (
+            running("edge publisher", publisher.run),
+            running("edge", role.run),
+            running("edge announcer", announcer.run),
+        ):
+            await announcer.announced.wait()
+            yield role
+    finally:
+        voice.close()
+        await speech.close()
 
 
 @asynccontextmanager

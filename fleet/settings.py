@@ -94,7 +94,7 @@ class Conversation(BaseModel):
         600, ge=200, le=3000, description="Silence that ends an utterance in auto and realtime mode."
     )
     pause_ms: int = Field(
-        300,
+        240,
         ge=100,
         description="Silence after which recognition begins early; as long as FLEET_ENDPOINT_MS: never.",
     )

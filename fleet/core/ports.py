@@ -31,6 +31,9 @@ class Asr(Protocol):
             Overloaded: Its bounded queue is full.
         """
 
+    async def aclose(self) -> None:
+        """Let go of connections and threads."""
+
 
 class Tts(Protocol):
     """Turns one sentence into audio."""
@@ -52,6 +55,9 @@ class Tts(Protocol):
             ProviderError: The engine or endpoint failed, or its limit in time passed.
             Overloaded: Its bounded queue is full.
         """
+
+    async def aclose(self) -> None:
+        """Let go of connections and threads."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from fleet.core.speakable import speakable
 from fleet.demo_llm.lexicon import Language, concept, label
 from fleet.demo_llm.naming import (
+    LOOKING,
     color_of,
     named_color,
     say_keys,
@@ -222,7 +223,7 @@ def _not_told(reading: Reading, language: Language) -> str:
 def tell_values(leaves: Sequence[Leaf], language: Language) -> str:
     """Return at most six values as sentences."""
     said = [_value_sentence(leaf, language) for leaf in leaves[:_MOST_VALUES]]
-    return "".join(said) if language == "zh" else " ".join(said)
+    return LOOKING + "".join(said) if language == "zh" else " ".join(said)
 
 
 def _value_sentence(leaf: Leaf, language: Language) -> str:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from fleet.demo_llm.concepts import small_talk
 from fleet.demo_llm.lexicon import Language, label
-from fleet.demo_llm.naming import say_tool
+from fleet.demo_llm.naming import LOOKING, say_tool
 from fleet.demo_llm.reading import Reading
 from fleet.demo_llm.schemas import Tool
 from fleet.demo_llm.units import PAUSES, texts
@@ -109,7 +109,8 @@ def _tell_clock(reading: Reading, now: datetime) -> str | None:
 
 def _time_sentence(now: datetime, language: Language) -> str:
     if language == "zh":
-        return f"现在是{now.hour}点{now.minute}分。" if now.minute else f"现在是{now.hour}点整。"
+        minutes = f"{now.minute}分" if now.minute else "整"
+        return f"{LOOKING}现在是{now.hour}点{minutes}。"
     half = "AM" if now.hour < 12 else "PM"
     return f"It is {now.hour % 12 or 12}:{now.minute:02d} {half}."
 

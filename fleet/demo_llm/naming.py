@@ -27,6 +27,9 @@ _SPOKEN_VERBS = {
     "list": "list",
 }
 
+LOOKING = "我看看，"
+"""Begins what had to be looked up, as people do; a voice can say it before it has synthesised the rest."""
+
 
 def say_tool(tool: Tool, language: Language) -> str:
     """Return what a tool does as a verb phrase: `set the volume`, `设置音量`."""

@@ -68,6 +68,7 @@ class OfflineTts:
         # The first run is slow, so nobody shall wait for it.
         self._say(self._english, "Okay,")
         self._say(self._chinese, "好的，")
+        self._say(self._chinese, "我看看，")
 
     @property
     def sample_rate(self) -> int:

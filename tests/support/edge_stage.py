@@ -265,7 +265,7 @@ class Stage:
     async def until(self, happened: Callable[[], object]) -> None:
         """Wait for something that other tasks do."""
         async with asyncio.timeout(LIMIT):
-            while not happened():  # noqa: ASYNC110 - there is no event for every thing that a test may look at
+            while not happened():
                 await asyncio.sleep(0.002)
 
     async def received(self, count: int) -> None:

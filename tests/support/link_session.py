@@ -36,7 +36,7 @@ async def running(session: MqttSession) -> AsyncIterator[asyncio.Task[None]]:
 async def until(condition: Callable[[], bool]) -> None:
     """Wait until a condition holds."""
     async with asyncio.timeout(PATIENCE):
-        while not condition():  # noqa: ASYNC110 - what tests watch (recorded bytes, another process) sets no event
+        while not condition():
             await asyncio.sleep(0.005)
 
 

@@ -52,7 +52,7 @@ async def client(server: EmbeddedRedis) -> AsyncIterator[redis.asyncio.Redis]:
 async def gone(pid: int) -> None:
     """Wait until a process that may be somebody else's child has ended."""
     async with asyncio.timeout(10):
-        while alive(pid):  # noqa: ASYNC110 - the end of another's child is no event
+        while alive(pid):
             await asyncio.sleep(0.01)
 
 

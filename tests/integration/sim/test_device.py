@@ -178,7 +178,7 @@ async def test_fifty_packets_in_half_a_second_overflow_the_queue(server: Scripte
 async def received(device: SimDevice, count: int) -> bool:
     """Wait until so many datagrams were taken account of."""
     async with asyncio.timeout(5):
-        while device.journal.counters["downlink_received"] < count:  # noqa: ASYNC110 - counters tell nobody
+        while device.journal.counters["downlink_received"] < count:
             await asyncio.sleep(0.01)
     return True
 

@@ -78,12 +78,12 @@ class Scene:
 
 
 @asynccontextmanager
-async def scene(redis_url: str, broker: MosquittoServer, keys: Keys, **changes: Any) -> AsyncIterator[Scene]:
-    settings = load(shards=2, **changes)
+async def scene(redis_url: str, broker: MosquittoServer, keys: Keys, **edge_state: Any) -> AsyncIterator[Scene]:
+    settings = load(shards=2)
     store, llm = await Store.open(redis_url, 2), ScriptedLlm()
     resources = Resources.of(settings, keys, llm, store)
     edge = SilentEdge(resources.edges, Mailboxes(store))
-    await edge.announce()
+    await edge.announce(**edge_state)
     worker = Worker(resources, secrets.token_hex(4), parse_mqtt_url(broker.url))
     async with running("worker", worker.run):
         async with asyncio.timeout(10):
@@ -122,12 +122,7 @@ async def test_a_hello_is_answered_with_a_fresh_key_each_time(stage: Scene) -> N
 
 
 async def test_without_an_edge_a_hello_is_refused_in_words(redis_url: str, broker: MosquittoServer, keys: Keys) -> None:
-    async with scene(redis_url, broker, keys) as one:
-        await one.edge.announce(draining=True)
-        async with asyncio.timeout(10):
-            while not (await one.resources.edges.live())[0].draining:
-                await asyncio.sleep(0.01)
-        await asyncio.sleep(1.2)  # the directory's own pace
+    async with scene(redis_url, broker, keys, draining=True) as one:
         await one.device.say(HELLO)
         welcome = await one.device.hear_type("hello")
         assert (await one.device.hear_type("goodbye"))["session_id"] == welcome["session_id"]

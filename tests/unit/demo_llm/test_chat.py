@@ -20,7 +20,7 @@ def said(utterance: str, at: datetime | None = None) -> str | None:
         ("good night", "Goodbye."),
         ("再见", "再见。"),
         ("what time is it now", "It is 3:05 PM."),
-        ("现在几点了", "现在是15点5分。"),
+        ("现在几点了", "我看看，现在是15点5分。"),
         ("what day is it today", "Today is Friday, November 21, 2025."),
         ("今天星期几", "今天是2025年11月21日，星期五。"),
         ("明天星期几", "明天是2025年11月22日，星期六。"),
@@ -48,7 +48,7 @@ def test_everything_else_is_no_small_talk(utterance: str) -> None:
 def test_midnight_and_noon_are_said_rightly() -> None:
     assert said("what time is it", datetime(2025, 1, 1, 0, 0)) == "It is 12:00 AM."
     assert said("what time is it", datetime(2025, 1, 1, 12, 30)) == "It is 12:30 PM."
-    assert said("几点了", datetime(2025, 1, 1, 9, 0)) == "现在是9点整。"
+    assert said("几点了", datetime(2025, 1, 1, 9, 0)) == "我看看，现在是9点整。"
 
 
 def test_not_understanding_is_said_in_the_users_language() -> None:

@@ -25,7 +25,7 @@ def test_text_is_streamed_word_by_word_after_the_role() -> None:
 def test_chinese_is_streamed_in_small_pieces_that_join_again() -> None:
     _, *pieces, _ = deltas("现在几点了")
     said = [piece["content"] for piece in pieces]
-    assert "".join(said) == "现在是15点5分。"
+    assert "".join(said) == "我看看，现在是15点5分。"
     assert len(said) > 2
 
 

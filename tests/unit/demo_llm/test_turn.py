@@ -85,8 +85,8 @@ def test_spoken_commands_become_the_right_calls(utterance: str, calls: Calls) ->
         ("What do you see?", [(PHOTO, {"question": "What do you see?"})], "I see a cat."),
         ("把屏幕调亮一点", [(STATUS, {}), (BRIGHTNESS, {"brightness": 85})], "好的，屏幕亮度已经设为85。"),
         ("亮度加20", [(STATUS, {}), (BRIGHTNESS, {"brightness": 95})], "好的，屏幕亮度已经设为95。"),
-        ("现在音量是多少", [(STATUS, {})], "音量是70。"),
-        ("电池还有多少电", [(STATUS, {})], "电量是百分之80。"),
+        ("现在音量是多少", [(STATUS, {})], "我看看，音量是70。"),
+        ("电池还有多少电", [(STATUS, {})], "我看看，电量是百分之80。"),
         ("切换到深色模式", [(THEME, {"theme": "dark"})], "好的，屏幕主题已经设为深色。"),
         ("给我拍一张照片", [(PHOTO, {"question": "给我拍一张照片"})], "I see a cat."),
         (

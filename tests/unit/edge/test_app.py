@@ -80,14 +80,16 @@ async def test_timeline_of_a_turn_is_logged_with_its_names(caplog: pytest.LogCap
     assert "secret" not in "".join(lines)
 
 
-async def test_fields_of_a_session_do_not_leak_into_the_tick(caplog: pytest.LogCaptureFixture) -> None:
+async def test_fields_of_a_session_do_not_leak_into_the_tick(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with on_stage() as stage:
         first = await stage.open()
         first.be_silent(1)
         await stage.received(1)
         lines: list[str] = []
         writer = JsonFormatter(pii=False)
-        caplog.handler.emit = lambda record: lines.append(writer.format(record))  # type: ignore[method-assign]
+        monkeypatch.setattr(caplog.handler, "emit", lambda record: lines.append(writer.format(record)))
         caplog.set_level(logging.INFO, "fleet")
         handle = stage.edge._services.socket._handle
         assert handle
