@@ -52,7 +52,7 @@ def _refusal(reading: Reading, heard: str, offered: bool) -> str:
     clear = offered and known and (reading.names("action") or reading.numbers or reading.mood == "query")
     if reading.language == "zh":
         quoted = f"“{heard}”" if heard else ""
-        start = f"没有工具能做{quoted}。" if clear else f"我没有听懂{quoted}。"
+        start = f"抱歉，没有工具能做{quoted}。" if clear else f"抱歉，我没有听懂{quoted}。"
         return f"{start}我只是一个没有语言模型的演示程序。"
     quoted = f"“{heard}”" if heard else "that"
     start = f"I have no tool for {quoted}." if clear else f"I did not understand {quoted}."

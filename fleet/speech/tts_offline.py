@@ -67,8 +67,8 @@ class OfflineTts:
         self._openings: dict[tuple[_Speaker, str], bytes] = {}
         # The first run is slow, so nobody shall wait for it.
         self._say(self._english, "Okay,")
-        self._say(self._chinese, "好的，")
-        self._say(self._chinese, "我看看，")
+        for opening in ("好的，", "抱歉，", "我看看，"):
+            self._say(self._chinese, opening)
 
     @property
     def sample_rate(self) -> int:

@@ -86,12 +86,19 @@ class Frames:
     async def _converse(self, shard: Shard, mac: str, event: _Conversational) -> None:
         session = await self._resources.sessions.read(mac)
         if session is None or (event.session and event.session != session.id):
-            # The device believes in a session that is gone; the goodbye with that id lets it begin anew.
-            shard.tell(mac, Farewell(event.session))
+            self._correct(shard, mac, event)
             return
         if isinstance(event, Aborted):
             self._turns.cancel(mac)
         await self._resources.mailboxes.to_edge(session.edge, _mail(session, event))
+
+    def _correct(self, shard: Shard, mac: str, event: _Conversational) -> None:
+        """Tell a device that its session is gone: a goodbye with that id lets it begin anew."""
+        if isinstance(event, Aborted):
+            # It speaks, and would go on for ever without this.
+            shard.tell(mac, SpeechStops(event.session))
+        if event.session:
+            shard.tell(mac, Farewell(event.session))
 
     async def _answer(self, mac: str, answer: Answer) -> None:
         if self._discovery.waiters.resolve(mac, answer):

@@ -190,6 +190,12 @@ async def test_a_message_of_an_unknown_session_is_answered_with_its_goodbye(stag
     assert (await stage.device.hear_type("goodbye"))["session_id"] == "stale"
 
 
+async def test_an_abort_is_always_answered_with_a_stop(stage: Scene) -> None:
+    await stage.device.say({"type": "abort", "session_id": "stale"})
+    stops = [await stage.device.hear_type("tts") for _ in range(2)]  # the first one greets every device that connects
+    assert [(stop["state"], stop["session_id"]) for stop in stops] == [("stop", ""), ("stop", "stale")]
+
+
 async def test_a_devices_goodbye_is_never_answered(stage: Scene) -> None:
     session = await stage.greet()
     await stage.device.say({"type": "goodbye", "session_id": "stale"})

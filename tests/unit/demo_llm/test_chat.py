@@ -60,4 +60,4 @@ def test_not_understanding_is_said_in_the_users_language() -> None:
 
 
 def test_a_missing_tool_is_called_that() -> None:
-    assert tell_not_understood(read("打开客厅的灯"), stock_tools()).startswith("没有工具能做“打开客厅的灯”。")
+    assert tell_not_understood(read("打开客厅的灯"), stock_tools()).startswith("抱歉，没有工具能做“打开客厅的灯”。")
