@@ -42,7 +42,8 @@ class Site:
 
     settings: Settings
     keys: Keys
-    broker: MqttAddress
+    broker: MqttAddress | None
+    """None for a role that does not speak MQTT."""
     store: Store
 
 
@@ -60,19 +61,25 @@ class Speech:
 
 
 @asynccontextmanager
-async def site(settings: Settings) -> AsyncIterator[Site]:
+async def site(settings: Settings, *, broker: bool = True) -> AsyncIterator[Site]:
     """Open what a role on its own needs; everything must be named in the settings.
+
+    Args:
+        settings: Of the process.
+        broker: Whether the role speaks MQTT.
 
     Raises:
         ConfigError: FLEET_MQTT_URL, FLEET_REDIS_URL or FLEET_KEYS is missing or wrong.
     """
-    for name, value in (("MQTT_URL", settings.mqtt_url), ("REDIS_URL", settings.redis_url), ("KEYS", settings.keys)):
+    needed = {"REDIS_URL": settings.redis_url, "KEYS": settings.keys}
+    for name, value in {**needed, **({"MQTT_URL": settings.mqtt_url} if broker else {})}.items():
         if value is None:
             raise ConfigError(f"FLEET_{name} is missing; only `fleet up` brings its own")
+    address = parse_mqtt_url(settings.mqtt_url) if broker and settings.mqtt_url else None
     store = await Store.open(settings.redis_url or "", settings.shards)
     try:
         keys = Keys(settings.keys.get_secret_value() if settings.keys else "")
-        yield Site(settings, keys, parse_mqtt_url(settings.mqtt_url or ""), store)
+        yield Site(settings, keys, address, store)
     finally:
         await store.close()
 
@@ -101,6 +108,8 @@ async def worker(here: Site) -> AsyncIterator[None]:
         temperature=settings.llm_temperature,
         max_tokens=settings.llm_max_tokens,
     )
+    if here.broker is None:
+        raise ConfigError("a worker needs FLEET_MQTT_URL")
     role = Worker(Resources.of(settings, here.keys, llm, here.store), _name(), here.broker)
     try:
         async with running("worker", role.run):
@@ -119,6 +128,8 @@ async def edge(here: Site, speech: Speech, *, public: tuple[str, int] | None) ->
         speech: Its engines.
         public: Host and port by which devices reach it; without it they use the host that they know from bootstrap.
     """
+    if here.broker is None:
+        raise ConfigError("an edge needs FLEET_MQTT_URL")
     edge_id = _name()
     mailboxes = Mailboxes(here.store)
     publisher = Publisher(here.broker, here.keys.issue("service", f"fleet-edge-{edge_id}"))

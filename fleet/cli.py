@@ -1,6 +1,7 @@
 """The command `fleet`."""
 
 import asyncio
+import re
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -17,10 +18,10 @@ from fleet.demo_llm.server import DemoLlmServer
 from fleet.errors import ConfigError
 from fleet.front.door import Front
 from fleet.settings import Settings, load, variable
-from fleet.sim import command as sim
 from fleet.up import up as run_up
 from fleet.wire.identity import Keys
 
+_MASK = "********"
 _SETTINGS_HINT = (
     "Every setting is an environment variable, or a line of the TOML file that FLEET_CONFIG names: `fleet settings`."
 )
@@ -32,7 +33,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command("sim")(sim.build(assembly.synthesise))
 
 MqttUrl = Annotated[str | None, typer.Option(help="Broker, mqtt://host:port. [FLEET_MQTT_URL]")]
 RedisUrl = Annotated[str | None, typer.Option(help="Redis or Valkey, redis://host:port/0. [FLEET_REDIS_URL]")]
@@ -51,7 +51,7 @@ def up(
     llm_base_url: LlmUrl = None,
     public_host: PublicHost = None,
 ) -> None:
-    """Run everything in one process; what you do not name, it brings itself."""
+    """Run everything; what you do not name, it brings itself."""
     named = {"mqtt_url": mqtt_url, "redis_url": redis_url, "llm_base_url": llm_base_url, "public_host": public_host}
     _run(named, lambda settings: run_up(settings, _for_ever))
 
@@ -80,7 +80,10 @@ def edge(mqtt_url: MqttUrl = None, redis_url: RedisUrl = None) -> None:
 @app.command()
 def api(redis_url: RedisUrl = None, public_host: PublicHost = None) -> None:
     """Run the api: bootstrap and health."""
-    _run({"redis_url": redis_url, "public_host": public_host}, lambda settings: _role(settings, assembly.api))
+    _run(
+        {"redis_url": redis_url, "public_host": public_host},
+        lambda settings: _role(settings, assembly.api, broker=False),
+    )
 
 
 @app.command()
@@ -116,8 +119,7 @@ def settings() -> None:
     table = Table("setting", "value", "meaning", show_lines=False)
     for name, field in Settings.model_fields.items():
         value = getattr(loaded, name)
-        shown = "" if value is None else "********" if isinstance(value, SecretStr) else str(value)
-        table.add_row(variable(name), shown, field.description or "")
+        table.add_row(variable(name), _shown(value), field.description or "")
     Console().print(table)
 
 
@@ -125,6 +127,12 @@ def settings() -> None:
 def version() -> None:
     """Show the version."""
     typer.echo(__version__)
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return ""
+    return _MASK if isinstance(value, SecretStr) else re.sub(r"(://)[^/@]*@", rf"\1{_MASK}@", str(value))
 
 
 def _run(named: dict[str, Any], serve: Callable[[Settings], Coroutine[None, None, None]]) -> None:
@@ -136,8 +144,20 @@ def _run(named: dict[str, Any], serve: Callable[[Settings], Coroutine[None, None
     sys.exit(runtime.run(lambda: serve(loaded)))
 
 
-async def _role(settings: Settings, role: Callable[[Site], AbstractAsyncContextManager[object]]) -> None:
-    async with assembly.site(settings) as here, role(here):
+def _add_sim() -> None:
+    try:
+        from fleet.sim import command
+    except ModuleNotFoundError as missing:
+        needs = ConfigError(f"`fleet sim` needs the package {missing.name}: scripts/setup, or pip install -e '.[sim]'")
+        app.command("sim")(lambda: _fail(needs))
+    else:
+        app.command("sim")(command.build(assembly.synthesise))
+
+
+async def _role(
+    settings: Settings, role: Callable[[Site], AbstractAsyncContextManager[object]], *, broker: bool = True
+) -> None:
+    async with assembly.site(settings, broker=broker) as here, role(here):
         await _for_ever()
 
 
@@ -148,3 +168,6 @@ async def _for_ever() -> None:
 def _fail(error: ConfigError) -> NoReturn:
     typer.echo(f"fleet: {error}", err=True)
     raise SystemExit(runtime.EXIT_MISCONFIGURED)
+
+
+_add_sim()

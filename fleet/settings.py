@@ -6,6 +6,7 @@ that is no setting is an error, so that a typing mistake does not pass unseen.
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -37,17 +38,19 @@ class Places(BaseModel):
         None, description="Name or IPv4 address by which devices reach this server. Default: as they reached bootstrap."
     )
     mqtt_host: str = Field(EVERYWHERE, description="Address on which the front or the embedded broker listens.")
-    mqtt_port: int = Field(1883, description="MQTT port that devices connect to; 8883 makes firmware use TLS.")
+    mqtt_port: int = Field(
+        1883, ge=0, le=65535, description="MQTT port of the front, for devices. Not 8883: firmware uses TLS there."
+    )
     mqtt_public: str | None = Field(
         None, description="host:port of the broker that devices are told. Default: the public host and FLEET_MQTT_PORT."
     )
     udp_host: str = Field(EVERYWHERE, description="Address on which an edge listens for audio.")
-    udp_port: int = Field(8884, description="UDP port of the audio.")
+    udp_port: int = Field(8884, ge=0, le=65535, description="UDP port of the audio.")
     udp_public: str | None = Field(
         None, description="host:port by which devices reach this edge. `fleet edge` needs it; `fleet up` does not."
     )
     http_host: str = Field(EVERYWHERE, description="Address on which the api listens.")
-    http_port: int = Field(8000, description="HTTP port of the api: bootstrap and health.")
+    http_port: int = Field(8000, ge=0, le=65535, description="HTTP port of the api: bootstrap and health.")
     data_dir: Path = Field(
         Path.home() / ".local" / "share" / "fleet",
         description="Where `fleet up` keeps its keys and the embedded Redis.",
@@ -131,7 +134,7 @@ class Models(BaseModel):
     tts_sample_rate: int = _named("TTS_SAMPLE_RATE", 24000, "Sample rate in Hz of the PCM that the endpoint returns.")
     tts_timeout: float = _named("TTS_TIMEOUT", 5.0, "Seconds to wait for the first and each next piece of audio.")
     model_dir: Path | None = Field(None, description="Folder with model files that replace those of the offline set.")
-    zh_voice: str = Field("zf_xiaoxiao", description="Chinese voice of the offline set.")
+    zh_voice: str = Field("zf_xiaoxiao", description="Chinese voice of the offline set: zf_xiaoxiao or zm_yunxi.")
 
 
 class Logging(BaseModel):
@@ -174,8 +177,7 @@ def load(**overrides: Any) -> Settings:
     try:
         return Settings(**{name: value for name, value in overrides.items() if value is not None})
     except ValidationError as error:
-        lines = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()]
-        raise ConfigError("; ".join(lines)) from error
+        raise ConfigError("; ".join(_explain(fault["loc"], fault["msg"]) for fault in error.errors())) from error
     except ValueError as error:
         raise ConfigError(f"{file}: {error}") from error
 
@@ -184,6 +186,13 @@ def variable(name: str) -> str:
     """Return the environment variable of a setting."""
     alias = Settings.model_fields[name].validation_alias
     return str(alias.choices[0]) if isinstance(alias, AliasChoices) else f"{PREFIX}{name.upper()}"
+
+
+def _explain(place: Sequence[int | str], message: str) -> str:
+    name = str(place[0])
+    if name not in Settings.model_fields:
+        return f"unknown setting {name}"
+    return f"{variable(name)}: {message.removeprefix('Value error, ')}"
 
 
 def _refuse_unknown_variables() -> None:

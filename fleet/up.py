@@ -1,5 +1,6 @@
-"""`fleet up`: every role in one process, with embedded parts for whatever the settings do not name."""
+"""`fleet up`: worker, edge and api in one process, with embedded parts for whatever the settings do not name."""
 
+import errno
 import logging
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -16,7 +17,7 @@ from fleet.embedded.secrets import load_or_make_keys
 from fleet.errors import ConfigError
 from fleet.front.door import Front
 from fleet.link.mqtt_url import parse_mqtt_url
-from fleet.settings import Settings, variable
+from fleet.settings import EVERYWHERE, Settings, variable
 from fleet.store.connect import Store
 from fleet.tasks import running
 from fleet.wire.identity import Keys
@@ -33,6 +34,7 @@ async def up(settings: Settings, while_up: Callable[[], Awaitable[None]]) -> Non
         ConfigError: A port is taken, a part is missing, or a setting is wrong.
         Unavailable: A broker or Redis that the settings name is away.
     """
+    public = assembly.public_address(settings) if settings.udp_public else None
     _claim_ports(settings)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
@@ -47,11 +49,10 @@ async def up(settings: Settings, while_up: Callable[[], Awaitable[None]]) -> Non
         here = Site(settings, keys, parse_mqtt_url(broker_url), store)
         log.info("loading speech")
         speech = await assembly.load_speech(settings)
-        public = assembly.public_address(settings) if settings.udp_public else None
         await enter(assembly.edge(here, speech, public=public))
         await enter(assembly.worker(here))
         server = await enter(assembly.api(here))
-        log.info("fleet is up", extra={"ota": _ota_url(settings, server.port), "mqtt": broker_url})
+        log.info("fleet is up", extra={"ota": _ota_url(settings, server.port)})
         await while_up()
 
 
@@ -100,13 +101,16 @@ def _claim_ports(settings: Settings) -> None:
             try:
                 probe.bind((host, port))
             except OSError as error:
-                raise ConfigError(
-                    f"port {port} is taken ({error.strerror}); stop what uses it or set {variable(name)}"
-                ) from error
+                if error.errno == errno.EADDRINUSE:
+                    raise ConfigError(f"port {port} is taken; stop what uses it or set {variable(name)}") from error
+                where = f"{host}:{port} ({error.strerror})"
+                hint = f"{variable(name.replace('port', 'host'))} and {variable(name)}"
+                raise ConfigError(f"cannot listen on {where}; see {hint}") from error
 
 
 def _ota_url(settings: Settings, port: int) -> str:
-    host = settings.public_host or _own_address()
+    listening = settings.http_host
+    host = settings.public_host or (_own_address() if listening == EVERYWHERE else listening)
     return f"http://{host}:{port}/xiaozhi/ota/"
 
 

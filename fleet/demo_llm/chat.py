@@ -14,6 +14,10 @@ _MOST_ABILITIES, _MOST_EXAMPLES = 8, 3
 _LONGEST_ECHO = 80
 
 _DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
+_EXPLANATIONS: dict[Language, str] = {
+    "en": " I am only a demo without a language model. ",
+    "zh": "我只是一个没有语言模型的演示程序。",
+}
 _WEEKDAYS = "一二三四五六日"
 
 
@@ -39,24 +43,36 @@ def tell_abilities(tools: Sequence[Tool], language: Language) -> str:
     return f"I can tell the time. {_listed_en(names)}I am a demo without a language model."
 
 
-def tell_not_understood(reading: Reading, tools: Sequence[Tool]) -> str:
-    """Return that this is a demo which did not understand, and some of what would be understood."""
+def tell_not_understood(reading: Reading, tools: Sequence[Tool], *, again: bool = False) -> str:
+    """Return that this is a demo which did not understand, and some of what would be understood.
+
+    Args:
+        reading: What was said.
+        tools: What is offered.
+        again: Whether the answer before was such a one too: then it is short.
+    """
     names = list(dict.fromkeys(say_tool(tool, reading.language) for tool in tools))[:_MOST_EXAMPLES]
     heard = reading.text.rstrip(" .。?？!！")
     heard = heard if len(heard) <= _LONGEST_ECHO else heard[:_LONGEST_ECHO] + "…"
-    return _refusal(reading, heard, bool(tools)) + _examples(names, reading.language)
+    refusal, explanation = _refusal(reading, heard, bool(tools))
+    return refusal if again else f"{refusal}{explanation}{_examples(names, reading.language)}"
 
 
-def _refusal(reading: Reading, heard: str, offered: bool) -> str:
+def explains_itself(answer: str) -> bool:
+    """Return whether an answer said that this is a demo."""
+    return _EXPLANATIONS["en"].strip() in answer or _EXPLANATIONS["zh"] in answer
+
+
+def _refusal(reading: Reading, heard: str, offered: bool) -> tuple[str, str]:
     known = reading.names("topic") and not reading.has("negation")
     clear = offered and known and (reading.names("action") or reading.numbers or reading.mood == "query")
     if reading.language == "zh":
         quoted = f"“{heard}”" if heard else ""
         start = f"抱歉，没有工具能做{quoted}。" if clear else f"抱歉，我没有听懂{quoted}。"
-        return f"{start}我只是一个没有语言模型的演示程序。"
+        return start, _EXPLANATIONS["zh"]
     quoted = f"“{heard}”" if heard else "that"
     start = f"I have no tool for {quoted}." if clear else f"I did not understand {quoted}."
-    return f"{start} I am only a demo without a language model. "
+    return start, _EXPLANATIONS["en"]
 
 
 def _examples(names: Sequence[str], language: Language) -> str:

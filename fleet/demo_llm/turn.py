@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fleet.demo_llm.answers import answer_step, ask, tell_missing_value
-from fleet.demo_llm.chat import make_small_talk, tell_not_understood
+from fleet.demo_llm.chat import explains_itself, make_small_talk, tell_not_understood
 from fleet.demo_llm.lexicon import Language
 from fleet.demo_llm.plan import Missing, Plan, Step, Which, force, make_plan, topics_of
 from fleet.demo_llm.reading import CHANGES, Reading, read
@@ -214,4 +214,6 @@ def _talk(conversation: Conversation, tools: Sequence[Tool], plan: Plan, clock: 
     if isinstance(plan, Which | Missing):
         return ask(plan, reading.language)
     said = make_small_talk(reading, tools, clock())
-    return said if said is not None else tell_not_understood(reading, tools)
+    if said is not None:
+        return said
+    return tell_not_understood(reading, tools, again=explains_itself(conversation.last_answer))

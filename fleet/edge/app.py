@@ -110,8 +110,14 @@ class Edge:
                 tasks.create_task(keep_running("edge mail", self._read), name="edge mail")
                 tasks.create_task(self._check(), name="edge check")
         finally:
+            self._leave()
             self._tasks = None
             self._services.socket.close()
+
+    def _leave(self) -> None:
+        """Tell the devices that nobody listens any more, so that none waits for an answer that cannot come."""
+        for session in self._registry:
+            session.leave()
 
     async def _read(self) -> None:
         async for mail in self._mail():

@@ -21,7 +21,7 @@ from fleet.wire.mail import (
 )
 from fleet.wire.packet import Channel, Header
 from fleet.wire.topics import down_topic
-from fleet.wire.words import Order
+from fleet.wire.words import Farewell, Order, SpeechStops
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +63,12 @@ class Session:
     def check(self, now: float) -> None:
         """Look after time limits; a few times a second."""
         self._floor.check(now)
+
+    def leave(self) -> None:
+        """Fall silent because the edge ends, and tell the device to begin anew elsewhere."""
+        self._floor.close()
+        self._order(SpeechStops(self.opened.session))
+        self._order(Farewell(self.opened.session))
 
     def close(self) -> None:
         """Fall silent at once; nothing is told to anybody."""

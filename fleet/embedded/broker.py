@@ -52,7 +52,9 @@ class EmbeddedBroker:
 
     def __init__(self, data_dir: Path, port: int | None = None) -> None:
         if importlib.util.find_spec("iotcore") is None:
-            raise ConfigError("the embedded broker needs: pip install 'fleet[embedded]'; or set FLEET_MQTT_URL")
+            raise ConfigError(
+                "the embedded broker needs: scripts/setup, or pip install -e '.[embedded]'; or set FLEET_MQTT_URL"
+            )
         self.port = port or free_port()
         config = data_dir / "broker.toml"
         try:

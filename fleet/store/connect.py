@@ -16,6 +16,8 @@ T = TypeVar("T")
 
 COMMAND_SECONDS = 5.0
 """Longest wait for a connection, and for an answer."""
+BLOCK_SECONDS = 0.5
+"""Longest wait of one blocking read: also how long a newly owned shard's mail may wait for its first read."""
 
 
 class Store:
@@ -26,6 +28,7 @@ class Store:
         self.reader = reader
         """For blocking reads, which must not starve the pool."""
         self.keys = Keys(shards)
+        self._code = (files("fleet.store") / "functions.lua").read_text(encoding="utf-8")
 
     @classmethod
     async def open(cls, url: str, shards: int) -> "Store":
@@ -36,12 +39,12 @@ class Store:
             Unavailable: The server is not reachable.
         """
         try:
-            store = cls(_client(url, 64, COMMAND_SECONDS), _client(url, 8, None), shards)
+            reader = _client(url, 8, BLOCK_SECONDS + COMMAND_SECONDS)
+            store = cls(_client(url, 64, COMMAND_SECONDS), reader, shards)
         except ValueError as error:
             raise ConfigError(f"FLEET_REDIS_URL: {error}") from error
-        code = (files("fleet.store") / "functions.lua").read_text(encoding="utf-8")
         try:
-            await store.client.function_load(code, replace=True)
+            await store.load_functions()
         except ResponseError as error:
             await store.close()
             raise ConfigError(f"Redis refused fleet's functions (7.0 or later is needed): {error}") from error
@@ -49,6 +52,9 @@ class Store:
             await store.close()
             raise Unavailable(f"Redis: {error}") from error
         return store
+
+    async def load_functions(self) -> None:
+        await self.client.function_load(self._code, replace=True)
 
     async def close(self) -> None:
         await self.client.aclose()
@@ -61,11 +67,22 @@ class Store:
             Fenced: The shard is another worker's now.
             Unavailable: Redis did not answer or refused.
         """
-        answer = await self.ask(
-            cast("Awaitable[object]", self.client.fcall(function, len(keys), *keys, *map(str, args)))
-        )
+        answer = await self.ask(self._fcall(function, keys, args))
         parts = answer if isinstance(answer, list) else [answer]
         return [str(part) for part in parts]
+
+    async def _fcall(self, function: str, keys: Sequence[str], args: Sequence[str | int]) -> object:
+        async def once() -> object:
+            return await cast("Awaitable[object]", self.client.fcall(function, len(keys), *keys, *map(str, args)))
+
+        try:
+            return await once()
+        except ResponseError as error:
+            if "Function not found" not in str(error):
+                raise
+            # A Redis that came back without its data has lost the functions too; nothing was done yet.
+            await self.load_functions()
+            return await once()
 
     async def ask(self, command: Awaitable[T]) -> T:
         """Await a command, with the client's errors turned into ours."""

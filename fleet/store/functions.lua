@@ -50,19 +50,22 @@ local function presence(K, A)
   return {1, known[2] or '', known[3] or ''}
 end
 
--- K: own, session, device  A: worker, fence, session ttl s, device ttl s, number of device fields, device fields…, session fields…
--- Replaces the device's session. Returns {old session id, old edge, epoch, epoch of the tool list}.
+-- K: own, session, device, tools
+-- A: worker, fence, session ttl s, device ttl s, number of device fields, device fields…, session fields…
+-- Replaces the device's session. Returns {old session id, old edge, epoch, epoch of the tool list or ''}.
 local function hello(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   local old = redis.call('HMGET', K[2], 'id', 'edge')
   local device = redis.call('HMGET', K[3], 'ep', 'tep')
   local split = 5 + tonumber(A[5])
   for at = 6, split, 2 do redis.call('HSET', K[3], A[at], A[at + 1]) end
+  redis.call('HSET', K[3], 'on', '1')
   redis.call('EXPIRE', K[3], A[4])
+  local tools = redis.call('EXPIRE', K[4], A[4])
   redis.call('DEL', K[2])
   for at = split + 1, #A, 2 do redis.call('HSET', K[2], A[at], A[at + 1]) end
   redis.call('EXPIRE', K[2], A[3])
-  return {old[1] or '', old[2] or '', device[1] or '', device[2] or ''}
+  return {old[1] or '', old[2] or '', device[1] or '', tools == 1 and device[2] or ''}
 end
 
 -- K: own, session, device  A: worker, fence, session id.  Ends the session if it is the one. Returns its edge or ''.

@@ -2,7 +2,8 @@
 
 from fleet.wire.topics import shard_of
 
-DEVICE_SECONDS = 25 * 3600
+DEVICE_SECONDS = 90 * 24 * 3600
+"""What a device said at boot is kept this long after it was last heard of: it boots rarely."""
 SESSION_SECONDS = 3600
 TURN_SECONDS = 600
 CALL_KEPT_MS = 300_000

@@ -9,11 +9,8 @@ from redis.exceptions import RedisError
 
 from fleet.errors import Unavailable
 from fleet.store import keys
-from fleet.store.connect import Store
+from fleet.store.connect import BLOCK_SECONDS, Store
 from fleet.wire.mail import EDGE_MAIL, SHARD_MAIL, EdgeMail, ShardMail
-
-BLOCK_MS = 500
-"""Longest wait of one read: also how long a newly owned shard's mail may wait for its first read."""
 
 _BATCH = 100
 
@@ -37,6 +34,7 @@ class Mailboxes:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._edge_position: dict[str, str] = {}
 
     async def to_shard(self, shard: int, mail: ShardMail) -> None:
         await self._add(self._store.keys.mailbox(shard), SHARD_MAIL.dump_json(mail), None)
@@ -66,16 +64,16 @@ class Mailboxes:
         await self._store.ask(cast("Awaitable[list[int]]", pipe.execute()))
 
     async def read_edge(self, edge: str) -> AsyncIterator[EdgeMail]:
-        """Yield an edge's mail for ever, from its first.
+        """Yield an edge's mail for ever, from its first; called again, from where it was left.
 
         Raises:
-            Unavailable: Redis went away; reading may begin anew, letters since the last one read are repeated.
+            Unavailable: Redis went away.
         """
-        name, last = keys.edge_mailbox(edge), "0"
+        name = keys.edge_mailbox(edge)
         while True:
-            for _, letters in await self._read({name: last}):
+            for _, letters in await self._read({name: self._edge_position.get(name, "0")}):
                 for letter, fields in letters:
-                    last = letter
+                    self._edge_position[name] = letter
                     mail = _parse(EDGE_MAIL, fields)
                     if mail is not None:
                         yield mail
@@ -89,7 +87,7 @@ class Mailboxes:
 
     async def _read(self, after: dict[str, str]) -> _Streams:
         try:
-            answer = await self._store.reader.xread(cast("Any", after), count=_BATCH, block=BLOCK_MS)
+            answer = await self._store.reader.xread(cast("Any", after), count=_BATCH, block=round(BLOCK_SECONDS * 1000))
         except (RedisError, OSError) as error:
             raise Unavailable(f"Redis: {error}") from error
         return cast("_Streams", list(answer.items()) if isinstance(answer, dict) else answer or [])

@@ -76,7 +76,7 @@ class Sessions:
         device = {"sid": session.id, "dialect": session.dialect}
         old_session, old_edge, epoch, tools_epoch = await self._store.call(
             "fleet_hello",
-            [keys.own(keys.shard(mac)), keys.session(mac), keys.device(mac)],
+            [keys.own(keys.shard(mac)), keys.session(mac), keys.device(mac), keys.tools(mac)],
             [
                 *(owner.worker, owner.fence, SESSION_SECONDS, DEVICE_SECONDS),
                 *(2 * len(device), *_flat(device), *_flat(session.fields())),

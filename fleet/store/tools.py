@@ -1,7 +1,7 @@
 """The tool lists that devices announced."""
 
-from collections.abc import Awaitable, Sequence
-from typing import cast
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any, cast
 
 from pydantic import TypeAdapter
 
@@ -22,13 +22,22 @@ class ToolLists:
         text = await self._store.ask(cast("Awaitable[str | None]", self._store.client.get(self._store.keys.tools(mac))))
         return _TOOLS.validate_json(text) if text else ()
 
-    async def write(self, mac: str, tools: Sequence[ToolSpec], board: str, firmware: str) -> None:
-        """Keep a device's tools, and that they are those of its present connection."""
+    async def epoch(self, mac: str) -> str:
+        """Return the epoch of the device's present connection, empty when none is known."""
+        device = self._store.keys.device(mac)
+        return await self._store.ask(cast("Awaitable[str | None]", self._store.client.hget(device, "ep"))) or ""
+
+    async def write(self, mac: str, tools: Sequence[ToolSpec], about: Mapping[str, str]) -> None:
+        """Keep a device's tools.
+
+        Args:
+            mac: The device.
+            tools: What it can do.
+            about: Fields of its record: `tep`, the epoch whose whole list this is; `board`; `fw`.
+        """
         names = self._store.keys
         device = names.device(mac)
-        epoch = await self._store.ask(cast("Awaitable[str | None]", self._store.client.hget(device, "ep")))
-        about = {"tep": epoch or "", "board": board, "fw": firmware}
         pipe = self._store.client.pipeline(transaction=False)
         pipe.set(names.tools(mac), _TOOLS.dump_json(tuple(tools)), ex=DEVICE_SECONDS)
-        pipe.hset(device, mapping={field: value for field, value in about.items() if value})
+        pipe.hset(device, mapping=cast("Any", about))
         await self._store.ask(cast("Awaitable[list[object]]", pipe.execute()))

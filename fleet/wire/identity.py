@@ -50,12 +50,13 @@ class Keys:
     def __init__(self, text: str) -> None:
         pairs = [pair.partition(":") for pair in re.split(r"[,\s]+", text.strip()) if pair]
         self._keys = {name: key for name, _, key in pairs}
-        if not pairs or len(self._keys) != len(pairs):
-            raise ConfigError("keys must be `id:key` pairs with different ids")
+        if not pairs or len(self._keys) != len(pairs) or not all(colon for _, colon, _ in pairs):
+            raise ConfigError("FLEET_KEYS must hold `id:key` pairs with different ids")
         for name, key in self._keys.items():
             if not _KEY_ID.fullmatch(name) or len(key) < _SHORTEST_KEY:
                 raise ConfigError(
-                    f"key {name!r} needs an id of letters and digits and at least {_SHORTEST_KEY} characters"
+                    "FLEET_KEYS: each pair needs an id of up to 32 letters, digits, - or _, "
+                    f"and a key of at least {_SHORTEST_KEY} characters"
                 )
         self._newest = pairs[0][0]
 

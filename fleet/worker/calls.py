@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from fleet.errors import Unavailable
+from fleet.errors import Overloaded, Unavailable
 from fleet.store.calls import Calls, Go, Known, Refused
 from fleet.wire.mcp import ToolResult, parse_result
 from fleet.wire.words import Answer, CallTool
@@ -84,7 +84,7 @@ class DeviceCalls:
             if send is not None:
                 try:
                     send()
-                except Unavailable:
+                except (Unavailable, Overloaded):
                     await self._calls.give_up(mac, number, sent=False)
                     return Outcome("not_sent", _OFFLINE)
             try:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fleet.core.ports import ToolCall, ToolOffer
 from fleet.core.toolbox import Refusal, Toolbox
-from fleet.errors import Unavailable
+from fleet.errors import Overloaded, Unavailable
 from fleet.store.sessions import Session
 from fleet.wire.words import CallTool
 from fleet.worker.calls import DeviceCalls, Outcome
@@ -53,7 +53,7 @@ class DeviceTools:
             outcome = await self._calls.call(
                 self._shard, self._session.device, order, f"{self._turn}:{call.id}", self._seconds
             )
-        except Unavailable as error:
+        except (Unavailable, Overloaded) as error:
             log.warning("tool call failed", extra={"tool": prepared.tool.name, "reason": str(error)})
             outcome = Outcome("not_sent", "the server cannot reach its store")
         log.info(

@@ -15,6 +15,7 @@ class EdgeDirectory:
     def __init__(self, edges: Edges) -> None:
         self._edges = edges
         self._live: dict[str, EdgeRecord] = {}
+        self._looked = False
 
     async def run(self) -> None:
         backoff = Backoff(limit=REFRESH_SECONDS)
@@ -22,6 +23,11 @@ class EdgeDirectory:
 
     async def refresh(self) -> None:
         self._live = {edge.id: edge for edge in await self._edges.live()}
+        self._looked = True
+
+    def gone(self, edge_id: str) -> bool:
+        """Whether an edge is known to be no more; one that only just began may be, too, for a second."""
+        return self._looked and edge_id not in self._live
 
     def pick(self) -> EdgeRecord | None:
         """Return the least loaded edge that is not draining, and count a session on it."""

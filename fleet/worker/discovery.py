@@ -23,30 +23,42 @@ class Discovery:
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
         self.waiters = Waiters()
-        self._running: set[str] = set()
+        self._running: dict[str, asyncio.Task[None]] = {}
 
     def start(self, shard: Shard, mac: str) -> None:
         """Ask in the background; what the device answers is kept for its next turns."""
         if mac not in self._running:
-            self._running.add(mac)
-            shard.spawn(f"discovery {mac}", self._run(shard, mac))
+            task = self._running[mac] = shard.spawn(f"discovery {mac}", self._run(shard, mac))
+            task.add_done_callback(lambda done: self._forget(mac, done))
+
+    def restart(self, shard: Shard, mac: str) -> None:
+        """Ask anew, because the device connected anew."""
+        running = self._running.pop(mac, None)
+        if running is not None:
+            running.cancel()
+        self.start(shard, mac)
+
+    def _forget(self, mac: str, done: asyncio.Task[None]) -> None:
+        if self._running.get(mac) is done:
+            del self._running[mac]
 
     async def _run(self, shard: Shard, mac: str) -> None:
-        try:
-            answer = await self._ask(shard, mac, Initialize(_number()))
-            if answer is None or answer.error is not None:
-                log.info("device has no tools to offer", extra={"reason": answer.error if answer else "no answer"})
-                return
-            board, firmware = parse_server(answer.result)
-            shard.tell(mac, Initialized())
-            tools = await self._list(shard, mac)
-            await self._resources.tools.write(mac, tools, board, firmware)
-            log.info("tools discovered", extra={"tools": len(tools), "board": board, "firmware": firmware})
-        finally:
-            self._running.discard(mac)
+        epoch = await self._resources.tools.epoch(mac)
+        answer = await self._ask(shard, mac, Initialize(_number()))
+        if answer is None or answer.error is not None:
+            log.info("device has no tools to offer", extra={"reason": answer.error if answer else "no answer"})
+            return
+        board, firmware = parse_server(answer.result)
+        shard.tell(mac, Initialized())
+        tools, whole = await self._list(shard, mac)
+        about = {"tep": epoch if whole else "", "board": board, "fw": firmware}
+        await self._resources.tools.write(
+            mac, tools, {field: text for field, text in about.items() if text or field == "tep"}
+        )
+        log.info("tools discovered", extra={"tools": len(tools), "board": board, "firmware": firmware})
 
-    async def _list(self, shard: Shard, mac: str) -> list[ToolSpec]:
-        """Return the tools of all pages; a page that fails ends the list, what was read before is kept."""
+    async def _list(self, shard: Shard, mac: str) -> tuple[list[ToolSpec], bool]:
+        """Return the tools of all pages, and whether they came whole; of a broken list what was read is kept."""
         tools: dict[str, ToolSpec] = {}
         seen: set[str] = set()
         cursor = ""
@@ -55,12 +67,12 @@ class Discovery:
             page = _page(await self._ask(shard, mac, ListTools(_number(), cursor)))
             if page is None:
                 log.warning("tool list is incomplete", extra={"tools": len(tools)})
-                break
+                return list(tools.values()), False
             tools.update((tool.name, tool) for tool in page.tools)
             cursor = page.cursor
             if not cursor or cursor in seen:
                 break
-        return list(tools.values())
+        return list(tools.values()), True
 
     async def _ask(self, shard: Shard, mac: str, request: Initialize | ListTools) -> Answer | None:
         with self.waiters.expect(mac, request.id) as answer:

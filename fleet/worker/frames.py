@@ -64,8 +64,8 @@ class Frames:
             case ListenStarted() | ListenStopped() | WakeWord() | Aborted():
                 await self._converse(shard, mac, event)
             case Goodbye():
-                self._turns.cancel(mac)
-                await self._receptionist.close(shard, mac, event.session)
+                if await self._receptionist.close(shard, mac, event.session):
+                    self._turns.cancel(mac)
             case Answer():
                 await self._answer(mac, event)
             case Notice():
@@ -79,12 +79,15 @@ class Frames:
 
     async def _hello(self, shard: Shard, mac: str, hello: Hello) -> None:
         self._turns.cancel(mac)
-        welcomed = await self._receptionist.welcome(shard, mac, hello)
-        if welcomed and hello.mcp and not (await self._resources.devices.read(mac)).tools_known:
+        opened = await self._receptionist.welcome(shard, mac, hello)
+        if opened and hello.mcp and not opened.tools_known:
             self._discovery.start(shard, mac)
 
     async def _converse(self, shard: Shard, mac: str, event: _Conversational) -> None:
         session = await self._resources.sessions.read(mac)
+        if session is not None and self._receptionist.lost(session):
+            await self._receptionist.close(shard, mac, session.id)
+            session = None
         if session is None or (event.session and event.session != session.id):
             self._correct(shard, mac, event)
             return
@@ -117,19 +120,27 @@ class Frames:
         log.info("device online" if news.online else "device offline")
         if not news.online:
             self._calls.disconnect(mac)
+            self._discovery.waiters.disconnect(mac)
             if met.session:
                 shard.spawn(f"absence {mac}", self._close_if_absent(shard, mac, met.session))
             return
-        if not met.session:
-            # It may still be speaking in a session of long ago; nothing else would end that.
-            shard.tell(mac, SpeechStops(""))
-        self._discovery.start(shard, mac)
+        await self._settle(shard, mac, met.session)
+        self._discovery.restart(shard, mac)
+
+    async def _settle(self, shard: Shard, mac: str, session_id: str) -> None:
+        """End what a device that came back may still be doing for a session that nobody holds any more."""
+        session = await self._resources.sessions.read(mac) if session_id else None
+        if session is not None and not self._receptionist.lost(session):
+            return
+        shard.tell(mac, SpeechStops(session_id))
+        if session is not None:
+            await self._receptionist.farewell(shard, mac, session.id, "its edge is gone")
 
     async def _close_if_absent(self, shard: Shard, mac: str, session: str) -> None:
         await asyncio.sleep(ABSENCE_SECONDS)
-        if not (await self._resources.devices.read(mac)).online:
+        absent = not (await self._resources.devices.read(mac)).online
+        if absent and await self._receptionist.close(shard, mac, session):
             self._turns.cancel(mac)
-            await self._receptionist.close(shard, mac, session)
 
 
 def _mail(session: Session, event: _Conversational) -> EdgeMail:

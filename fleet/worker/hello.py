@@ -5,7 +5,7 @@ import logging
 import secrets
 
 from fleet.store.edges import EdgeRecord
-from fleet.store.sessions import Session
+from fleet.store.sessions import Opened, Session
 from fleet.wire import packet
 from fleet.wire.mail import SessionClosed, SessionOpened
 from fleet.wire.words import Alert, AudioFormat, Farewell, Hello, Welcome
@@ -29,16 +29,16 @@ class Receptionist:
         self._resources = resources
         self._directory = directory
 
-    async def welcome(self, shard: Shard, mac: str, hello: Hello) -> bool:
-        """Give the device a new session in place of any other; False when it was refused.
+    async def welcome(self, shard: Shard, mac: str, hello: Hello) -> Opened | None:
+        """Give the device a new session in place of any other; None when it was refused.
 
         Every hello gets a fresh key: the device starts counting its packets anew.
         """
         edge = self._directory.pick()
-        host = edge.host or (await self._resources.devices.read(mac)).host if edge else ""
+        host = await self._host(edge, mac) if edge else ""
         if edge is None or not host:
             self._refuse(shard, mac, "no edge is ready" if edge is None else "no address for the audio is known")
-            return False
+            return None
         session = _new_session(mac, edge, hello)
         opened = await self._resources.sessions.open(shard.owner, session)
         if opened.old_session and opened.old_edge != edge.id:
@@ -47,22 +47,33 @@ class Receptionist:
         await self._resources.mailboxes.to_edge(edge.id, _announcement(session, shard.number))
         shard.tell(mac, _welcome(session, host, edge.port))
         log.info("session opened", extra={"session": session.id, "edge": edge.id, "mcp": hello.mcp})
-        return True
+        return opened
 
-    async def farewell(self, shard: Shard, mac: str, session: str, reason: str) -> None:
-        """End a session from the server's side."""
+    async def farewell(self, shard: Shard, mac: str, session: str, reason: str) -> bool:
+        """End a session from the server's side; False when it was over already."""
         edge = await self._resources.sessions.close(shard.owner, mac, session)
         if edge:
             await self._forget(edge, mac, session)
             shard.tell(mac, Farewell(session))
             log.info("session ended by the server", extra={"session": session, "reason": reason})
+        return bool(edge)
 
-    async def close(self, shard: Shard, mac: str, session: str) -> None:
-        """End a session that the device left; it is told nothing."""
+    async def close(self, shard: Shard, mac: str, session: str) -> bool:
+        """End a session that the device left; it is told nothing. False when it was over already."""
         edge = await self._resources.sessions.close(shard.owner, mac, session)
         if edge:
             await self._forget(edge, mac, session)
             log.info("session ended by the device", extra={"session": session})
+        return bool(edge)
+
+    def lost(self, session: Session) -> bool:
+        """Whether the edge of a session is no more, so that nobody hears or speaks in it."""
+        return self._directory.gone(session.edge)
+
+    async def _host(self, edge: EdgeRecord, mac: str) -> str:
+        if edge.host:
+            return edge.host
+        return self._resources.settings.public_host or (await self._resources.devices.read(mac)).host
 
     async def _forget(self, edge: str, mac: str, session: str) -> None:
         await self._resources.mailboxes.to_edge(edge, SessionClosed(device=mac, session=session))

@@ -55,21 +55,28 @@ class Letters:
 
     async def _deliver(self, shard: Shard, letter: Letter) -> None:
         mail = letter.mail
-        if mail is not None:
-            with fields(device=mail.device, session=mail.session):
-                await shard.lanes.run(mail.device, lambda: self._handle(shard, mail))
-        await self._mailboxes.discard([letter])
+        if mail is None:
+            await self._mailboxes.discard([letter])
+            return
+
+        async def work() -> None:
+            await self._handle(shard, mail)
+            # Only now: what failed is left for the shard's next owner.
+            await self._mailboxes.discard([letter])
+
+        with fields(device=mail.device, session=mail.session):
+            await shard.lanes.run(mail.device, work)
 
     async def _handle(self, shard: Shard, mail: ShardMail) -> None:
         match mail:
             case UtteranceHeard():
                 await self._turns.begin(shard, mail)
             case SpeechInterrupted():
-                self._turns.cancel(mail.device)
+                self._turns.cancel(mail.device, mail.turn)
             case SpeechDone():
                 log.debug("speech done", extra={"turn": mail.turn})
             case SessionSilent():
-                self._turns.cancel(mail.device)
-                await self._receptionist.farewell(shard, mail.device, mail.session, mail.reason)
+                if await self._receptionist.farewell(shard, mail.device, mail.session, mail.reason):
+                    self._turns.cancel(mail.device)
             case _:
                 assert_never(mail)

@@ -59,8 +59,11 @@ class Shards:
             await self._drop(list(self._owned))
 
     async def _renew(self) -> None:
-        for number, (shard, _) in list(self._owned.items()):
-            if await self._leases.take(number) != shard.owner:
+        for number, (shard, task) in list(self._owned.items()):
+            if task.done():
+                del self._owned[number]
+                await self._leases.release(number)
+            elif await self._leases.take(number) != shard.owner:
                 log.warning("lost a shard", extra={"shard": number})
                 await self._drop([number])
 

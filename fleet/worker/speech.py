@@ -6,6 +6,7 @@ import logging
 from fleet.core.emotion import emotion_of
 from fleet.core.sentences import SentenceSplitter
 from fleet.core.speakable import speakable
+from fleet.errors import FleetError
 from fleet.store.mailbox import Mailboxes
 from fleet.store.sessions import Session
 from fleet.wire.mail import SentenceReady, SpeechBegun, SpeechEnded
@@ -13,6 +14,8 @@ from fleet.wire.words import Mood
 from fleet.worker.shard import Shard
 
 log = logging.getLogger(__name__)
+
+_ABANDON_SECONDS = 1.0
 
 
 class Speech:
@@ -37,6 +40,7 @@ class Speech:
         self._began = self._clock()
         self._begun = False
         self._mood_told = False
+        self._ended = False
         self.sentences = 0
         """How many were handed over."""
 
@@ -55,6 +59,20 @@ class Speech:
     async def end(self) -> None:
         """Say that nothing more will come."""
         await self.flush()
+        await self._end()
+
+    async def abandon(self) -> None:
+        """Say so if it was not said: an edge that waits for more would keep the device waiting too."""
+        if self._ended:
+            return
+        try:
+            async with asyncio.timeout(_ABANDON_SECONDS):
+                await self._end()
+        except (FleetError, TimeoutError) as error:
+            log.warning("end of speech not delivered", extra={"reason": str(error) or "no answer in time"})
+
+    async def _end(self) -> None:
+        self._ended = True
         await self._send(
             SpeechEnded(device=self._session.device, session=self._session.id, turn=self._turn, index=self.sentences)
         )

@@ -44,6 +44,10 @@ class Turns:
         if session is None or session.id != heard.session:
             log.info("utterance of a session that is over", extra={"session": heard.session})
             return
+        earlier = await self._resources.conversations.journal(heard.device)
+        if earlier is not None and earlier.turn == heard.turn:
+            log.info("utterance delivered again", extra={"turn": heard.turn})
+            return
         self.cancel(heard.device)
         asked = Message("user", heard.text)
         journal = Journal(heard.turn, "running", (asked,), 0)
@@ -52,24 +56,28 @@ class Turns:
         task = shard.spawn(f"turn {heard.device}", self._guard(shard, session, heard))
         self._running[heard.device] = _Running(heard.turn, task)
 
-    def cancel(self, mac: str) -> None:
-        """End the device's running turn, if there is one; its model request is closed."""
-        running = self._running.pop(mac, None)
-        if running is not None and running.task.cancel():
+    def cancel(self, mac: str, turn: str | None = None) -> None:
+        """End the device's running turn, or only a certain one; its model request is closed."""
+        running = self._running.get(mac)
+        if running is None or (turn is not None and running.turn != turn):
+            return
+        del self._running[mac]
+        if running.task.cancel():
             log.info("turn cancelled", extra={"turn": running.turn})
 
     async def _guard(self, shard: Shard, session: Session, heard: UtteranceHeard) -> None:
         with fields(session=session.id, turn=heard.turn):
+            speech = Speech(shard, self._resources.mailboxes, session, heard.turn, heard.language)
             try:
-                await self._run(shard, session, heard)
+                await self._run(shard, session, heard, speech)
             finally:
+                await speech.abandon()
                 running = self._running.get(session.device)
                 if running is not None and running.turn == heard.turn:
                     del self._running[session.device]
 
-    async def _run(self, shard: Shard, session: Session, heard: UtteranceHeard) -> None:
+    async def _run(self, shard: Shard, session: Session, heard: UtteranceHeard, speech: Speech) -> None:
         log.info("turn begins", extra={"pii": {"text": heard.text}})
-        speech = Speech(shard, self._resources.mailboxes, session, heard.turn, heard.language)
         failure: Phrase | None = None
         try:
             async with asyncio.timeout(self._resources.settings.turn_seconds):

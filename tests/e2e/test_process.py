@@ -45,9 +45,9 @@ def test_a_taken_port_is_named_with_its_setting(tmp_path: Path) -> None:
     ("settings", "named"),
     [
         ({"FLEET_SHRADS": "3"}, "FLEET_SHRADS"),
-        ({"FLEET_SHARDS": "3"}, "shards"),
+        ({"FLEET_SHARDS": "3"}, "FLEET_SHARDS"),
         ({"FLEET_MQTT_URL": "http://x"}, "mqtt://"),
-        ({"FLEET_KEYS": "k1:short"}, "k1"),
+        ({"FLEET_KEYS": "k1:short"}, "FLEET_KEYS"),
         ({"FLEET_CONFIG": "/nowhere.toml"}, "/nowhere.toml"),
     ],
 )

@@ -37,3 +37,9 @@ async def test_workers_know_how_many_they_are(store: Store) -> None:
     assert await second.announce() == 2
     await first.retire()
     assert await second.announce() == 1
+
+
+async def test_a_redis_that_lost_everything_is_given_the_functions_again(store: Store) -> None:
+    await store.client.flushall()
+    await store.client.function_flush()
+    assert await Leases(store, "w1", 60).take(3) is not None

@@ -39,6 +39,16 @@ async def test_an_edge_reads_its_mail_in_order(store: Store, mac: str) -> None:
     assert got == sent
 
 
+async def test_reading_an_edges_mail_again_goes_on_where_it_was_left(store: Store, mac: str) -> None:
+    boxes = Mailboxes(store)
+    for number in range(2):
+        await boxes.to_edge("e1", SessionClosed(device=mac, session=str(number)))
+    async with asyncio.timeout(5):
+        first = await anext(boxes.read_edge("e1"))
+        second = await anext(boxes.read_edge("e1"))
+    assert (first.session, second.session) == ("0", "1")
+
+
 async def test_mailboxes_are_bounded(store: Store, mac: str) -> None:
     boxes = Mailboxes(store)
     async with asyncio.TaskGroup() as group:

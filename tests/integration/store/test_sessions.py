@@ -46,9 +46,11 @@ async def test_who_lost_the_shard_can_write_nothing(store: Store, owner: Owner, 
 async def test_tools_belong_to_the_connection_that_announced_them(store: Store, owner: Owner, session: Session) -> None:
     devices, tools, mac = Devices(store), ToolLists(store), session.device
     assert not (await devices.appear(mac, online=True, epoch=5)).tools_known
-    await tools.write(mac, [ToolSpec(name="self.x")], "board", "2.4.2")
+    await tools.write(mac, [ToolSpec(name="self.x")], {"tep": await tools.epoch(mac), "board": "b", "fw": "2.4.2"})
     assert (await Sessions(store).open(owner, session)).tools_known
     assert [tool.name for tool in await tools.read(mac)] == ["self.x"]
+    await store.client.delete(store.keys.tools(mac))
+    assert not (await Sessions(store).open(owner, session)).tools_known
     assert not (await devices.appear(mac, online=True, epoch=6)).tools_known
 
 

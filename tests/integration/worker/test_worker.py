@@ -190,6 +190,44 @@ async def test_a_message_of_an_unknown_session_is_answered_with_its_goodbye(stag
     assert (await stage.device.hear_type("goodbye"))["session_id"] == "stale"
 
 
+async def test_an_utterance_that_is_delivered_again_is_answered_once(stage: Scene) -> None:
+    session = await stage.greet()
+    stage.llm.script = [[TextDelta("Once. ")], [TextDelta("Twice. ")]]
+    shard = stage.resources.store.keys.shard(stage.device.mac)
+    heard = mail.UtteranceHeard(device=stage.device.mac, session=session, turn="same", text="hi")
+    for _ in range(2):
+        await stage.resources.mailboxes.to_shard(shard, heard)
+    await stage.edge.next(mail.SpeechBegun)
+    await stage.edge.next(mail.SentenceReady)
+    await stage.edge.next(mail.SpeechEnded)
+    assert await stage.greet()
+    assert len(stage.llm.asked) == 1
+
+
+async def test_a_session_whose_edge_is_gone_is_ended_at_the_next_word(stage: Scene) -> None:
+    session = await stage.greet()
+    await stage.resources.edges.retire("edge-1")
+    listen = {"type": "listen", "state": "start", "mode": "auto", "session_id": session}
+    async with asyncio.timeout(10):
+        while (await stage.resources.sessions.read(stage.device.mac)) is not None:
+            await stage.device.say(listen)
+            await asyncio.sleep(0.05)
+    assert (await stage.device.hear_type("goodbye"))["session_id"] == session
+
+
+async def test_half_a_tool_list_is_kept_and_asked_for_again(stage: Scene) -> None:
+    initialize = (await stage.device.hear_type("mcp"))["payload"]
+    await stage.device.answer(initialize, result={"serverInfo": {"name": "board", "version": "2.4.2"}})
+    await stage.device.hear_type("mcp")
+    first = (await stage.device.hear_type("mcp"))["payload"]
+    await stage.device.answer(first, result={"tools": [VOLUME], "nextCursor": "more"})
+    second = (await stage.device.hear_type("mcp"))["payload"]
+    await stage.device.answer(second, error={"message": "too big"})
+    assert await stage.tools() == ["self.audio_speaker.set_volume"]
+    await stage.device.say(HELLO)
+    assert (await stage.device.hear_type("mcp"))["payload"]["method"] == "initialize"
+
+
 async def test_an_abort_is_always_answered_with_a_stop(stage: Scene) -> None:
     await stage.device.say({"type": "abort", "session_id": "stale"})
     stops = [await stage.device.hear_type("tts") for _ in range(2)]  # the first one greets every device that connects

@@ -2,7 +2,7 @@ from datetime import datetime
 
 import pytest
 
-from fleet.demo_llm.chat import make_small_talk, tell_not_understood
+from fleet.demo_llm.chat import explains_itself, make_small_talk, tell_not_understood
 from fleet.demo_llm.reading import read
 from tests.support.demo_tools import now, stock_tools
 
@@ -56,8 +56,16 @@ def test_not_understanding_is_said_in_the_users_language() -> None:
     assert english.startswith("I did not understand “Why is the sky blue”. I am only a demo without a language model.")
     assert "set the volume" in english
     chinese = tell_not_understood(read("给我讲个故事"), ())
-    assert chinese == "我没有听懂“给我讲个故事”。我只是一个没有语言模型的演示程序。现在没有给我任何工具。"
+    assert chinese == "抱歉，我没有听懂“给我讲个故事”。我只是一个没有语言模型的演示程序。现在没有给我任何工具。"
 
 
 def test_a_missing_tool_is_called_that() -> None:
     assert tell_not_understood(read("打开客厅的灯"), stock_tools()).startswith("抱歉，没有工具能做“打开客厅的灯”。")
+
+
+def test_a_demo_explains_itself_once_and_is_short_then() -> None:
+    first = tell_not_understood(read("Why is the sky blue?"), stock_tools())
+    assert explains_itself(first)
+    again = tell_not_understood(read("Why is the sky blue?"), stock_tools(), again=True)
+    assert again == "I did not understand “Why is the sky blue”."
+    assert not explains_itself("Okay, the volume is now 30.")
