@@ -36,10 +36,15 @@ def tells(text: str, number: int) -> bool:
 def tells_time(reply: str, heard: str) -> bool:
     """Return whether a reply is a time of day, and its minute was heard, or its hour when that is full.
 
-    The hour alone would not do for most times, and Chinese hours above twenty are often recognised wrongly.
+    The hour alone would not do for most times, and Chinese hours above twenty are often recognised wrongly. With the
+    hour, the tens of the minute are enough: 四十一分 may be heard as 40亿分.
     """
     hour, minute, *_ = [*_clock(reply), 0, 0] if _CLOCK.search(reply.lower()) else (_NO_HOUR, 0)
-    return hour < _NO_HOUR and (minute or hour) in _clock(heard)
+    numbers = _clock(heard)
+    if hour >= _NO_HOUR or (minute or hour) in numbers:
+        return hour < _NO_HOUR
+    after_hour = numbers[numbers.index(hour) + 1 :] if hour in numbers else []
+    return any(number // 10 == minute // 10 for number in after_hour)
 
 
 def _clock(text: str) -> list[int]:

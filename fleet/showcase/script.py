@@ -64,6 +64,6 @@ SCENES: dict[Language, Scene] = {
         (70, 62),
         ("what time is it now", "set the volume to thirty percent", "what is the battery level"),
     ),
-    "zh": _scene("zh", "中文", "你好小智", (80, 47), ("现在几点了", "把音量调到百分之三十", "现在电量是多少")),
+    "zh": _scene("zh", "中文", "你好小智", (80, 65), ("现在几点了", "把音量调到百分之三十", "现在电量是多少")),
 }
 """The numbers differ from scene to scene, so that no answer can be that of another one."""

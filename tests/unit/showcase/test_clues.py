@@ -56,3 +56,9 @@ def test_a_time_is_recognised_however_it_is_written(reply: str, heard: str) -> N
 )
 def test_what_is_no_time_or_another_one_is_not_taken_for_it(reply: str, heard: str) -> None:
     assert not tells_time(reply, heard)
+
+
+def test_the_hour_and_the_tens_of_the_minute_are_enough() -> None:
+    assert tells_time("我看看，现在是12点41分。", "我看看,现在是12.40亿分。")
+    assert not tells_time("我看看，现在是12点41分。", "我看看,现在是12.50分。")
+    assert not tells_time("我看看，现在是12点41分。", "我看看,现在是13.40分。")
