@@ -43,8 +43,8 @@ def tells_time(reply: str, heard: str) -> bool:
     numbers = _clock(heard)
     if hour >= _NO_HOUR or (minute or hour) in numbers:
         return hour < _NO_HOUR
-    after_hour = numbers[numbers.index(hour) + 1 :] if hour in numbers else []
-    return any(number // 10 == minute // 10 for number in after_hour)
+    tens = minute // 10 * 10
+    return tens >= _SMALLEST_TENS and hour in numbers and tens in numbers[numbers.index(hour) + 1 :]
 
 
 def _clock(text: str) -> list[int]:
