@@ -77,3 +77,10 @@ async def running(what: str, work: Callable[[], Coroutine[None, None, None]]) ->
             yield
         finally:
             task.cancel()
+
+
+def sole(group: BaseException) -> BaseException:
+    """Return the one failure inside a group of one, so that a block's own exceptions come out as they were raised."""
+    while isinstance(group, BaseExceptionGroup) and len(group.exceptions) == 1:
+        group = group.exceptions[0]
+    return group

@@ -4,11 +4,12 @@ import asyncio
 from pathlib import Path
 
 from fleet.errors import Unavailable
+from fleet.local.log_line import LogLine
 from fleet.showcase.acts import Act, Answer
 from fleet.showcase.screen import Screen
 from fleet.showcase.script import Line, Scene
 from fleet.showcase.stages import Stopwatch, parts
-from fleet.showcase.timeline import DOING, LogLine, Row, Who, row_of_log, row_of_step
+from fleet.showcase.timeline import DOING, Row, Who, row_of_log, row_of_step
 from fleet.sim.board import Board
 from fleet.sim.device import SimDevice
 from fleet.sim.journal import Step

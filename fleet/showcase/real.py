@@ -8,9 +8,9 @@ from pathlib import Path
 
 import fleet
 from fleet.errors import ConfigError, Unavailable
-from fleet.showcase.ports import LOOPBACK, Ports, accepts, choose
-from fleet.showcase.process import find_program, finish, run_program
-from fleet.showcase.server import Value
+from fleet.local.ports import LOOPBACK, Ports, accepts, choose
+from fleet.local.process import find_program, finish, run_program
+from fleet.local.server import Value
 from fleet.wire.identity import Keys
 
 BUILD_SECONDS = 120.0

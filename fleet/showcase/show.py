@@ -13,15 +13,15 @@ from pathlib import Path
 from rich.text import Text
 
 from fleet.errors import ConfigError
+from fleet.local.ports import choose_ports
+from fleet.local.server import Server, run_server, settings_for
 from fleet.showcase.acts import Evidence
 from fleet.showcase.director import Director
 from fleet.showcase.hearing import transcribe_answers
 from fleet.showcase.memory import memory_started_by
-from fleet.showcase.ports import choose_ports
 from fleet.showcase.real import run_real_servers
 from fleet.showcase.screen import Screen
 from fleet.showcase.script import SCENES, Language
-from fleet.showcase.server import Server, run_server, settings_for
 from fleet.showcase.summary import facts, show_summary
 from fleet.showcase.timeline import Row, Who
 from fleet.showcase.verdict import judge

@@ -3,7 +3,7 @@
 import statistics
 from collections.abc import Mapping, Sequence
 
-from fleet.showcase.timeline import LogLine
+from fleet.local.log_line import LogLine
 
 Stages = Mapping[str, float]
 """Seconds by the names of `NAMES`, as far as they were measured."""

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from pydantic import JsonValue
 
+from fleet.local.log_line import LogLine
 from fleet.sim.journal import Step
 
 _LONGEST_REASON = 160
@@ -32,39 +33,6 @@ class Row:
     who: Who
     text: str
     note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class LogLine:
-    """One line of the server's log."""
-
-    level: str
-    message: str
-    fields: Mapping[str, JsonValue]
-
-    def number(self, name: str) -> float:
-        value = self.fields.get(name)
-        return float(value) if isinstance(value, int | float) else 0.0
-
-    def text(self, name: str) -> str:
-        return str(self.fields.get(name, ""))
-
-    def private(self, name: str) -> JsonValue:
-        """Return what stands under a name below `pii`."""
-        kept = self.fields.get("pii")
-        return kept.get(name) if isinstance(kept, dict) else None
-
-
-def parse_log(raw: str) -> LogLine | None:
-    """Return a line of the server's log, or None for what is none, such as a library's own words."""
-    try:
-        found: JsonValue = json.loads(raw)
-    except ValueError:
-        return None
-    if not isinstance(found, dict) or not isinstance(found.get("message"), str):
-        return None
-    rest = {name: value for name, value in found.items() if name not in ("level", "message")}
-    return LogLine(str(found.get("level", "")), str(found["message"]), rest)
 
 
 def row_of_log(line: LogLine) -> Row | None:

@@ -1,7 +1,7 @@
 import pytest
 
+from fleet.local.log_line import LogLine
 from fleet.showcase.stages import HEARD, NAMES, REST, Stopwatch, medians, parts
-from fleet.showcase.timeline import LogLine
 
 LOG = [
     LogLine("info", "utterance ended", {"endpoint_seconds": 0.6, "speech_seconds": 1.2}),

@@ -2,7 +2,8 @@ import json
 
 import pytest
 
-from fleet.showcase.timeline import LogLine, Row, Who, parse_log, row_of_log, row_of_step
+from fleet.local.log_line import LogLine, parse_log
+from fleet.showcase.timeline import Row, Who, row_of_log, row_of_step
 from fleet.sim.journal import Step
 
 

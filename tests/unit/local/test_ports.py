@@ -1,6 +1,6 @@
 import socket
 
-from fleet.showcase.ports import LOOPBACK, accepts, choose
+from fleet.local.ports import LOOPBACK, accepts, choose
 
 
 def taken(kind: socket.SocketKind) -> socket.socket:

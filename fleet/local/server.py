@@ -1,4 +1,4 @@
-"""The demo's server: `fleet up` as a child, its settings in a file, its log in our hands."""
+"""A server of our own: `fleet up` as a child, its settings in a file, its log in our hands."""
 
 import asyncio
 import json
@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from fleet.errors import Unavailable
+from fleet.local.log_line import LogLine, parse_log
+from fleet.local.ports import LOOPBACK, Ports
+from fleet.local.process import run_program
 from fleet.settings import PREFIX, Settings, variable
-from fleet.showcase.ports import LOOPBACK, Ports
-from fleet.showcase.process import run_program
-from fleet.showcase.timeline import LogLine, parse_log
 
 READY_SECONDS = 90.0
 _READY = "fleet is up"
@@ -58,7 +58,7 @@ async def run_server(
 ) -> AsyncIterator[Server]:
     """Run `fleet up` beside the block; the block begins when it is ready.
 
-    Nothing is taken from the environment, so that a demo never writes into anybody's Redis or spends anybody's money.
+    Nothing is taken from the environment, so that it never writes into anybody's Redis or spends anybody's money.
 
     Args:
         settings: By their names in the settings file.

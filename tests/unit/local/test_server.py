@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
+from fleet.local.ports import Ports
+from fleet.local.server import settings_for, write_settings
 from fleet.settings import load
-from fleet.showcase.ports import Ports
-from fleet.showcase.server import settings_for, write_settings
 
 
 def test_the_settings_file_is_read_as_it_was_meant_and_only_by_us(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fleet.errors import ConfigError, Unavailable
-from fleet.showcase.process import find_program, finish, run_program
+from fleet.local.process import find_program, finish, run_program
 
 LIMIT = 20
 
@@ -42,7 +42,7 @@ async def test_what_it_writes_while_it_ends_is_kept(tmp_path: Path) -> None:
 
 
 async def test_a_program_that_does_not_want_to_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fleet.showcase.process.STOP_SECONDS", 0.2)
+    monkeypatch.setattr("fleet.local.process.STOP_SECONDS", 0.2)
     up = asyncio.Event()
     command = ["sh", "-c", "trap '' TERM; echo up; while :; do sleep 0.05; done"]
     async with asyncio.timeout(LIMIT):

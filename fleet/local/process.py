@@ -1,4 +1,4 @@
-"""Programs that run beside the demo."""
+"""Programs that run beside ours."""
 
 import asyncio
 import shutil
@@ -84,7 +84,7 @@ async def run_program(
 ) -> AsyncIterator[Program]:
     """Run a program beside the block and end it with the block.
 
-    It is in a process group of its own, so that Ctrl-C reaches the demo only, which ends it in order; should the demo
+    It is in a process group of its own, so that Ctrl-C reaches this program only, which ends it in order; should this
     itself be killed, the kernel ends it.
 
     Raises:

@@ -15,7 +15,7 @@ _ATTEMPTS = 200
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Where devices reach the demo's server."""
+    """Where devices reach the server."""
 
     mqtt: int
     udp: int
