@@ -146,12 +146,15 @@ def _run(named: dict[str, Any], serve: Callable[[Settings], Coroutine[None, None
 
 def _add_sim() -> None:
     try:
+        from fleet.conformance.command import conformance
         from fleet.sim import command
     except ModuleNotFoundError as missing:
-        needs = ConfigError(f"`fleet sim` needs the package {missing.name}: scripts/setup, or pip install -e '.[sim]'")
-        app.command("sim")(lambda: _fail(needs))
+        needs = ConfigError(f"this needs the package {missing.name}: scripts/setup, or pip install -e '.[sim]'")
+        for name in ("sim", "conformance"):
+            app.command(name)(lambda: _fail(needs))
     else:
         app.command("sim")(command.build(assembly.synthesise))
+        app.command("conformance")(conformance)
 
 
 async def _role(

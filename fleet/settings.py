@@ -6,6 +6,7 @@ that is no setting is an error, so that a typing mistake does not pass unseen.
 """
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +19,14 @@ from fleet.log import LogFormat
 
 PREFIX = "FLEET_"
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - devices reach these ports from outside
+
+
+def _canonical(mac: str) -> str:
+    """Return a MAC as devices are named everywhere: lower case, with colons."""
+    digits = re.sub(r"[:\-._\s]", "", mac).lower()
+    if not re.fullmatch("[0-9a-f]{12}", digits):
+        raise ValueError(f"{mac.strip()!r} is no MAC")
+    return ":".join(digits[at : at + 2] for at in range(0, 12, 2))
 
 
 def _named(variable: str, default: Any, description: str) -> Any:
@@ -65,7 +74,15 @@ class Identity(BaseModel):
         description="Keys that passwords derive from, `id:key,…`, the newest first. `fleet up` makes one and keeps it.",
     )
     keepalive: int = Field(30, ge=10, le=240, description="MQTT keep-alive in seconds that devices are told.")
+    refused_devices: str = Field(
+        "", description="MACs, separated by commas, of devices whose hello is refused with an alert."
+    )
     timezone_offset: int = Field(0, ge=-840, le=840, description="Minutes east of UTC that devices are told.")
+
+    @field_validator("refused_devices")
+    @classmethod
+    def _are_macs(cls, value: str) -> str:
+        return ",".join(_canonical(mac) for mac in value.split(",") if mac.strip())
 
 
 class Sharding(BaseModel):
@@ -73,6 +90,7 @@ class Sharding(BaseModel):
 
     shards: int = Field(16, description="Number of shards, a divisor of 256; equal for all processes.")
     lease_seconds: float = Field(6.0, gt=0, description="A shard's lease ends this long after its last renewal.")
+    edge_sessions: int = Field(20_000, ge=1, description="Most sessions of an edge; a full one is given no more.")
 
     @field_validator("shards")
     @classmethod
@@ -90,9 +108,13 @@ class Conversation(BaseModel):
     prompt: str | None = Field(None, description="System prompt; a short one of fleet's own without it.")
     idle_seconds: float = Field(60.0, ge=5, le=110, description="Silence after which the server says goodbye.")
     turn_seconds: float = Field(
-        60.0, gt=0, description="Longest time from an utterance to the end of writing its answer."
+        60.0,
+        gt=0,
+        description="Longest time from an utterance to the end of writing its answer, without the time of slow tools.",
     )
-    tool_seconds: float = Field(10.0, gt=0, description="Longest time to wait for a tool's answer.")
+    tool_seconds: float = Field(
+        10.0, gt=0, description="Longest time to wait for a tool's answer; photos and upgrades get more."
+    )
     endpoint_ms: int = Field(
         600, ge=200, le=3000, description="Silence that ends an utterance in auto and realtime mode."
     )

@@ -9,6 +9,8 @@ from fleet.core.ports import CallsAsked, Llm, Message, TextDelta, ToolCall, Tool
 
 MOST_ROUNDS = 6
 """Model messages in one turn; the last is offered no tools, so that it must answer."""
+MOST_CALLS = 16
+"""Calls of one message that are made; a device takes no more at once."""
 
 
 class Tools(Protocol):
@@ -71,7 +73,7 @@ async def _listen(
                     text.append(piece)
                     await say(piece)
                 case CallsAsked(asked):
-                    calls = asked
+                    calls = asked[:MOST_CALLS]
     return Message("assistant", "".join(text), calls if offers else ())
 
 

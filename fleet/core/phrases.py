@@ -1,13 +1,15 @@
-"""The few sentences that the server says of its own accord."""
+"""The few sentences that the server says, or shows, of its own accord."""
 
 from typing import Literal
 
-Phrase = Literal["failed", "not_understood", "too_long"]
+Phrase = Literal["failed", "not_understood", "too_long", "refused", "unavailable"]
 
 _PHRASES: dict[Phrase, dict[str, str]] = {
     "failed": {"en": "Sorry, I cannot answer right now.", "zh": "抱歉，我现在无法回答。"},
     "not_understood": {"en": "Sorry, I did not understand that.", "zh": "抱歉，我没有听清。"},
     "too_long": {"en": "Sorry, that took too long.", "zh": "抱歉，这次花的时间太长了。"},
+    "refused": {"en": "This device is not admitted to this server.", "zh": "此设备未获准使用本服务器。"},
+    "unavailable": {"en": "The server cannot take a conversation now.", "zh": "服务器现在无法接受对话。"},
 }
 
 DEFAULT_PROMPT = (

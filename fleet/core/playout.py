@@ -18,6 +18,8 @@ FIRST_AFTER = 0.120
 """From the announcement of speech to its first packet: until then the device may throw audio away."""
 STOP_AFTER = 0.100
 """Least time from the last packet to the announcement of the end, which may overtake packets."""
+_EXACT = 1e-6
+"""Seconds that are lost in adding times."""
 
 
 class Step(NamedTuple):
@@ -57,6 +59,8 @@ class Playout:
 
     def __init__(self, frame_ms: int, silence: bytes, device: Device | None = None) -> None:
         self._frame = frame_ms / 1000
+        self._lead = (LEAD - 1) * self._frame
+        self._silence_lead = (SILENCE_LEAD - 1) * self._frame
         self._silence = silence
         self._queue: deque[bytes | int] = deque()
         self._ended = False
@@ -98,7 +102,7 @@ class Playout:
         due = self._due(now)
         if due is None:
             return _IDLE
-        if now < due:
+        if due - now > _EXACT:
             return Step(again=due)
         if self.waiting:
             begins, packet = self._take()
@@ -106,30 +110,34 @@ class Playout:
             return Step(begins=self._take()[0], stop=True)
         else:
             begins, packet = (), self._silence
-        self.device.sent_at = now
-        self.device.played_at = max(self.device.played_at, now) + self._frame
-        return Step(packet, begins, again=self._due(now))
+        device = self.device
+        device.sent_at = now
+        device.played_at = (device.played_at if device.played_at > now else now) + self._frame
+        return Step(packet, begins, False, self._due(now))
 
     def _due(self, now: float) -> float | None:
         device = self.device
         if device.ready_at is None:
             return None
-        if not self.waiting and self._ended:
+        if self.waiting:
+            due, spaced = device.played_at - self._lead, device.sent_at + SPACING
+            return max(due if due > spaced else spaced, device.ready_at)
+        if self._ended:
             # A device that listens again at once clears its queue, so the end waits until the last frame was played.
             return max(device.sent_at + STOP_AFTER, device.played_at) if device.sent_at else now
-        if not self.waiting and not device.sent_at:
+        if not device.sent_at:
             return None
-        lead = LEAD if self.waiting else SILENCE_LEAD
-        return max(device.ready_at, device.sent_at + SPACING, device.played_at - (lead - 1) * self._frame)
+        return max(device.ready_at, device.sent_at + SPACING, device.played_at - self._silence_lead)
 
     def _take(self) -> tuple[tuple[int, ...], bytes | None]:
-        begins: list[int] = []
-        while self._queue:
+        begins: tuple[int, ...] = ()
+        packet = None
+        while packet is None and self._queue:
             item = self._queue.popleft()
             if isinstance(item, bytes):
                 self.waiting -= 1
-                self.begun += len(begins)
-                return tuple(begins), item
-            begins.append(item)
+                packet = item
+            else:
+                begins += (item,)
         self.begun += len(begins)
-        return tuple(begins), None
+        return begins, packet

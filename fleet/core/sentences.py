@@ -15,6 +15,7 @@ LONGEST_CODE = 2000
 _EARLY_WEIGHT = 12
 _CJK_WEIGHT = 3
 _FENCE = "```"
+_BITE = 4000
 _WIDE_ENDS = "。！？…｡"
 _NARROW_ENDS = ".!?"
 _WIDE_CLAUSE = "，、；："
@@ -26,6 +27,8 @@ _JOINING = frozenset(",;:-/\\@&=%+#，、；：|<[")
 _WORD = re.compile(r"((?:[^\W\d_]\.)*[^\W\d_]+|\d+)$")
 _CLAUSE_END = re.compile(rf"[{_WIDE_CLAUSE}]|[{_NARROW_CLAUSE}](?=\s)")
 _LIST_LEAD = re.compile(r"(?:^|\n|[:：.!?。！？]\s+)[\s*_>-]*$")
+_LONGEST_GLUED = 32
+"""Code points that may make one character: a family has eleven; longer heaps of accents are cut anywhere."""
 _GLUED = re.compile("[\u200d\ufe0f\u20e3\U0001f3fb-\U0001f3ff]")
 
 _BEFORE_NAME = frozenset(
@@ -47,8 +50,11 @@ class SentenceSplitter:
 
     def feed(self, text: str) -> list[str]:
         """Take more of the text and return the pieces that are now certain, without white space around them."""
-        self._text += text
-        return self._pieces(final=False)
+        pieces: list[str] = []
+        for start in range(0, len(text), _BITE):  # each piece moves the rest, which a long text must not be
+            self._text += text[start : start + _BITE]
+            pieces += self._pieces(final=False)
+        return pieces
 
     def flush(self) -> list[str]:
         """End the text and return the rest of it."""
@@ -71,6 +77,9 @@ class SentenceSplitter:
             if end is None:
                 return pieces
             piece, self._text, self._at = self._text[:end].rstrip(), self._text[end:], 0
+            if self._code and self._text:
+                # The rest of a block that was too long for one piece is code too.
+                self._text, self._at = _FENCE + self._text, len(_FENCE)
             self._first = self._first and not any(char.isalnum() for char in piece)
             pieces.append(piece)
 
@@ -203,7 +212,10 @@ def _forced(text: str) -> int:
     for places in (clauses, spaces):
         if places and places[-1] >= LONGEST // 3:
             return places[-1]
-    end = LONGEST
-    while end > 1 and (_GLUED.match(text[end]) or text[end - 1] == "\u200d" or unicodedata.combining(text[end])):
-        end -= 1
-    return end
+    whole = (end for end in range(LONGEST, LONGEST - _LONGEST_GLUED, -1) if not _is_glued(text, end))
+    return next(whole, LONGEST)
+
+
+def _is_glued(text: str, at: int) -> bool:
+    """Say whether the character at a place belongs to the one before it."""
+    return bool(_GLUED.match(text[at]) or text[at - 1] == "\u200d" or unicodedata.combining(text[at]))

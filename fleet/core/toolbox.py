@@ -9,23 +9,26 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pydantic import JsonValue
+from pydantic_core import from_json
 
 from fleet.core.ports import ToolCall, ToolOffer
+from fleet.core.schema import clean, fit
 from fleet.wire.mcp import ToolSpec
 
 LONGEST_NAME = 64
+LONGEST_DESCRIPTION = 1_000
+MOST_OFFERS = 128
+"""Tools that are offered; more than that some endpoints refuse."""
+LARGEST_OFFERS = 100_000
+"""Characters of all offers together: they are part of every request to the model."""
+LARGEST_ARGUMENTS = 4_000
+"""Bytes of a call's arguments: a device without much memory takes messages of 6 KB."""
+DEEPEST_ARGUMENTS = 6
+"""Levels of a call's arguments; firmware's parser has a small stack and takes ten in all."""
 
-_TYPES: dict[str, tuple[type, ...]] = {
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "string": (str,),
-    "array": (list,),
-    "object": (dict,),
-}
+_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a call is not sent, in words for the model."""
+    """Why a call is not sent, in words from which the model can do better."""
 
     reason: str
 
@@ -52,76 +55,70 @@ class Toolbox:
 
     def __init__(self, tools: Sequence[ToolSpec]) -> None:
         self._tools: dict[str, ToolSpec] = {}
-        for tool in tools:
-            if not tool.user_only:
-                self._tools[self._free_name(tool.name)] = tool
-        self.offers = tuple(ToolOffer(name, tool.description, _parameters(tool)) for name, tool in self._tools.items())
+        self._offers: dict[str, ToolOffer] = {}
+        self._room = LARGEST_OFFERS
+        offered = {tool.name: tool for tool in tools if not tool.user_only}
+        for tool in offered.values():
+            self._offer(tool)
+        self.left_out = len(offered) - len(self._offers)
+        """How many are not offered because there are too many."""
+
+    @property
+    def offers(self) -> Sequence[ToolOffer]:
+        """The tools as the model sees them."""
+        return tuple(self._offers.values())
 
     def prepare(self, call: ToolCall) -> Prepared | Refusal:
-        """Return what to send for a call, or why nothing is sent."""
+        """Return what to send for a call, or why nothing is sent; never raises."""
         tool = self._tools.get(call.name)
         if tool is None:
-            return Refusal(f"error: there is no tool {call.name!r}")
-        try:
-            arguments = json.loads(call.arguments or "{}")
-        except ValueError:
-            return Refusal("error: the arguments are not valid JSON")
-        if not isinstance(arguments, dict):
-            return Refusal("error: the arguments must be a JSON object")
-        return _fit(tool, arguments)
+            names = ", ".join(list(self._tools)[:_NAMED]) or "none"
+            return Refusal(f"error: there is no tool {call.name[:LONGEST_NAME]!r}; there are: {names}")
+        arguments = _parse(call.arguments)
+        if arguments is None:
+            return Refusal("error: not done, the arguments are no valid JSON object")
+        fitted = fit(self._offers[call.name].parameters, arguments)
+        if isinstance(fitted, str):
+            return Refusal(f"error: not done, {fitted}")
+        if not _is_small(fitted):
+            return Refusal("error: not done, the arguments are too long or nested too deeply for the device")
+        return Prepared(tool, fitted)
+
+    def _offer(self, tool: ToolSpec) -> None:
+        schema = clean(tool.input_schema)
+        description = tool.description[:LONGEST_DESCRIPTION]
+        size = len(description) + len(json.dumps(schema))
+        if len(self._offers) >= MOST_OFFERS or size > self._room:
+            return
+        self._room -= size
+        name = self._free_name(tool.name)
+        self._tools[name] = tool
+        self._offers[name] = ToolOffer(name, description, schema)
 
     def _free_name(self, name: str) -> str:
         plain = re.sub(r"[^a-zA-Z0-9_-]", "_", name.removeprefix("self."))
-        digest = hashlib.sha256(name.encode()).hexdigest()[:8]
-        if len(plain) <= LONGEST_NAME and plain not in self._tools:
-            return plain
-        return f"{plain[: LONGEST_NAME - 9]}_{digest}"
+        free, salt = plain, name
+        while not 0 < len(free) <= LONGEST_NAME or free in self._tools:
+            salt = hashlib.sha256(salt.encode("utf-8", "replace")).hexdigest()
+            free = f"{plain[: LONGEST_NAME - 9]}_{salt[:8]}"
+        return free
 
 
-def _parameters(tool: ToolSpec) -> dict[str, Any]:
-    schema = tool.input_schema
-    properties = schema.get("properties")
-    return {**schema, "type": "object", "properties": properties if isinstance(properties, dict) else {}}
+def _parse(text: str) -> dict[str, JsonValue] | None:
+    try:
+        arguments = from_json(text.strip() or "{}", allow_inf_nan=False)
+        json.dumps(arguments, allow_nan=False)  # 1e999 was read as infinity
+    except ValueError:
+        return None
+    return arguments if isinstance(arguments, dict) else None
 
 
-def _fit(tool: ToolSpec, arguments: dict[str, JsonValue]) -> Prepared | Refusal:
-    schema = _parameters(tool)
-    fitted: dict[str, JsonValue] = {}
-    for name, value in arguments.items():
-        rule = schema["properties"].get(name)
-        if rule is None:
-            continue
-        checked = _check(name, value, rule if isinstance(rule, dict) else {})
-        if isinstance(checked, Refusal):
-            return checked
-        fitted[name] = checked
-    required = schema.get("required")
-    missing = [name for name in required if name not in fitted] if isinstance(required, list) else []
-    return Refusal(f"error: missing argument {missing[0]!r}") if missing else Prepared(tool, fitted)
+def _is_small(arguments: dict[str, JsonValue]) -> bool:
+    if not _fits(arguments, DEEPEST_ARGUMENTS):
+        return False
+    return len(json.dumps(arguments, ensure_ascii=False).encode("utf-8", "replace")) <= LARGEST_ARGUMENTS
 
 
-def _check(name: str, value: JsonValue, rule: dict[str, Any]) -> JsonValue | Refusal:
-    value = _convert(value, rule.get("type"))
-    wanted = _TYPES.get(str(rule.get("type")))
-    if wanted and (not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted)):
-        return Refusal(f"error: argument {name!r} must be of type {rule['type']}")
-    if isinstance(rule.get("enum"), list) and value not in rule["enum"]:
-        return Refusal(f"error: argument {name!r} must be one of {json.dumps(rule['enum'], ensure_ascii=False)}")
-    low, high = rule.get("minimum"), rule.get("maximum")
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        if isinstance(low, (int, float)) and value < low:
-            return Refusal(f"error: argument {name!r} must be at least {low}")
-        if isinstance(high, (int, float)) and value > high:
-            return Refusal(f"error: argument {name!r} must be at most {high}")
-    return value
-
-
-def _convert(value: JsonValue, kind: object) -> JsonValue:
-    """Mend what models often write: `"30"` or `30.0` for an integer, `"true"` for a boolean."""
-    if kind in ("integer", "number") and isinstance(value, str) and re.fullmatch(r"-?\d+(?:\.\d+)?", value.strip()):
-        value = float(value)
-    if kind == "integer" and isinstance(value, float) and value.is_integer():
-        return int(value)
-    if kind == "boolean" and isinstance(value, str) and value.lower() in ("true", "false"):
-        return value.lower() == "true"
-    return value
+def _fits(value: JsonValue, levels: int) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return inner is None or (levels > 0 and all(_fits(part, levels - 1) for part in inner))

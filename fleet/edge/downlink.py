@@ -98,49 +98,47 @@ class Downlink:
             self._services.socket.wheel.set(self._timer, now)
 
     def _ready(self) -> None:
-        speech, now = self.speech, self._clock()
+        speech = self.speech
         if not speech:
             return
-        if speech.lazy and speech.playout.waiting:
+        playout = speech.playout
+        if speech.lazy and playout.waiting:
             speech.lazy = False
-            self._announce(now)
+            self._announce(self._clock())
         # With more than one packet waiting the timer is on already.
-        if speech.playout.drained or (speech.playout.started and speech.playout.waiting == 1):
-            self._services.socket.wheel.set(self._timer, now)
+        if playout.drained or (playout.waiting == 1 and playout.started):
+            self._services.socket.wheel.set(self._timer, self._clock())
 
     def _step(self, now: float) -> float | None:
         speech = self.speech
         if speech is None:
             return None
-        playout = speech.playout
-        if not playout.started:
-            if playout.drained:
-                self._finish(speech, now)
-            return None
-        step = playout.step(now)
-        if step.begins:
-            self._begin_sentences(step.begins, speech)
-        if step.packet is not None:
-            self._send(step.packet, speech, now)
-        if step.stop:
+        packet, begins, stop, again = speech.playout.step(now)
+        if begins:
+            self._begin_sentences(begins, speech)
+        if packet is not None:
+            self._line.send(packet)
+            if not speech.first_sent:
+                self._first_sent(speech, now)
+            if speech.playout.waiting == MOST_PACKETS - 1:
+                speech.changed.set()
+        elif stop:
             self.stop()
             self._finish(speech, now)
-        return step.again
+        elif again is None and not self.speaking and speech.playout.drained:
+            self._finish(speech, now)
+        return again
 
     def _begin_sentences(self, begins: tuple[int, ...], speech: Speech) -> None:
         for index in begins:
             self._line.order(SentenceStarts(self._line.session, speech.texts.pop(index)))
         speech.changed.set()
 
-    def _send(self, packet: bytes, speech: Speech, now: float) -> None:
-        self._line.send(packet)
-        if speech.playout.waiting == MOST_PACKETS - 1:
-            speech.changed.set()
-        if not speech.first_sent:
-            speech.first_sent = True
-            since = {} if speech.since is None else {"since_end_of_speech": round(now - speech.since, 3)}
-            with self._line.fields(speech.turn):
-                log.info("first packet sent", extra=since)
+    def _first_sent(self, speech: Speech, now: float) -> None:
+        speech.first_sent = True
+        since = {} if speech.since is None else {"since_end_of_speech": round(now - speech.since, 3)}
+        with self._line.fields(speech.turn):
+            log.info("first packet sent", extra=since)
 
     def _finish(self, speech: Speech, now: float) -> None:
         self.silence()

@@ -65,7 +65,7 @@ class Floor:
         if speech and speech.playout.started and not self._always:
             if now - speech.begun_at < CROSSING_SECONDS:
                 return
-            self.turns.interrupt()
+            self.turns.interrupt("barge-in")
         if self._recognition.running and mode != "manual":
             return
         self.uplink.open(now, pressed=mode == "manual")
@@ -78,9 +78,14 @@ class Floor:
     def abort(self, now: float) -> None:
         """The user wants silence, and perhaps to say something."""
         self._recognition.cancel()
-        self.turns.abort()
+        self.turns.interrupt("speech aborted")
         self.uplink.hold()
         self._resume(now)
+
+    def meet_again(self) -> None:
+        """The device may have missed that speech stopped; while it is spoken to, the end of that will tell it."""
+        if not self.turns.downlink.speaking:
+            self.turns.downlink.stop()
 
     def begin_speech(self, mail: SpeechBegun, now: float) -> None:
         """An answer begins."""
@@ -107,7 +112,7 @@ class Floor:
     def close(self) -> None:
         """Fall silent and forget everything."""
         self._recognition.cancel()
-        self.turns.silence()
+        self.turns.leave()
         self.uplink.close()
 
     def _voiced(self, now: float) -> None:
@@ -115,7 +120,7 @@ class Floor:
         recorder = self.uplink.recorder
         if self._always and self.turns.downlink.speaking and recorder and recorder.overlap_ms >= BARGE_IN_MS:
             with self._line.fields():
-                self.turns.interrupt()
+                self.turns.interrupt("barge-in")
 
     def _paused(self, utterance: Utterance) -> None:
         with self._line.fields():

@@ -35,8 +35,8 @@ class Line:
         self._stream = stream
         self._socket = socket
         self.order = order
+        self._frame_ms = opened.downlink_frame_ms
         self._sequence = 0
-        self._timestamp = 0
 
     @property
     def session(self) -> str:
@@ -56,10 +56,9 @@ class Line:
         address = self._stream.address
         if address is None:
             return
-        self._sequence += 1
-        # It rises with every packet, so that no two share keystream.
-        self._timestamp += self.opened.downlink_frame_ms
-        self._socket.send(self._channel.seal(packet, self._timestamp, self._sequence), address)
+        self._sequence = sequence = self._sequence + 1
+        # The timestamp rises with every packet, so that no two share keystream.
+        self._socket.send(self._channel.seal(packet, sequence * self._frame_ms, sequence), address)
 
     def fields(self, turn: str = "") -> AbstractContextManager[None]:
         """Name the session, and the turn where there is one, in all log lines of the block."""

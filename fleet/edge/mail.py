@@ -67,4 +67,5 @@ class Desk:
             return "unknown frame length"
         if not {mail.uplink_rate, mail.downlink_rate} <= set(dialect_xiaozhi.SAMPLE_RATES):
             return "unknown sample rate"
-        return "too many sessions" if self._registry.full else None
+        full = len(self._registry) >= self._services.settings.edge_sessions
+        return "too many sessions" if full else None

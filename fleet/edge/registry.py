@@ -4,8 +4,6 @@ from collections.abc import Iterator
 
 from fleet.edge.session import Session
 
-MOST_SESSIONS = 20_000
-
 
 class Registry:
     """Holds each device's newest session."""
@@ -19,10 +17,6 @@ class Registry:
 
     def __iter__(self) -> Iterator[Session]:
         return iter(list(self._by_device.values()))
-
-    @property
-    def full(self) -> bool:
-        return len(self) >= MOST_SESSIONS
 
     def find(self, device: str, session: str) -> Session | None:
         """Return a session that is live; an older one of the same device is not."""

@@ -20,10 +20,16 @@ class Reorder:
         self.late = 0
         """Packets that came after they were given up."""
 
+    def next(self, sequence: int) -> bool:
+        """Whether a packet that came is the next one and nothing waits: it is released at once, and counted so."""
+        if sequence == self._next and not self._held:
+            self._next = sequence + 1
+            return True
+        return False
+
     def push(self, sequence: int, payload: bytes, now: float) -> list[bytes | None]:
         """Take one packet, each sequence number at most once; return what is released by it."""
-        if sequence == self._next and not self._held:
-            self._next += 1
+        if self.next(sequence):
             return [payload]
         if sequence < self._next:
             self.late += 1

@@ -9,6 +9,7 @@ from fleet.edge.socket import Address
 from fleet.edge.stream import UplinkStream
 from fleet.wire.dialect import Dialect
 from fleet.wire.mail import (
+    DeviceReturned,
     EdgeMail,
     ListeningStarted,
     ListeningStopped,
@@ -17,6 +18,7 @@ from fleet.wire.mail import (
     SpeechAborted,
     SpeechBegun,
     SpeechEnded,
+    TurnWorking,
     WakeWordHeard,
 )
 from fleet.wire.packet import Channel, Header
@@ -85,6 +87,10 @@ class Session:
                 floor.uplink.settle(now)
             case SpeechAborted():
                 floor.abort(now)
+            case DeviceReturned():
+                floor.meet_again()
+            case TurnWorking():
+                floor.turns.touch(mail, now)
             case SpeechBegun():
                 floor.begin_speech(mail, now)
             case SentenceReady():

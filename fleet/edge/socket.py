@@ -1,7 +1,7 @@
 """The UDP socket of an edge and the tick that drives everything that is done by the clock.
 
 A wake-up costs more than a packet. So the loop watches the socket only while it is idle; from the first packet on, a
-tick every 5 ms takes what has come and turns the wheel, until nothing came for a while and no timer is on.
+tick every 10 ms takes what has come and turns the wheel, until nothing came for a while and no timer is on.
 """
 
 import asyncio
@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Callable
 from contextvars import Context
 
-from fleet.edge.wheel import TICK, Wheel
+from fleet.edge.wheel import TICK, Wheel, tick_of
 
 Address = tuple[str, int]
 
 LARGEST_DRAIN = 1024
 """Packets taken a tick: an unbounded drain starves the loop above 100,000 packets a second."""
-IDLE_TICKS = 40
+IDLE_TICKS = 20
 """Ticks without packets and timers after which the loop watches the socket again."""
 RECEIVE_BUFFER = 4 * 1024 * 1024
 _LARGEST_DATAGRAM = 2048
@@ -35,10 +35,13 @@ class AudioSocket:
         self._counters = counters
         self._loop = asyncio.get_running_loop()
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._sendto = self._socket.sendto
         self._context = Context()
         self._handle: asyncio.Handle | None = None
         self._idle = 0
         self._closed = False
+        # A new buffer a packet costs more than to copy what came: it is far larger than that.
+        self._buffer = memoryview(bytearray(_LARGEST_DATAGRAM))
         self.bound = False
         self.wheel = Wheel(self._loop.time, self._wake)
 
@@ -65,7 +68,7 @@ class AudioSocket:
     def send(self, datagram: bytes, address: Address) -> None:
         """Send one datagram; one that the kernel does not take is counted and dropped."""
         try:
-            self._socket.sendto(datagram, address)
+            self._sendto(datagram, address)
         except BlockingIOError:
             self._counters["send_full"] += 1
         except OSError:
@@ -88,9 +91,10 @@ class AudioSocket:
     def _tick(self) -> None:
         now = self._loop.time()
         try:
+            # First what is due: devices hear when it is late, and nobody hears when their packets wait.
+            self.wheel.run(now)
             received = self._drain(now)
             self._counters["received"] += received
-            self.wheel.run(now)
             self._idle = 0 if received or self.wheel.pending else self._idle + 1
         finally:
             self._schedule(now)
@@ -100,15 +104,18 @@ class AudioSocket:
         if self._closed:
             return
         if self._idle < IDLE_TICKS:
-            self._handle = self._loop.call_at(now + TICK, self._tick, context=self._context)
+            # On a grid, not a while from now: the wheel's times lie on it, and delays must not add up. But never at
+            # once after a tick that was late: its packets and the next one's would reach a device together.
+            due = (tick_of(now + TICK / 2) + 1) * TICK
+            self._handle = self._loop.call_at(due, self._tick, context=self._context)
         else:
             self._loop.add_reader(self._socket, self._wake)
 
     def _drain(self, now: float) -> int:
-        receive, on_packet = self._socket.recvfrom, self._on_packet
+        receive, on_packet, buffer = self._socket.recvfrom_into, self._on_packet, self._buffer
         for count in range(LARGEST_DRAIN):
             try:
-                datagram, address = receive(_LARGEST_DATAGRAM)
+                size, address = receive(buffer)
             except BlockingIOError:
                 return count
             except OSError:
@@ -116,7 +123,7 @@ class AudioSocket:
                 self._counters["receive_failed"] += 1
                 continue
             if address[1]:
-                on_packet(datagram, address, now)
+                on_packet(bytes(buffer[:size]), address, now)
             else:
                 self._counters["port_zero"] += 1
         return LARGEST_DRAIN

@@ -14,6 +14,8 @@ BURST: Final = 64.0
 """Packets of 60 ms that may come at once: a device that was busy sends up to 40."""
 PROOFS: Final = 2
 """Good packets in a row that move a session to a new address."""
+_REASONS: Final = {"flags": "flags", "jump": "jump", "duplicate": "replay", "old": "replay"}
+"""Why packets are dropped, as it is counted."""
 
 
 class UplinkStream:
@@ -40,39 +42,35 @@ class UplinkStream:
 
     def admit(self, header: Header, datagram: bytes, address: Address, now: float) -> bytes | None:
         """Return the Opus packet of a datagram, or None when it is dropped."""
-        reason = self._refuse(header, now)
-        if reason:
-            self._drops[reason] += 1
+        # The nonce's flags are 0; with others it may be a packet of ours that somebody sent back.
+        verdict = "flags" if header.flags else self._window.check(header.sequence)
+        if (verdict != "new" and verdict != "late") or not self._afford(now):
+            self._drops[_REASONS.get(verdict, "rate")] += 1
             return None
-        payload = self._channel.open(datagram)
-        proven = toc.duration_ms(payload) == self._frame_ms
-        # Silence without any sign of the key: only from where the device is known to be.
-        if not proven and not (len(payload) < toc.SHORTEST_AUDIO and address == self.address):
+        payload, known = self._channel.open(datagram), address == self.address
+        if toc.duration_ms(payload) == self._frame_ms:
+            if known:
+                self._candidate = None
+            else:
+                self._consider(address)
+        elif known and len(payload) < toc.SHORTEST_AUDIO:
+            # Silence without any sign of the key: only from where the device is known to be.
+            payload = toc.empty_packet(self._frame_ms)
+        else:
             self._drops["not_audio"] += 1
             return None
         self._window.record(header.sequence)
-        if not proven:
-            return toc.empty_packet(self._frame_ms)
-        if address != self.address:
-            self._consider(address)
-        else:
-            self._candidate = None
         return payload
 
-    def _refuse(self, header: Header, now: float) -> str | None:
-        if header.flags:
-            # The nonce's flags are 0; with others it may be a packet of ours that somebody sent back.
-            return "flags"
-        verdict = self._window.check(header.sequence)
-        if verdict not in ("new", "late"):
-            return "jump" if verdict == "jump" else "replay"
-        tokens = min(self._burst, self._tokens + (now - self._counted_at) * self._rate)
+    def _afford(self, now: float) -> bool:
+        """Take one packet from what the session may still send now."""
+        tokens = self._tokens + (now - self._counted_at) * self._rate
         self._counted_at = now
         if tokens < 1:
             self._tokens = tokens
-            return "rate"
-        self._tokens = tokens - 1
-        return None
+            return False
+        self._tokens = (tokens if tokens < self._burst else self._burst) - 1
+        return True
 
     def _consider(self, address: Address) -> None:
         if address != self._candidate:

@@ -4,6 +4,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 from uuid import uuid4
 
 from fleet.core.phrases import Phrase, phrase
@@ -11,7 +12,7 @@ from fleet.edge.downlink import Downlink
 from fleet.edge.line import Line
 from fleet.edge.services import Services
 from fleet.edge.speech import Speech
-from fleet.wire.mail import SentenceReady, SpeechBegun, SpeechDone, SpeechEnded, SpeechInterrupted
+from fleet.wire.mail import SentenceReady, SpeechBegun, SpeechDone, SpeechEnded, SpeechInterrupted, TurnWorking
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +50,7 @@ class Turns:
         self._turn: Turn | None = None
         self.downlink = Downlink(line, services, self._spoken)
         self._dropped: deque[str] = deque(maxlen=_REMEMBERED)
+        self._limit = services.settings.turn_seconds + TURN_MARGIN
 
     @property
     def busy(self) -> bool:
@@ -72,6 +74,11 @@ class Turns:
         self._turn = Turn(mail.turn, now, since)
         self.downlink.begin(lambda playout: Speech(mail.turn, playout, since), now)
         return True
+
+    def touch(self, mail: TurnWorking, now: float) -> None:
+        """The shard goes on with a turn, though it has nothing to say yet."""
+        if self._turn and self._turn.id == mail.turn:
+            self._turn.touched = now
 
     def add(self, mail: SentenceReady, now: float) -> None:
         """Speak a sentence of the current turn."""
@@ -109,25 +116,22 @@ class Turns:
         if self.downlink.speech:
             self.downlink.speech.end()
 
-    def abort(self) -> None:
-        """Stop at once and tell the device so, whatever it was doing; its shard knows."""
-        speech = self.silence()
+    def interrupt(self, how: Literal["barge-in", "speech aborted"]) -> None:
+        """The user wants silence: stop at once and tell the device so, whatever it was doing, and the shard."""
+        speech = self.leave()
         self.downlink.stop()
-        log.info("speech aborted", extra={"turn": speech.turn} if speech else {})
+        log.info(how, extra={"turn": speech.turn} if speech else {})
 
-    def interrupt(self) -> None:
-        """The user speaks over the answer: stop at once and tell the device and the shard."""
+    def leave(self) -> Speech | None:
+        """Fall silent, and tell the shard how much of its turn was heard; return the answer that was cut off."""
+        awaited = self._turn.id if self._turn else ""
         speech = self.silence()
-        self.downlink.stop()
-        log.info("barge-in", extra={"turn": speech.turn} if speech else {})
-        if speech and not speech.own:
+        turn, spoken = (speech.turn, speech.playout.begun) if speech else (awaited, 0)
+        if turn and not (speech and speech.own):
             opened = self._line.opened
-            self._services.tell(
-                opened.shard,
-                SpeechInterrupted(
-                    device=opened.device, session=opened.session, turn=speech.turn, spoken=speech.playout.begun
-                ),
-            )
+            cut = SpeechInterrupted(device=opened.device, session=opened.session, turn=turn, spoken=spoken)
+            self._services.tell(opened.shard, cut)
+        return speech
 
     def silence(self) -> Speech | None:
         """Fall silent and forget the turn; return the answer that was cut off. The device is not told."""
@@ -143,11 +147,8 @@ class Turns:
         speech, turn = self.downlink.speech, self._turn
         if self.downlink.lost(now):
             self._give_up("the device sends no audio", now)
-        elif turn and not (speech and (speech.finished or speech.playout.waiting)) and self._forsaken(turn, now):
+        elif turn and not (speech and (speech.finished or speech.playout.waiting)) and now - turn.touched > self._limit:
             self._give_up("nothing came from the shard", now)
-
-    def _forsaken(self, turn: Turn, now: float) -> bool:
-        return now - turn.touched > self._services.settings.turn_seconds + TURN_MARGIN
 
     def _give_up(self, reason: str, now: float) -> None:
         turn = self._turn.id if self._turn else ""

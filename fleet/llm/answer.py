@@ -9,6 +9,8 @@ from fleet.llm.calls import CallMerger, CallPiece
 from fleet.llm.reasoning import ThoughtFilter
 
 DONE = b"[DONE]"
+LARGEST = 200_000
+"""Characters of text and calls in one answer: an hour of speech has 60,000; a model that never ends is cut off."""
 
 
 class _Part(BaseModel):
@@ -51,6 +53,7 @@ class Answer:
         """How often the model has written something, thoughts included."""
         self._taken = taken
         self._calls = CallMerger()
+        self._said = 0
         self._thoughts = ThoughtFilter()
 
     def feed(self, payload: bytes) -> list[LlmEvent]:
@@ -84,6 +87,10 @@ class Answer:
         for piece in delta.tool_calls or ():
             self._calls.add(piece)
         text = self._thoughts.feed(_text(delta))
+        self._said += len(text)
+        if self._said + self._calls.size > LARGEST:
+            self.fault = "wrote without an end"
+            return []
         return [TextDelta(text)] if text else []
 
 

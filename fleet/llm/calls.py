@@ -8,10 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
+from pydantic_core import from_json
 
 from fleet.core.ports import ToolCall
 
 log = logging.getLogger(__name__)
+
+_CALL_SIZE = 100
+"""What a call without any text counts for."""
 
 
 class FunctionPiece(BaseModel):
@@ -42,6 +46,8 @@ class CallMerger:
 
     def __init__(self) -> None:
         self._calls: list[_Call] = []
+        self.size = 0
+        """Roughly how many characters are held."""
 
     def add(self, piece: CallPiece) -> None:
         """Take the next piece."""
@@ -49,10 +55,12 @@ class CallMerger:
         call = self._find(piece, function)
         call.id = call.id or piece.id or ""
         call.name = call.name or function.name or ""
+        before = len(call.arguments)
         if isinstance(function.arguments, dict):
             call.arguments = json.dumps(function.arguments, ensure_ascii=False)
         else:
             call.arguments += function.arguments or ""
+        self.size += len(call.arguments) - before
 
     def finish(self, taken: Collection[str]) -> tuple[ToolCall, ...]:
         """Return the calls; each has an id that is neither in `taken` nor used twice.
@@ -78,6 +86,7 @@ class CallMerger:
         if known is None or _begins_another(known, piece, function):
             known = _Call(piece.index)
             self._calls.append(known)
+            self.size += _CALL_SIZE + len(piece.id or "") + len(function.name or "")
         return known
 
     def _last_of(self, piece: CallPiece) -> _Call | None:
@@ -97,6 +106,6 @@ def _begins_another(call: _Call, piece: CallPiece, function: FunctionPiece) -> b
 def is_object(text: str) -> bool:
     """Whether a text is a JSON object."""
     try:
-        return isinstance(json.loads(text), dict)
+        return isinstance(from_json(text, allow_inf_nan=False), dict)
     except ValueError:
         return False

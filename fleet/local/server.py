@@ -17,7 +17,7 @@ READY_SECONDS = 90.0
 _READY = "fleet is up"
 _CONFIG = f"{PREFIX}CONFIG"
 
-Value = str | int | bool
+Value = str | int | float | bool
 
 
 class Server:

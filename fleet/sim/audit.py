@@ -3,6 +3,7 @@
 A breach is collected, never raised: the device goes on as firmware would. Clauses are those of the device contract.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 KEPT_PER_RULE = 20
@@ -40,6 +41,8 @@ class Limits:
     """`tts stop` after the last audio was played (D10)."""
     late_packets: float = 0.5
     """Audio that arrives after the state speaking was left."""
+    unheard: float = 120.0
+    """State listening without a sign from the server (S15)."""
 
 
 RULES: dict[str, Rule] = {
@@ -62,12 +65,17 @@ RULES: dict[str, Rule] = {
     "json-invalid": Rule("2.1", "every message is one JSON object with a string `type`"),
     "json-depth": Rule("2.1 S16", "messages nest at most 10 deep: the parser has a 4 KB stack"),
     "json-size": Rule("S16", "messages have at most 8 KB"),
+    "crash": Rule("8.1", "no message lacks what older firmware dereferences: it restarts"),
+    "heap": Rule("10", "messages to a board without PSRAM have at most 6 KB"),
+    "body-hang": Rule("1.2 6.1", "no HTTP answer has 8192 bytes or more: the client hangs until power-off"),
+    "download-length": Rule("1.5 O7", "downloads answer 200 with `Content-Length`, spelled so"),
     "field-missing": Rule("5.2 8.1", "every field is there with the right type; older firmware crashes without"),
     "tts-state": Rule("5.2", "`tts` has one of the states start, sentence_start, stop"),
     "emotion-unknown": Rule("5.2", "`emotion` is one of the 21 names"),
     "session-foreign": Rule("5.2", "messages of a conversation carry the live session's id"),
     "speech-without-channel": Rule("5.3.3", "no `tts start` to a device without an audio channel"),
     "stuck-speaking": Rule("S17", "no device is left speaking without audio"),
+    "stuck-listening": Rule("S15 4.5", "no device is left listening to nobody: goodbye, or a sign every 120 s"),
     "stop-late": Rule("D10", "`tts stop` comes soon after the last audio was played"),
     "abort-unanswered": Rule("5.3.1 S5", "an interruption is answered with `tts stop`"),
     "audio-after-abort": Rule("D12", "audio ends at once after an interruption"),
@@ -77,6 +85,7 @@ RULES: dict[str, Rule] = {
     "datagram-form": Rule("4.1", "type 1 and the true payload length in every header"),
     "sequence": Rule("4.1 D1", "sequence numbers rise from 1 on over the whole session"),
     "keystream": Rule("4.6 D2", "no two packets share keystream, in or across directions"),
+    "echo-reference": Rule("4.4 D3", "a server that cancels echo stamps packets of 60 ms, rising from above 0"),
     "mailbox-overflow": Rule("4.1 D5", "no burst overflows the socket's 6 datagrams"),
     "queue-overflow": Rule("4.3 D4", "the decode queue of 40 packets never overflows"),
     "audio-undecodable": Rule("D8", "payloads are Opus"),
@@ -109,13 +118,25 @@ class Audit:
         if unknown:
             raise KeyError(f"no such rule: {', '.join(sorted(unknown))}")
         self._ignored = ignored
+        self._excused: dict[str, float] = {}
         self.violations: list[Violation] = []
         self.counts: dict[str, int] = {}
+        self.excused: dict[str, int] = {}
+        """Breaches that are not the server's fault, by rule."""
+
+    def excuse(self, rules: Iterable[str], until: float) -> None:
+        """Blame breaches of these rules up to this time on something else than the server."""
+        for rule in rules:
+            RULES[rule]
+            self._excused[rule] = max(until, self._excused.get(rule, until))
 
     def record(self, at: float, rule: str, detail: str) -> bool:
         """Record a breach of a rule of `RULES`; return whether it counts."""
         RULES[rule]
         if rule in self._ignored:
+            return False
+        if at < self._excused.get(rule, at):
+            self.excused[rule] = self.excused.get(rule, 0) + 1
             return False
         self.counts[rule] = self.counts.get(rule, 0) + 1
         if self.counts[rule] <= KEPT_PER_RULE:

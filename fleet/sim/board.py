@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
+from fleet.sim.audit import Finding
+
 
 @dataclass(slots=True)
 class Board:
@@ -16,14 +18,24 @@ class Board:
     charging: bool = False
     ssid: str = "home"
     rssi: int = -52
+    carrier: str = ""
+    """The mobile network; a board has either this or Wi-Fi."""
     temperature: float = 41.5
     lamp: bool = False
+    outputs: dict[str, int] = field(default_factory=dict)
+    """Levels in percent of the outputs that `Profile.extra_tools` counts."""
     vision_url: str = ""
     vision_token: str = ""
     system_info: str = "{}"
     upload_headers: dict[str, str] = field(default_factory=dict)
     photo: bytes = b""
     """JPEG that the camera sees; empty when there is nothing to take."""
+    screenshot: bytes = b"\xff\xd8\xff\xe0 a screen \xff\xd9"
+    """JPEG of the screen."""
+    assets_url: str = ""
+    """Where assets come from at the next start."""
+    findings: list[Finding] = field(default_factory=list)
+    """What tools found the server to do wrong, until the audit has taken it."""
 
     @property
     def signal(self) -> str:
@@ -33,14 +45,23 @@ class Board:
 
     def status(self) -> JsonValue:
         """Return what `self.get_device_status` answers."""
+        wifi: JsonValue = {"type": "wifi", "ssid": self.ssid, "signal": self.signal}
+        cellular: JsonValue = {"type": "cellular", "carrier": self.carrier, "signal": self.signal}
         return {
             "audio_speaker": {"volume": self.volume},
             "screen": {"brightness": self.brightness, "theme": self.theme},
             "battery": {"level": self.battery, "charging": self.charging},
-            "network": {"type": "wifi", "ssid": self.ssid, "signal": self.signal},
+            "network": cellular if self.carrier else wifi,
             "chip": {"temperature": self.temperature},
         }
 
     def state(self) -> dict[str, JsonValue]:
         """Return what tools have changed."""
-        return {"volume": self.volume, "brightness": self.brightness, "theme": self.theme, "lamp": self.lamp}
+        outputs: dict[str, JsonValue] = {"outputs": dict(self.outputs)} if self.outputs else {}
+        return {
+            "volume": self.volume,
+            "brightness": self.brightness,
+            "theme": self.theme,
+            "lamp": self.lamp,
+            **outputs,
+        }

@@ -3,10 +3,12 @@
 from typing import Protocol
 
 from fleet.sim.channel import Channel
+from fleet.sim.gaps import Gaps
 from fleet.sim.intake import Intake
 from fleet.sim.main_loop import MainLoop
 from fleet.sim.microphone import Microphone
 from fleet.sim.playback import Playback
+from fleet.sim.references import References
 from fleet.sim.state import Machine
 
 
@@ -17,5 +19,7 @@ class Body(Protocol):
     machine: Machine
     channel: Channel
     microphone: Microphone
+    references: References
     playback: Playback
     intake: Intake
+    gaps: Gaps

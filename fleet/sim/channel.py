@@ -1,34 +1,35 @@
 """The audio channel: hello and its answer, the UDP socket, counters and keys (contract 3 and 4)."""
 
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from fleet.sim import greeting, outbound
-from fleet.sim.datagram import Cryptor, Mailbox
+from fleet.sim.datagram import Cryptor
+from fleet.sim.downlink import Downlink
 from fleet.sim.greeting import ServerHello
 from fleet.sim.journal import Journal
 from fleet.sim.message import JsonObject
 from fleet.sim.mqtt_line import MqttLine
+from fleet.sim.network import Ends, Network
 from fleet.sim.profile import Profile
 from fleet.sim.pulse import Pulse
-from fleet.sim.udp_line import UdpLine
+from fleet.sim.udp_path import Spawn, UdpPath
 from fleet.sim.watch import Signal
 
-_RULE_OF_REFUSAL = {
-    "short": "datagram-form",
-    "type": "datagram-form",
-    "length": "datagram-form",
-    "sequence": "sequence",
-}
-_SMALLEST, _LARGEST = 24, 1200
-_MAILBOX_SPAN = 0.1
+_EXCUSED_BY_LATE_HELLO = ("hello-missing", "hello-late", "hello-slow")
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelEvents:
-    """Whom the channel tells: of a payload, of the hello that now counts, and that sending failed."""
+    """Whom the channel tells.
 
-    audio: Callable[[bytes], None]
+    Of a payload and its timestamp, of a packet that the network kept, of the hello that now counts, and that sending
+    failed.
+    """
+
+    audio: Callable[[bytes, int], None]
+    missed: Callable[[], None]
     welcomed: Callable[[ServerHello], None]
     failed: Callable[[], None]
 
@@ -40,6 +41,7 @@ class Channel:
         profile: Which build this is.
         journal: Takes steps, counters and breaches.
         pulse: Says whether this process was held up, so that the socket's few slots cannot be judged.
+        network: What lies between here and the server.
         events: Whom to tell.
         spawn: Starts a task that ends with the socket.
     """
@@ -49,19 +51,18 @@ class Channel:
         profile: Profile,
         journal: Journal,
         pulse: Pulse,
+        network: Network,
         events: ChannelEvents,
-        spawn: Callable[[Coroutine[None, None, None], str], None],
+        spawn: Spawn,
     ) -> None:
         self._profile = profile
         self._journal = journal
-        self._pulse = pulse
+        self._network = network
         self._events = events
         self._spawn = spawn
-        self._answered = Signal()
         self._waits = _Waiting()
-        self._line: UdpLine | None = None
-        self._cryptor: Cryptor | None = None
-        self._mailbox = Mailbox(profile.mailbox)
+        self._path: UdpPath | None = None
+        self._downlink = Downlink(profile, journal, pulse, self._accept)
         self.hello: ServerHello | None = None
         self.mqtt: MqttLine | None = None
 
@@ -73,21 +74,27 @@ class Channel:
     @property
     def live(self) -> str:
         """The open channel's session id, else empty."""
-        return self.session if self._line else ""
+        return self.session if self._path else ""
 
     @property
     def opened(self) -> bool:
         """Whether firmware takes the channel for open: a socket, no error, and something heard within 120 s."""
-        stale = self._journal.clock() - self._waits.heard > self._profile.timing.stale
-        return self._line is not None and self._line.open and not stale
+        return self._path is not None and self._path.is_open and self.quiet <= self._profile.timing.stale
+
+    @property
+    def quiet(self) -> float:
+        """Seconds since anything came from the server."""
+        return self._journal.clock() - self._waits.heard
 
     def touch(self) -> None:
         """Something came from the server."""
         self._waits.heard = self._journal.clock()
 
     async def send(self, text: str) -> bool:
-        """Publish a message; a failure ends the conversation."""
-        if self.mqtt and await self.mqtt.publish(text):
+        """Publish a message; a failure ends the conversation, but for that of a missing topic, which nobody notices."""
+        if self.mqtt is None or not self.mqtt.has_topic:
+            return False
+        if await self.mqtt.publish(text):
             return True
         self._events.failed()
         return False
@@ -103,31 +110,36 @@ class Channel:
         if hello is None:
             self._journal.violate("hello-missing", f"no valid answer within {timing.hello:g} s")
             return False
-        self._line = await UdpLine.connect(hello.server, hello.port, self._journal)
-        if self._line is None:
+        ends = Ends(self._downlink.arrive, self._downlink.receive, self._events.missed)
+        connected = self._profile.checks_downlink
+        self._path = await UdpPath.open(hello, self._network, ends, self._journal, connected=connected)
+        if self._path is None:
             return False
         self.touch()
-        self._spawn(self._line.read(self._receive), "sim-udp")
-        self._journal.note("udp open", server=hello.server, port=hello.port, local_port=self._line.local_port)
+        self._path.start(self._spawn)
+        self._journal.note("udp open", server=hello.server, port=hello.port, local_port=self._path.local_port)
         return True
 
     async def close(self, *, say_goodbye: bool) -> None:
         """Close the socket; the session's id is kept."""
-        if say_goodbye and self._line and self.mqtt:
+        if say_goodbye and self._path and self.mqtt:
             await self.mqtt.publish(outbound.goodbye(self.session))
             self._journal.note("goodbye", by="device", session=self.session)
         self._shut()
+        if self.mqtt:
+            self.mqtt.conversation_over()
 
     async def send_audio(self, payload: bytes, timestamp: int = 0) -> bool:
         """Send one packet; return False when there is no open channel."""
-        if self._line is None or self._cryptor is None:
+        cryptor = self._downlink.cryptor
+        if self._path is None or cryptor is None:
             return False
-        datagram, meets = self._cryptor.seal(payload, timestamp)
+        datagram, meets = cryptor.seal(payload, timestamp)
         if meets:
-            self._journal.violate("keystream", f"uplink packet {self._cryptor.sent} meets a downlink packet")
+            self._journal.violate("keystream", f"uplink packet {cryptor.sent} meets a downlink packet")
         self._journal.count("uplink_sent")
         self._journal.count("uplink_silent" if len(payload) == 1 else "uplink_full")
-        return await self._line.send(datagram)
+        return await self._path.send(datagram)
 
     def receive_hello(self, message: JsonObject) -> None:
         """Take the server's hello, asked for or not."""
@@ -137,75 +149,69 @@ class Channel:
             return
         if self._waits.gave_up:
             self._journal.violate("hello-late", "came after the device gave up")
-        self._judge_fresh(hello)
+        self._journal.judge(self._waits.check_fresh(hello))
+        if self._profile.aec and hello.frame_ms != 60:
+            self._journal.violate("echo-reference", f"packets of {hello.frame_ms} ms")
         self._waits.gave_up = False
         self.hello = hello
-        self._cryptor = Cryptor(hello, self._profile)
+        self._downlink.use(Cryptor(hello, self._profile))
         self._events.welcomed(hello)
         self._journal.note("welcome", session=hello.session, sample_rate=hello.sample_rate, frame_ms=hello.frame_ms)
         self._waits.pending = False
-        self._answered.notify()
+        self._waits.answered.notify()
 
     async def _ask(self, seconds: float) -> ServerHello | None:
-        self._waits.pending, self._waits.gave_up = True, False
+        waits, faults = self._waits, self._network.faults
+        waits.pending, waits.gave_up = True, False
         asked = self._journal.clock()
+        if faults.late_hello:
+            self._journal.excuse(_EXCUSED_BY_LATE_HELLO, faults.late_hello + seconds)
         self._journal.note("hello")
         if not await self.send(outbound.hello(self._profile)):
             return None
-        if not await self._answered.within(seconds, lambda: not self._waits.pending):
-            self._waits.pending, self._waits.gave_up = False, True
+        if faults.second_hello:
+            self._spawn(self._repeat(faults.second_hello), "sim-second-hello")
+        if not await waits.answered.within(seconds, lambda: not waits.pending):
+            waits.pending, waits.gave_up = False, True
             return None
         took = self._journal.clock() - asked
-        if took > self._profile.limits.hello:
+        if took > self._profile.limits.hello + (self._profile.rtt[1] if self._profile.rtt else 0.0):
             self._journal.violate("hello-slow", f"answered after {took:.2f} s")
         return self.hello
 
-    def _judge_fresh(self, hello: ServerHello) -> None:
-        if hello.key in self._waits.keys:
-            self._journal.violate("hello-key-reuse", f"session {hello.session}")
-        if hello.session in self._waits.sessions:
-            self._journal.violate("hello-session-reuse", f"session {hello.session}")
-        self._waits.keys.add(hello.key)
-        self._waits.sessions.add(hello.session)
+    async def _repeat(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        self._journal.note("hello", again=True)
+        await self.send(outbound.hello(self._profile))
+
+    def _accept(self, payload: bytes, timestamp: int) -> None:
+        self.touch()
+        self._events.audio(payload, timestamp)
 
     def _shut(self) -> None:
-        if self._line:
-            self._line.close()
-            self._line = None
-
-    def _receive(self, datagram: bytes) -> None:
-        now = self._journal.clock()
-        self._journal.count("downlink_received")
-        if not self._mailbox.admit(now) and not self._pulse.lost(now - _MAILBOX_SPAN):
-            self._journal.count("downlink_dropped_mailbox")
-            self._journal.violate("mailbox-overflow", f"more than {self._profile.mailbox} datagrams within 5 ms")
-            return
-        if not _SMALLEST <= len(datagram) <= _LARGEST:
-            self._journal.violate("datagram-size", f"{len(datagram)} bytes")
-        if self._cryptor is None:
-            return
-        if refusal := self._cryptor.refuse(datagram):
-            self._journal.count(f"downlink_refused_{refusal}")
-            self._journal.violate(_RULE_OF_REFUSAL[refusal], f"{refusal}: {datagram[:16].hex()}")
-            return
-        self._accept(self._cryptor, datagram)
-
-    def _accept(self, cryptor: Cryptor, datagram: bytes) -> None:
-        payload, skipped, meets = cryptor.open(datagram)
-        self.touch()
-        self._journal.count("downlink_accepted")
-        self._journal.count("downlink_skipped", skipped)
-        if meets:
-            self._journal.violate("keystream", f"downlink packet {cryptor.last} meets another packet")
-        self._events.audio(payload)
+        if self._path:
+            self._path.close()
+            self._path = None
 
 
+@dataclass(slots=True)
 class _Waiting:
     """What the channel remembers between hellos."""
 
-    def __init__(self) -> None:
-        self.pending = False
-        self.gave_up = False
-        self.heard = float("-inf")
-        self.keys: set[bytes] = set()
-        self.sessions: set[str] = set()
+    answered: Signal = field(default_factory=Signal)
+    pending: bool = False
+    gave_up: bool = False
+    heard: float = float("-inf")
+    keys: set[bytes] = field(default_factory=set)
+    sessions: set[str] = field(default_factory=set)
+
+    def check_fresh(self, hello: ServerHello) -> list[tuple[str, str]]:
+        """Return what this hello has in common with one before."""
+        found = []
+        if hello.key in self.keys:
+            found.append(("hello-key-reuse", f"session {hello.session}"))
+        if hello.session in self.sessions:
+            found.append(("hello-session-reuse", f"session {hello.session}"))
+        self.keys.add(hello.key)
+        self.sessions.add(hello.session)
+        return found

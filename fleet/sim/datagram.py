@@ -30,6 +30,8 @@ class Cryptor:
     def seal(self, payload: bytes, timestamp: int = 0) -> tuple[bytes, bool]:
         """Return the next uplink datagram, and whether its keystream meets a downlink packet's."""
         self.sent += 1
+        if self._profile.python:
+            timestamp = int.from_bytes(self._nonce[8:12], "big")
         header = b"".join(
             (
                 self._nonce[:2],
@@ -46,6 +48,8 @@ class Cryptor:
         """Return why firmware drops a datagram, or None when it accepts it."""
         if len(datagram) < max(HEADER, self._profile.smallest_datagram):
             return "short"
+        if not self._profile.checks_downlink:
+            return None
         if datagram[0] != 1:
             return "type"
         if self._profile.exact_length and int.from_bytes(datagram[2:4], "big") != len(datagram) - HEADER:
@@ -61,12 +65,16 @@ class Cryptor:
         Returns:
             The payload, how many sequence numbers were skipped before it, and whether its keystream was used before.
         """
+        payload, skipped = self.decrypt(datagram)
+        return payload, skipped, self.keystream.receive(datagram[:HEADER], len(payload))
+
+    def decrypt(self, datagram: bytes) -> tuple[bytes, int]:
+        """Decrypt an accepted datagram whose keystream is watched elsewhere; else like `open`."""
         header, body = datagram[:HEADER], datagram[HEADER:]
         sequence = int.from_bytes(header[12:], "big")
         skipped = max(0, sequence - self.last - 1)
         self.last = sequence
-        meets = self.keystream.receive(header, len(body))
-        return self._crypt(header, body), skipped, meets
+        return self._crypt(header, body), skipped
 
     def _crypt(self, header: bytes, body: bytes) -> bytes:
         context = Cipher(self._key, modes.CTR(header)).encryptor()

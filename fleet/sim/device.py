@@ -7,28 +7,29 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from fleet.sim.board import Board
+from fleet.sim.faults import Faults
+from fleet.sim.gauge import Gauge
+from fleet.sim.identity import Identity, system_info
 from fleet.sim.journal import Journal, Step
 from fleet.sim.loudness import SAMPLE_BYTES
 from fleet.sim.main_loop import Flag
 from fleet.sim.microphone import Utterance, Voice
-from fleet.sim.ota import Identity, system_info
+from fleet.sim.network import Network
 from fleet.sim.owner import Owner
 from fleet.sim.power import Power
 from fleet.sim.profile import Profile
-from fleet.sim.report import Report, build
 from fleet.sim.state import State
 from fleet.sim.turns import Turn, TurnLog
 from fleet.sim.uplink import SAMPLE_RATE, encode_all, room_noise
+from fleet.sim.vandal import BAD_SSID, BAD_WAKE_TEXT
 from fleet.sim.watch import Signal
-from fleet.speech.pcm import write_wav
 
 BOOT_SECONDS = 60.0
 LISTEN_SECONDS = 30.0
 TURN_SECONDS = 60.0
-_BETWEEN_TURNS = 0.5
 
 
-class SimDevice:
+class SimDevice(Gauge):
     """One device; everything between power-on and power-off happens inside `running`.
 
     `board` holds what tools read and change, and may be set up before.
@@ -39,10 +40,11 @@ class SimDevice:
         mac: Canonical MAC.
         on_step: Told every step at once, for live display.
         tls: Trust for MQTT on port 8883; the public authorities without it.
-        seed: Makes the drawn times repeatable.
+        seed: Makes the drawn times and faults repeatable.
+        faults: What goes wrong.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a user may choose, all of it by name
         self,
         profile: Profile,
         *,
@@ -51,61 +53,40 @@ class SimDevice:
         on_step: Callable[[Step], None] | None = None,
         tls: ssl.SSLContext | None = None,
         seed: int | None = None,
+        faults: Faults | None = None,
     ) -> None:
-        identity = Identity.of(mac)
-        self._signal = Signal()
-        self.mac = mac
-        self.profile = profile
-        self.board = Board(
+        self._faults = faults or Faults()
+        identity = Identity.of(mac, BAD_SSID if self._faults.invalid_utf8 else "home")
+        signal = Signal()
+        board = Board(
+            ssid=identity.ssid,
+            carrier="CHINA MOBILE" if profile.cellular else "",
             system_info=system_info(identity, profile),
             upload_headers={"Device-Id": mac, "Client-Id": identity.client},
         )
 
         def tell(step: Step) -> None:
-            self._signal.notify()
+            signal.notify()
             if on_step:
                 on_step(step)
 
-        self.journal = Journal(asyncio.get_running_loop().time, profile.ignored, tell)
-        self.turns = TurnLog(self._signal.notify)
-        owner = Owner(profile, self.journal, self.board, self.turns, self._signal, random.Random(seed))
-        self._chance = owner.chance
-        self._power = Power(owner, identity, ota_url, tls)
-
-    @property
-    def state(self) -> State:
-        return self._power.current.machine.state if self._power.current else State.STARTING
-
-    @property
-    def session(self) -> str:
-        """Id of the open session, else empty."""
-        return self._power.current.channel.live if self._power.current else ""
-
-    @property
-    def listening(self) -> bool:
-        """Whether the microphone is on and the server knows."""
-        unit = self._power.current
-        return unit is not None and self.state is State.LISTENING and unit.microphone.running
-
-    @property
-    def report(self) -> Report:
-        """What was found out so far."""
-        tools = self.board.state()
-        return build(self.mac, self.profile.name, self.journal, self.turns.turns, tools, self._power.worst_lag)
+        journal = Journal(asyncio.get_running_loop().time, profile.ignored, tell)
+        turns = TurnLog(signal.notify)
+        chance = random.Random(seed)
+        network = Network.of(profile, self._faults, chance)
+        owner = Owner(profile, journal, board, turns, signal, network, chance)
+        super().__init__(mac, owner, Power(owner, identity, ota_url, tls))
+        self._chance = chance
 
     @asynccontextmanager
     async def running(self, seconds: float = BOOT_SECONDS) -> AsyncIterator["SimDevice"]:
-        """Power on, and enter the block once MQTT is up; leaving it is power-off.
+        """Power on, and enter the block once MQTT is up, if the build keeps it up; leaving it is power-off.
 
         Raises:
             Unavailable: Bootstrap gave nothing usable, or MQTT was not up after so many seconds.
         """
         async with self._power.on(seconds):
             yield self
-
-    async def until(self, seconds: float, holds: Callable[[], bool]) -> bool:
-        """Wait until something about the device is so; return whether it is."""
-        return await self._signal.within(seconds, holds)
 
     async def wake(self, wake_text: str = "hi", audio: bytes = b"", seconds: float = LISTEN_SECONDS) -> bool:
         """Say the wake word; return whether the device listens now.
@@ -119,7 +100,7 @@ class SimDevice:
         cached = audio or room_noise(frames, frame_ms, self._chance)
         kept = frames * frame_ms * SAMPLE_RATE // 1000 * SAMPLE_BYTES
         packets = encode_all(cached[-kept:], frame_ms) if frames else []
-        self._power.unit.dialogue.wake(wake_text, packets)
+        self._power.unit.dialogue.wake(BAD_WAKE_TEXT if self._faults.invalid_utf8 else wake_text, packets)
         return await self.until(seconds, lambda: self.listening)
 
     async def press(self, seconds: float = LISTEN_SECONDS) -> bool:
@@ -147,6 +128,10 @@ class SimDevice:
         ready = await self.until(seconds, lambda: self.listening)
         if not ready:
             return self.turns.miss()
+        return await self._speak(what, seconds)
+
+    async def _speak(self, what: bytes | Voice, seconds: float) -> Turn:
+        manual = self.profile.mode == "manual"
         turn = self.turns.begin(spoken=True)
         voice = Utterance(what) if isinstance(what, bytes) else what
         self._power.unit.microphone.hear(voice)
@@ -161,29 +146,27 @@ class SimDevice:
             self.turns.end("timeout")
         return turn
 
+    async def barge_in(self, what: bytes | Voice, seconds: float = TURN_SECONDS) -> Turn:
+        """Speak over the answer, in realtime mode, and listen to the next answer to its end."""
+        self.turns.end("aborted")
+        return await self._speak(what, seconds)
+
     async def abort(self, seconds: float = 5.0) -> bool:
         """Interrupt the answer with the button; return whether the device stopped speaking."""
         self._push()
-        return await self.until(seconds, lambda: self.state is not State.SPEAKING)
+        return await self.until(seconds, lambda: not self.speaking)
 
     async def hang_up(self, seconds: float = 10.0) -> bool:
         """End the conversation, interrupting the answer if there is one; return whether the channel is closed."""
         unit = self._power.unit
         manual = self.profile.mode == "manual"
-        if self.state is State.SPEAKING and not manual:
+        if self.speaking and not manual:
             await self.abort(seconds)
         if self.state is State.LISTENING and not manual:
             self._push()
         else:
             unit.main_loop.schedule(lambda: unit.dialogue.hang_up(say_goodbye=True))
         return await self.until(seconds, lambda: not self.session and self.state is State.IDLE)
-
-    def heard_wav(self, turn: int | None = None) -> bytes:
-        """Return a WAV file of what was played, in real time: of one turn, or of all with a short pause between."""
-        turns = self.turns.turns if turn is None else [self.turns.turns[turn]]
-        rate = turns[-1].sample_rate if turns else 24_000
-        pause = bytes(round(_BETWEEN_TURNS * rate) * SAMPLE_BYTES)
-        return write_wav(pause.join(one.heard() for one in turns if one.pieces), rate)
 
     def _push(self) -> None:
         self._power.unit.main_loop.set(Flag.PRESSED if self.profile.mode == "manual" else Flag.BUTTON)

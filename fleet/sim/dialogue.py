@@ -48,6 +48,11 @@ class Dialogue:
 
     async def start_speech(self) -> None:
         """`tts start` has its turn."""
+        overhears = self._owner.profile.python and self._body.machine.mode == "realtime"
+        if overhears and self._stance.state is State.LISTENING:
+            self._vigil.speech_began()
+            self._stance.overhear(begins=True)
+            return
         following = after_speech_starts(self._stance.state)
         if following is None:
             return
@@ -59,7 +64,9 @@ class Dialogue:
     async def stop_speech(self, received: float) -> None:
         """`tts stop` has its turn."""
         self._vigil.speech_ended(received)
-        speaking = self._stance.state is State.SPEAKING
+        speaking = self._body.machine.admits
+        if self._owner.profile.python:
+            await self._stop_speech_in_python()
         following = after_speech_stops(self._stance.state, self._body.machine.mode)
         if following:
             self._stance.go(following)
@@ -68,15 +75,25 @@ class Dialogue:
 
     async def hang_up(self, *, say_goodbye: bool) -> None:
         """Close the channel and go idle; what is queued is still played."""
+        self._stance.overhear(begins=False)
         await self._channel.close(say_goodbye=say_goodbye)
         self._owner.turns.closed(playing=not self._body.playback.idle)
         self._stance.go(State.IDLE)
         self._owner.signal.notify()
 
+    async def _stop_speech_in_python(self) -> None:
+        """In realtime mode go on; else cut off what is queued, and say `listen start` at once, whatever the state."""
+        if self._body.machine.overheard:
+            self._stance.overhear(begins=False)
+        elif self._body.machine.mode == "auto" and self._stance.state is not State.IDLE:
+            self._journal.count("downlink_cut", self._body.playback.clear())
+            if self._stance.state is State.LISTENING:
+                await self._stance.say_listen()
+
     async def _press_button(self) -> None:
         if self._stance.state is State.IDLE:
             await self._open_and_listen(self._owner.profile.mode)
-        elif self._stance.state is State.SPEAKING:
+        elif self._body.machine.admits:
             await self._interrupt("")
         elif self._stance.state is State.LISTENING:
             await self.hang_up(say_goodbye=True)
@@ -95,13 +112,16 @@ class Dialogue:
             self._stance.go(State.IDLE)
 
     async def _hear_wake_word(self) -> None:
-        if self._stance.state is State.IDLE:
-            await self._open_and_listen(self._owner.profile.mode, woken=True)
-        elif self._stance.state is State.SPEAKING:
+        profile = self._owner.profile
+        if self._stance.state is State.IDLE and profile.wake_lost_when_open and self._channel.opened:
+            self._journal.note("wake word lost")
+        elif self._stance.state is State.IDLE:
+            await self._open_and_listen(profile.mode, woken=True)
+        elif self._body.machine.admits:
             await self._interrupt("wake_word_detected")
             self._body.microphone.drop_waiting()
-            if self._owner.profile.wake_interrupts:
-                self._stance.listen(self._owner.profile.mode)
+            if profile.wake_interrupts and not profile.python:
+                self._stance.listen(profile.mode, afresh=True)
 
     async def _open_and_listen(self, mode: Mode, *, woken: bool = False) -> None:
         if not self._channel.opened:
@@ -123,10 +143,12 @@ class Dialogue:
         self._vigil.interrupted()
         self._body.intake.abort()
         self._owner.turns.interrupt()
+        if self._owner.profile.python and self._body.machine.mode == "auto":
+            self._stance.listen("auto")
 
     async def _send_audio(self) -> None:
         while packet := self._body.microphone.pop():
-            if not await self._channel.send_audio(packet):
+            if not await self._channel.send_audio(packet.payload, packet.timestamp):
                 return
 
     async def _fail(self) -> None:

@@ -5,20 +5,27 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
-from fleet.sim import mcp_server, message, outbound
+from fleet.sim import message
 from fleet.sim.body import Body
 from fleet.sim.dialogue import Dialogue
+from fleet.sim.legacy import crash_of
 from fleet.sim.main_loop import Work
-from fleet.sim.mcp_server import McpServer, Pending
 from fleet.sim.message import JsonObject, item, member, text
 from fleet.sim.owner import Owner
-from fleet.sim.tools import Outcome, Restart, ToolError, tools_of
+from fleet.sim.toolbox import Toolbox
 
 
 class Device(Body, Protocol):
-    """The parts, and the mind that moves them."""
+    """The parts, the mind that moves them, and what ends this boot."""
 
     dialogue: Dialogue
+    toolbox: Toolbox
+
+    def crash(self) -> None:
+        """Restart without a word."""
+
+    async def restart(self) -> None:
+        """Say goodbye, and restart."""
 
 
 class Inbox:
@@ -33,9 +40,8 @@ class Inbox:
         self._owner = owner
         self._device = device
         self._journal = owner.journal
-        self._mcp = McpServer(owner.profile, tools_of(owner.profile), owner.board)
         self._kinds: dict[str, Callable[[JsonObject], None]] = {
-            "hello": device.channel.receive_hello,
+            "hello": self._take_hello,
             "tts": self._take_tts,
             "stt": self._take_stt,
             "llm": self._take_llm,
@@ -44,18 +50,28 @@ class Inbox:
             "alert": self._take_alert,
             "mcp": self._take_mcp,
         }
-        self.restart = asyncio.Event()
 
     def receive(self, payload: bytes, topic_bytes: int) -> None:
         """Take a message; what firmware does not know is ignored."""
+        profile = self._owner.profile
+        if profile.heap is not None and len(payload) > profile.heap:
+            self._journal.violate("heap", f"{len(payload)} bytes are lost for want of memory")
+            return
+        if profile.crashes and (reason := crash_of(payload)):
+            self._journal.violate("crash", reason)
+            self._device.crash()
+            return
         parsed = message.parse(payload)
         if parsed is None:
             self._journal.violate("json-invalid", f"{len(payload)} bytes")
             return
         if len(payload) + topic_bytes > message.SINGLE_FRAGMENT:
             self._journal.count("mqtt_fragmented")
+        self._take(parsed, len(payload))
+
+    def _take(self, parsed: JsonObject, size: int) -> None:
         channel = self._device.channel
-        self._journal.judge(message.check(parsed, len(payload), channel.live))
+        self._journal.judge(message.check(parsed, size, channel.live))
         channel.touch()
         kind = text(parsed, "type") or ""
         take = self._kinds.get(kind)
@@ -67,6 +83,13 @@ class Inbox:
 
     def _schedule(self, task: Work) -> None:
         self._device.main_loop.schedule(task)
+
+    def _take_hello(self, parsed: JsonObject) -> None:
+        late = self._owner.faults.late_hello
+        if late:
+            asyncio.get_running_loop().call_later(late, self._device.channel.receive_hello, parsed)
+        else:
+            self._device.channel.receive_hello(parsed)
 
     def _take_tts(self, parsed: JsonObject) -> None:
         now, state = self._journal.clock(), text(parsed, "state")
@@ -110,7 +133,7 @@ class Inbox:
 
     def _take_system(self, parsed: JsonObject) -> None:
         if text(parsed, "command") == "reboot":
-            self._schedule(self._restart)
+            self._schedule(self._device.restart)
         else:
             self._journal.note("ignored", type="system", command=item(parsed, "command"))
 
@@ -121,36 +144,5 @@ class Inbox:
 
     def _take_mcp(self, parsed: JsonObject) -> None:
         request = member(parsed, "payload")
-        if not request:
-            return
-        self._journal.judge(self._mcp.check(request))
-        self._journal.count("mcp_requests")
-        result = self._mcp.receive(request)
-        if isinstance(result, Pending):
-            self._schedule(partial(self._run_tool, result))
-        elif result is not None:
-            self._journal.note("mcp", method=text(request, "method"))
-            self._schedule(partial(self._reply, result))
-
-    async def _run_tool(self, call: Pending) -> None:
-        await asyncio.sleep(self._owner.draw(self._owner.profile.timing.tool))
-        outcome: Outcome = None
-        try:
-            outcome = await call.tool.run(self._owner.board, call.arguments)
-            reply = mcp_server.answer(call.id, outcome) if not isinstance(outcome, Restart) else ""
-        except ToolError as error:
-            reply = mcp_server.error(call.id, str(error))
-        self._journal.note("tool call", name=call.tool.name, args=dict(call.arguments), reply=reply)
-        if self._owner.turns.open:
-            self._owner.turns.open.calls.append(call.tool.name)
-        self._schedule(partial(self._reply, reply) if reply else self._restart)
-
-    async def _reply(self, reply: str) -> None:
-        if self._device.channel.mqtt:
-            await self._device.channel.mqtt.publish(outbound.mcp(self._device.channel.session, reply))
-
-    async def _restart(self) -> None:
-        await self._device.dialogue.hang_up(say_goodbye=True)
-        await asyncio.sleep(self._owner.profile.timing.reboot)
-        self._journal.note("restart")
-        self.restart.set()
+        if request:
+            self._device.toolbox.receive(request)

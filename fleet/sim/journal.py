@@ -67,6 +67,10 @@ class Journal:
         if self.audit.record(self.since_start(at), rule, detail):
             self.note("violation", at, rule=rule, detail=detail)
 
+    def excuse(self, rules: Iterable[str], seconds: float) -> None:
+        """Blame breaches of these rules on something else than the server for so long from now on."""
+        self.audit.excuse(rules, self.since_start() + seconds)
+
     def judge(self, findings: Iterable[Finding]) -> None:
         for rule, detail in findings:
             self.violate(rule, detail)

@@ -1,6 +1,7 @@
 """The device's tool server: JSON-RPC requests in, texts out, no IO (contract 6).
 
-Error texts go into the answer unescaped, as firmware's do: a server has to survive that.
+Error texts go into the answer unescaped, as firmware's do: a server has to survive that. py-xiaozhi's answers are sound
+JSON, but differ in other ways (contract 8).
 """
 
 import json
@@ -13,10 +14,11 @@ from fleet.sim.audit import Finding
 from fleet.sim.board import Board
 from fleet.sim.message import JsonObject, item, member, number, text
 from fleet.sim.profile import Profile
-from fleet.sim.tools import Argument, Arguments, Outcome, Parameter, Tool
+from fleet.sim.tool import Argument, Arguments, Outcome, Parameter, Tool
 
 LARGEST_PAGE = 8000
-_RESERVE = 30
+_RESERVE, _PYTHON_RESERVE = 30, 100
+_INTERNAL_ERROR = -32603
 _INT32 = 2**31
 
 
@@ -24,7 +26,7 @@ _INT32 = 2**31
 class Pending:
     """A call whose arguments are in order; it is to run on the main loop."""
 
-    id: int
+    id: int | str
     tool: Tool
     arguments: Arguments
 
@@ -46,12 +48,12 @@ class McpServer:
 
     def receive(self, request: JsonObject) -> str | Pending | None:
         """Return an answer's text, a call to run, or None for what firmware leaves unanswered."""
-        method, number_ = text(request, "method"), number(item(request, "id"))
+        method = text(request, "method")
         if item(request, "jsonrpc") != "2.0" or method is None or method.startswith("notifications"):
             return None
-        if number_ is None or ("params" in request and not isinstance(request["params"], dict)):
+        id_ = self._id(item(request, "id"))
+        if id_ is None or ("params" in request and not isinstance(request["params"], dict)):
             return None
-        id_ = max(-_INT32, min(_INT32 - 1, int(number_)))
         params = item(request, "params")
         match method:
             case "initialize":
@@ -61,7 +63,19 @@ class McpServer:
             case "tools/call":
                 return self._call(id_, params if isinstance(params, dict) else None)
             case _:
-                return error(id_, f"Method not implemented: {method}")
+                return self.fail(id_, f"Method not implemented: {method}")
+
+    def answer(self, id_: int | str, outcome: Outcome) -> str:
+        """Return the answer to a call that succeeded."""
+        return answer(id_, outcome)
+
+    def fail(self, id_: int | str, message: str) -> str:
+        """Return the answer to a request that was refused."""
+        return error(id_, message, code=_INTERNAL_ERROR if self.profile.python else None)
+
+    def fail_call(self, id_: int | str, message: str) -> str:
+        """Return the answer to a call whose tool failed."""
+        return answer(id_, message, is_error=True) if self.profile.python else self.fail(id_, message)
 
     def check(self, request: JsonObject) -> Iterator[Finding]:
         """Yield what firmware would leave unanswered or confuse."""
@@ -80,7 +94,14 @@ class McpServer:
         else:
             self.seen.add(id_)
 
-    def _initialize(self, id_: int, params: JsonObject) -> str:
+    def _id(self, given: JsonValue) -> int | str | None:
+        """Return an id as the answer bears it, or None for one that is not answered."""
+        if self.profile.python and isinstance(given, str):
+            return given
+        value = number(given)
+        return None if value is None else max(-_INT32, min(_INT32 - 1, int(value)))
+
+    def _initialize(self, id_: int | str, params: JsonObject) -> str:
         vision = member(member(params, "capabilities"), "vision")
         url = text(vision, "url")
         if url is not None:
@@ -95,56 +116,61 @@ class McpServer:
             },
         )
 
-    def _list(self, id_: int, params: JsonObject) -> str:
+    def _list(self, id_: int | str, params: JsonObject) -> str:
         cursor = text(params, "cursor") or ""
         with_user_tools = item(params, "withUserTools") is True
         names = [tool.name for tool in self.tools]
         start = names.index(cursor) if cursor in names else 0 if not cursor else len(names)
         page, following = '{"tools":[', ""
+        reserve = _PYTHON_RESERVE if self.profile.python else _RESERVE
         for tool in self.tools[start:]:
             if tool.user_only and not with_user_tools:
                 continue
-            entry = _compact(tool.describe())
-            if len(page.encode()) + len(entry.encode()) + 1 + _RESERVE > LARGEST_PAGE:
+            entry = _compact(tool.describe(always_required=self.profile.python))
+            if len(page.encode()) + len(entry.encode()) + 1 + reserve > LARGEST_PAGE:
                 following = tool.name
                 break
             page += entry + ","
+        if page.endswith("[") and self.profile.python and not following:
+            return _result(id_, {"tools": []})
         if page.endswith("["):
-            return error(id_, f"Failed to add tool {following} because of payload size limit")
+            return self.fail(id_, f"Failed to add tool {following} because of payload size limit")
         more = f',"nextCursor":"{following}"' if following else ""
-        return f'{{"jsonrpc":"2.0","id":{id_},"result":{page[:-1]}]{more}}}}}'
+        return f'{{"jsonrpc":"2.0","id":{_compact(id_)},"result":{page[:-1]}]{more}}}}}'
 
-    def _call(self, id_: int, params: JsonObject | None) -> str | Pending:
+    def _call(self, id_: int | str, params: JsonObject | None) -> str | Pending:
         if params is None:
-            return error(id_, "Missing params")
+            return self.fail(id_, "Missing params")
         name = text(params, "name")
         if name is None:
-            return error(id_, "Missing name")
+            return self.fail(id_, "Missing name")
         given = item(params, "arguments") if any(key.lower() == "arguments" for key in params) else {}
         if not isinstance(given, dict):
-            return error(id_, "Invalid arguments")
+            return self.fail(id_, "Invalid arguments")
         tool = next((tool for tool in self.tools if tool.name == name), None)
         if tool is None:
-            return error(id_, f"Unknown tool: {name}")
+            return self.fail(id_, f"Unknown tool: {name}")
         try:
             return Pending(id_, tool, {one.name: _argument(one, given) for one in tool.parameters})
         except ValueError as fault:
-            return error(id_, str(fault))
+            return self.fail(id_, str(fault))
 
 
-def answer(id_: int, outcome: Outcome) -> str:
-    """Return the answer to a call that succeeded."""
+def answer(id_: int | str, outcome: Outcome, *, is_error: bool = False) -> str:
+    """Return the answer to a call that was carried out."""
     if isinstance(outcome, bool):
         said = "true" if outcome else "false"
     elif isinstance(outcome, int | str):
         said = str(outcome)
     else:
         said = _compact(outcome)
-    return _result(id_, {"content": [{"type": "text", "text": said}], "isError": False})
+    return _result(id_, {"content": [{"type": "text", "text": said}], "isError": is_error})
 
 
-def error(id_: int, message: str) -> str:
-    """Return the answer to a request that failed: no code, and the message as it is."""
+def error(id_: int | str, message: str, code: int | None = None) -> str:
+    """Return the answer to a request that failed: firmware's has no code, and the message as it is."""
+    if code is not None:
+        return _compact({"jsonrpc": "2.0", "id": id_, "error": {"code": code, "message": message}})
     return f'{{"jsonrpc":"2.0","id":{id_},"error":{{"message":"{message}"}}}}'
 
 
@@ -175,8 +201,8 @@ def _typed(wanted: Parameter, value: JsonValue) -> Argument | None:
     return value if isinstance(value, str) else None
 
 
-def _result(id_: int, result: JsonValue) -> str:
-    return f'{{"jsonrpc":"2.0","id":{id_},"result":{_compact(result)}}}'
+def _result(id_: int | str, result: JsonValue) -> str:
+    return f'{{"jsonrpc":"2.0","id":{_compact(id_)},"result":{_compact(result)}}}'
 
 
 def _compact(value: object) -> str:

@@ -3,14 +3,18 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 from fleet.sim.loudness import SAMPLE_BYTES, speech_bounds
+from fleet.sim.references import References
 from fleet.sim.uplink import SAMPLE_RATE, UplinkEncoder
 from fleet.sim.watch import Signal
 
 SEND_QUEUE = 40
 """Packets that wait for the main loop; the oldest goes when a further one comes (contract 4.3)."""
+TAIL = 3
+"""Packets at most that come after the microphone was switched off (contract 10)."""
 
 
 class Voice(Protocol):
@@ -54,23 +58,67 @@ class Utterance:
         return piece.ljust(size, b"\0")
 
 
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """A packet, and the timestamp of what sounded when it was captured, or 0."""
+
+    payload: bytes
+    timestamp: int = 0
+
+
+class Pipeline:
+    """The audio front end: a frame comes out of it some time after its capture, also when capture has ended."""
+
+    def __init__(self) -> None:
+        self._frames: deque[tuple[float, Captured]] = deque()
+
+    @property
+    def due(self) -> float | None:
+        return self._frames[0][0] if self._frames else None
+
+    def push(self, frame: Captured, due: float) -> None:
+        self._frames.append((due, frame))
+
+    def cut(self) -> None:
+        """Capture ends: but for the last few frames nothing follows."""
+        while len(self._frames) > TAIL:
+            self._frames.pop()
+
+    def take(self, now: float) -> list[Captured]:
+        """Return what is through by now."""
+        out = []
+        while self._frames and self._frames[0][0] <= now:
+            out.append(self._frames.popleft()[1])
+        return out
+
+
 class Microphone:
     """Captures in real time once started; what it captured waits in a short queue for the main loop.
 
     Args:
-        frame_ms: Milliseconds a packet.
+        encoder: Makes the packets.
+        references: What each captured frame carries.
         clock: Monotonic seconds.
         signal: Notified when the microphone starts or stops, and when speech has ended.
-        captured: Told that a packet waits.
+        ready: Told that a packet waits.
     """
 
-    def __init__(self, frame_ms: int, clock: Callable[[], float], signal: Signal, captured: Callable[[], None]) -> None:
-        self._encoder = UplinkEncoder(frame_ms)
-        self._period = frame_ms / 1000
+    def __init__(
+        self,
+        encoder: UplinkEncoder,
+        references: References,
+        clock: Callable[[], float],
+        signal: Signal,
+        ready: Callable[[], None],
+    ) -> None:
+        self._encoder = encoder
+        self._references = references
         self._clock = clock
         self._signal = signal
-        self._captured = captured
-        self._queue: deque[bytes] = deque()
+        self._ready = ready
+        self._queue: deque[Captured] = deque()
+        self._pipeline = Pipeline()
+        self._warm_up = 0.0
         self._next: float | None = None
         self._changed = asyncio.Event()
         self._voice: Voice | None = None
@@ -80,14 +128,17 @@ class Microphone:
     def running(self) -> bool:
         return self._next is not None
 
-    def start(self, delay: float) -> None:
-        """Switch on; the first packet comes after `delay` seconds."""
-        self._next = self._clock() + delay
+    def start(self, warm_up: float) -> None:
+        """Switch on; every packet comes `warm_up` seconds after its frame was captured."""
+        self._references.clear()
+        self._warm_up = warm_up
+        self._next = self._clock() + self._encoder.frame_ms / 1000
         self._note_change()
 
     def stop(self) -> None:
-        """Switch off; what waits is still sent, what the user says goes unheard."""
+        """Switch off; the few frames under way are still sent, what the user says goes unheard."""
         self._next = None
+        self._pipeline.cut()
         if self._voice:
             self._voice.over = True
             self._voice = None
@@ -97,7 +148,7 @@ class Microphone:
         """Let the user speak from the next frame on."""
         self._voice = voice
 
-    def pop(self) -> bytes | None:
+    def pop(self) -> Captured | None:
         """Return the oldest packet that waits."""
         return self._queue.popleft() if self._queue else None
 
@@ -108,21 +159,27 @@ class Microphone:
         """Capture for ever."""
         while True:
             try:
-                async with asyncio.timeout_at(self._next):
+                async with asyncio.timeout_at(self._due()):
                     await self._changed.wait()
                 self._changed.clear()
             except TimeoutError:
-                self._capture()
+                self.advance(self._clock())
 
-    def _capture(self) -> None:
-        if self._next is None:
-            return
-        self._queue.append(self._encoder.encode(self._frame(self._next)))
-        if len(self._queue) > SEND_QUEUE:
-            self._queue.popleft()
-            self.lost += 1
-        self._next += self._period
-        self._captured()
+    def advance(self, now: float) -> None:
+        """Do what is due by now."""
+        while self._next is not None and self._next <= now:
+            frame = Captured(self._encoder.encode(self._frame(self._next)), self._references.pop())
+            self._pipeline.push(frame, self._next + self._warm_up)
+            self._next += self._encoder.frame_ms / 1000
+        for frame in self._pipeline.take(now):
+            self._queue.append(frame)
+            if len(self._queue) > SEND_QUEUE:
+                self._queue.popleft()
+                self.lost += 1
+            self._ready()
+
+    def _due(self) -> float | None:
+        return min((at for at in (self._next, self._pipeline.due) if at is not None), default=None)
 
     def _frame(self, captured: float) -> bytes:
         size = self._encoder.frame_bytes

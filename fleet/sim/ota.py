@@ -2,34 +2,21 @@
 
 import asyncio
 import json
-import uuid
 from dataclasses import dataclass
 
 import httpx2
 
 from fleet.errors import Unavailable
+from fleet.sim.activation import Activation, demanded
+from fleet.sim.identity import Identity as Identity
+from fleet.sim.identity import headers as headers
+from fleet.sim.identity import system_info as system_info
 from fleet.sim.journal import Journal
 from fleet.sim.message import JsonObject, member, number
 from fleet.sim.ota_rules import check_answer, check_response
 from fleet.sim.profile import Profile
 
-HANGS_FROM = 8192
-"""Bytes of body that dead-lock the HTTP client of Wi-Fi boards."""
 DEFAULT_KEEPALIVE = 240
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """What tells this device from others: its canonical MAC, and a UUID made at first boot."""
-
-    mac: str
-    client: str
-    ssid: str = "home"
-
-    @classmethod
-    def of(cls, mac: str) -> "Identity":
-        """Return an identity whose UUID follows from the MAC, so that it is kept over restarts."""
-        return cls(mac, str(uuid.uuid5(uuid.NAMESPACE_OID, mac)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,50 +29,7 @@ class MqttAccess:
     password: str
     publish_topic: str
     keepalive: int
-
-
-def headers(identity: Identity, profile: Profile) -> dict[str, str]:
-    return {
-        "Activation-Version": "1",
-        "Device-Id": identity.mac,
-        "Client-Id": identity.client,
-        "User-Agent": f"{profile.board}/{profile.version}",
-        "Accept-Language": profile.language,
-        "Content-Type": "application/json",
-        "Connection": "close",
-    }
-
-
-def system_info(identity: Identity, profile: Profile) -> str:
-    """Return the request's body: put together by hand, the SSID as it is, as firmware does."""
-    front = {
-        "version": 2,
-        "language": profile.language,
-        "flash_size": 16_777_216,
-        "minimum_free_heap_size": "7952340",
-        "mac_address": identity.mac,
-        "uuid": identity.client,
-        "chip_model_name": profile.chip,
-        "chip_info": {"model": 9, "cores": 2, "revision": 2, "features": 18},
-        "application": {
-            "name": "xiaozhi",
-            "version": profile.version,
-            "compile_time": "Aug  8 2026T10:00:00Z",
-            "idf_version": "v5.5.2",
-            "elf_sha256": "6b1d0f4a",
-        },
-        "partition_table": [
-            {"label": "nvs", "type": 1, "subtype": 2, "address": 36_864, "size": 16_384},
-            {"label": "ota_0", "type": 0, "subtype": 16, "address": 131_072, "size": 4_128_768},
-        ],
-        "ota": {"label": "ota_0"},
-        "display": {"monochrome": False, "width": 240, "height": 240},
-    }
-    board = (
-        f'{{"type":"{profile.board_type}","name":"{profile.board}","ssid":"{identity.ssid}",'
-        f'"rssi":-52,"channel":6,"ip":"192.168.1.77","mac":"{identity.mac}"}}'
-    )
-    return f'{json.dumps(front, separators=(",", ":"))[:-1]},"board":{board}}}'
+    subscribe_topic: str = ""
 
 
 class Bootstrap:
@@ -111,42 +55,68 @@ class Bootstrap:
         Raises:
             Unavailable: No try brought one.
         """
+        while True:
+            answer = await self._ask()
+            challenge = demanded(answer)
+            access = read_mqtt(member(answer, "mqtt"))
+            if challenge is None and access is not None:
+                self._note(access)
+                return access
+            if challenge is None:
+                raise Unavailable(f"bootstrap at {self._url} failed: no usable mqtt section")
+            await Activation(self._url, self._identity, self._profile, self._journal).run(challenge)
+
+    async def _ask(self) -> JsonObject:
+        """Return the answer, after as many tries as firmware makes."""
         timing = self._profile.timing
         pause = timing.ota_retry
         for left in range(timing.ota_tries - 1, -1, -1):
-            access = await self._try()
-            if access:
-                return access
+            answer = await self._try()
+            if answer:
+                return answer
             if left:
                 await asyncio.sleep(pause)
                 pause *= 2
         raise Unavailable(f"bootstrap at {self._url} failed: {self._reason}")
 
-    async def _try(self) -> MqttAccess | None:
+    async def _try(self) -> JsonObject | None:
         try:
             response = await self._post()
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             self._fail(str(error) or type(error).__name__)
             return None
-        body = response.content
-        self._journal.judge(check_response(response.status_code, dict(response.headers), body))
-        if response.status_code != 200 or len(body) >= HANGS_FROM:
-            self._fail(f"status {response.status_code}, {len(body)} bytes")
+        body, limit = response.content, self._profile.body_limit
+        self._journal.judge(check_response(response.status_code, self._seen(response), body))
+        if limit is not None and len(body) >= limit:
+            self._journal.violate("body-hang", f"bootstrap answered {len(body)} bytes")
+            self._fail(f"hangs on {len(body)} bytes")
+            return None
+        if response.status_code != 200:
+            self._fail(f"status {response.status_code}")
             return None
         return self._read(body)
+
+    def _note(self, access: MqttAccess) -> None:
+        topic, keepalive = access.publish_topic, access.keepalive
+        self._journal.note("ota", endpoint=access.endpoint, topic=topic, keepalive=keepalive)
+
+    def _seen(self, response: httpx2.Response) -> dict[str, str]:
+        """Return the headers in lower case, without those whose capitals a modem does not know."""
+        known = (name.decode("ascii", "replace") for name, _ in response.headers.raw)
+        return {name.lower(): response.headers[name] for name in known if not self._profile.cellular or name.istitle()}
 
     def _fail(self, reason: str) -> None:
         self._reason = reason
         self._journal.note("ota failed", reason=reason)
 
     async def _post(self) -> httpx2.Response:
-        body = system_info(self._identity, self._profile).encode()
+        body = system_info(self._identity, self._profile).encode("utf-8", "surrogateescape")
         async with httpx2.AsyncClient(
             timeout=self._profile.timing.ota_read, follow_redirects=False, trust_env=False
         ) as client:
             return await client.post(self._url, content=body, headers=headers(self._identity, self._profile))
 
-    def _read(self, body: bytes) -> MqttAccess | None:
+    def _read(self, body: bytes) -> JsonObject | None:
         try:
             answer = json.loads(body)
         except ValueError:
@@ -156,12 +126,7 @@ class Bootstrap:
             self._fail("no JSON object")
             return None
         self._journal.judge(check_answer(answer, self._profile.version))
-        access = read_mqtt(member(answer, "mqtt"))
-        if access is None:
-            self._fail("no usable mqtt section")
-            return None
-        self._journal.note("ota", endpoint=access.endpoint, topic=access.publish_topic, keepalive=access.keepalive)
-        return access
+        return answer
 
 
 def read_mqtt(section: JsonObject) -> MqttAccess | None:
@@ -183,4 +148,5 @@ def read_mqtt(section: JsonObject) -> MqttAccess | None:
         stored("password"),
         stored("publish_topic"),
         int(keepalive) if keepalive else DEFAULT_KEEPALIVE,
+        stored("subscribe_topic"),
     )

@@ -6,7 +6,10 @@ from fleet.sim.profile import Mode, Profile
 
 
 def hello(profile: Profile) -> str:
-    features: dict[str, bool] = {"mcp": profile.mcp, "glyph_push": profile.glyph_push}
+    features: dict[str, bool] = {"aec": True} if profile.aec else {}
+    features["mcp"] = profile.mcp
+    if profile.glyph_push is not None:
+        features["glyph_push"] = profile.glyph_push
     message: dict[str, object] = {"type": "hello", "version": 3, "transport": "udp", "features": features}
     if profile.glyph_push:
         message["text_font"] = {"bundle": "puhui-common-20-4", "charset": "common", "size": 20, "bpp": 4}

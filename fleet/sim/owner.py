@@ -4,7 +4,9 @@ import random
 from dataclasses import dataclass
 
 from fleet.sim.board import Board
+from fleet.sim.faults import Faults
 from fleet.sim.journal import Journal
+from fleet.sim.network import Network
 from fleet.sim.profile import Profile, Range
 from fleet.sim.turns import TurnLog
 from fleet.sim.watch import Signal
@@ -12,14 +14,19 @@ from fleet.sim.watch import Signal
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The build, the records, the board's state, who waits for news, and the dice."""
+    """The build, the records, the board's state, who waits for news, the network, and the dice."""
 
     profile: Profile
     journal: Journal
     board: Board
     turns: TurnLog
     signal: Signal
+    network: Network
     chance: random.Random
+
+    @property
+    def faults(self) -> Faults:
+        return self.network.faults
 
     def draw(self, seconds: Range) -> float:
         """Return a time from a range."""

@@ -15,6 +15,9 @@ class Listener(Protocol):
     def played(self, at: float, pcm: bytes, sample_rate: int) -> None:
         """A packet's PCM sounds from `at` on."""
 
+    def sounded(self, timestamp: int) -> None:
+        """A packet of this timestamp began to sound."""
+
     def drained(self, at: float) -> None:
         """The last sound ended at `at`."""
 
@@ -45,10 +48,10 @@ class Playback:
         self._rate = sample_rate
         self._decoder = None
 
-    def push(self, packet: bytes, seconds: float) -> bool:
+    def push(self, packet: bytes, seconds: float, timestamp: int = 0) -> bool:
         """Queue a packet; return False when the queue was full and it was dropped."""
         now = self._journal.clock()
-        admitted = self.speaker.push(packet, seconds, now)
+        admitted = self.speaker.push(packet, seconds, now, timestamp)
         self._journal.peak("queue_deepest", self.speaker.depth)
         self._wake.set()
         return admitted
@@ -87,6 +90,7 @@ class Playback:
 
     def _hear(self) -> None:
         for played in self.speaker.take(self._journal.clock()):
+            self._listener.sounded(played.timestamp)
             if self._decoder is None:
                 self._decoder = Decoder(self._rate)
             pcm = _decode(self._decoder, played.packet)

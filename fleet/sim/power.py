@@ -6,7 +6,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fleet.errors import Unavailable
-from fleet.sim.ota import Bootstrap, Identity
+from fleet.sim.download import download
+from fleet.sim.identity import Identity, headers
+from fleet.sim.ota import Bootstrap
 from fleet.sim.owner import Owner
 from fleet.sim.unit import Unit
 
@@ -41,8 +43,10 @@ class Power:
         return self.current
 
     @property
-    def online(self) -> bool:
-        return self.current is not None and self.current.mqtt.up
+    def ready(self) -> bool:
+        """Whether the device is up, and online if it is at all without a conversation."""
+        session_only = self._owner.profile.link == "session"
+        return self.current is not None and (session_only or self.current.mqtt.up)
 
     @property
     def worst_lag(self) -> float:
@@ -60,7 +64,7 @@ class Power:
             async with asyncio.TaskGroup() as tasks:
                 life = tasks.create_task(self._live(), name="sim-device")
                 try:
-                    if not await self._owner.signal.within(seconds, lambda: self.online):
+                    if not await self._owner.signal.within(seconds, lambda: self.ready):
                         raise Unavailable(f"MQTT was not up within {seconds:g} s of power-on")
                     yield
                 finally:
@@ -72,14 +76,25 @@ class Power:
         profile, journal = self._owner.profile, self._owner.journal
         while True:
             journal.note("boot", profile=profile.name, mac=self._identity.mac)
+            await self._fetch_assets()
             access = await Bootstrap(self._ota_url, self._identity, profile, journal).fetch()
             self.current = Unit(self._owner, access, self._tls)
+            self._owner.signal.notify()
             try:
                 await self.current.run()
             finally:
                 self._worst_lag = self.worst_lag
                 self.current = None
                 self._owner.turns.end("closed")
+
+    async def _fetch_assets(self) -> None:
+        """Try once what a tool ordered before the start."""
+        url, self._owner.board.assets_url = self._owner.board.assets_url, ""
+        if not url:
+            return
+        found = await download(url, headers(self._identity, self._owner.profile))
+        self._owner.journal.judge(found.findings)
+        self._owner.journal.note("assets", url=url, bytes=len(found.content), reason=found.reason)
 
 
 def _only(group: BaseException) -> BaseException:

@@ -54,6 +54,8 @@ class Report(BaseModel):
     turns: list[TurnReport]
     violations: list[ViolationReport]
     violation_counts: dict[str, int]
+    excused: dict[str, int]
+    """Breaches by rule that a simulated fault is to blame for."""
     counters: dict[str, int]
     held_up_ms: float
     """The longest that this process itself came late: high values make latencies worthless."""
@@ -81,6 +83,7 @@ def build(
             for one in journal.audit.violations
         ],
         violation_counts=dict(journal.audit.counts),
+        excused=dict(journal.audit.excused),
         counters=dict(sorted(journal.counters.items())),
         held_up_ms=round(held_up * 1000, 1),
         tools=tools,

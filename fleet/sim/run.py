@@ -7,6 +7,7 @@ from pathlib import Path
 
 from fleet.sim.conversation import Opening, Script, converse
 from fleet.sim.device import TURN_SECONDS, SimDevice
+from fleet.sim.faults import Faults
 from fleet.sim.journal import Step
 from fleet.sim.microphone import Voice
 from fleet.sim.profile import PROFILES, Profile
@@ -38,6 +39,8 @@ class SimOptions:
     on_sound: Callable[[bytes, int], None] | None = None
     reply: Path | None = None
     report: Path | None = None
+    faults: Faults = field(default_factory=Faults)
+    seed: int | None = None
 
 
 async def simulate(options: SimOptions) -> Report:
@@ -48,7 +51,15 @@ async def simulate(options: SimOptions) -> Report:
     """
     timing = replace(options.profile.timing, ota_tries=options.ota_tries)
     profile = replace(options.profile, timing=timing)
-    device = SimDevice(profile, ota_url=options.ota_url, mac=options.mac, on_step=options.on_step, tls=options.tls)
+    device = SimDevice(
+        profile,
+        ota_url=options.ota_url,
+        mac=options.mac,
+        on_step=options.on_step,
+        tls=options.tls,
+        seed=options.seed,
+        faults=options.faults,
+    )
     device.turns.on_sound = options.on_sound
     script = Script(options.utterances, options.opening, options.wake_text, turn_seconds=options.turn_seconds)
     try:

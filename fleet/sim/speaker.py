@@ -10,6 +10,7 @@ class Played:
 
     at: float
     packet: bytes
+    timestamp: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class _Queued:
     arrived: float
     packet: bytes
     seconds: float
+    timestamp: int
 
 
 class Speaker:
@@ -56,7 +58,7 @@ class Speaker:
         self._advance(now)
         return not self._queue and (self.busy_until is None or self.busy_until <= now)
 
-    def push(self, packet: bytes, seconds: float, now: float) -> bool:
+    def push(self, packet: bytes, seconds: float, now: float, timestamp: int = 0) -> bool:
         """Queue a packet that lasts so many seconds; return False when it was dropped."""
         self._advance(now)
         if len(self._queue) >= self._capacity:
@@ -64,7 +66,7 @@ class Speaker:
         if self._in_answer and not self._queue and self.busy_until is not None and self.busy_until < now:
             self._gaps.append(Gap(self.busy_until, now - self.busy_until))
         self._in_answer = True
-        self._queue.append(_Queued(now, packet, seconds))
+        self._queue.append(_Queued(now, packet, seconds, timestamp))
         self._advance(now)
         return True
 
@@ -93,5 +95,5 @@ class Speaker:
         while self._queue and (self.busy_until is None or self.busy_until <= now):
             head = self._queue.popleft()
             start = head.arrived if self.busy_until is None else max(self.busy_until, head.arrived)
-            self._played.append(Played(start, head.packet))
+            self._played.append(Played(start, head.packet, head.timestamp))
             self.busy_until = start + head.seconds

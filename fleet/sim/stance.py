@@ -23,6 +23,7 @@ class Stance:
         self._body = body
         self._machine = body.machine
         self._listen_pending = False
+        self._afresh = False
         body.main_loop.on(Flag.STATE_CHANGED, self._enter)
         body.main_loop.on(Flag.DRAINED, self._listen_if_pending)
 
@@ -43,9 +44,29 @@ class Stance:
         self._body.main_loop.set(Flag.STATE_CHANGED)
         self._owner.signal.notify()
 
-    def listen(self, mode: Mode) -> None:
+    def listen(self, mode: Mode, *, afresh: bool = False) -> None:
+        """Go listening; `afresh` says so to the server even if the microphone is on already."""
         self._machine.mode = mode
+        self._afresh = afresh
         self.go(State.LISTENING)
+
+    async def say_listen(self) -> None:
+        """Tell the server that the device listens."""
+        channel, mode = self._body.channel, self._machine.mode
+        await channel.send(outbound.listen_start(channel.session, mode))
+        self._owner.journal.note("listening", mode=mode)
+
+    def overhear(self, *, begins: bool) -> None:
+        """An answer begins, or ends, while the state stays listening."""
+        if self._machine.overheard == begins:
+            return
+        self._machine.overheard = begins
+        if begins:
+            self._body.intake.begin()
+            self._body.intake.clear()
+        else:
+            self._body.intake.end()
+        self._owner.signal.notify()
 
     async def _enter(self) -> None:
         match self._machine.state:
@@ -58,8 +79,9 @@ class Stance:
                 await self._enter_speaking()
 
     async def _enter_listening(self) -> None:
-        if self._body.microphone.running:
+        if self._body.microphone.running and not self._afresh:
             return
+        self._afresh = False
         self._listen_pending = True
         drain = self._owner.profile.drain
         if self._machine.mode == "auto" and not self._body.playback.idle:
@@ -73,14 +95,13 @@ class Stance:
         if not self._listen_pending or self._machine.state is not State.LISTENING:
             return
         self._listen_pending = False
-        channel, mode = self._body.channel, self._machine.mode
-        await channel.send(outbound.listen_start(channel.session, mode))
-        self._body.microphone.start(self._owner.draw(self._owner.profile.timing.microphone))
-        self._owner.journal.note("listening", mode=mode)
+        await self.say_listen()
+        self._body.microphone.start(self._owner.draw(self._owner.profile.timing.warm_up))
 
     async def _enter_speaking(self) -> None:
         self._listen_pending = False
         await asyncio.sleep(self._owner.draw(self._owner.profile.timing.clear))
         if self._machine.mode != "realtime":
             self._body.microphone.stop()
+        self._body.references.clear()
         self._body.intake.clear()

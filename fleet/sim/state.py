@@ -30,6 +30,13 @@ class Machine:
     def __init__(self, mode: Mode) -> None:
         self.state = State.STARTING
         self.mode: Mode = mode
+        self.overheard = False
+        """An answer plays while the state stays listening, as py-xiaozhi has it in realtime mode."""
+
+    @property
+    def admits(self) -> bool:
+        """Whether audio is let through to the speaker."""
+        return self.state is State.SPEAKING or self.overheard
 
     def move(self, to: State) -> bool:
         """Go to a state and return True, or refuse silently, as firmware does, what may not follow."""

@@ -1,73 +1,16 @@
-"""The tools of a board: what they are called, what they take, what they do (contract 6)."""
-
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Literal
-
-from pydantic import JsonValue
+"""The tools of a board: common ones and its own (contract 6)."""
 
 from fleet.sim.board import Board
 from fleet.sim.profile import Profile
+from fleet.sim.tool import Argument as Argument
+from fleet.sim.tool import Arguments as Arguments
+from fleet.sim.tool import Outcome as Outcome
+from fleet.sim.tool import Parameter as Parameter
+from fleet.sim.tool import Restart as Restart
+from fleet.sim.tool import Tool as Tool
+from fleet.sim.tool import ToolError as ToolError
+from fleet.sim.user_tools import USER_ONLY
 from fleet.sim.vision import explain
-
-Argument = bool | int | str
-Arguments = Mapping[str, Argument]
-
-
-class ToolError(Exception):
-    """A tool failed; its text goes to the server as it is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Restart:
-    """The tool restarts the device and never answers."""
-
-
-Outcome = bool | int | str | dict[str, JsonValue] | list[JsonValue] | Restart | None
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """One argument; without a default it is required."""
-
-    name: str
-    type: Literal["boolean", "integer", "string"]
-    default: Argument | None = None
-    minimum: int | None = None
-    maximum: int | None = None
-
-    def schema(self) -> dict[str, JsonValue]:
-        schema: dict[str, JsonValue] = {"type": self.type}
-        for key in ("default", "minimum", "maximum"):
-            value: Argument | None = getattr(self, key)
-            if value is not None:
-                schema[key] = value
-        return schema
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """What the server may call; `run` works on the device's main loop."""
-
-    name: str
-    description: str
-    run: Callable[[Board, Arguments], Awaitable[Outcome]]
-    parameters: tuple[Parameter, ...] = field(default_factory=tuple)
-    user_only: bool = False
-
-    def describe(self) -> dict[str, JsonValue]:
-        """Return the tool as it stands in a list."""
-        schema: dict[str, JsonValue] = {
-            "type": "object",
-            "properties": {parameter.name: parameter.schema() for parameter in self.parameters},
-        }
-        required: list[JsonValue] = [parameter.name for parameter in self.parameters if parameter.default is None]
-        if required:
-            schema["required"] = required
-        tool: dict[str, JsonValue] = {"name": self.name, "description": self.description, "inputSchema": schema}
-        if self.user_only:
-            tool["annotations"] = {"audience": ["user"]}
-        return tool
 
 
 async def _status(board: Board, _: Arguments) -> Outcome:
@@ -116,18 +59,6 @@ async def _lamp_off(board: Board, _: Arguments) -> Outcome:
     return True
 
 
-async def _screen_info(_: Board, __: Arguments) -> Outcome:
-    return {"width": 240, "height": 240, "monochrome": False}
-
-
-async def _system_info(board: Board, _: Arguments) -> Outcome:
-    return board.system_info
-
-
-async def _reboot(_: Board, __: Arguments) -> Outcome:
-    return Restart()
-
-
 _COMMON = (
     Tool(
         "self.get_device_status",
@@ -160,6 +91,7 @@ _CAMERA = (
         "Takes a photo and explains it. Call it when the user asks to look at something.",
         _take_photo,
         (Parameter("question", "string"),),
+        slow=True,
     ),
 )
 _LAMP = (
@@ -167,14 +99,25 @@ _LAMP = (
     Tool("self.lamp.turn_on", "Turns the lamp on.", _lamp_on),
     Tool("self.lamp.turn_off", "Turns the lamp off.", _lamp_off),
 )
-_USER_ONLY = (
-    Tool("self.get_system_info", "Tells hardware and firmware.", _system_info, user_only=True),
-    Tool("self.reboot", "Restarts the device.", _reboot, user_only=True),
-    Tool("self.screen.get_info", "Tells the screen's size.", _screen_info, user_only=True),
-)
+
+
+def _output(number: int) -> Tool:
+    name = f"self.output.set_{number}"
+
+    async def switch(board: Board, given: Arguments) -> Outcome:
+        board.outputs[str(number)] = int(given["level"])
+        return True
+
+    return Tool(
+        name,
+        f"Sets output {number} of the board, for whatever is wired to it: a fan, a pump, a heater, a strip of lights. "
+        "0 switches it off, 100 is full power; dimmable outputs take the values between.",
+        switch,
+        (Parameter("level", "integer", minimum=0, maximum=100), Parameter("seconds", "integer", 0, 0, 86_400)),
+    )
 
 
 def tools_of(profile: Profile) -> tuple[Tool, ...]:
     """Return a board's tools in the order of its list: common, board's own, for users only."""
     own = (_CAMERA if profile.camera else ()) + (_LAMP if profile.lamp else ())
-    return _COMMON + own + _USER_ONLY
+    return _COMMON + own + tuple(_output(number + 1) for number in range(profile.extra_tools)) + USER_ONLY

@@ -6,6 +6,7 @@ from collections.abc import Coroutine
 
 from fleet.sim.channel import Channel, ChannelEvents
 from fleet.sim.dialogue import Dialogue
+from fleet.sim.gaps import Gaps
 from fleet.sim.greeting import ServerHello
 from fleet.sim.inbox import Inbox
 from fleet.sim.intake import Intake
@@ -16,12 +17,57 @@ from fleet.sim.ota import MqttAccess
 from fleet.sim.owner import Owner
 from fleet.sim.playback import Playback
 from fleet.sim.pulse import Pulse
+from fleet.sim.references import References
 from fleet.sim.state import Machine
+from fleet.sim.toolbox import Toolbox
+from fleet.sim.uplink import UplinkEncoder
 
 _TICK = 1.0
 
 
-class Unit:
+class Parts:
+    """The parts that hear and speak.
+
+    Args:
+        owner: What outlives this boot.
+    """
+
+    def __init__(self, owner: Owner) -> None:
+        profile, journal = owner.profile, owner.journal
+        self._owner = owner
+        self.pulse = Pulse(journal.clock)
+        self.main_loop = MainLoop()
+        self.machine = Machine(profile.mode)
+        self.references = References(enabled=profile.aec)
+        encoder = UplinkEncoder(profile.frame_ms, profile.application)
+        self.microphone = Microphone(
+            encoder, self.references, journal.clock, owner.signal, lambda: self.main_loop.set(Flag.SEND_AUDIO)
+        )
+        self.playback = Playback(journal, profile.queue, self)
+        self.gaps = Gaps(profile, journal, self.pulse, owner.network.spread)
+        self.intake = Intake(profile, journal, self.machine, self.playback, owner.turns, self.gaps)
+
+    def played(self, at: float, pcm: bytes, sample_rate: int) -> None:
+        """Hear a packet for the turn that it belongs to."""
+        turn = self._owner.turns.open
+        before = turn is not None and "first audible" in turn.times
+        self._owner.turns.played(at, pcm, sample_rate)
+        if turn is not None and not before and "first audible" in turn.times:
+            self._owner.journal.note("first audible", turn.times["first audible"])
+
+    def sounded(self, timestamp: int) -> None:
+        """Keep the timestamp of what sounds, for the captured frames."""
+        self.references.played(timestamp)
+
+    def drained(self, at: float) -> None:
+        """Hear the end of all sound."""
+        self._owner.journal.note("playback end", at)
+        self._owner.turns.drained(at)
+        self.main_loop.set(Flag.DRAINED)
+        self._owner.signal.notify()
+
+
+class Unit(Parts):
     """Runs from power-on until a restart is ordered.
 
     Args:
@@ -31,22 +77,17 @@ class Unit:
     """
 
     def __init__(self, owner: Owner, access: MqttAccess, tls: ssl.SSLContext | None) -> None:
-        profile, journal = owner.profile, owner.journal
-        self._owner = owner
+        super().__init__(owner)
         self._tasks: asyncio.TaskGroup | None = None
-        self.pulse = Pulse(journal.clock)
-        self.main_loop = MainLoop()
-        self.machine = Machine(profile.mode)
-        self.microphone = Microphone(
-            profile.frame_ms, journal.clock, owner.signal, lambda: self.main_loop.set(Flag.SEND_AUDIO)
+        self._over = asyncio.Event()
+        events = ChannelEvents(
+            self.intake.take, self.intake.miss, self._welcomed, lambda: self.main_loop.set(Flag.ERROR)
         )
-        self.playback = Playback(journal, profile.queue, self)
-        self.intake = Intake(profile, journal, self.machine, self.playback, owner.turns, self.pulse)
-        events = ChannelEvents(self.intake.take, self._welcomed, lambda: self.main_loop.set(Flag.ERROR))
-        self.channel = Channel(profile, journal, self.pulse, events, self._spawn)
+        self.channel = Channel(owner.profile, owner.journal, self.pulse, owner.network, events, self._spawn)
         self.dialogue = Dialogue(owner, self)
-        self.inbox = Inbox(owner, self)
-        self.mqtt = MqttLine(access, owner, self.inbox.receive, tls)
+        self.toolbox = Toolbox(owner, self)
+        inbox = Inbox(owner, self)
+        self.mqtt = MqttLine(access, owner, self.machine, self.main_loop, inbox.receive, tls)
         self.channel.mqtt = self.mqtt
 
     async def run(self) -> None:
@@ -60,7 +101,7 @@ class Unit:
                     for part in (self.mqtt, self.main_loop, self.microphone, self.playback, self.pulse)
                 ]
                 running.append(tasks.create_task(self._tick(), name="sim-tick"))
-                await self.inbox.restart.wait()
+                await self._over.wait()
                 for task in running:
                     task.cancel()
                 await self.channel.close(say_goodbye=False)
@@ -68,23 +109,22 @@ class Unit:
             self._tasks = None
             await self.channel.close(say_goodbye=False)
 
-    def played(self, at: float, pcm: bytes, sample_rate: int) -> None:
-        """Hear a packet for the turn that it belongs to."""
-        turn = self._owner.turns.open
-        before = turn is not None and "first audible" in turn.times
-        self._owner.turns.played(at, pcm, sample_rate)
-        if turn is not None and not before and "first audible" in turn.times:
-            self._owner.journal.note("first audible", turn.times["first audible"])
+    async def restart(self) -> None:
+        """Say goodbye, and restart; does not return, as nothing else is done any more."""
+        await self.dialogue.hang_up(say_goodbye=True)
+        await asyncio.sleep(self._owner.profile.timing.reboot)
+        self._owner.journal.note("restart")
+        self._over.set()
+        await asyncio.Event().wait()
 
-    def drained(self, at: float) -> None:
-        """Hear the end of all sound."""
-        self._owner.journal.note("playback end", at)
-        self._owner.turns.drained(at)
-        self.main_loop.set(Flag.DRAINED)
-        self._owner.signal.notify()
+    def crash(self) -> None:
+        """Restart without a word."""
+        self._owner.journal.note("crash")
+        self.mqtt.cut()
+        self._over.set()
 
     def _welcomed(self, hello: ServerHello) -> None:
-        self.playback.set_rate(hello.sample_rate)
+        self.playback.set_rate(self._owner.profile.fixed_rate or hello.sample_rate)
         self.intake.frame_ms = hello.frame_ms
         self._owner.signal.notify()
 

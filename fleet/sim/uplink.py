@@ -1,52 +1,44 @@
-"""The device's encoder: 16 kHz, variable bitrate, complexity 0, and a frame of one byte where there is silence."""
+"""The device's encoder: 16 kHz, variable bitrate, complexity 0, and packets of one byte where there is silence."""
 
 import random
-import struct
 
-from fleet.sim.loudness import first_audible
+import numpy as np
+
+from fleet.sim.profile import Application
 from fleet.speech.opus import Encoder
 
 SAMPLE_RATE = 16_000
 
 _OPUS_AUTO = -1000
-_HANGOVER_MS = 200
-_REFRESH_MS = 400
-_DTX = bytes([0x58])
-_ROOM_NOISE = 60
+_ROOM_NOISE = 160
+"""Sample value, about -46 dB of full scale: what the encoder does not take for silence, nor a listener for speech."""
 
 
 class UplinkEncoder:
-    """Encodes frames as firmware does (contract 4.2).
-
-    Discontinuous transmission is done here as libopus does it: after 200 ms without a sound a frame is its first byte
-    alone, and every 400 ms one full frame refreshes the background.
+    """Encodes frames as firmware does, by libopus's own discontinuous transmission (contract 4.2).
 
     Args:
         frame_ms: Milliseconds a packet.
+        application: What the encoder is tuned for.
     """
 
-    def __init__(self, frame_ms: int) -> None:
+    def __init__(self, frame_ms: int, application: Application = "audio") -> None:
         self.frame_ms = frame_ms
-        self._encoder = Encoder(SAMPLE_RATE, frame_ms, bitrate=_OPUS_AUTO, complexity=0)
+        self._encoder = Encoder(
+            SAMPLE_RATE, frame_ms, bitrate=_OPUS_AUTO, complexity=0, dtx=True, application=application
+        )
         self.frame_bytes = self._encoder.frame_bytes
-        self._quiet_ms = 0
 
     def encode(self, pcm: bytes) -> bytes:
         """Return the packet of exactly one frame."""
-        if first_audible(pcm) is not None:
-            self._quiet_ms = 0
-            return self._encoder.encode(pcm)
-        self._quiet_ms += self.frame_ms
-        silent_for = self._quiet_ms - _HANGOVER_MS
-        if silent_for <= 0 or silent_for % _REFRESH_MS < self.frame_ms:
-            return self._encoder.encode(pcm)
-        return _DTX
+        return self._encoder.encode(pcm)
 
 
 def room_noise(frames: int, frame_ms: int, chance: random.Random) -> bytes:
     """Return PCM of a quiet room, so many frames long."""
     count = frames * frame_ms * SAMPLE_RATE // 1000
-    return struct.pack(f"<{count}h", *(round(chance.gauss(0, _ROOM_NOISE)) for _ in range(count)))
+    noise = np.random.default_rng(chance.getrandbits(32)).normal(0, _ROOM_NOISE, count)
+    return bytes(noise.round().astype("<i2").tobytes())
 
 
 def encode_all(pcm: bytes, frame_ms: int) -> list[bytes]:

@@ -9,6 +9,7 @@ import ctypes
 import importlib.util
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 from fleet.errors import FleetError
 
@@ -22,7 +23,7 @@ MIN_PACKET = 8
 MAX_PACKET = 1_184
 """With the header a datagram of 1,200 bytes, which every path carries whole."""
 
-_APPLICATION_AUDIO = 2049
+_APPLICATIONS = {"voip": 2048, "audio": 2049}
 _SET_BITRATE = 4002
 _SET_VBR = 4006
 _SET_COMPLEXITY = 4010
@@ -30,6 +31,10 @@ _SET_DTX = 4016
 _SET_PREDICTION_DISABLED = 4042
 _RESET_STATE = 4028
 _SAMPLE_BYTES = 2
+
+
+Application = Literal["voip", "audio"]
+"""What Opus tunes itself for: speech that is understood, or sound as it is."""
 
 
 class OpusError(FleetError):
@@ -86,18 +91,31 @@ class Encoder:
     """One stream's encoder, for voices and sounds: variable bitrate, a packet for every frame, silence too.
 
     The first packet stands alone, so a stream may follow any other in a decoder without a click or a swallowed start.
+    With discontinuous transmission (`dtx`), as devices use it, silence is packets of one or two bytes after the first
+    200 ms, refreshed every 400 ms; no packet is padded then. A bitrate of -1000 lets Opus choose.
 
     Args:
         sample_rate: Of the PCM, in Hz, one of `SAMPLE_RATES`.
         frame_ms: Milliseconds a packet, one of `FRAME_MS`.
         bitrate: Bits a second.
         complexity: 0 (cheap) to 10 (dear).
+        dtx: Whether silence is left out.
+        application: What the encoder is tuned for.
 
     Raises:
         OpusError: A setting is out of range, or libopus is missing.
     """
 
-    def __init__(self, sample_rate: int, frame_ms: int, bitrate: int = 24_000, complexity: int = 5) -> None:
+    def __init__(
+        self,
+        sample_rate: int,
+        frame_ms: int,
+        bitrate: int = 24_000,
+        complexity: int = 5,
+        *,
+        dtx: bool = False,
+        application: Application = "audio",
+    ) -> None:
         _check_rate(sample_rate)
         _check_frame(frame_ms)
         self.frame_bytes = sample_rate * frame_ms // 1000 * _SAMPLE_BYTES
@@ -106,16 +124,18 @@ class Encoder:
         self._encode = lib.opus_encode
         self._pad = lib.opus_packet_pad
         self._control = lib.opus_encoder_ctl
-        _check(lib.opus_encoder_init(self._state, sample_rate, 1, _APPLICATION_AUDIO))
-        for request, value in ((_SET_BITRATE, bitrate), (_SET_VBR, 1), (_SET_COMPLEXITY, complexity), (_SET_DTX, 0)):
+        _check(lib.opus_encoder_init(self._state, sample_rate, 1, _APPLICATIONS[application]))
+        settings = {_SET_BITRATE: bitrate, _SET_VBR: 1, _SET_COMPLEXITY: complexity, _SET_DTX: int(dtx)}
+        for request, value in settings.items():
             self._set(request, value)
+        self._least = 1 if dtx else MIN_PACKET
         self._first = False
         self._begin()
         self._packet = ctypes.create_string_buffer(MAX_PACKET)
         self._view = memoryview(self._packet)
 
     def encode(self, pcm: bytes) -> bytes:
-        """Return the packet of exactly one frame: `MIN_PACKET` to `MAX_PACKET` bytes.
+        """Return the packet of exactly one frame: `MIN_PACKET` (1 with `dtx`) to `MAX_PACKET` bytes.
 
         Raises:
             OpusError: `pcm` is not `frame_bytes` long.
@@ -123,10 +143,10 @@ class Encoder:
         if len(pcm) != self.frame_bytes:
             raise OpusError(f"opus: frame of {len(pcm)} bytes instead of {self.frame_bytes}")
         size = self._encode(self._state, pcm, self.frame_bytes // _SAMPLE_BYTES, self._packet, MAX_PACKET)
-        if size < MIN_PACKET:
+        if size < self._least:
             _check(size)
-            _check(self._pad(self._packet, size, MIN_PACKET))
-            size = MIN_PACKET
+            _check(self._pad(self._packet, size, self._least))
+            size = self._least
         if self._first:
             self._first = False
             self._set(_SET_PREDICTION_DISABLED, 0)

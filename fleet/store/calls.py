@@ -3,13 +3,17 @@
 A call changes the physical world, so it is at most once: begun here, published once, ended once.
 """
 
+import logging
 import secrets
+from collections import Counter
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import Literal, cast
 
 from fleet.store.connect import Store
-from fleet.store.keys import CALL_KEPT_MS
+from fleet.store.keys import CALL_KEPT_MS, prefix
+
+log = logging.getLogger(__name__)
 
 MOST_PENDING = 16
 """Calls that one device may have pending."""
@@ -38,9 +42,9 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Nothing was begun and nothing may be sent."""
+    """Nothing may be sent. `unsaved`: no replica has the call, so that a failover could let it be sent once more."""
 
-    reason: Literal["offline", "busy"]
+    reason: Literal["offline", "busy", "unsaved"]
 
 
 class Calls:
@@ -48,20 +52,25 @@ class Calls:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self.ignored: Counter[Literal["late", "repeated"]] = Counter()
+        """Answers that changed nothing."""
 
     async def begin(self, mac: str, idempotency: str, seconds: float) -> Go | Known | Refused:
-        """Write down that a call is about to be sent.
+        """Write down that a call is about to be sent, and wait for a replica to have it where there are any.
 
         Args:
             mac: The device.
             idempotency: The call's name for ever: a second begin with the same one never sends again.
             seconds: Time that the device has to answer.
+
+        Raises:
+            Unavailable: Redis is away; nothing may be sent. What was begun then ends as unknown at its deadline.
         """
         token = secrets.token_hex(8)
         while True:
             number = secrets.randbelow(_HIGHEST_ID - 1) + 1
             keys = self._store.keys
-            verdict, known, result = await self._store.call(
+            (verdict, known, result), saved = await self._store.call_saved(
                 "fleet_call_begin",
                 [
                     keys.call(mac, number),
@@ -74,8 +83,12 @@ class Calls:
             match verdict:
                 case "COLL":
                     continue
-                case "GO" | "MINE":
+                case "GO" | "MINE" if saved:
                     return Go(int(known))
+                case "GO" | "MINE":
+                    log.warning("call not sent: no replica has it", extra={"device": mac, "id": known})
+                    await self.give_up(mac, int(known), sent=False)
+                    return Refused("unsaved")
                 case "OFF":
                     return Refused("offline")
                 case "BUSY":
@@ -85,7 +98,13 @@ class Calls:
 
     async def complete(self, mac: str, number: str, result: str) -> bool:
         """Write down the device's answer; False when it is late, repeated, or belongs to no call."""
-        return await self._finish(mac, number, "D", result) == "D"
+        state = await self._finish(mac, number, "D", result)
+        if state == "LATE":
+            self.ignored["late"] += 1
+            log.info("late answer kept", extra={"device": mac, "id": number})
+        elif state != "D":
+            self.ignored["repeated"] += 1
+        return state == "D"
 
     async def give_up(self, mac: str, number: int, *, sent: bool) -> bool:
         """End a call without an answer; False when an answer came first."""
@@ -94,25 +113,30 @@ class Calls:
 
     async def result(self, mac: str, number: int) -> str | None:
         """Return the answer of a call that is done, or None."""
-        record = await self._store.ask(
-            cast(
-                "Awaitable[list[str | None]]",
-                self._store.client.hmget(self._store.keys.call(mac, number), ["st", "res"]),
-            )
-        )
-        return record[1] if record[0] == "D" else None
+        state, result, _ = await self._read(mac, number)
+        return result if state == "D" else None
+
+    async def late(self, mac: str, number: int) -> str | None:
+        """Return the answer that came after its call had ended as unknown, or None."""
+        _, result, late = await self._read(mac, number)
+        return result if late else None
 
     async def sweep(self, shard: int, limit: int = 100) -> list[tuple[str, str]]:
         """End the calls of a shard whose deadline passed as unknown; return their devices and ids."""
-        keys = self._store.keys
-        ended = await self._store.call("fleet_sweep", [keys.deadlines(shard)], [keys.prefix(shard), limit])
+        deadlines = self._store.keys.deadlines(shard)
+        ended = await self._store.call("fleet_sweep", [deadlines], [prefix(shard), limit])
         return [(mac, number) for mac, _, number in (entry.partition("|") for entry in ended)]
+
+    async def _read(self, mac: str, number: int) -> list[str | None]:
+        key = self._store.keys.call(mac, number)
+        fields = self._store.client.hmget(key, ["st", "res", "late"])
+        return await self._store.ask(cast("Awaitable[list[str | None]]", fields))
 
     async def _finish(self, mac: str, number: str, state: str, result: str) -> str:
         keys = self._store.keys
         (answer,) = await self._store.call(
             "fleet_call_finish",
             [keys.call(mac, number), keys.deadlines(keys.shard(mac)), keys.device(mac)],
-            [mac, number, state, result],
+            [mac, number, state, result, secrets.token_hex(4)],
         )
         return answer

@@ -1,33 +1,43 @@
 """The connection to Redis or Valkey: one place through which every command goes."""
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from importlib.resources import files
 from typing import TypeVar, cast
 
-from redis.asyncio import BlockingConnectionPool, Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import ExponentialBackoff
-from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import AskError, AuthenticationError, ResponseError
 
 from fleet.errors import ConfigError, Fenced, Unavailable
-from fleet.store.keys import Keys
+from fleet.store.client import ServerClient, connect
+from fleet.store.keys import WORKERS, Keys
+from fleet.store.patience import ANSWER_SECONDS, FAULTS
+from fleet.store.replicas import Replicas
+from fleet.store.url import parse_redis_url
 
 T = TypeVar("T")
 
-COMMAND_SECONDS = 5.0
-"""Longest wait for a connection, and for an answer."""
+PLACES = 64
+"""Commands at a time; the others wait."""
+READERS = 8
+"""Blocking reads at a time: with connections of their own, so that they take none from commands."""
 BLOCK_SECONDS = 0.5
 """Longest wait of one blocking read: also how long a newly owned shard's mail may wait for its first read."""
 
+_NO_CLUSTER = "Cluster mode is not enabled"
+
 
 class Store:
-    """A pool of connections with the functions loaded, and the key names that go with it."""
+    """A pool of connections with the functions loaded, and the key names that go with it.
 
-    def __init__(self, client: "Redis", reader: "Redis", shards: int) -> None:
+    Whether there is one server, a primary named by Sentinels, or a Cluster behind it, is nobody's business but its own.
+    Every wait has a limit, and what Redis cannot answer for longer is `Unavailable` (see `fleet.store.patience`).
+    """
+
+    def __init__(self, client: ServerClient, reader: ServerClient, shards: int) -> None:
         self.client = client
         self.reader = reader
         """For blocking reads, which must not starve the pool."""
         self.keys = Keys(shards)
+        self._replicas = Replicas(client)
         self._code = (files("fleet.store") / "functions.lua").read_text(encoding="utf-8")
 
     @classmethod
@@ -38,43 +48,70 @@ class Store:
             ConfigError: The URL is none, or the server refuses us or is too old for functions.
             Unavailable: The server is not reachable.
         """
-        try:
-            reader = _client(url, 8, BLOCK_SECONDS + COMMAND_SECONDS)
-            store = cls(_client(url, 64, COMMAND_SECONDS), reader, shards)
-        except ValueError as error:
-            raise ConfigError(f"FLEET_REDIS_URL: {error}") from error
+        address = parse_redis_url(url)
+        store = cls(connect(address, PLACES), connect(address, READERS, BLOCK_SECONDS + ANSWER_SECONDS), shards)
         try:
             await store.load_functions()
-        except ResponseError as error:
+            await store.client.exists(WORKERS)
+        except FAULTS as error:
             await store.close()
-            raise ConfigError(f"Redis refused fleet's functions (7.0 or later is needed): {error}") from error
-        except (RedisError, OSError) as error:
+            raise _unopened(error) from error
+        except BaseException:
             await store.close()
-            raise Unavailable(f"Redis: {error}") from error
+            raise
         return store
 
     async def load_functions(self) -> None:
+        """Load `functions.lua`, into every primary of a Cluster."""
         await self.client.function_load(self._code, replace=True)
 
     async def close(self) -> None:
         await self.client.aclose()
         await self.reader.aclose()
 
+    async def ping(self) -> None:
+        """Return when Redis answers.
+
+        Raises:
+            Unavailable: It does not.
+        """
+        await self.ask(self.client.exists(WORKERS))
+
     async def call(self, function: str, keys: Sequence[str], args: Sequence[str | int]) -> list[str]:
         """Run a function of `functions.lua` and return its answer as a list of texts.
+
+        It may be done twice, when the connection breaks after the first time: see `docs/adr/0011-redis-failover.md`.
 
         Raises:
             Fenced: The shard is another worker's now.
             Unavailable: Redis did not answer or refused.
         """
-        answer = await self.ask(self._fcall(function, keys, args))
-        parts = answer if isinstance(answer, list) else [answer]
-        return [str(part) for part in parts]
+        words = (*keys, *map(str, args))
 
-    async def _fcall(self, function: str, keys: Sequence[str], args: Sequence[str | int]) -> object:
-        async def once() -> object:
-            return await cast("Awaitable[object]", self.client.fcall(function, len(keys), *keys, *map(str, args)))
+        def once() -> Awaitable[object]:
+            return cast("Awaitable[object]", self.client.fcall(function, len(keys), *words))
 
+        return _texts(await self.ask(self._loaded(once)))
+
+    async def call_saved(self, function: str, keys: Sequence[str], args: Sequence[str | int]) -> tuple[list[str], bool]:
+        """Run a function and wait until its effect outlives the server that ran it, where there are replicas.
+
+        Returns:
+            The answer, and whether a replica has it; where the server has no replica nothing more can be had.
+
+        Raises:
+            Fenced: The shard is another worker's now.
+            Unavailable: Redis did not answer or refused.
+        """
+        if not await self.ask(self._replicas.exist(keys[0])):
+            return await self.call(function, keys, args), True
+        words = [str(arg) for arg in args]
+        answer, acknowledged = await self.ask(self._loaded(lambda: self.client.fcall_saved(function, keys, words)))
+        if not acknowledged:
+            self._replicas.forget()
+        return _texts(answer), acknowledged > 0
+
+    async def _loaded(self, once: Callable[[], Awaitable[T]]) -> T:
         try:
             return await once()
         except ResponseError as error:
@@ -92,20 +129,24 @@ class Store:
             if str(error).startswith("FENCED"):
                 raise Fenced(str(error)) from error
             raise Unavailable(f"Redis refused: {error}") from error
-        except (RedisError, OSError) as error:
-            raise Unavailable(f"Redis: {error}") from error
+        except FAULTS as error:
+            raise Unavailable(f"Redis: {str(error) or 'no answer in time'}") from error
 
 
-def _client(url: str, connections: int, timeout: float | None) -> "Redis":
-    pool = BlockingConnectionPool.from_url(
-        url,
-        max_connections=connections,
-        timeout=COMMAND_SECONDS,
-        decode_responses=True,
-        socket_timeout=timeout,
-        socket_connect_timeout=COMMAND_SECONDS,
-        socket_keepalive=True,
-        health_check_interval=30,
-        retry=Retry(ExponentialBackoff(cap=0.5, base=0.05), 2),
-    )
-    return Redis.from_pool(pool)
+def _texts(answer: object) -> list[str]:
+    parts = answer if isinstance(answer, list) else [answer]
+    return [str(part) for part in parts]
+
+
+def _unopened(error: BaseException) -> ConfigError | Unavailable:
+    """Return what a first command's failure means for the operator."""
+    text = str(error)
+    if isinstance(error, AuthenticationError) or text.startswith(("NOAUTH", "WRONGPASS", "NOPERM")):
+        return ConfigError(f"FLEET_REDIS_URL: Redis refuses the name or password: {text}")
+    if isinstance(error, AskError):
+        return ConfigError("FLEET_REDIS_URL names a node of a Cluster: write redis+cluster:// instead of redis://")
+    if _NO_CLUSTER in text:
+        return ConfigError("FLEET_REDIS_URL names no Cluster: write redis:// instead of redis+cluster://")
+    if isinstance(error, ResponseError):
+        return ConfigError(f"Redis refused fleet's functions (7.0 or later is needed): {text}")
+    return Unavailable(f"Redis: {text or 'no answer in time'}")

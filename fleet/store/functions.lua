@@ -40,6 +40,14 @@ local function release(K, A)
   return redis.call('DEL', K[1])
 end
 
+-- K: workers  A: worker, ttl s.  Says that a worker lives; returns how many do.
+local function announce(K, A)
+  local at = tonumber(redis.call('TIME')[1])
+  redis.call('ZADD', K[1], at, A[1])
+  redis.call('ZREMRANGEBYSCORE', K[1], '-inf', at - tonumber(A[2]))
+  return redis.call('ZCARD', K[1])
+end
+
 -- K: device  A: online 0|1, epoch, ttl s.  Applied only if not older than what is known.
 -- Returns {applied, session id or '', epoch of the tool list or ''}.
 local function presence(K, A)
@@ -86,10 +94,61 @@ local function fenced_set(K, A)
   return 1
 end
 
--- K: own, list  A: worker, fence, ttl s, length, value, …  Appends to a list as the shard's owner and keeps the newest.
-local function fenced_append(K, A)
+-- K: own, session, turn  A: worker, fence, session id, session ttl s, turn ttl s, turn id, messages, token
+-- Writes down that a turn begins in a live session. Returns {'GONE'}, {'AGAIN'} when it began before, or
+-- {'GO', field, value, …} of the session, also when this very begin was repeated by the client library.
+local function turn_begin(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
-  for at = 5, #A do redis.call('RPUSH', K[2], A[at]) end
+  if redis.call('HGET', K[2], 'id') ~= A[3] then return {'GONE'} end
+  local known = redis.call('HMGET', K[3], 'turn', 'tok')
+  if known[1] == A[6] and known[2] ~= A[8] then return {'AGAIN'} end
+  redis.call('DEL', K[3])
+  redis.call('HSET', K[3], 'turn', A[6], 'tok', A[8], 'state', 'running', 'messages', A[7], 'sentences', 0, 'lines', 0)
+  redis.call('EXPIRE', K[3], A[5])
+  redis.call('EXPIRE', K[2], A[4])
+  local answer = {'GO'}
+  for _, part in ipairs(redis.call('HGETALL', K[2])) do answer[#answer + 1] = part end
+  return answer
+end
+
+-- K: tools, history, reports  A: most messages, oldest report ms
+-- All that a turn needs to know. Returns {tools or '', number of messages, message, …, 'age-in-ms report', …}.
+local function turn_context(K, A)
+  local most = tonumber(A[1])
+  local history = most > 0 and redis.call('LRANGE', K[2], -most, -1) or {}
+  local answer = {redis.call('GET', K[1]) or '', #history}
+  for _, line in ipairs(history) do answer[#answer + 1] = line end
+  local oldest = tonumber(A[2])
+  for _, line in ipairs(redis.call('LRANGE', K[3], 0, -1)) do
+    local at, text = string.match(line, '^(%d+) (.*)$')
+    local age = at and now() - tonumber(at)
+    if age and age <= oldest then answer[#answer + 1] = string.format('%d %s', math.max(age, 0), text) end
+  end
+  return answer
+end
+
+-- K: own, history, turn
+-- A: worker, fence, history ttl s, longest history, turn id, turn ttl s, state, messages or '', line, …
+-- Puts a turn's lines into the history, in place of those that it put there before. 0 when it is not the newest turn.
+local function remember(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  local turn = redis.call('HMGET', K[3], 'turn', 'lines')
+  if turn[1] ~= A[5] then return 0 end
+  local earlier = tonumber(turn[2] or '0')
+  if earlier > 0 then redis.call('LTRIM', K[2], 0, -earlier - 1) end
+  for at = 9, #A do redis.call('RPUSH', K[2], A[at]) end
+  redis.call('LTRIM', K[2], -tonumber(A[4]), -1)
+  redis.call('EXPIRE', K[2], A[3])
+  if A[8] ~= '' then redis.call('HSET', K[3], 'messages', A[8]) end
+  redis.call('HSET', K[3], 'state', A[7], 'lines', #A - 8)
+  redis.call('EXPIRE', K[3], A[6])
+  return 1
+end
+
+-- K: own, reports  A: worker, fence, ttl s, most, report.  Keeps what a device reported, with the time.
+local function report(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  redis.call('RPUSH', K[2], string.format('%d %s', now(), A[5]))
   redis.call('LTRIM', K[2], -tonumber(A[4]), -1)
   redis.call('EXPIRE', K[2], A[3])
   return 1
@@ -121,25 +180,34 @@ local function call_begin(K, A)
   return {'GO', A[1], ''}
 end
 
--- States of a call: S sent, D done (res holds the answer), U unknown, N never sent.
-local function finish(call_key, deadlines, device, mac, id, state, result)
-  local known = redis.call('HGET', call_key, 'st')
-  if known ~= 'S' then
-    if known == 'U' and state == 'D' then
-      redis.call('HSET', call_key, 'res', result, 'late', '1')
+-- One call less is pending at the device; never below none, should its record be younger than the call.
+local function settle(device)
+  if tonumber(redis.call('HGET', device, 'np') or '0') > 0 then redis.call('HINCRBY', device, 'np', -1) end
+end
+
+-- States of a call: S sent, D done (res holds the answer), U unknown, N never sent. Ended once, `by` a token.
+local function finish(call_key, deadlines, device, mac, id, state, result, token)
+  local known = redis.call('HMGET', call_key, 'st', 'by', 'late')
+  if known[1] ~= 'S' then
+    if known[2] == token then return known[1] end
+    if known[3] == token then return 'LATE' end
+    if known[1] == 'U' and state == 'D' and not known[3] then
+      redis.call('HSET', call_key, 'res', result, 'late', token)
       return 'LATE'
     end
     return 'IGN'
   end
-  redis.call('HSET', call_key, 'st', state, 'res', result)
+  redis.call('HSET', call_key, 'st', state, 'res', result, 'by', token)
   redis.call('ZREM', deadlines, mac .. '|' .. id)
-  if redis.call('EXISTS', device) == 1 then redis.call('HINCRBY', device, 'np', -1) end
+  settle(device)
   return state
 end
 
--- K: call, deadlines, device  A: mac, id, state, result.  Compare and set: what is not pending any more is ignored.
+-- K: call, deadlines, device  A: mac, id, state, result, token.
+-- Compare and set: returns the state, LATE for the first answer to a call that had ended as unknown and keeps it, or IGN.
+-- The same token again, from a client that repeats a command after a fault, gets the same answer.
 local function call_finish(K, A)
-  return finish(K[1], K[2], K[3], A[1], A[2], A[3], A[4])
+  return finish(K[1], K[2], K[3], A[1], A[2], A[3], A[4], A[5] or '')
 end
 
 -- K: deadlines  A: prefix of the shard's keys, limit.  Ends calls whose deadline passed as unknown; returns their 'mac|id'.
@@ -147,7 +215,10 @@ local function sweep(K, A)
   local ended = {}
   for _, member in ipairs(redis.call('ZRANGE', K[1], '-inf', now(), 'BYSCORE', 'LIMIT', 0, A[2])) do
     local mac, id = string.match(member, '^(.-)|(.+)$')
-    local state = finish(A[1] .. 'c:' .. mac .. ':' .. id, K[1], A[1] .. 'd:' .. mac, mac, id, 'U', '')
+    local call, device = A[1] .. 'c:' .. mac .. ':' .. id, A[1] .. 'd:' .. mac
+    -- Its record expired while nobody swept; else the device would count as busy with it for ever.
+    if redis.call('EXISTS', call) == 0 then settle(device) end
+    local state = finish(call, K[1], device, mac, id, 'U', '', 'sweep')
     if state == 'IGN' then redis.call('ZREM', K[1], member) else ended[#ended + 1] = member end
   end
   return ended
@@ -155,11 +226,15 @@ end
 
 redis.register_function('fleet_lease', lease)
 redis.register_function('fleet_release', release)
+redis.register_function('fleet_announce', announce)
 redis.register_function('fleet_presence', presence)
 redis.register_function('fleet_hello', hello)
 redis.register_function('fleet_goodbye', goodbye)
 redis.register_function('fleet_set', fenced_set)
-redis.register_function('fleet_append', fenced_append)
+redis.register_function('fleet_turn_begin', turn_begin)
+redis.register_function('fleet_turn_context', turn_context)
+redis.register_function('fleet_remember', remember)
+redis.register_function('fleet_report', report)
 redis.register_function('fleet_call_begin', call_begin)
 redis.register_function('fleet_call_finish', call_finish)
 redis.register_function('fleet_sweep', sweep)

@@ -14,6 +14,11 @@ MAILBOX_LENGTH = 1000
 """Messages that a mailbox holds; the oldest give way."""
 
 
+def prefix(shard: int) -> str:
+    """Return what the names of all keys of a shard begin with."""
+    return f"f:{{{shard}}}:"
+
+
 class Keys:
     """Key names for one number of shards."""
 
@@ -23,20 +28,17 @@ class Keys:
     def shard(self, mac: str) -> int:
         return shard_of(mac, self.shards)
 
-    def prefix(self, shard: int) -> str:
-        return f"f:{{{shard}}}:"
-
     def own(self, shard: int) -> str:
-        return f"{self.prefix(shard)}own"
+        return f"{prefix(shard)}own"
 
     def fence(self, shard: int) -> str:
-        return f"{self.prefix(shard)}fence"
+        return f"{prefix(shard)}fence"
 
     def mailbox(self, shard: int) -> str:
-        return f"{self.prefix(shard)}mb"
+        return f"{prefix(shard)}mb"
 
     def deadlines(self, shard: int) -> str:
-        return f"{self.prefix(shard)}pend"
+        return f"{prefix(shard)}pend"
 
     def device(self, mac: str) -> str:
         return self._of("d", mac)
@@ -53,6 +55,9 @@ class Keys:
     def history(self, mac: str) -> str:
         return self._of("h", mac)
 
+    def reports(self, mac: str) -> str:
+        return self._of("r", mac)
+
     def call(self, mac: str, number: int | str) -> str:
         return f"{self._of('c', mac)}:{number}"
 
@@ -60,7 +65,7 @@ class Keys:
         return f"{self._of('i', mac)}:{name}"
 
     def _of(self, kind: str, mac: str) -> str:
-        return f"{self.prefix(self.shard(mac))}{kind}:{mac}"
+        return f"{prefix(self.shard(mac))}{kind}:{mac}"
 
 
 WORKERS = "workers"

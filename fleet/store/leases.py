@@ -1,8 +1,5 @@
 """Which worker owns which shard."""
 
-from collections.abc import Awaitable
-from typing import cast
-
 from fleet.store import keys
 from fleet.store.connect import Store
 from fleet.store.owner import Owner
@@ -35,13 +32,9 @@ class Leases:
 
     async def announce(self) -> int:
         """Say that this worker lives; return how many do, itself included."""
-        seconds, _ = await self._store.ask(self._store.client.time())
-        pipe = self._store.client.pipeline(transaction=False)
-        pipe.zadd(keys.WORKERS, {self._worker: seconds})
-        pipe.zremrangebyscore(keys.WORKERS, "-inf", seconds - max(self._ttl // 1000, 1))
-        pipe.zcard(keys.WORKERS)
-        answers = await self._store.ask(cast("Awaitable[list[int]]", pipe.execute()))
-        return answers[-1]
+        seconds = max(self._ttl // 1000, 1)
+        (count,) = await self._store.call("fleet_announce", [keys.WORKERS], [self._worker, seconds])
+        return int(count)
 
     async def retire(self) -> None:
         """Say that this worker is leaving, so that the others take its share at once."""

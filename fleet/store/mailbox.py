@@ -1,13 +1,12 @@
 """Mailboxes: streams between edges and shards, and from the api. Text only."""
 
+import secrets
 from collections.abc import AsyncIterator, Awaitable, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
-from redis.exceptions import RedisError
 
-from fleet.errors import Unavailable
 from fleet.store import keys
 from fleet.store.connect import BLOCK_SECONDS, Store
 from fleet.wire.mail import EDGE_MAIL, SHARD_MAIL, EdgeMail, ShardMail
@@ -16,7 +15,8 @@ _BATCH = 100
 
 T = TypeVar("T")
 
-_Streams = list[tuple[str, list[tuple[str, dict[str, str]]]]]
+_REMEMBERED: Final = 2000
+"""Letters by which a reader knows one that was written twice: more than arrive while a writer repeats itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Letter:
     shard: int
     id: str
     mail: ShardMail | None
-    """None when this version does not know such a message."""
+    """None when this version does not know such a message, or has read it from another letter."""
 
 
 class Mailboxes:
@@ -35,12 +35,20 @@ class Mailboxes:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._edge_position: dict[str, str] = {}
+        self._seen: dict[str, str] = {}
+        """The letter in which each mark was seen first."""
 
     async def to_shard(self, shard: int, mail: ShardMail) -> None:
-        await self._add(self._store.keys.mailbox(shard), SHARD_MAIL.dump_json(mail), None)
+        fields = _letter(SHARD_MAIL.dump_json(mail))
+        name = self._store.keys.mailbox(shard)
+        await self._store.ask(self._store.client.xadd(name, fields, maxlen=keys.MAILBOX_LENGTH, approximate=True))
 
     async def to_edge(self, edge: str, mail: EdgeMail) -> None:
-        await self._add(keys.edge_mailbox(edge), EDGE_MAIL.dump_json(mail), keys.EDGE_MAIL_SECONDS)
+        name = keys.edge_mailbox(edge)
+        pipe = self._store.client.pipeline(transaction=False)
+        pipe.xadd(name, _letter(EDGE_MAIL.dump_json(mail)), maxlen=keys.MAILBOX_LENGTH, approximate=True)
+        pipe.expire(name, keys.EDGE_MAIL_SECONDS)
+        await self._store.ask(cast("Awaitable[list[object]]", pipe.execute()))
 
     async def read_shards(self, after: dict[int, str]) -> list[Letter]:
         """Wait a moment for mail of the given shards.
@@ -49,11 +57,9 @@ class Mailboxes:
             after: For each shard the id of the last letter that was read, `0` to begin with what an earlier owner left.
         """
         names = {self._store.keys.mailbox(shard): shard for shard in after}
-        streams = await self._read({name: after[shard] for name, shard in names.items()})
         return [
-            Letter(names[name], letter, _parse(SHARD_MAIL, fields))
-            for name, letters in streams
-            for letter, fields in letters
+            Letter(names[name], letter, self._open(SHARD_MAIL, letter, fields))
+            for name, letter, fields in await self._read({name: after[shard] for name, shard in names.items()})
         ]
 
     async def discard(self, letters: Iterable[Letter]) -> None:
@@ -71,30 +77,29 @@ class Mailboxes:
         """
         name = keys.edge_mailbox(edge)
         while True:
-            for _, letters in await self._read({name: self._edge_position.get(name, "0")}):
-                for letter, fields in letters:
-                    self._edge_position[name] = letter
-                    mail = _parse(EDGE_MAIL, fields)
-                    if mail is not None:
-                        yield mail
+            for _, letter, fields in await self._read({name: self._edge_position.get(name, "0")}):
+                self._edge_position[name] = letter
+                mail = self._open(EDGE_MAIL, letter, fields)
+                if mail is not None:
+                    yield mail
 
-    async def _add(self, name: str, message: bytes, seconds: int | None) -> None:
-        pipe = self._store.client.pipeline(transaction=False)
-        pipe.xadd(name, {"m": message}, maxlen=keys.MAILBOX_LENGTH, approximate=True)
-        if seconds is not None:
-            pipe.expire(name, seconds)
-        await self._store.ask(cast("Awaitable[list[object]]", pipe.execute()))
+    async def _read(self, after: dict[str, str]) -> list[tuple[str, str, dict[str, str]]]:
+        """Wait for news in the streams; return the stream, id and fields of each."""
+        streams = await self._store.ask(self._store.reader.read_streams(after, _BATCH, BLOCK_SECONDS))
+        return [(name, letter, fields) for name, letters in streams for letter, fields in letters]
 
-    async def _read(self, after: dict[str, str]) -> _Streams:
+    def _open(self, model: TypeAdapter[T], letter: str, fields: dict[str, str]) -> T | None:
+        mark = fields.get("k")
+        if mark is not None and self._seen.setdefault(mark, letter) != letter:
+            return None
+        if len(self._seen) > _REMEMBERED:
+            del self._seen[next(iter(self._seen))]
         try:
-            answer = await self._store.reader.xread(cast("Any", after), count=_BATCH, block=round(BLOCK_SECONDS * 1000))
-        except (RedisError, OSError) as error:
-            raise Unavailable(f"Redis: {error}") from error
-        return cast("_Streams", list(answer.items()) if isinstance(answer, dict) else answer or [])
+            return model.validate_json(fields.get("m", ""))
+        except ValidationError:
+            return None
 
 
-def _parse(model: TypeAdapter[T], fields: dict[str, str]) -> T | None:
-    try:
-        return model.validate_json(fields.get("m", ""))
-    except ValidationError:
-        return None
+def _letter(message: bytes) -> dict[Any, Any]:
+    """Return a letter's fields; the mark shows when a command was repeated after a fault and wrote it twice."""
+    return {"m": message, "k": secrets.token_hex(6)}

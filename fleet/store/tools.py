@@ -20,7 +20,7 @@ class ToolLists:
 
     async def read(self, mac: str) -> tuple[ToolSpec, ...]:
         text = await self._store.ask(cast("Awaitable[str | None]", self._store.client.get(self._store.keys.tools(mac))))
-        return _TOOLS.validate_json(text) if text else ()
+        return decode_tools(text or "")
 
     async def epoch(self, mac: str) -> str:
         """Return the epoch of the device's present connection, empty when none is known."""
@@ -41,3 +41,8 @@ class ToolLists:
         pipe.set(names.tools(mac), _TOOLS.dump_json(tuple(tools)), ex=DEVICE_SECONDS)
         pipe.hset(device, mapping=cast("Any", about))
         await self._store.ask(cast("Awaitable[list[object]]", pipe.execute()))
+
+
+def decode_tools(text: str) -> tuple[ToolSpec, ...]:
+    """Return a tool list as it was kept; an empty text is an empty list."""
+    return _TOOLS.validate_json(text) if text else ()

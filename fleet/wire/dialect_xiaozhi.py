@@ -4,6 +4,7 @@ Every field of an order is always sent with its right type: firmware up to 2.3.0
 """
 
 import json
+import re
 from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
@@ -47,17 +48,30 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+"""An escape that may stand for half a character, which no UTF-8 can carry on."""
+
+
 def _text(value: object) -> object:
-    return "" if value is None else value
+    return value if isinstance(value, str) else ""
+
+
+def _members(value: object) -> object:
+    return value if isinstance(value, dict) else {}
+
+
+def _known_version(value: object) -> object:
+    return value if isinstance(value, int) else 3
 
 
 _Text = Annotated[str, BeforeValidator(_text)]
+_Flag = Annotated[bool, BeforeValidator(lambda value: value is True)]
 
 
 class _Features(_Part):
-    mcp: bool = False
-    aec: bool = False
-    glyph_push: bool = False
+    mcp: _Flag = False
+    aec: _Flag = False
+    glyph_push: _Flag = False
 
 
 class _AudioParams(_Part):
@@ -67,9 +81,9 @@ class _AudioParams(_Part):
 
 class _Hello(_Part):
     type: Literal["hello"]
-    version: int = 3
-    features: _Features = _Features()
-    audio_params: _AudioParams = _AudioParams()
+    version: Annotated[int, BeforeValidator(_known_version)] = 3
+    features: Annotated[_Features, BeforeValidator(_members)] = _Features()
+    audio_params: Annotated[_AudioParams, BeforeValidator(_members)] = _AudioParams()
 
 
 class _Listen(_Part):
@@ -110,7 +124,7 @@ class XiaozhiDialect:
         if len(frame) > LARGEST_FRAME:
             return Malformed("too large")
         try:
-            document = json.loads(frame)
+            document = _parse(frame)
         except (ValueError, RecursionError):
             return Malformed("not JSON")
         kind = document.get("type") if isinstance(document, dict) else None
@@ -124,7 +138,29 @@ class XiaozhiDialect:
             return Malformed(f"bad {kind}")
 
     def send(self, order: Order) -> bytes:
-        return json.dumps(_frame(order), ensure_ascii=False, separators=(",", ":")).encode()
+        return _dump(_frame(order))
+
+
+def _parse(frame: bytes) -> object:
+    """Return a frame's JSON with everything in it sayable in UTF-8.
+
+    A network's name that is not UTF-8 comes through firmware as it is, so such bytes are replaced and not refused.
+
+    Raises:
+        ValueError: It is not JSON.
+        RecursionError: It is nested too deeply.
+    """
+    text = frame.decode("utf-8", "replace")
+    document: object = json.loads(text, parse_constant=_refuse)
+    return json.loads(_dump(document)) if _SURROGATE.search(text) else document
+
+
+def _refuse(constant: str) -> object:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _dump(document: object) -> bytes:
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 def _event(frame: _Hello | _Listen | _Abort | _Goodbye | _Mcp) -> Event:

@@ -33,7 +33,7 @@ class Credentials:
 
 def password(key: str, client_id: str, username: str) -> str:
     """Return the password of a client id and user name under one key."""
-    digest = hmac.new(key.encode(), f"{client_id}|{username}".encode(), hashlib.sha256).digest()
+    digest = hmac.new(key.encode(), f"{client_id}|{username}".encode(errors="surrogatepass"), hashlib.sha256).digest()
     return base64.b64encode(digest).decode()
 
 

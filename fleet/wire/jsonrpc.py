@@ -1,28 +1,26 @@
 """JSON-RPC 2.0 as devices speak it: ids come back as numbers or strings, errors often have no code."""
 
+import json
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
-from fleet.wire.words import Answer, Event, Malformed, Notice
+from fleet.wire.words import Answer, Event, Ignored, Malformed, Notice
 
 LARGEST_ID = 2**31 - 1
 """Firmware reads ids as int32."""
 
-
-class _Error(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-    code: int | float | str | None = None
-    message: JsonValue = None
+_LONGEST_ID = 32
+_NO_TEXT = "the device reported an error without a text"
 
 
 class _Message(BaseModel):
     model_config = ConfigDict(extra="ignore")
-    id: int | float | str | None = None
+    id: JsonValue = None
     method: str | None = None
     params: JsonValue = None
     result: JsonValue = None
-    error: _Error | str | None = None
+    error: JsonValue = None
 
 
 def receive(payload: JsonValue) -> Event:
@@ -32,21 +30,29 @@ def receive(payload: JsonValue) -> Event:
     except (ValidationError, RecursionError):
         return Malformed("bad JSON-RPC")
     if message.method is not None:
-        return Notice(message.method, message.params)
-    if message.id is None or isinstance(message.id, bool):
+        if message.id is None or message.method.startswith("notifications"):
+            return Notice(message.method, message.params)
+        return Ignored("JSON-RPC request")
+    number = message.id
+    if isinstance(number, bool) or not isinstance(number, int | float | str):
         return Malformed("JSON-RPC answer without id")
-    if message.error is not None:
-        return Answer(_name(message.id), error=_error_text(message.error))
-    return Answer(_name(message.id), result=message.result)
+    if message.error is not None and message.error is not False:
+        return Answer(_name(number), error=_error_text(message.error))
+    return Answer(_name(number), result=message.result)
 
 
 def _name(number: float | str) -> str:
-    return str(int(number)) if isinstance(number, float) and number.is_integer() else str(number)
+    name = str(int(number)) if isinstance(number, float) and number.is_integer() else str(number)
+    return name[:_LONGEST_ID]
 
 
-def _error_text(error: _Error | str) -> str:
-    text = error if isinstance(error, str) else error.message
-    return text if isinstance(text, str) and text else "the device reported an error without a text"
+def _error_text(error: JsonValue) -> str:
+    """Return the text of an error object, of a bare text, or of what some device sends in their place."""
+    if isinstance(error, dict):
+        error = error.get("message")
+    if isinstance(error, str):
+        return error.strip() or _NO_TEXT
+    return json.dumps(error, ensure_ascii=False) if error and error is not True else _NO_TEXT
 
 
 def request(number: int, method: str, params: dict[str, Any]) -> dict[str, Any]:

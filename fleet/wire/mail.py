@@ -66,6 +66,19 @@ class SpeechAborted(_Mail):
     reason: str = ""
 
 
+class DeviceReturned(_Mail):
+    """To an edge: the device connected anew and may have missed the end of a speech."""
+
+    kind: Literal["device_returned"] = "device_returned"
+
+
+class TurnWorking(_Mail):
+    """To an edge: the turn goes on, though there is nothing to say yet; a tool is slow."""
+
+    kind: Literal["turn_working"] = "turn_working"
+    turn: str
+
+
 class SpeechBegun(_Mail):
     """To an edge: an answer is being written; prepare the device for its audio."""
 
@@ -99,6 +112,8 @@ EdgeMail = Annotated[
     | ListeningStopped
     | WakeWordHeard
     | SpeechAborted
+    | DeviceReturned
+    | TurnWorking
     | SpeechBegun
     | SentenceReady
     | SpeechEnded,
@@ -117,12 +132,12 @@ class UtteranceHeard(_Mail):
 
 
 class SpeechInterrupted(_Mail):
-    """To a shard: the user spoke over the answer, which the edge has already silenced."""
+    """To a shard: an answer was cut off, and the edge has already silenced it; or the user did not even wait for it."""
 
     kind: Literal["speech_interrupted"] = "speech_interrupted"
     turn: str
     spoken: int
-    """How many sentences of the turn had begun."""
+    """How many sentences of the turn had begun to be heard."""
 
 
 class SpeechDone(_Mail):

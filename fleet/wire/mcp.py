@@ -1,20 +1,35 @@
 """The contents of MCP answers (2024-11-05) as devices really give them; a damaged part is dropped, not the whole."""
 
 import json
+import re
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
-LARGEST_RESULT = 16_000
+from fleet.wire.mcp_content import describe
+
+LARGEST_RESULT = 8_000
 """Characters of a tool's result that are passed on to the model."""
+LARGEST_SCHEMA = 8_000
+"""Characters of a tool's schema; in firmware a whole page of tools is not longer."""
+DEEPEST_SCHEMA = 12
+LONGEST_DESCRIPTION = 2_000
+LONGEST_NAME = 256
+
+_ENCODED = re.compile(
+    r"(?<![A-Za-z0-9+/_-])(?:"
+    r"[A-Za-z0-9+/_-]{256,}|(?:[A-Za-z0-9+/]{60,76}(?:\r?\n|(?:\\r)?\\n)){4,}[A-Za-z0-9+/]*"
+    r")={0,2}"
+)
+"""Binary data written as text, on one line or wrapped as mail does, perhaps inside JSON."""
 
 
 class ToolSpec(BaseModel):
     """A tool as its device announces it; `input_schema` is a JSON Schema of type object."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
-    name: Annotated[str, Field(min_length=1, max_length=256)]
+    name: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
     description: str = ""
     input_schema: dict[str, Any] = Field(default_factory=dict, alias="inputSchema")
     user_only: bool = False
@@ -33,47 +48,59 @@ class ToolsPage:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool answered: its text, and how many images it held besides."""
+    """What a tool answered, as text."""
 
     text: str
     failed: bool
-    images: int = 0
+
+
+def _list(value: object) -> object:
+    return value if isinstance(value, list) else []
+
+
+def _text(value: object) -> object:
+    return value if isinstance(value, str) else ""
+
+
+def _members(value: object) -> object:
+    return value if isinstance(value, dict) else {}
+
+
+def _flag(value: object) -> object:
+    return value is True or str(value).lower() in ("true", "1")
+
+
+_Text = Annotated[str, BeforeValidator(_text)]
 
 
 class _Annotations(BaseModel):
-    audience: list[str] = Field(default_factory=list)
+    audience: Annotated[list[JsonValue], BeforeValidator(_list)] = Field(default_factory=list)
 
 
-class _Tool(ToolSpec):
-    annotations: _Annotations = _Annotations()
+class _Tool(BaseModel):
+    name: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
+    description: _Text = ""
+    inputSchema: Annotated[dict[str, Any], BeforeValidator(_members)] = Field(default_factory=dict)
+    annotations: Annotated[_Annotations, BeforeValidator(_members)] = _Annotations()
 
 
 class _Page(BaseModel):
     tools: list[JsonValue] = Field(default_factory=list)
-    nextCursor: str | None = None
+    nextCursor: _Text = ""
 
 
 class _ServerInfo(BaseModel):
-    name: str = ""
-    version: str = ""
+    name: _Text = ""
+    version: _Text = ""
 
 
 class _Initialized(BaseModel):
     serverInfo: _ServerInfo = _ServerInfo()
 
 
-class _Content(BaseModel):
-    type: str = "text"
-    text: str | None = None
-
-
-def _content_list(value: object) -> object:
-    return value if isinstance(value, list) else []
-
-
 class _CallResult(BaseModel):
-    content: Annotated[list[JsonValue], BeforeValidator(_content_list)] = Field(default_factory=list)
-    isError: bool = False
+    content: Annotated[list[JsonValue], BeforeValidator(_list)] = Field(default_factory=list)
+    isError: Annotated[bool, BeforeValidator(_flag)] = False
 
 
 def parse_server(result: JsonValue) -> tuple[str, str]:
@@ -82,7 +109,7 @@ def parse_server(result: JsonValue) -> tuple[str, str]:
         info = _Initialized.model_validate(result).serverInfo
     except ValidationError:
         return "", ""
-    return info.name, info.version
+    return info.name[:LONGEST_NAME], info.version[:LONGEST_NAME]
 
 
 def parse_page(result: JsonValue) -> ToolsPage | None:
@@ -92,7 +119,9 @@ def parse_page(result: JsonValue) -> ToolsPage | None:
     except ValidationError:
         return None
     tools = [tool for entry in page.tools if (tool := _tool(entry)) is not None]
-    return ToolsPage(tuple(tools), page.nextCursor or "", len(page.tools) - len(tools))
+    # A cursor is a tool's name; what is longer would not even fit into the request for the next page.
+    cursor = page.nextCursor if len(page.nextCursor) <= LONGEST_NAME else ""
+    return ToolsPage(tuple(tools), cursor, len(page.tools) - len(tools))
 
 
 def _tool(entry: JsonValue) -> ToolSpec | None:
@@ -100,42 +129,41 @@ def _tool(entry: JsonValue) -> ToolSpec | None:
         tool = _Tool.model_validate(entry)
     except ValidationError:
         return None
+    if not _fits(tool.inputSchema, DEEPEST_SCHEMA) or len(json.dumps(tool.inputSchema)) > LARGEST_SCHEMA:
+        return None
     audience = tool.annotations.audience
     return ToolSpec(
         name=tool.name,
-        description=tool.description,
-        input_schema=tool.input_schema,
+        description=tool.description[:LONGEST_DESCRIPTION],
+        input_schema=tool.inputSchema,
         user_only="user" in audience and "assistant" not in audience,
     )
 
 
+def _fits(value: object, levels: int) -> bool:
+    """Whether a JSON value has at most so many levels."""
+    if isinstance(value, dict):
+        return levels > 0 and all(_fits(inner, levels - 1) for inner in value.values())
+    if isinstance(value, list):
+        return levels > 0 and all(_fits(inner, levels - 1) for inner in value)
+    return True
+
+
 def parse_result(result: JsonValue) -> ToolResult:
-    """Return the text of a tool's answer; whatever is not in the usual shape is passed on as JSON."""
+    """Return a tool's answer as text; whatever is not in the usual shape is passed on as JSON."""
     try:
         call = _CallResult.model_validate(result)
     except ValidationError:
-        return ToolResult(_clip(json.dumps(result, ensure_ascii=False)), failed=False)
-    kinds: list[Literal["image", "text"]] = []
-    texts: list[str] = []
-    for entry in call.content:
-        part = _part(entry)
-        kinds.append(part[0])
-        texts.append(part[1])
-    text = "\n".join(text for text in texts if text)
-    if not call.content and isinstance(result, dict) and "content" not in result:
+        return ToolResult(clip(json.dumps(result, ensure_ascii=False)), failed=False)
+    text = "\n".join(part for entry in call.content if (part := describe(entry)))
+    if not call.content and isinstance(result, dict) and not isinstance(result.get("content"), list):
         text = json.dumps(result, ensure_ascii=False)
-    return ToolResult(_clip(text), failed=call.isError, images=kinds.count("image"))
+    return ToolResult(clip(text), failed=call.isError)
 
 
-def _part(entry: JsonValue) -> tuple[Literal["image", "text"], str]:
-    try:
-        content = _Content.model_validate(entry)
-    except ValidationError:
-        return "text", json.dumps(entry, ensure_ascii=False)
-    if content.type == "image":
-        return "image", "[image]"
-    return "text", content.text or ""
-
-
-def _clip(text: str) -> str:
-    return text if len(text) <= LARGEST_RESULT else text[:LARGEST_RESULT] + " […]"
+def clip(text: str) -> str:
+    """Return a text as a model may be given it: without encoded data, and not too long."""
+    text = _ENCODED.sub(lambda found: f"[{-(-len(found[0]) * 3 // 4096)} KB of data]", text)
+    if len(text) <= LARGEST_RESULT:
+        return text
+    return f"{text[:LARGEST_RESULT]} [… cut, {len(text) - LARGEST_RESULT} more characters]"

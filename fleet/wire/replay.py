@@ -8,6 +8,7 @@ WIDTH = 64
 """Sequence numbers behind the newest that may still arrive out of order."""
 LARGEST_JUMP = 3000
 """Largest step forward (three minutes of 60 ms frames): without a bound one forged packet would mute the device."""
+_ALL = (1 << WIDTH) - 1
 
 
 class ReplayWindow:
@@ -22,10 +23,8 @@ class ReplayWindow:
     def check(self, sequence: int) -> Verdict:
         """Say what a sequence number is, without recording it: `new` and `late` may pass, the others not."""
         step = sequence - self._newest
-        if step > LARGEST_JUMP:
-            return "jump"
         if step > 0:
-            return "new"
+            return "new" if step <= LARGEST_JUMP else "jump"
         if step <= -WIDTH or sequence <= 0:
             return "old"
         return "duplicate" if self._seen >> -step & 1 else "late"
@@ -34,7 +33,7 @@ class ReplayWindow:
         """Record a sequence number that `check` let pass and that proved to be audio."""
         step = sequence - self._newest
         if step > 0:
-            self._seen = (self._seen << min(step, WIDTH) | 1) & ((1 << WIDTH) - 1)
+            self._seen = (self._seen << step | 1) & _ALL if step < WIDTH else 1
             self._newest = sequence
         else:
             self._seen |= 1 << -step

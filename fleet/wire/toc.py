@@ -28,9 +28,11 @@ def duration_ms(packet: bytes) -> float | None:
     """Return how many milliseconds a packet lasts (2.5 to 120), or None when it is no Opus packet."""
     if not packet:
         return None
-    frame = _FRAME_MS[packet[0] >> 3]
-    count = _count(packet)
-    total = frame * count
+    first = packet[0]
+    if not first & 3:
+        # One frame: what devices send.
+        return _FRAME_MS[first >> 3] if len(packet) <= 1 + _LONGEST_FRAME else None
+    total = _FRAME_MS[first >> 3] * _count(packet)
     return total if 0 < total <= _LONGEST_MS else None
 
 
@@ -44,10 +46,8 @@ def empty_packet(frame_ms: int) -> bytes:
 
 
 def _count(packet: bytes) -> int:
-    """Return the number of frames, 0 when the packet contradicts itself."""
+    """Return the number of frames of a packet with codes 1 to 3, 0 when it contradicts itself."""
     code = packet[0] & 3
-    if code == 0:
-        return 1 if len(packet) - 1 <= _LONGEST_FRAME else 0
     if code == 1:
         return 2 if len(packet) % 2 and len(packet) // 2 <= _LONGEST_FRAME else 0
     if code == 2:

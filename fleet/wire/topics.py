@@ -66,4 +66,4 @@ def parse(topic: str) -> tuple[str, str] | None:
     if not found:
         return None
     kind, number, mac = found.groups()
-    return (kind, mac) if _MAC.fullmatch(mac) and slot(mac) == int(number) else None
+    return (kind, mac) if _MAC.fullmatch(mac) and number == str(slot(mac)) else None

@@ -32,7 +32,7 @@ class Worker:
         settings = resources.settings
         self._resources = resources
         self._broker = broker
-        self._directory = EdgeDirectory(resources.edges)
+        self._directory = EdgeDirectory(resources.edges, settings.edge_sessions)
         receptionist = Receptionist(resources, self._directory)
         calls = DeviceCalls(resources.calls)
         turns = Turns(resources, calls)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from fleet.errors import Overloaded, Unavailable
 from fleet.store.calls import Calls, Go, Known, Refused
-from fleet.wire.mcp import ToolResult, parse_result
+from fleet.wire.mcp import ToolResult, clip, parse_result
 from fleet.wire.words import Answer, CallTool
 from fleet.worker.shard import Shard
 from fleet.worker.waiters import DISCONNECTED, Waiters
@@ -18,6 +18,8 @@ Status = Literal["ok", "error", "not_sent", "unknown"]
 _OFFLINE = "the device is not connected"
 _BUSY = "the device has too many calls to do"
 _NO_ANSWER = "the device did not answer in time"
+_GONE = "the device disconnected before it answered"
+_LEFT = "the device was told to and does it now; it goes offline for that and confirms nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +41,31 @@ class Outcome:
                 return f"error: unknown whether it was done, {self.text}"
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """On what terms a call is made: its name for ever, the longest wait, and whether its device goes away for it."""
+
+    idempotency: str
+    seconds: float
+    leaves: bool = False
+
+
 class DeviceCalls:
     """Calls tools of the devices of this worker's shards."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
         self._waiters = Waiters()
+        self._leaving = Waiters()
+        """Those whose device goes away, which is their answer."""
 
-    async def call(self, shard: Shard, mac: str, order: CallTool, idempotency: str, seconds: float) -> Outcome:
+    async def call(self, shard: Shard, mac: str, order: CallTool, terms: Terms) -> Outcome:
         """Run a tool at most once, ever, for one idempotency key; `order.id` is replaced.
 
         Raises:
             Unavailable: Redis is away; nothing was sent.
         """
-        begun = await self._calls.begin(mac, idempotency, seconds)
+        begun = await self._calls.begin(mac, terms.idempotency, terms.seconds)
         match begun:
             case Refused("offline"):
                 return Outcome("not_sent", _OFFLINE)
@@ -61,26 +74,33 @@ class DeviceCalls:
             case Known(_, "done"):
                 return _decode(begun.result)
             case Known(number, "pending"):
-                return await self._await(mac, number, seconds, None)
+                return await self._await(mac, number, terms, None)
             case Known(_, "never sent"):
                 return Outcome("not_sent", _OFFLINE)
             case Known():
-                return Outcome("unknown", _NO_ANSWER)
+                return Outcome("ok", _LEFT) if terms.leaves else Outcome("unknown", _NO_ANSWER)
             case Go(number):
                 request = CallTool(number, order.name, order.arguments, order.session)
-                return await self._await(mac, number, seconds, lambda: shard.tell(mac, request))
+                return await self._await(mac, number, terms, lambda: shard.tell(mac, request))
 
     async def answer(self, mac: str, answer: Answer) -> bool:
         """Take a device's answer; False when it is late, repeated, or to no call."""
         fresh = await self._calls.complete(mac, answer.id, _encode(answer))
-        self._waiters.resolve(mac, answer)
+        for waiters in (self._waiters, self._leaving):
+            waiters.resolve(mac, answer)
         return fresh
 
     def disconnect(self, mac: str) -> None:
+        """A device went away: what it did not answer it will not answer any more."""
         self._waiters.disconnect(mac)
+        self._leaving.disconnect(mac)
 
-    async def _await(self, mac: str, number: int, seconds: float, send: Callable[[], None] | None) -> Outcome:
-        with self._waiters.expect(mac, number) as waiting:
+    def reconnect(self, mac: str) -> None:
+        """A device came back, perhaps unnoticed: it may still answer calls, but has done what makes it go away."""
+        self._leaving.disconnect(mac)
+
+    async def _await(self, mac: str, number: int, terms: Terms, send: Callable[[], None] | None) -> Outcome:
+        with (self._leaving if terms.leaves else self._waiters).expect(mac, number) as waiting:
             if send is not None:
                 try:
                     send()
@@ -88,28 +108,36 @@ class DeviceCalls:
                     await self._calls.give_up(mac, number, sent=False)
                     return Outcome("not_sent", _OFFLINE)
             try:
-                async with asyncio.timeout(seconds):
+                async with asyncio.timeout(terms.seconds):
                     answer = await waiting
             except TimeoutError:
                 answer = None
         if answer is not None and answer is not DISCONNECTED:
             return _outcome(answer)
-        if await self._calls.give_up(mac, number, sent=True):
-            return Outcome("unknown", _NO_ANSWER)
+        if terms.leaves:
+            end, outcome = self._calls.complete(mac, str(number), _dump(Outcome("ok", _LEFT))), Outcome("ok", _LEFT)
+        else:
+            reason = _NO_ANSWER if answer is None else _GONE
+            end, outcome = self._calls.give_up(mac, number, sent=True), Outcome("unknown", reason)
+        if await end:
+            return outcome
         # Another process took the answer, or the sweep was faster.
         known = await self._calls.result(mac, number)
-        return _decode(known) if known is not None else Outcome("unknown", _NO_ANSWER)
+        return outcome if known is None else _decode(known)
 
 
 def _outcome(answer: Answer) -> Outcome:
     if answer.error is not None:
-        return Outcome("error", answer.error)
+        return Outcome("error", clip(answer.error))
     result: ToolResult = parse_result(answer.result)
     return Outcome("error" if result.failed else "ok", result.text)
 
 
 def _encode(answer: Answer) -> str:
-    outcome = _outcome(answer)
+    return _dump(_outcome(answer))
+
+
+def _dump(outcome: Outcome) -> str:
     return json.dumps([outcome.status, outcome.text], ensure_ascii=False)
 
 

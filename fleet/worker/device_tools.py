@@ -2,17 +2,25 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from fleet.core.ports import ToolCall, ToolOffer
-from fleet.core.toolbox import Refusal, Toolbox
+from fleet.core.tool_kinds import ToolKind, kind_of
+from fleet.core.toolbox import Prepared, Refusal, Toolbox
 from fleet.errors import Overloaded, Unavailable
 from fleet.store.sessions import Session
 from fleet.wire.words import CallTool
-from fleet.worker.calls import DeviceCalls, Outcome
-from fleet.worker.shard import Shard
+from fleet.worker.calls import Outcome, Terms
+from fleet.worker.gate import Gate
+from fleet.worker.patience import Patience
 
 log = logging.getLogger(__name__)
+
+MOST_SLOW = 4
+"""Slow calls in one turn, each of which makes the turn longer."""
+
+_TOO_MANY = Outcome("not_sent", "it takes long and was asked for too often")
+_NO_STORE = Outcome("not_sent", "the server cannot reach its store")
 
 
 class DeviceTools:
@@ -20,22 +28,30 @@ class DeviceTools:
 
     Args:
         toolbox: What it can do, under the model's names.
-        calls: Sends the calls.
-        shard: The device's.
+        send: Sends a call to the device and waits for its outcome.
         session: The device's.
         turn: The turn's id, the first half of each call's idempotency key.
-        seconds: Longest wait for an answer.
+        patience: Of the turn.
+        seconds: Longest wait for an answer of a tool that is not known to be slow.
     """
 
     def __init__(
-        self, toolbox: Toolbox, calls: DeviceCalls, shard: Shard, session: Session, turn: str, *, seconds: float
+        self,
+        toolbox: Toolbox,
+        send: Callable[[CallTool, Terms], Awaitable[Outcome]],
+        session: Session,
+        turn: str,
+        patience: Patience,
+        seconds: float,
     ) -> None:
         self._toolbox = toolbox
-        self._calls = calls
-        self._shard = shard
+        self._send = send
         self._session = session
         self._turn = turn
+        self._patience = patience
         self._seconds = seconds
+        self._gate = Gate()
+        self._slow = 0
 
     @property
     def offers(self) -> Sequence[ToolOffer]:
@@ -44,25 +60,37 @@ class DeviceTools:
     async def call(self, call: ToolCall) -> str:
         prepared = self._toolbox.prepare(call)
         if isinstance(prepared, Refusal):
-            log.info("tool call refused", extra={"tool": call.name, "reason": prepared.reason})
+            log.info("tool call refused", extra={"tool": call.name[:64], "pii": {"reason": prepared.reason}})
             return prepared.reason
-        clock = asyncio.get_running_loop().time
+        name, clock = prepared.tool.name, asyncio.get_running_loop().time
         begun = clock()
-        order = CallTool(0, prepared.tool.name, prepared.arguments, self._session.id)
-        try:
-            outcome = await self._calls.call(
-                self._shard, self._session.device, order, f"{self._turn}:{call.id}", self._seconds
-            )
-        except (Unavailable, Overloaded) as error:
-            log.warning("tool call failed", extra={"tool": prepared.tool.name, "reason": str(error)})
-            outcome = Outcome("not_sent", "the server cannot reach its store")
+        outcome = await self._pass(prepared, f"{self._turn}:{call.id}", kind_of(name))
         log.info(
             "tool called",
             extra={
-                "tool": prepared.tool.name,
+                "tool": name,
                 "outcome": outcome.status,
                 "seconds": round(clock() - begun, 3),
                 "pii": {"arguments": prepared.arguments, "result": outcome.text},
             },
         )
         return outcome.for_model()
+
+    async def _pass(self, prepared: Prepared, idempotency: str, kind: ToolKind) -> Outcome:
+        terms = Terms(idempotency, max(kind.seconds, self._seconds), kind.leaves)
+        if not kind.slow:
+            async with self._gate.side_by_side():
+                return await self._call(prepared, terms)
+        self._slow += 1
+        if self._slow > MOST_SLOW:
+            return _TOO_MANY
+        async with self._gate.alone(), self._patience.slow(terms.seconds):
+            return await self._call(prepared, terms)
+
+    async def _call(self, prepared: Prepared, terms: Terms) -> Outcome:
+        order = CallTool(0, prepared.tool.name, prepared.arguments, self._session.id)
+        try:
+            return await self._send(order, terms)
+        except (Unavailable, Overloaded) as error:
+            log.warning("tool call failed", extra={"tool": prepared.tool.name, "reason": str(error)})
+            return _NO_STORE

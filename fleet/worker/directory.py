@@ -10,10 +10,16 @@ REFRESH_SECONDS = 1.0
 
 
 class EdgeDirectory:
-    """Keeps the list of live edges fresh, so that answering a hello costs no look-up."""
+    """Keeps the list of live edges fresh, so that answering a hello costs no look-up.
 
-    def __init__(self, edges: Edges) -> None:
+    Args:
+        edges: Where they announce themselves.
+        most: Sessions that an edge is given.
+    """
+
+    def __init__(self, edges: Edges, most: int) -> None:
         self._edges = edges
+        self._most = most
         self._live: dict[str, EdgeRecord] = {}
         self._looked = False
 
@@ -30,8 +36,8 @@ class EdgeDirectory:
         return self._looked and edge_id not in self._live
 
     def pick(self) -> EdgeRecord | None:
-        """Return the least loaded edge that is not draining, and count a session on it."""
-        ready = [edge for edge in self._live.values() if not edge.draining]
+        """Return the least loaded edge that is neither draining nor full, and count a session on it."""
+        ready = [edge for edge in self._live.values() if not edge.draining and edge.load < self._most]
         if not ready:
             return None
         edge = min(ready, key=lambda edge: edge.load)

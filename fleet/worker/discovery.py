@@ -14,7 +14,11 @@ from fleet.worker.waiters import Waiters
 log = logging.getLogger(__name__)
 
 MOST_PAGES = 32
+MOST_TOOLS = 256
 ANSWER_SECONDS = 10.0
+
+_LOWEST_ID = 2**30
+"""Calls have lower ids, so that no answer can be taken for another."""
 
 
 class Discovery:
@@ -51,6 +55,8 @@ class Discovery:
         board, firmware = parse_server(answer.result)
         shard.tell(mac, Initialized())
         tools, whole = await self._list(shard, mac)
+        if not tools and not whole:
+            return  # Nothing was read, so what is known from before still serves.
         about = {"tep": epoch if whole else "", "board": board, "fw": firmware}
         await self._resources.tools.write(
             mac, tools, {field: text for field, text in about.items() if text or field == "tep"}
@@ -68,11 +74,13 @@ class Discovery:
             if page is None:
                 log.warning("tool list is incomplete", extra={"tools": len(tools)})
                 return list(tools.values()), False
+            if page.damaged:
+                log.warning("damaged tools left out", extra={"tools": page.damaged})
             tools.update((tool.name, tool) for tool in page.tools)
             cursor = page.cursor
-            if not cursor or cursor in seen:
+            if not cursor or cursor in seen or len(tools) > MOST_TOOLS:
                 break
-        return list(tools.values()), True
+        return list(tools.values())[:MOST_TOOLS], True
 
     async def _ask(self, shard: Shard, mac: str, request: Initialize | ListTools) -> Answer | None:
         with self.waiters.expect(mac, request.id) as answer:
@@ -89,4 +97,4 @@ def _page(answer: Answer | None) -> ToolsPage | None:
 
 
 def _number() -> int:
-    return secrets.randbelow(LARGEST_ID - 1) + 1
+    return secrets.randbelow(LARGEST_ID - _LOWEST_ID) + _LOWEST_ID

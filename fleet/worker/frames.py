@@ -4,10 +4,18 @@ import asyncio
 import logging
 from typing import assert_never
 
+from fleet.core import reports
 from fleet.store.sessions import Session
 from fleet.wire import presence
 from fleet.wire.dialect_xiaozhi import DIALECT
-from fleet.wire.mail import EdgeMail, ListeningStarted, ListeningStopped, SpeechAborted, WakeWordHeard
+from fleet.wire.mail import (
+    DeviceReturned,
+    EdgeMail,
+    ListeningStarted,
+    ListeningStopped,
+    SpeechAborted,
+    WakeWordHeard,
+)
 from fleet.wire.words import (
     Aborted,
     Answer,
@@ -69,7 +77,7 @@ class Frames:
             case Answer():
                 await self._answer(mac, event)
             case Notice():
-                log.info("device reports", extra={"method": event.method[:64]})
+                await self._report(shard, mac, event)
             case Ignored():
                 log.debug("message ignored", extra={"kind": event.kind})
             case Malformed():
@@ -103,6 +111,11 @@ class Frames:
         if event.session:
             shard.tell(mac, Farewell(event.session))
 
+    async def _report(self, shard: Shard, mac: str, notice: Notice) -> None:
+        text = reports.write(notice.method, notice.params)
+        log.info("device reports", extra={"pii": {"report": text}})
+        await self._resources.reports.add(shard.owner, mac, text)
+
     async def _answer(self, mac: str, answer: Answer) -> None:
         if self._discovery.waiters.resolve(mac, answer):
             return
@@ -124,13 +137,20 @@ class Frames:
             if met.session:
                 shard.spawn(f"absence {mac}", self._close_if_absent(shard, mac, met.session))
             return
-        await self._settle(shard, mac, met.session)
+        self._calls.reconnect(mac)
         self._discovery.restart(shard, mac)
+        await self._settle(shard, mac, met.session)
 
     async def _settle(self, shard: Shard, mac: str, session_id: str) -> None:
-        """End what a device that came back may still be doing for a session that nobody holds any more."""
+        """End what a device that came back may still be doing.
+
+        It speaks until it is told to stop, which it may have missed: its edge knows, and where there is no edge that
+        holds its session it is told at once.
+        """
         session = await self._resources.sessions.read(mac) if session_id else None
         if session is not None and not self._receptionist.lost(session):
+            returned = DeviceReturned(device=mac, session=session.id)
+            await self._resources.mailboxes.to_edge(session.edge, returned)
             return
         shard.tell(mac, SpeechStops(session_id))
         if session is not None:

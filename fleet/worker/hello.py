@@ -4,6 +4,8 @@ import asyncio
 import logging
 import secrets
 
+from fleet.core.phrases import Phrase, phrase
+from fleet.errors import Unavailable
 from fleet.store.edges import EdgeRecord
 from fleet.store.sessions import Opened, Session
 from fleet.wire import packet
@@ -28,17 +30,30 @@ class Receptionist:
     def __init__(self, resources: Resources, directory: EdgeDirectory) -> None:
         self._resources = resources
         self._directory = directory
+        self._refused = frozenset(resources.settings.refused_devices.split(","))
 
     async def welcome(self, shard: Shard, mac: str, hello: Hello) -> Opened | None:
         """Give the device a new session in place of any other; None when it was refused.
 
         Every hello gets a fresh key: the device starts counting its packets anew.
         """
-        edge = self._directory.pick()
-        host = await self._host(edge, mac) if edge else ""
-        if edge is None or not host:
-            self._refuse(shard, mac, "no edge is ready" if edge is None else "no address for the audio is known")
+        if mac in self._refused:
+            self._refuse(shard, mac, "the device is not admitted", "refused")
+            await self._close_old(shard, mac)
             return None
+        edge = self._directory.pick()
+        if edge is None:
+            self._refuse(shard, mac, "no edge is ready", "unavailable")
+            await self._close_old(shard, mac)
+            return None
+        try:
+            return await self._open(shard, mac, hello, edge)
+        except Unavailable as error:
+            self._refuse(shard, mac, str(error), "unavailable")
+            return None
+
+    async def _open(self, shard: Shard, mac: str, hello: Hello, edge: EdgeRecord) -> Opened:
+        host = await self._host(edge, mac)
         session = _new_session(mac, edge, hello)
         opened = await self._resources.sessions.open(shard.owner, session)
         if opened.old_session and opened.old_edge != edge.id:
@@ -71,14 +86,21 @@ class Receptionist:
         return self._directory.gone(session.edge)
 
     async def _host(self, edge: EdgeRecord, mac: str) -> str:
-        if edge.host:
-            return edge.host
-        return self._resources.settings.public_host or (await self._resources.devices.read(mac)).host
+        host = edge.host or self._resources.settings.public_host or (await self._resources.devices.read(mac)).host
+        if not host:
+            raise Unavailable("no address for the audio is known")
+        return host
+
+    async def _close_old(self, shard: Shard, mac: str) -> None:
+        """End the session that a refused hello ended for the device."""
+        old = await self._resources.sessions.read(mac)
+        if old is not None:
+            await self.close(shard, mac, old.id)
 
     async def _forget(self, edge: str, mac: str, session: str) -> None:
         await self._resources.mailboxes.to_edge(edge, SessionClosed(device=mac, session=session))
 
-    def _refuse(self, shard: Shard, mac: str, reason: str) -> None:
+    def _refuse(self, shard: Shard, mac: str, reason: str, shown: Phrase) -> None:
         """Refuse fast: without a valid hello the user would wait ten seconds."""
         log.warning("hello refused", extra={"reason": reason})
         session = secrets.token_hex(8)
@@ -86,12 +108,14 @@ class Receptionist:
         nonce = packet.nonce(secrets.randbits(32)).hex()
         shard.tell(mac, Welcome(session, "127.0.0.1", 9, key, nonce, DOWNLINK))
         shard.tell(mac, Farewell(session))
-        shard.spawn(f"alert {mac}", _alert_later(shard, mac))
+        settings = self._resources.settings
+        language = settings.languages.split(",")[0].strip() if settings.language == "auto" else settings.language
+        shard.spawn(f"alert {mac}", _alert_later(shard, mac, phrase(shown, language)))
 
 
-async def _alert_later(shard: Shard, mac: str) -> None:
+async def _alert_later(shard: Shard, mac: str, message: str) -> None:
     await asyncio.sleep(_ALERT_PAUSE)
-    shard.tell(mac, Alert("Error", "The server cannot take a conversation now.", "sad"))
+    shard.tell(mac, Alert("Error", message, "sad"))
 
 
 def _new_session(mac: str, edge: EdgeRecord, hello: Hello) -> Session:

@@ -72,7 +72,7 @@ class Letters:
             case UtteranceHeard():
                 await self._turns.begin(shard, mail)
             case SpeechInterrupted():
-                self._turns.cancel(mail.device, mail.turn)
+                await self._turns.interrupt(shard, mail)
             case SpeechDone():
                 log.debug("speech done", extra={"turn": mail.turn})
             case SessionSilent():

@@ -10,6 +10,7 @@ from fleet.store.conversations import Conversations
 from fleet.store.devices import Devices
 from fleet.store.edges import Edges
 from fleet.store.mailbox import Mailboxes
+from fleet.store.reports import Reports
 from fleet.store.sessions import Sessions
 from fleet.store.tools import ToolLists
 from fleet.wire.identity import Keys
@@ -28,6 +29,7 @@ class Resources:
     tools: ToolLists
     calls: Calls
     conversations: Conversations
+    reports: Reports
     mailboxes: Mailboxes
     edges: Edges
 
@@ -43,6 +45,7 @@ class Resources:
             tools=ToolLists(store),
             calls=Calls(store),
             conversations=Conversations(store, settings.history_seconds),
+            reports=Reports(store),
             mailboxes=Mailboxes(store),
             edges=Edges(store),
         )

@@ -40,6 +40,7 @@ class Shard:
         self._receive = receive
         self._session: MqttSession | None = None
         self._group = asyncio.TaskGroup()
+        self._ready = asyncio.Event()
         self.lanes = Lanes(self.spawn)
 
     @property
@@ -61,11 +62,14 @@ class Shard:
         """
         guarded = isolate(what, work)
         try:
-            return self._group.create_task(guarded, name=what)
+            task = self._group.create_task(guarded, name=what)
         except RuntimeError:
             guarded.close()
             work.close()
             raise Unavailable("the shard is being given up") from None
+        # A task that is cancelled before it has begun never awaits its work.
+        task.add_done_callback(lambda _: work.close())
+        return task
 
     def tell(self, mac: str, order: Order) -> None:
         """Send a device an order, once.
@@ -85,14 +89,25 @@ class Shard:
             return
         kind, mac = parsed
         with fields(device=mac):
-            await self.lanes.run(mac, lambda: self._receive(self, kind, mac, payload))
+            await self.lanes.run(mac, lambda: self._handle(kind, mac, payload))
+
+    async def _handle(self, kind: str, mac: str, payload: bytes) -> None:
+        # What the broker kept comes before it lets us answer. If it never does, the message comes again.
+        await self._ready.wait()
+        await self._receive(self, kind, mac, payload)
 
     async def _connect(self, backoff: Backoff) -> None:
         session = self._make_session(self)
         self._session = session
+
+        def be_ready() -> None:
+            backoff.reset()
+            self._ready.set()
+
         try:
-            await session.run(backoff.reset)
+            await session.run(be_ready)
         finally:
+            self._ready.clear()
             self._session = None
 
 

@@ -2,14 +2,15 @@
 
 import asyncio
 import logging
+from contextlib import suppress
 
 from fleet.core.emotion import emotion_of
 from fleet.core.sentences import SentenceSplitter
 from fleet.core.speakable import speakable
-from fleet.errors import FleetError
+from fleet.errors import FleetError, Overloaded, Unavailable
 from fleet.store.mailbox import Mailboxes
 from fleet.store.sessions import Session
-from fleet.wire.mail import SentenceReady, SpeechBegun, SpeechEnded
+from fleet.wire.mail import SentenceReady, SpeechBegun, SpeechEnded, TurnWorking
 from fleet.wire.words import Mood
 from fleet.worker.shard import Shard
 
@@ -38,7 +39,8 @@ class Speech:
         self._splitter = SentenceSplitter()
         self._clock = asyncio.get_running_loop().time
         self._began = self._clock()
-        self._begun = False
+        self.begun_at: float | None = None
+        """When the edge was told that speech begins, on the loop's clock; None before."""
         self._mood_told = False
         self._ended = False
         self.sentences = 0
@@ -46,7 +48,7 @@ class Speech:
 
     async def write(self, text: str) -> None:
         """Take the next piece of the answer; speak what is complete."""
-        if not self._begun and text.strip():
+        if self.begun_at is None and text.strip():
             await self._begin()
         for piece in self._splitter.feed(text):
             await self._speak(piece)
@@ -55,6 +57,10 @@ class Speech:
         """Speak what is left of one message of the model."""
         for piece in self._splitter.flush():
             await self._speak(piece)
+
+    async def stay(self) -> None:
+        """Tell the edge that the turn goes on, though there is nothing to say yet."""
+        await self._send(TurnWorking(device=self._session.device, session=self._session.id, turn=self._turn))
 
     async def end(self) -> None:
         """Say that nothing more will come."""
@@ -78,15 +84,16 @@ class Speech:
         )
 
     async def _begin(self) -> None:
-        self._begun = True
         log.info("llm first token", extra={"seconds": self._since()})
+        self.begun_at = self._clock()
         await self._send(SpeechBegun(device=self._session.device, session=self._session.id, turn=self._turn))
 
     async def _speak(self, piece: str) -> None:
         text = speakable(piece)
         if not self._mood_told:
             self._mood_told = True
-            self._shard.tell(self._session.device, Mood(self._session.id, emotion_of(piece) or "neutral"))
+            with suppress(Unavailable, Overloaded):  # a face is not worth an answer
+                self._shard.tell(self._session.device, Mood(self._session.id, emotion_of(piece) or "neutral"))
         if not text:
             return
         if self.sentences == 0:
@@ -102,7 +109,7 @@ class Speech:
         self.sentences += 1
         await self._send(sentence)
 
-    async def _send(self, mail: SpeechBegun | SentenceReady | SpeechEnded) -> None:
+    async def _send(self, mail: SpeechBegun | SentenceReady | SpeechEnded | TurnWorking) -> None:
         await self._mailboxes.to_edge(self._session.edge, mail)
 
     def _since(self) -> float:

@@ -1,13 +1,13 @@
 """A server that does exactly what a test tells it to: bootstrap over HTTP, a broker for one device, and a UDP socket.
 
-The broker pushes to a device that never subscribed, which no ordinary broker does. It knows CONNECT, PUBLISH at QoS 0
-and PINGREQ. Everything goes over real sockets on the loopback interface.
+The broker pushes to a device that never subscribed, which no ordinary broker does. It knows CONNECT, PUBLISH at QoS 0,
+SUBSCRIBE, PINGREQ and DISCONNECT. Everything goes over real sockets on the loopback interface.
 """
 
 import asyncio
 import json
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -32,6 +32,7 @@ class _Uplink(asyncio.DatagramProtocol):
 
     def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
         self.server.device_address = addr
+        self.server.addresses.append(addr)
         self.server.datagrams.append(data)
         self.server.changed.set()
 
@@ -42,8 +43,16 @@ class ScriptedServer:
     def __init__(self) -> None:
         self.messages: list[dict[str, Any]] = []
         self.datagrams: list[bytes] = []
+        self.addresses: list[tuple[str, int]] = []
         self.connects: list[dict[str, Any]] = []
-        self.subscriptions = 0
+        self.subscriptions: list[str] = []
+        self.disconnects = 0
+        self.refuses = False
+        """Whether CONNECT is refused."""
+        self.junk: list[bytes] = []
+        self.activations: list[bytes] = []
+        self.activation_statuses: list[int] = []
+        self.pages: dict[str, bytes] = {}
         self.pings = 0
         self.ota_requests: list[tuple[dict[str, str], bytes]] = []
         self.ota_answer: dict[str, Any] = {}
@@ -117,6 +126,12 @@ class ScriptedServer:
             while len(self.connects) < count:
                 await self._change()
 
+    async def expect_change(self, holds: Callable[[], bool]) -> None:
+        """Wait until something about what the device did is so."""
+        async with asyncio.timeout(LIMIT):
+            while not holds():
+                await self._change()
+
     def send(self, **message: Any) -> None:
         """Send a message; None leaves a member out."""
         self.send_raw(json.dumps({key: value for key, value in message.items() if value is not None}).encode())
@@ -178,15 +193,24 @@ class ScriptedServer:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
         headers = dict(line.split(": ", 1) for line in head[1:] if ": " in line)
         lower = {name.lower(): value for name, value in headers.items()}
-        body = await reader.readexactly(int(lower["content-length"]))
-        self.ota_requests.append((lower, body))
-        answer = json.dumps(self.ota_answer).encode()
-        writer.write(
-            b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n"
-            b"Content-Length: %d\r\n\r\n%s" % (len(answer), answer)
-        )
+        body = await reader.readexactly(int(lower.get("content-length", 0)))
+        writer.write(self._answer(head[0].split(" ")[1], lower, body))
         await writer.drain()
         writer.close()
+        self.changed.set()
+
+    def _answer(self, path: str, headers: dict[str, str], body: bytes) -> bytes:
+        """Return a page as the test has written it, or else what a bootstrap service answers."""
+        if path in self.pages:
+            return self.pages[path]
+        if path.endswith("/activate"):
+            self.activations.append(body)
+            status = self.activation_statuses.pop(0) if self.activation_statuses else 200
+            if status == 200:
+                self.ota_answer.pop("activation", None)
+            return b"HTTP/1.1 %d OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n" % status
+        self.ota_requests.append((headers, body))
+        return page(json.dumps(self.ota_answer).encode())
 
     async def _mqtt(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -206,19 +230,40 @@ class ScriptedServer:
                 self.connects.append(
                     {"level": body[6], "flags": body[7], "keepalive": int.from_bytes(body[8:10], "big")}
                 )
-                self._writers.add(writer)
-                writer.write(b"\x20\x02\x00\x00")
+                writer.write(b"\x20\x02\x00\x05" if self.refuses else b"\x20\x02\x00\x00")
+                if not self.refuses:
+                    self._writers.add(writer)
             case 3:
                 end = 2 + int.from_bytes(body[:2], "big")
                 assert body[2:end].decode() == TOPIC
                 assert first & 0x0F == 0, "QoS 0, not retained"
-                self.messages.append(json.loads(body[end:]))
+                self._keep(body[end:])
             case 8:
-                self.subscriptions += 1
+                end = 4 + int.from_bytes(body[2:4], "big")
+                self.subscriptions.append(body[4:end].decode())
+                assert body[end] == 1, "QoS 1"
+                writer.write(b"\x90\x03" + body[:2] + b"\x01")
+            case 14:
+                self.disconnects += 1
             case 12:
                 self.pings += 1
                 writer.write(b"\xd0\x00")
         self.changed.set()
+
+    def _keep(self, payload: bytes) -> None:
+        try:
+            message = json.loads(payload)
+        except ValueError:
+            message = None
+        if isinstance(message, dict):
+            self.messages.append(message)
+        else:
+            self.junk.append(payload)
+
+
+def page(body: bytes, length: bytes = b"Content-Length") -> bytes:
+    """Return an HTTP answer; `length` is the name of the header that says how long it is."""
+    return b"HTTP/1.1 200 OK\r\nConnection: close\r\n%s: %d\r\n\r\n%s" % (length, len(body), body)
 
 
 def _remaining_length(length: int) -> bytes:

@@ -52,5 +52,18 @@ def test_a_wrong_file_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         load()
 
 
+def test_refused_devices_are_named_in_the_one_usual_way() -> None:
+    assert load(refused_devices=" AA-BB-CC-DD-EE-FF, 020000000001 ,").refused_devices == (
+        "aa:bb:cc:dd:ee:ff,02:00:00:00:00:01"
+    )
+    assert load().refused_devices == ""
+
+
+@pytest.mark.parametrize("text", ["aa:bb", "aa:bb:cc:dd:ee:fg", "all"])
+def test_what_is_no_mac_cannot_be_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"FLEET_REFUSED_DEVICES.*no MAC"):
+        load(refused_devices=text)
+
+
 def test_secrets_do_not_show() -> None:
     assert "secret-key" not in repr(load(llm_api_key="secret-key"))

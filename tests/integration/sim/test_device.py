@@ -113,7 +113,7 @@ async def test_the_device_never_subscribes_and_bootstraps_with_all_headers(serve
     assert headers["user-agent"] == "bread-compact-wifi/2.4.2"
     assert "client-id" in headers
     assert json.loads(body)["application"]["version"] == "2.4.2"
-    assert server.subscriptions == 0
+    assert server.subscriptions == []
     (connect,) = server.connects
     assert connect["level"] == 4
     assert connect["flags"] == 0b11000010, "user name, password, clean session, no will"
@@ -274,7 +274,7 @@ async def test_the_device_comes_back_after_its_connection_was_lost(server: Scrip
     async with powered(server) as device:
         server.drop_connections()
         await server.expect_connects(2)
-        assert server.subscriptions == 0
+        assert server.subscriptions == []
         assert device.state is State.IDLE
 
 

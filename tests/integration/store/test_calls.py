@@ -75,3 +75,12 @@ async def test_a_call_that_was_never_sent_says_so(calls: Calls, mac: str) -> Non
     go = await begin(calls, mac)
     assert await calls.give_up(mac, go.id, sent=False)
     assert await calls.begin(mac, "turn:call", 60) == Known(go.id, "never sent", "")
+
+
+async def test_a_call_whose_record_expired_does_not_keep_its_device_busy(store: Store, calls: Calls, mac: str) -> None:
+    go = await begin(calls, mac, seconds=0.001)
+    await store.client.delete(store.keys.call(mac, go.id))
+    async with asyncio.timeout(5):
+        while await store.client.zcard(store.keys.deadlines(store.keys.shard(mac))):
+            await calls.sweep(store.keys.shard(mac))
+    assert await store.client.hget(store.keys.device(mac), "np") == "0"

@@ -7,6 +7,7 @@ from typing import Any
 
 from fleet.core.ports import LlmEvent, Message, ToolOffer
 from fleet.errors import ProviderError
+from fleet.store import keys as names
 from fleet.store.edges import EdgeRecord, Edges
 from fleet.store.mailbox import Mailboxes
 from fleet.wire.identity import Keys
@@ -43,7 +44,7 @@ class ScriptedLlm:
 class Device:
     """A device's MQTT connection; never subscribes."""
 
-    def __init__(self, client: FrontClient, mac: str) -> None:
+    def __init__(self, client: FrontClient | None, mac: str) -> None:
         self._client = client
         self.mac = mac
 
@@ -56,10 +57,12 @@ class Device:
 
     async def say(self, message: dict[str, Any] | bytes) -> None:
         payload = message if isinstance(message, bytes) else json.dumps(message).encode()
+        assert self._client, "not connected"
         await self._client.publish(up_topic(self.mac), payload)
 
     async def hear(self) -> dict[str, Any]:
         """Return the next message; answers `initialize` and `tools/list` never by itself."""
+        assert self._client, "not connected"
         async with asyncio.timeout(PATIENCE):
             return json.loads((await self._client.message()).payload)
 
@@ -70,11 +73,18 @@ class Device:
             if message["type"] == kind:
                 return message
 
+    async def hear_request(self, method: str) -> dict[str, Any]:
+        """Return the next message to the tool server, which must be of this method."""
+        payload: dict[str, Any] = (await self.hear_type("mcp"))["payload"]
+        assert payload["method"] == method, payload
+        return payload
+
     async def answer(self, request: dict[str, Any], **outcome: Any) -> None:
         await self.say({"session_id": "", "type": "mcp", "payload": {"jsonrpc": "2.0", "id": request["id"], **outcome}})
 
     async def close(self) -> None:
-        await self._client.close()
+        if self._client:
+            await self._client.close()
 
 
 class SilentEdge:
@@ -88,10 +98,18 @@ class SilentEdge:
         await self._edges.announce(
             EdgeRecord(**{"id": "edge-1", "host": "h.example", "port": 8884, "load": 0} | changes)
         )
+        # It is not announced again, so it must not lapse on a busy machine.
+        await self._edges._store.client.expire(names.edge("edge-1"), 60)
 
-    async def next(self, kind: type[EdgeMail]) -> Any:
-        """Return the next mail, which must be of this kind."""
+    async def next(self, kind: type[EdgeMail] | None = None) -> Any:
+        """Return the next mail, which must be of this kind where one is given."""
         async with asyncio.timeout(PATIENCE):
             mail = await anext(self._mail)
-        assert isinstance(mail, kind), mail
+        assert kind is None or isinstance(mail, kind), mail
+        return mail
+
+    async def until(self, kind: type[EdgeMail]) -> Any:
+        """Return the next mail of this kind; skips others."""
+        while not isinstance(mail := await self.next(), kind):
+            pass
         return mail

@@ -1,110 +1,13 @@
-"""The worker on a real Mosquitto with the plugin and a real Redis; its model is scripted, its edge only a mailbox."""
+"""Sessions and turns of the worker."""
 
 import asyncio
-import secrets
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
-from fleet.core.ports import CallsAsked, TextDelta, ToolCall
+from fleet.core.ports import CallsAsked, LlmEvent, TextDelta, ToolCall
 from fleet.errors import ProviderError
-from fleet.link.mqtt_url import parse_mqtt_url
-from fleet.settings import load
-from fleet.store.connect import Store
-from fleet.store.mailbox import Mailboxes
-from fleet.tasks import running
 from fleet.wire import mail
-from fleet.wire.identity import Keys
-from fleet.worker.app import Worker
-from fleet.worker.resources import Resources
-from tests.integration.worker.scripted import Device, ScriptedLlm, SilentEdge
-from tests.support.mosquitto_server import MosquittoServer
-
-HELLO = {"type": "hello", "version": 3, "transport": "udp", "features": {"mcp": True}}
-VOLUME = {
-    "name": "self.audio_speaker.set_volume",
-    "description": "Sets the volume.",
-    "inputSchema": {
-        "type": "object",
-        "properties": {"volume": {"type": "integer", "minimum": 0, "maximum": 100}},
-        "required": ["volume"],
-    },
-}
-
-
-@dataclass
-class Scene:
-    device: Device
-    edge: SilentEdge
-    llm: ScriptedLlm
-    resources: Resources
-
-    async def discover(self, *pages: list[dict[str, Any]]) -> None:
-        """Answer the worker's questions for the device's tools."""
-        initialize = (await self.device.hear_type("mcp"))["payload"]
-        assert initialize["method"] == "initialize"
-        await self.device.answer(initialize, result={"serverInfo": {"name": "board", "version": "2.4.2"}})
-        assert (await self.device.hear_type("mcp"))["payload"]["method"] == "notifications/initialized"
-        for number, page in enumerate(pages, 1):
-            request = (await self.device.hear_type("mcp"))["payload"]
-            assert request["method"] == "tools/list"
-            more = {"nextCursor": f"page {number}"} if number < len(pages) else {}
-            await self.device.answer(request, result={"tools": page, **more})
-
-    async def greet(self) -> str:
-        """Open a session; return its id."""
-        await self.device.say(HELLO)
-        welcome = await self.device.hear_type("hello")
-        opened = await self.edge.next(mail.SessionOpened)
-        assert opened.session == welcome["session_id"]
-        return str(welcome["session_id"])
-
-    async def utter(self, session: str, text: str) -> str:
-        """Post what the edge posts after an utterance; return the turn's id."""
-        turn = secrets.token_hex(8)
-        shard = self.resources.store.keys.shard(self.device.mac)
-        heard = mail.UtteranceHeard(device=self.device.mac, session=session, turn=turn, text=text, language="en")
-        await self.resources.mailboxes.to_shard(shard, heard)
-        return turn
-
-    async def tools(self) -> list[str]:
-        async with asyncio.timeout(10):
-            while not (tools := await self.resources.tools.read(self.device.mac)):
-                await asyncio.sleep(0.01)
-        return [tool.name for tool in tools]
-
-
-@asynccontextmanager
-async def scene(redis_url: str, broker: MosquittoServer, keys: Keys, **edge_state: Any) -> AsyncIterator[Scene]:
-    settings = load(shards=2)
-    store, llm = await Store.open(redis_url, 2), ScriptedLlm()
-    resources = Resources.of(settings, keys, llm, store)
-    edge = SilentEdge(resources.edges, Mailboxes(store))
-    await edge.announce(**edge_state)
-    worker = Worker(resources, secrets.token_hex(4), parse_mqtt_url(broker.url))
-    async with running("worker", worker.run):
-        async with asyncio.timeout(10):
-            while not worker.ready:
-                await asyncio.sleep(0.01)
-        mac = ":".join(f"{byte:02x}" for byte in secrets.token_bytes(6))
-        device = await Device.connect(broker, keys, mac)
-        yield Scene(device, edge, llm, resources)
-        await device.close()
-    await store.close()
-
-
-@pytest.fixture
-async def stage(redis_url: str, broker: MosquittoServer, keys: Keys) -> AsyncIterator[Scene]:
-    async with scene(redis_url, broker, keys) as one:
-        yield one
-
-
-async def test_a_device_that_connects_is_asked_for_its_tools_page_by_page(stage: Scene) -> None:
-    await stage.discover([VOLUME], [{**VOLUME, "name": "self.b"}, {"broken": 1}], [{**VOLUME, "name": "self.c"}])
-    assert await stage.tools() == ["self.audio_speaker.set_volume", "self.b", "self.c"]
+from tests.integration.worker.scene import HELLO, VOLUME, Scene, asks, says, text
 
 
 async def test_a_hello_is_answered_with_a_fresh_key_each_time(stage: Scene) -> None:
@@ -121,14 +24,6 @@ async def test_a_hello_is_answered_with_a_fresh_key_each_time(stage: Scene) -> N
     assert [one.session for one in opened] == [first["session_id"], second["session_id"]]
 
 
-async def test_without_an_edge_a_hello_is_refused_in_words(redis_url: str, broker: MosquittoServer, keys: Keys) -> None:
-    async with scene(redis_url, broker, keys, draining=True) as one:
-        await one.device.say(HELLO)
-        welcome = await one.device.hear_type("hello")
-        assert (await one.device.hear_type("goodbye"))["session_id"] == welcome["session_id"]
-        assert (await one.device.hear_type("alert"))["emotion"] == "sad"
-
-
 async def test_a_turn_calls_the_devices_tool_and_speaks_the_answer(stage: Scene) -> None:
     await stage.discover([VOLUME])
     await stage.tools()
@@ -140,17 +35,10 @@ async def test_a_turn_calls_the_devices_tool_and_speaks_the_answer(stage: Scene)
     request = (await stage.device.hear_type("mcp"))["payload"]
     assert request["method"] == "tools/call"
     assert request["params"] == {"name": "self.audio_speaker.set_volume", "arguments": {"volume": 30}}
-    await stage.device.answer(request, result={"content": [{"type": "text", "text": "true"}], "isError": False})
+    await stage.device.answer(request, result=text("true"))
 
     assert (await stage.edge.next(mail.SpeechBegun)).turn == turn
-    spoken = []
-    async with asyncio.timeout(10):
-        while not isinstance(last := await anext(stage.edge._mail), mail.SpeechEnded):
-            assert isinstance(last, mail.SentenceReady)
-            spoken.append(last)
-    assert " ".join(sentence.text for sentence in spoken).startswith("Okay")
-    assert [sentence.index for sentence in spoken] == list(range(len(spoken)))
-    assert last.index == len(spoken)
+    assert await stage.spoken() == ["Okay, the volume is 30 now.", "Enjoy!"]
     assert [offer.name for offer in stage.llm.asked[0][1]] == ["audio_speaker_set_volume"]
     assert stage.llm.asked[1][0][-1].text == "true"
 
@@ -160,19 +48,43 @@ async def test_a_model_that_breaks_off_leads_to_an_apology_and_an_end(stage: Sce
     stage.llm.script = [[TextDelta("The answer is. "), ProviderError("broke off", retryable=False)]]
     await stage.utter(session, "tell me")
     await stage.edge.next(mail.SpeechBegun)
-    texts = []
-    async with asyncio.timeout(10):
-        while not isinstance(last := await anext(stage.edge._mail), mail.SpeechEnded):
-            texts.append(last.text)
+    texts = await stage.spoken()
     assert texts[0].startswith("The answer")
     assert "Sorry" in " ".join(texts)
+    await stage.until_remembered(("user", "tell me"), ("assistant", "The answer is. "))
 
 
-async def test_an_empty_answer_speaks_nothing_and_ends(stage: Scene) -> None:
+async def test_a_model_that_fails_at_once_leaves_nothing_in_the_history(stage: Scene) -> None:
     session = await stage.greet()
-    stage.llm.script = [[]]
+    stage.llm.script = [[ProviderError("down", retryable=False)], says("Here I am.")]
+    for said in ("one", "two"):
+        await stage.utter(session, said)
+        await stage.spoken()
+    await stage.until_remembered(("user", "two"), ("assistant", "Here I am."))
+
+
+@pytest.mark.parametrize("empty", [[], says(""), says(" \n", " ")])
+async def test_an_empty_answer_speaks_nothing_and_the_next_turn_works(stage: Scene, empty: list[LlmEvent]) -> None:
+    session = await stage.greet()
+    stage.llm.script = [empty, says("Yes?")]
     await stage.utter(session, "hm")
     assert (await stage.edge.next(mail.SpeechEnded)).index == 0
+    await stage.utter(session, "hello")
+    await stage.edge.next(mail.SpeechBegun)
+    assert await stage.spoken() == ["Yes?"]
+    await stage.until_remembered(("user", "hello"), ("assistant", "Yes?"))
+
+
+async def test_what_is_said_before_and_after_a_call_is_spoken_in_this_order(stage: Scene) -> None:
+    session = await stage.prepare(VOLUME)
+    call = asks("audio_speaker_set_volume", '{"volume":30}')
+    stage.llm.script = [[*says("One moment please"), *call], says("It is 30 now.")]
+    await stage.utter(session, "set it to 30")
+    await stage.edge.next(mail.SpeechBegun)
+    assert (await stage.edge.next(mail.SentenceReady)).text == "One moment please"
+    await stage.device.answer(await stage.device.hear_request("tools/call"), result=text("true"))
+    assert (await stage.edge.next(mail.SentenceReady)).text == "It is 30 now."
+    assert (await stage.edge.next(mail.SpeechEnded)).index == 2
 
 
 async def test_an_abort_ends_the_turn_and_closes_the_models_stream(stage: Scene) -> None:
@@ -213,19 +125,6 @@ async def test_a_session_whose_edge_is_gone_is_ended_at_the_next_word(stage: Sce
             await stage.device.say(listen)
             await asyncio.sleep(0.05)
     assert (await stage.device.hear_type("goodbye"))["session_id"] == session
-
-
-async def test_half_a_tool_list_is_kept_and_asked_for_again(stage: Scene) -> None:
-    initialize = (await stage.device.hear_type("mcp"))["payload"]
-    await stage.device.answer(initialize, result={"serverInfo": {"name": "board", "version": "2.4.2"}})
-    await stage.device.hear_type("mcp")
-    first = (await stage.device.hear_type("mcp"))["payload"]
-    await stage.device.answer(first, result={"tools": [VOLUME], "nextCursor": "more"})
-    second = (await stage.device.hear_type("mcp"))["payload"]
-    await stage.device.answer(second, error={"message": "too big"})
-    assert await stage.tools() == ["self.audio_speaker.set_volume"]
-    await stage.device.say(HELLO)
-    assert (await stage.device.hear_type("mcp"))["payload"]["method"] == "initialize"
 
 
 async def test_an_abort_is_always_answered_with_a_stop(stage: Scene) -> None:

@@ -84,6 +84,20 @@ async def test_calls_of_one_message_run_side_by_side() -> None:
     assert [message.call_id for message in added[1:3]] == ["a", "b"]
 
 
+async def test_calls_beyond_the_limit_are_not_made() -> None:
+    calls = tuple(ToolCall(str(number), "volume", "{}") for number in range(agent.MOST_CALLS + 3))
+    added, _, _ = await run(ScriptedLlm([CallsAsked(calls)], [TextDelta("x")]))
+    assert len(added[0].calls) == agent.MOST_CALLS
+    assert [message.role for message in added].count("tool") == agent.MOST_CALLS
+
+
+async def test_text_before_and_after_a_call_is_said_in_order() -> None:
+    call = CallsAsked((ToolCall("a", "volume", "{}"),))
+    added, said, _ = await run(ScriptedLlm([TextDelta("One moment. "), call], [TextDelta("Done.")]))
+    assert said == "One moment. Done."
+    assert [message.text for message in added] == ["One moment. ", "done a", "Done."]
+
+
 async def test_endless_calls_are_bounded_by_a_round_without_tools() -> None:
     asks = [[CallsAsked((ToolCall(str(n), "volume", "{}"),))] for n in range(agent.MOST_ROUNDS)]
     llm = ScriptedLlm(*asks)

@@ -171,6 +171,15 @@ def test_answer_that_takes_over_keeps_the_devices_queue_in_mind() -> None:
     assert step.again <= now + 0.06
 
 
+def test_time_lost_in_adding_is_no_reason_to_wait() -> None:
+    playout = Playout(60, SILENCE)
+    playout.start(START)
+    playout.add(b"x")
+    due = playout.step(START).again
+    assert due is not None
+    assert playout.step(due - 1e-9).packet == b"x"
+
+
 def test_loop_that_stalled_does_not_burst() -> None:
     playout = Playout(60, SILENCE)
     playout.start(START)

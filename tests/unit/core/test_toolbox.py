@@ -1,8 +1,14 @@
+import json
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fleet.core.ports import ToolCall
-from fleet.core.toolbox import Prepared, Refusal, Toolbox
+from fleet.core.toolbox import LARGEST_OFFERS, LONGEST_DESCRIPTION, MOST_OFFERS, Prepared, Refusal, Toolbox
 from fleet.wire.mcp import ToolSpec
+from tests.unit.core.test_schema import JSON, OBJECTS
 
 VOLUME = ToolSpec(
     name="self.audio_speaker.set_volume",
@@ -59,3 +65,60 @@ def test_enums_are_kept() -> None:
     tool = ToolSpec(name="t", input_schema={"properties": {"theme": {"type": "string", "enum": ["light", "dark"]}}})
     assert isinstance(prepare('{"theme":"blue"}', tool), Refusal)
     assert prepare('{"theme":"dark"}', tool) == Prepared(tool, {"theme": "dark"})
+
+
+def test_a_name_that_looks_like_anothers_mended_one_takes_no_place() -> None:
+    mended = Toolbox([ToolSpec(name="a_b"), ToolSpec(name="a.b")]).offers[1].name
+    box = Toolbox([ToolSpec(name=name) for name in (mended, "a_b", "a.b", "self.", "self.灯")])
+    assert len({offer.name for offer in box.offers}) == 5
+    assert all(re.fullmatch("[a-zA-Z0-9_-]{1,64}", offer.name) for offer in box.offers)
+
+
+def test_a_tool_that_is_listed_twice_is_offered_once() -> None:
+    assert len(Toolbox([VOLUME, VOLUME]).offers) == 1
+
+
+def test_what_is_offered_is_bounded_and_what_is_left_out_counted() -> None:
+    box = Toolbox([ToolSpec(name=f"self.{number}") for number in range(MOST_OFFERS + 7)])
+    assert (len(box.offers), box.left_out) == (MOST_OFFERS, 7)
+    box = Toolbox([ToolSpec(name=f"self.{number}", description="x" * 5000) for number in range(MOST_OFFERS)])
+    assert all(len(offer.description) == LONGEST_DESCRIPTION for offer in box.offers)
+    assert sum(len(offer.description) for offer in box.offers) < LARGEST_OFFERS
+    assert box.left_out == MOST_OFFERS - len(box.offers) > 0
+
+
+def test_an_unknown_tool_is_answered_with_the_known_ones() -> None:
+    refusal = Toolbox([VOLUME]).prepare(ToolCall("c", "self.reboot" * 99, "{}"))
+    assert isinstance(refusal, Refusal)
+    assert refusal.reason.endswith("there are: audio_speaker_set_volume")
+    assert len(refusal.reason) < 200
+
+
+NO_JSON = [
+    *('{"volume":NaN}', '{"volume":1e999}', '{"volume":"\\ud800"}', '{"volume":' + "9" * 5000 + "}"),
+    *("[" * 5000, '{"a":' * 5000, "null", "\x00"),
+]
+
+
+@pytest.mark.parametrize("arguments", NO_JSON)
+def test_arguments_that_are_no_json_are_refused(arguments: str) -> None:
+    assert isinstance(prepare(arguments), Refusal)
+
+
+def test_arguments_that_would_be_too_much_for_a_device_are_refused() -> None:
+    tool = ToolSpec(name="t", input_schema={"properties": {"x": {}}})
+    deep = "[" * 6 + "]" * 6
+    for arguments in ({"x": "好" * 2000}, {"x": json.loads(deep)}):
+        refusal = prepare(json.dumps(arguments), tool)
+        assert isinstance(refusal, Refusal)
+        assert "too long or nested too deeply" in refusal.reason
+    assert isinstance(prepare(json.dumps({"x": json.loads(deep[1:-1])}), tool), Prepared)
+
+
+@given(OBJECTS, st.text(max_size=30) | JSON.map(json.dumps), st.text(min_size=1, max_size=80))
+def test_no_tool_and_no_call_raises(schema: dict[str, object], arguments: str, name: str) -> None:
+    box = Toolbox([ToolSpec(name=name, description=name, input_schema=schema), VOLUME])
+    for offer in box.offers:
+        assert re.fullmatch("[a-zA-Z0-9_-]{1,64}", offer.name)
+        box.prepare(ToolCall("c", offer.name, arguments))
+    box.prepare(ToolCall("c", name, arguments))

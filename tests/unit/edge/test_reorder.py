@@ -17,6 +17,16 @@ def test_packets_in_order_pass_at_once() -> None:
     assert [order.push(number, b"x", 0.0) for number in (1, 2, 3)] == [[b"x"]] * 3
 
 
+def test_next_packet_passes_without_waiting_unless_others_wait() -> None:
+    order = Reorder()
+    assert order.next(1)
+    assert not order.next(1)
+    assert order.push(3, b"3", 0.0) == []
+    assert not order.next(2)
+    assert order.push(2, b"2", 0.0) == [b"2", b"3"]
+    assert order.next(4)
+
+
 def test_swapped_packets_are_put_right() -> None:
     assert released([1, 3, 2, 4])[0] == [1, 2, 3, 4]
 

@@ -24,7 +24,7 @@ class Clock:
 def test_timer_fires_at_its_time_and_never_before() -> None:
     clock, fired = Clock(), []
     clock.wheel.set(Timer(lambda now: fired.append(now)), clock.now + 0.1)  # type: ignore[func-returns-value]
-    clock.turn(0.095)
+    clock.turn(0.09)
     assert not fired
     clock.turn(0.02)
     assert fired and fired[0] >= 1000.1 - 1e-6
@@ -112,4 +112,47 @@ def test_broken_timer_costs_the_others_only_time() -> None:
         clock.wheel.run(clock.now)
     clock.turn((SLOTS + 2) * TICK)
     assert len(fired) == 2
+    assert clock.wheel.pending == 0
+
+
+def test_times_on_the_grid_are_met_at_their_tick_for_hours() -> None:
+    clock, fired = Clock(), []
+
+    def fire(now: float) -> float:
+        fired.append(now)
+        return now + 0.06
+
+    clock.wheel.set(Timer(fire), clock.now)
+    first = round(clock.now / TICK) + 1
+    for tick in range(first, first + 60_000):
+        clock.wheel.run(tick * TICK + 0.003)
+    assert len(fired) == 10_000
+    assert all(later - earlier < 0.061 for earlier, later in itertools.pairwise(fired))
+
+
+def test_timers_are_told_the_time_of_the_tick() -> None:
+    clock, fired = Clock(), []
+    clock.wheel.set(Timer(lambda now: fired.append(now)), clock.now)  # type: ignore[func-returns-value]
+    clock.wheel.run(1000.0 + 7.4 * TICK)
+    assert fired == [pytest.approx(1000.0 + 7 * TICK)]
+
+
+def test_timer_that_sets_itself_while_it_fires_is_on_once() -> None:
+    clock = Clock()
+    count = 0
+
+    def fire(now: float) -> float | None:
+        nonlocal count
+        count += 1
+        if count > 1:
+            return None
+        clock.wheel.set(timer, now + 0.05)
+        return now + 0.03
+
+    timer = Timer(fire)
+    clock.wheel.set(timer, clock.now)
+    clock.turn(TICK)
+    assert clock.wheel.pending == 1
+    clock.turn(1)
+    assert count == 2
     assert clock.wheel.pending == 0

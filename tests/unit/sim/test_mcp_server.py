@@ -215,3 +215,69 @@ def test_an_id_used_twice_breaks_a_rule() -> None:
     server = _server()
     assert list(server.check(_request("tools/list", 9))) == []
     assert [name for name, _ in server.check(_request("tools/list", 9))] == ["mcp-id-reuse"]
+
+
+def _pages(server: McpServer, *, with_user_tools: bool) -> list[dict[str, Any]]:
+    pages: list[dict[str, Any]] = []
+    cursor = ""
+    while not pages or cursor:
+        page = _answer(server, _request("tools/list", cursor=cursor, withUserTools=with_user_tools))["result"]
+        pages.append(page)
+        cursor = page.get("nextCursor", "")
+    return pages
+
+
+def test_a_board_with_many_tools_lists_them_on_three_pages_below_8000_bytes() -> None:
+    profile = PROFILES["P1-tools"]
+    server = McpServer(profile, tools_of(profile), Board())
+    pages = _pages(server, with_user_tools=True)
+    assert len(pages) == 3
+    listed = [tool["name"] for page in pages for tool in page["tools"]]
+    assert listed == [tool.name for tool in tools_of(profile)]
+    assert all(len(json.dumps(page["tools"], separators=(",", ":"))) <= 8000 for page in pages)
+
+
+def test_the_users_own_tools_are_those_of_the_contract() -> None:
+    listed = {tool["name"]: tool for page in _pages(_server(), with_user_tools=True) for tool in page["tools"]}
+    hidden = {name: tool["inputSchema"] for name, tool in listed.items() if "annotations" in tool}
+    assert hidden.keys() == {
+        "self.get_system_info",
+        "self.reboot",
+        "self.upgrade_firmware",
+        "self.screen.get_info",
+        "self.screen.snapshot",
+        "self.screen.preview_image",
+        "self.assets.set_download_url",
+    }
+    assert "required" not in hidden["self.upgrade_firmware"], "its default is its help text"
+    quality = hidden["self.screen.snapshot"]["properties"]["quality"]
+    assert quality == {"type": "integer", "default": 80, "minimum": 1, "maximum": 100}
+    assert hidden["self.screen.snapshot"]["required"] == ["url"]
+    plain = {tool["name"] for page in _pages(_server(), with_user_tools=False) for tool in page["tools"]}
+    assert not plain & hidden.keys()
+
+
+def _python() -> McpServer:
+    profile = PROFILES["P8"]
+    return McpServer(profile, tools_of(profile), Board())
+
+
+def test_py_xiaozhi_answers_errors_with_a_code_and_sound_json() -> None:
+    assert _answer(_python(), _request("no/such"))["error"]["code"] == -32603
+    said = json.loads(_python().fail(1, 'a "quote"'))
+    assert said["error"]["message"] == 'a "quote"'
+
+
+def test_py_xiaozhi_answers_any_id_and_an_unknown_cursor_with_an_empty_list() -> None:
+    answered = _answer(_python(), _request("tools/list", "one", cursor="nowhere"))
+    assert answered == {"jsonrpc": "2.0", "id": "one", "result": {"tools": []}}
+
+
+def test_py_xiaozhi_always_says_what_is_required_and_reports_failed_tools_as_results() -> None:
+    tools = _answer(_python(), _request("tools/list"))["result"]["tools"]
+    assert all("required" in tool["inputSchema"] for tool in tools)
+    assert json.loads(_python().fail_call(1, "broken"))["result"] == {
+        "content": [{"type": "text", "text": "broken"}],
+        "isError": True,
+    }
+    assert "error" in json.loads(_server().fail_call(1, "broken"))

@@ -183,3 +183,19 @@ def test_codecs_leave_no_memory_behind() -> None:
         tracemalloc.stop()
     assert peak > 30_000
     assert held < 10_000
+
+
+def test_silence_is_left_out_when_asked_for_and_padded_otherwise() -> None:
+    sparing = Encoder(16_000, 60, bitrate=-1000, complexity=0, dtx=True)
+    plain = Encoder(16_000, 60, bitrate=-1000, complexity=0)
+    sizes = [len(sparing.encode(bytes(1920))) for _ in range(30)]
+    assert sizes.count(1) >= 22
+    assert all(size > 1 for size in sizes[:3])
+    assert all(len(plain.encode(bytes(1920))) >= MIN_PACKET for _ in range(30))
+
+
+def test_an_encoder_for_speech_decodes_like_any_other() -> None:
+    encoder, decoder = Encoder(16_000, 20, application="voip"), Decoder(16_000)
+    sound = b"".join(decoder.decode(encoder.encode(frame)) for frame in frames(tone(16_000, 300), encoder.frame_bytes))
+    assert len(sound) == 300 * 32
+    assert loudness(sound) > 100

@@ -61,6 +61,10 @@ FRAMES: list[tuple[dict[str, Any], Event]] = [
         Notice("notifications/x", {"a": 1}),
     ),
     ({"type": "iot", "states": []}, Ignored("iot")),
+    ({"type": "hello", "features": None, "audio_params": [], "version": "x"}, Hello(AudioFormat(16000, 60))),
+    ({"type": "hello", "features": {"mcp": None, "aec": 1}}, Hello(AudioFormat(16000, 60))),
+    ({"type": "abort", "session_id": 5, "reason": {}}, Aborted("", "")),
+    ({"type": "listen", "state": "detect", "text": None}, WakeWord("", "")),
 ]
 
 
@@ -84,6 +88,7 @@ def test_device_frames_are_understood(frame: dict[str, Any], event: Event) -> No
         b'{"type":"hello","audio_params":{"sample_rate":44100}}',
         b'{"type":"mcp","payload":[1]}',
         b'{"type":"mcp","payload":{"result":1}}',
+        b'{"type":"mcp","payload":{"id":1,"result":NaN}}',
         b"\xff\xfe",
         b"[" * 100_000,
         b"9" * (LARGEST_FRAME + 1),
@@ -91,6 +96,25 @@ def test_device_frames_are_understood(frame: dict[str, Any], event: Event) -> No
 )
 def test_bad_frames_are_values(frame: bytes) -> None:
     assert isinstance(DIALECT.receive(frame), Malformed)
+
+
+@pytest.mark.parametrize(
+    ("frame", "text"),
+    [
+        (b'{"type":"listen","state":"detect","text":"\xc4\xe3\xba\xc3"}', "\ufffd" * 3),
+        (b'{"type":"listen","state":"detect","text":"\xed\xa0\x80"}', "\ufffd" * 3),
+        (b'{"type":"listen","state":"detect","text":"\\ud83d\\ude00 \\uD83D"}', "😀 ?"),
+        (b'{"type":"listen","state":"detect","text":"\\\\ud800"}', "\\ud800"),
+    ],
+)
+def test_what_utf8_cannot_carry_is_replaced(frame: bytes, text: str) -> None:
+    assert DIALECT.receive(frame) == WakeWord("", text)
+
+
+@given(st.text(st.characters(), max_size=20))
+def test_no_order_raises(text: str) -> None:
+    json.loads(DIALECT.send(Heard("s", text)))
+    json.loads(DIALECT.send(CallTool(1, text, {text: [text]})))
 
 
 @given(st.sampled_from(FRAMES), st.data())

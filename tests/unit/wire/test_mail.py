@@ -11,6 +11,8 @@ ABOUT = {"device": "aa:bb:cc:dd:ee:ff", "session": "s"}
     [
         (mail.EDGE_MAIL, mail.SentenceReady(**ABOUT, turn="t", index=0, text="好")),
         (mail.EDGE_MAIL, mail.ListeningStarted(**ABOUT, mode="auto")),
+        (mail.EDGE_MAIL, mail.DeviceReturned(**ABOUT)),
+        (mail.EDGE_MAIL, mail.TurnWorking(**ABOUT, turn="t")),
         (mail.SHARD_MAIL, mail.UtteranceHeard(**ABOUT, turn="t", text="x", language="en")),
         (mail.SHARD_MAIL, mail.SessionSilent(**ABOUT, reason="idle")),
     ],

@@ -1,0 +1,122 @@
+"""Group S, continued: how sessions end, and what becomes of those that nobody knows."""
+
+import asyncio
+
+from fleet.conformance.checks.dialogue import GROUP
+from fleet.conformance.judge import play
+from fleet.conformance.probe.mail import Message
+from fleet.conformance.probe.probe import Probe
+from fleet.conformance.stage import Stage
+from fleet.conformance.steering import voice
+from fleet.conformance.talk import REPLY_SECONDS, lengthen, press, talking, understood, until_speaking, utter
+from fleet.conformance.verdict import NotApplicable, require
+
+UNKNOWN = "no-such-session"
+_SAID = 1.0
+_CUT_SECONDS = 0.3
+_GRACE = 0.3
+_EARLY, _LATE = 3.0, 10.0
+_SILENT_LIMIT = 120.0
+
+
+@GROUP.check("S11", "a message of an unknown session is answered with a goodbye that names it", steered=True)
+async def unknown(stage: Stage) -> str:
+    with stage.scene(reply_seconds=REPLY_SECONDS) as scene:
+        async with stage.probe() as probe:
+            first = await _say_unknown(probe, f"{UNKNOWN}-1")
+            await probe.hello()
+            second = await _say_unknown(probe, f"{UNKNOWN}-2")
+            if probe.profile.mode != "manual":
+                probe.listen()
+                await asyncio.sleep(0.3)
+            understood(await utter(probe, voice.say(scene.mark, _SAID)), scene)
+            live = [one for one in probe.mail.find("goodbye") if one.session == probe.session]
+            require(not live, "the live session got a goodbye too")
+            return f"goodbye after {first * 1000:.0f} ms, and after {second * 1000:.0f} ms beside a live session"
+
+
+async def _say_unknown(probe: Probe, session: str) -> float:
+    sent = probe.clock()
+    probe.send({"session_id": session, "type": "listen", "state": "start", "mode": probe.profile.mode})
+    goodbye = await probe.mail.expect("goodbye", seconds=3.0, after=sent)
+    require(goodbye.session == session, f"the goodbye names {goodbye.session!r} instead of {session!r}")
+    return goodbye.at - sent
+
+
+@GROUP.check("S12", "a goodbye of an unknown session is not answered")
+async def unanswered(stage: Stage) -> str:
+    async with stage.probe() as probe:
+        for session in (UNKNOWN, ""):
+            sent = probe.clock()
+            probe.goodbye(session)
+            await probe.mail.refuse("goodbye", seconds=1.5, after=sent)
+        await probe.hello()
+        sent = probe.clock()
+        probe.goodbye(UNKNOWN)
+        await probe.mail.refuse("goodbye", seconds=1.5, after=sent)
+        return "no answer without a session, nor beside a live one"
+
+
+@GROUP.check("S13", "the device's goodbye in mid-answer ends all of it", steered=True)
+async def hung_up(stage: Stage) -> str:
+    with stage.scene() as scene:
+        lengthen(stage, scene, 20.0, 10, pace=0.15)
+        async with talking(stage) as probe:
+            await until_speaking(probe, scene)
+            probe.microphone.on = False
+            sent = probe.clock()
+            probe.goodbye()
+            await asyncio.sleep(1.0)
+            sentences = len(stage.steering.spoken(scene.mark))
+            await asyncio.sleep(3.0)
+            since = sent + _CUT_SECONDS + probe.pulse.lost(sent)
+            audio = probe.audio.since(since)
+            require(not audio, f"{len(audio)} datagrams later than {_CUT_SECONDS * 1000:.0f} ms after the goodbye")
+            wrong = [one for one in probe.mail.find("tts", after=since) if one.state != "stop"]
+            require(not wrong, f"after the goodbye came {wrong[0] if wrong else ''}")
+            require(not probe.mail.find("goodbye", after=sent), "the goodbye was answered with one")
+            more = len(stage.steering.spoken(scene.mark)) - sentences
+            require(not more, f"the voice was asked for {more} further sentences")
+            last = probe.audio.datagrams[-1].at - sent
+            return f"last datagram {max(0.0, last) * 1000:.0f} ms after the goodbye, nothing more in 4 s"
+
+
+@GROUP.check(
+    "S14", "the server's goodbye names the live session, and comes after the last sound", steered=True, seconds=150
+)
+async def farewell(stage: Stage) -> str:
+    idle = _idle_seconds(stage)
+    with stage.scene(reply_seconds=REPLY_SECONDS) as scene:
+        async with talking(stage) as probe:
+            answer = await utter(probe, voice.say(scene.mark, _SAID))
+            goodbye = await _goodbye(probe, answer.stop.at, idle)
+            since = goodbye.at - play(probe.audio.datagrams).ended
+            require(since >= _GRACE, f"the goodbye came {since:.2f} s after the last sound")
+            return f"goodbye {since:.1f} s after the last sound"
+
+
+@GROUP.check("S15", "a device that only listens to silence gets a goodbye before 120 s", seconds=150)
+async def left_alone(stage: Stage) -> str:
+    idle = _idle_seconds(stage)
+    async with talking(stage) as probe:
+        await press(probe)
+        began = probe.clock()
+        goodbye = await _goodbye(probe, began, idle)
+        return f"goodbye after {goodbye.at - began:.1f} s of silence, {idle:g} s are set"
+
+
+def _idle_seconds(stage: Stage) -> float:
+    idle = stage.setup.idle_seconds
+    if idle is None:
+        raise NotApplicable("after how much silence the server says goodbye is not known: --idle-seconds")
+    if idle + _LATE > _SILENT_LIMIT:
+        raise NotApplicable(f"{idle:g} s of silence are too long to wait for")
+    return idle
+
+
+async def _goodbye(probe: Probe, since: float, idle: float) -> Message:
+    goodbye = await probe.mail.expect("goodbye", seconds=idle + _LATE, after=since)
+    require(goodbye.session == probe.session, f"the goodbye names {goodbye.session!r} instead of {probe.session!r}")
+    after = goodbye.at - since
+    require(after >= idle - _EARLY, f"the goodbye came after {after:.1f} s already, {idle:g} s are set")
+    return goodbye

@@ -1,0 +1,294 @@
+"""Group U, continued: how speech gets through whatever happens to its packets."""
+
+import asyncio
+import random
+from collections.abc import Callable
+
+from fleet.conformance.checks.uplink import GROUP
+from fleet.conformance.probe.microphone import silence
+from fleet.conformance.probe.probe import Probe
+from fleet.conformance.stage import Stage, answered
+from fleet.conformance.steering import voice
+from fleet.conformance.steering.script import mentioned
+from fleet.conformance.talk import (
+    REPLY_SECONDS,
+    WARM_UP,
+    complete,
+    finish,
+    heard,
+    length,
+    lengthen,
+    press,
+    span,
+    talking,
+    understood,
+    utter,
+)
+from fleet.conformance.verdict import Failed, NotApplicable, require
+from fleet.sim.uplink import encode_all
+
+_SAID = 1.2
+_READING = 0.15
+"""Seconds by which a mark's length may be misread."""
+_GRACE = 0.2
+_LOSS, _SWAPS = 0.05, 0.02
+
+
+@GROUP.check("U7", "payloads of 0, 1 and 3 bytes count as silence that keeps its time", steered=True)
+async def silent(stage: Stage) -> str:
+    frame = stage.profile.frame_ms / 1000
+    count = round(0.36 / frame)
+    with stage.scene(reply_seconds=REPLY_SECONDS) as scene, stage.scene() as before:
+        async with talking(stage) as probe:
+            since = probe.clock()
+            await press(probe)
+            speech = voice.say(before.mark, 0.6) + silence(count * frame) + voice.say(scene.mark, 0.9)
+            probe.microphone.send = _emptied(probe, round(0.6 / frame), count)
+            probe.microphone.say(speech)
+            await finish(probe)
+            understood(await answered(probe, since), scene)
+            audio = heard(stage, scene)
+            pause = span(audio, scene.mark)[0] - span(audio, before.mark)[1]
+            seen = f"{count} packets of silence became {pause:.2f} s of {count * frame:.2f} s"
+            require(abs(pause - count * frame) <= _READING, seen)
+            return seen
+
+
+def _emptied(probe: Probe, first: int, count: int) -> Callable[[bytes], None]:
+    """Return a way to send that empties so many packets, from a certain one on."""
+    sent = 0
+
+    def send(packet: bytes) -> None:
+        nonlocal sent
+        size = (0, 1, 3)[sent % 3]
+        probe.audio.send(packet[:1] + bytes(size - 1) if size and _within(sent) else b"" if _within(sent) else packet)
+        sent += 1
+
+    def _within(number: int) -> bool:
+        return first <= number < first + count
+
+    return send
+
+
+@GROUP.check(
+    "U8",
+    "a wake word's 33 packets within 5 ms are taken, kept out of the command, and do not harm it",
+    profiles="P1 P3 P4 P6 P7",
+    steered=True,
+)
+async def woken(stage: Stage) -> str:
+    with stage.scene(reply_seconds=REPLY_SECONDS) as scene, stage.scene() as wake:
+        async with stage.probe() as probe:
+            await probe.hello()
+            frame_ms, count = probe.profile.frame_ms, probe.profile.wake_packets
+            packets = encode_all(voice.say(wake.mark, count * frame_ms / 1000), frame_ms)[:count]
+            since = probe.clock()
+            for packet in packets:
+                probe.audio.send(packet)
+            took = probe.clock() - since
+            probe.detect("hi esp")
+            probe.listen()
+            probe.microphone.on = False
+            await asyncio.sleep(WARM_UP)
+            probe.microphone.on = True
+            understood(await utter(probe, voice.say(scene.mark, _SAID)), scene)
+            got = complete(stage, scene, _SAID, short=0.3 + _READING)
+            leaked = length(heard(stage, scene), wake.mark)
+            require(not leaked, f"recognition was given {leaked:.2f} s of the wake word with the command")
+            return (
+                f"{len(packets)} packets in {took * 1000:.1f} ms; {got:.2f} of {_SAID:g} s of the command heard alone"
+            )
+
+
+@GROUP.check("U9", "a burst of 40 packets after a gap is heard without loss and in order", steered=True)
+async def burst(stage: Stage) -> str:
+    seconds = 40 * stage.profile.frame_ms / 1000
+    lengths = (0.6 * seconds, 0.4 * seconds)
+    with stage.scene(reply_seconds=REPLY_SECONDS) as scene, stage.scene() as after:
+        async with talking(stage) as probe:
+            since = probe.clock()
+            await press(probe)
+            held: list[bytes] = []
+            probe.microphone.send = held.append
+            probe.microphone.say(voice.say(scene.mark, lengths[0]) + voice.say(after.mark, lengths[1]))
+            await probe.microphone.said()
+            probe.microphone.send = probe.audio.send
+            for packet in held:
+                probe.audio.send(packet)
+            await finish(probe)
+            understood(await answered(probe, since), scene)
+            audio = heard(stage, scene)
+            got = [length(audio, one.mark) for one in (scene, after)]
+            parts = [f"{one:.2f} of {said:.2f} s" for one, said in zip(got, lengths, strict=True)]
+            seen = f"{len(held)} packets at once: {parts[0]}, then {parts[1]}"
+            order = [one.mark for one in audio.marks]
+            require(order == [scene.mark, after.mark], f"{seen}, in the wrong order or in pieces")
+            require(all(abs(one - said) <= _READING for one, said in zip(got, lengths, strict=True)), seen)
+            return seen
+
+
+@GROUP.check("U10", "audio before `listen start` does no harm", steered=True)
+async def early(stage: Stage) -> str:
+    with stage.scene(reply_seconds=REPLY_SECONDS) as scene, stage.scene() as before:
+        async with stage.probe() as probe:
+            await probe.hello()
+            probe.microphone.on = True
+            probe.microphone.say(voice.say(before.mark, 0.6))
+            await probe.microphone.said()
+            since = probe.clock()
+            probe.listen()
+            probe.microphone.say(silence(0.3) + voice.say(scene.mark, _SAID))
+            await finish(probe)
+            understood(await answered(probe, since), scene)
+            got = complete(stage, scene, _SAID)
+            kept = length(heard(stage, scene), before.mark)
+            wrong = [one for one in probe.mail.messages if one.kind in ("goodbye", "alert")]
+            require(not wrong, f"the device was told {wrong[0] if wrong else ''}")
+            return f"{got:.2f} of {_SAID:g} s of speech heard, and {kept:.2f} of 0.6 s from before `listen start`"
+
+
+@GROUP.check(
+    "U11", "packets that follow `listen stop` within 200 ms belong to the utterance", profiles="P5", steered=True
+)
+async def trailing(stage: Stage) -> str:
+    frame = stage.profile.frame_ms / 1000
+    with stage.scene(reply_seconds=REPLY_SECONDS) as scene:
+        async with talking(stage) as probe:
+            since = probe.clock()
+            await press(probe)
+            late: list[bytes] = []
+            said = 18 * frame
+            probe.microphone.send = _withheld(probe, 15, late)
+            probe.microphone.say(voice.say(scene.mark, said))
+            await probe.microphone.said()
+            probe.release()
+            stopped = probe.clock()
+            for packet in late:
+                await asyncio.sleep(0.05)
+                probe.audio.send(packet)
+            took = probe.clock() - stopped
+            if took >= _GRACE:
+                raise NotApplicable("this machine is too busy to send three packets within 200 ms")
+            understood(await answered(probe, since), scene)
+            got = complete(stage, scene, said, short=0.09)
+            return f"{len(late)} packets up to {took * 1000:.0f} ms late: {got:.2f} of {said:.2f} s of speech heard"
+
+
+def _withheld(probe: Probe, count: int, late: list[bytes]) -> Callable[[bytes], None]:
+    """Return a way to send that passes so many packets on, and keeps the rest."""
+    sent = 0
+
+    def send(packet: bytes) -> None:
+        nonlocal sent
+        sent += 1
+        if sent <= count:
+            probe.audio.send(packet)
+        else:
+            late.append(packet)
+
+    return send
+
+
+@GROUP.check(
+    "U12",
+    "speech over the answer is ignored in auto mode, and interrupts it in realtime mode",
+    profiles="P1 P2 P3 P4 P6 P7 P8",
+    steered=True,
+)
+async def overlapping(stage: Stage) -> str:
+    if stage.profile.mode == "realtime":
+        return await _interrupts(stage)
+    return await _is_ignored(stage)
+
+
+async def _is_ignored(stage: Stage) -> str:
+    seconds = 3.0
+    with (
+        stage.scene(reply_seconds=seconds) as scene,
+        stage.scene(reply_seconds=REPLY_SECONDS) as over,
+        stage.scene(reply_seconds=REPLY_SECONDS) as later,
+    ):
+        async with talking(stage) as probe:
+            since = probe.clock()
+            probe.microphone.say(voice.say(scene.mark, _SAID))
+            await finish(probe)
+            start = await probe.mail.expect("tts", "start", seconds=15, after=since)
+            probe.microphone.hush()
+            probe.microphone.on = True
+            await asyncio.sleep(0.4)
+            probe.microphone.say(voice.say(over.mark, _SAID))
+            answer = await answered(probe, since)
+            lasted = answer.stop.at - start.at
+            require(lasted >= seconds - 0.5, f"the answer of {seconds:g} s was cut off after {lasted:.2f} s")
+            understood(await utter(probe, voice.say(later.mark, _SAID)), later)
+            require(not stage.steering.heard(over.mark), "recognition was given what was said over the answer")
+            return f"the answer went on for {lasted:.2f} s; the next turn is free of what was said over it"
+
+
+async def _interrupts(stage: Stage) -> str:
+    with stage.scene() as scene, stage.scene(reply_seconds=REPLY_SECONDS) as over:
+        lengthen(stage, scene, 9.0, 3)
+        async with talking(stage) as probe:
+            since = probe.clock()
+            probe.microphone.say(voice.say(scene.mark, _SAID))
+            await finish(probe)
+            await probe.mail.expect("tts", "start", seconds=15, after=since)
+            await asyncio.sleep(1.0)
+            probe.microphone.hush()
+            began = probe.clock()
+            probe.microphone.say(voice.say(over.mark, 1.5))
+            await finish(probe)
+            stop = await probe.mail.expect("tts", "stop", seconds=2.0, after=began)
+            answer = await answered(probe, stop.at)
+            text = str(answer.heard["text"]) if answer.heard else ""
+            if not probe.mail.find("stt", after=began) or mentioned(answer.text) != over.mark:
+                raise Failed(f"after the interruption the answer was {answer.text!r} to {text!r}")
+            return f"`tts stop` {(stop.at - began) * 1000:.0f} ms after the interruption began, and a new answer"
+
+
+@GROUP.check("U13", "uplink timestamps above 0 are accepted", profiles="P4", steered=True)
+async def stamped(stage: Stage) -> str:
+    with stage.scene(reply_seconds=REPLY_SECONDS) as first, stage.scene(reply_seconds=REPLY_SECONDS) as second:
+        async with talking(stage) as probe:
+            understood(await utter(probe, voice.say(first.mark, _SAID)), first)
+            stamps = [one.timestamp for one in probe.audio.datagrams]
+            require(stamps and max(stamps) > 0, "no downlink timestamp above 0 to answer with")
+            stamp = max(stamps)
+
+            def send(packet: bytes) -> None:
+                nonlocal stamp
+                stamp += probe.profile.frame_ms
+                probe.audio.send(packet, timestamp=stamp)
+
+            probe.microphone.send = send
+            understood(await utter(probe, voice.say(second.mark, _SAID)), second)
+            got = complete(stage, second, _SAID)
+            return f"{got:.2f} of {_SAID:g} s of speech heard with timestamps up to {stamp}"
+
+
+@GROUP.check("U14", "a turn completes with 5 % of the packets lost and 2 % out of order", steered=True)
+async def lossy(stage: Stage) -> str:
+    said = 3.0
+    with stage.scene(reply_seconds=REPLY_SECONDS) as scene:
+        async with talking(stage) as probe:
+            chance, lost, swapped = random.Random(scene.mark), 0, 0
+            kept: list[tuple[int, bytes]] = []
+
+            def send(packet: bytes) -> None:
+                nonlocal lost, swapped
+                probe.audio.sent += 1
+                numbered = (probe.audio.sent, packet)
+                if chance.random() < _LOSS:
+                    lost += 1
+                elif not kept and chance.random() < _SWAPS:
+                    swapped += 1
+                    kept.append(numbered)
+                else:
+                    for number, one in (numbered, *kept):
+                        probe.audio.send(one, sequence=number)
+                    kept.clear()
+
+            probe.microphone.send = send
+            understood(await utter(probe, voice.say(scene.mark, said)), scene)
+            got = complete(stage, scene, said, short=0.5)
+            return f"{lost} of {probe.audio.sent} packets lost, {swapped} late; {got:.2f} of {said:g} s of speech heard"

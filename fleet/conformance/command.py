@@ -1,0 +1,121 @@
+"""`fleet conformance`: the checks of the device contract against any server."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from fleet import runtime
+from fleet.conformance.checks import select
+from fleet.conformance.own_server import own_server
+from fleet.conformance.results import Results
+from fleet.conformance.run import MOST_AT_ONCE, Task, plan, run_all
+from fleet.conformance.screen import progress, show
+from fleet.conformance.stage import Setup
+from fleet.conformance.steering.server import Steering
+from fleet.errors import ConfigError
+from fleet.local.ports import LOOPBACK
+from fleet.sim.profile import find_profile
+from fleet.wire.topics import canonical_mac
+
+STOCK = ("P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8")
+EXIT_INTERRUPTED = 130
+_WIDE = 160
+
+
+def conformance(  # noqa: PLR0913 - the arguments are the command line
+    ota: Annotated[
+        str | None,
+        typer.Option(help="Bootstrap address of the server under test. Without it, a `fleet up` of its own."),
+    ] = None,
+    profile: Annotated[list[str] | None, typer.Option(help="Kind of device; may be given again. Default: all.")] = None,
+    only: Annotated[str, typer.Option(help="Groups or checks, with commas: H,U,D4. Default: all.")] = "",
+    steer: Annotated[
+        int | None, typer.Option(help="Port on which to serve the scripted models that the server is set up to use.")
+    ] = None,
+    steer_host: Annotated[str, typer.Option(help="Address on which to serve them.")] = LOOPBACK,
+    idle_seconds: Annotated[
+        float | None, typer.Option(help="After how much silence the server says goodbye, if that is soon.")
+    ] = None,
+    refused: Annotated[str, typer.Option(help="MAC of a device that the server is set up to turn away.")] = "",
+    rounds: Annotated[int, typer.Option(min=1, help="Run everything so many times.")] = 1,
+    at_once: Annotated[int, typer.Option(min=1, help="Checks side by side.")] = MOST_AT_ONCE,
+    junit: Annotated[Path | None, typer.Option(help="File for the results as JUnit XML.")] = None,
+    json: Annotated[Path | None, typer.Option(help="File for the results as JSON.")] = None,
+) -> None:
+    """Check a server against all that stock firmware needs; exit code 1 when something failed.
+
+    Most checks need the scripted models: see docs/conformance.md.
+    """
+    try:
+        profiles = [find_profile(name) for name in profile or STOCK]
+        tasks = plan(select(name for name in only.split(",") if name.strip()), profiles, rounds)
+        server = _Server(ota, steer_host, steer, idle_seconds, _mac(refused))
+    except ConfigError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(runtime.EXIT_MISCONFIGURED) from error
+    raise typer.Exit(runtime.run(lambda: _run(server, tasks, _Outlet(at_once, junit, json))))
+
+
+@dataclass(frozen=True, slots=True)
+class _Server:
+    """The server under test as the command line tells of it."""
+
+    ota: str | None
+    steer_host: str
+    steer_port: int | None
+    idle_seconds: float | None
+    refused: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Outlet:
+    at_once: int
+    junit: Path | None
+    json: Path | None
+
+
+async def _run(server: _Server, tasks: Sequence[Task], outlet: _Outlet) -> int:
+    try:
+        return await _check(server, tasks, outlet)
+    except asyncio.CancelledError:
+        # Ctrl-C must not look like a server without faults.
+        return EXIT_INTERRUPTED
+
+
+async def _check(server: _Server, tasks: Sequence[Task], outlet: _Outlet) -> int:
+    console = Console(width=None if Console().is_terminal else _WIDE)
+    async with _setup(server) as setup:
+        with progress(console, len(tasks)) as observer:
+            done = await run_all(tasks, setup, observer, outlet.at_once)
+    results = Results(server=setup.ota_url, results=done)
+    show(console, results)
+    if outlet.junit:
+        results.write_junit(outlet.junit)
+    if outlet.json:
+        results.write_json(outlet.json)
+    return 0 if results.ok else runtime.EXIT_FAILED
+
+
+@asynccontextmanager
+async def _setup(server: _Server) -> AsyncIterator[Setup]:
+    if server.ota is None:
+        async with Steering(LOOPBACK, 0) as steering, own_server(steering) as setup:
+            yield setup
+    elif server.steer_port is None:
+        yield Setup(server.ota, None, server.idle_seconds, server.refused)
+    else:
+        async with Steering(server.steer_host, server.steer_port) as steering:
+            yield Setup(server.ota, steering, server.idle_seconds, server.refused)
+
+
+def _mac(text: str) -> str:
+    mac = canonical_mac(text) if text else ""
+    if mac is None:
+        raise ConfigError(f"--refused: {text} is no MAC")
+    return mac

@@ -1,0 +1,1 @@
+"""A scripted device: it does what a check says, byte for byte, and keeps all that it gets."""

@@ -1,0 +1,80 @@
+"""What is remembered of a turn: what was really said, and every tool call together with its outcome."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fleet.core.ports import Message
+from fleet.core.sentences import SentenceSplitter
+from fleet.core.speakable import speakable
+
+INTERRUPTED = "[the user interrupted]"
+"""Ends an answer that was not heard to its end."""
+UNANSWERED = "error: unknown whether it was done, the turn ended before the answer came"
+
+
+def settle(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """Return messages that an endpoint accepts as history.
+
+    Every call is followed by exactly its outcomes, made up where there is none; what answers no call is left out, and
+    so is an answer without words. Answers that follow each other become one.
+    """
+    whole: list[Message] = []
+    at = 0
+    while at < len(messages):
+        message, at = messages[at], at + 1
+        if message.role == "tool" or (message.role == "assistant" and not message.calls and not message.text.strip()):
+            continue
+        if whole and _go_together(whole[-1], message):
+            message = replace(message, text=f"{whole.pop().text} {message.text}".strip())
+        whole.append(message)
+        if message.calls:
+            outcomes: dict[str, Message] = {}
+            while at < len(messages) and messages[at].role == "tool":
+                outcomes.setdefault(messages[at].call_id, messages[at])
+                at += 1
+            whole += [outcomes.get(call.id, Message("tool", UNANSWERED, call_id=call.id)) for call in message.calls]
+    return tuple(whole)
+
+
+def cut(messages: Sequence[Message], spoken: int) -> tuple[Message, ...]:
+    """Return a turn's messages as they are to be remembered after an interruption.
+
+    Args:
+        messages: Of the turn, as the model wrote them. What tools did stays.
+        spoken: How many sentences the user heard, the last perhaps not to its end.
+    """
+    kept: list[Message] = []
+    for message in messages:
+        if message.role == "assistant":
+            text, said = _beginning(message.text, spoken)
+            spoken -= said
+            message = replace(message, text=text)
+        kept.append(message)
+    return settle((*kept, Message("assistant", INTERRUPTED)))
+
+
+def since_user(history: Sequence[Message]) -> tuple[Message, ...]:
+    """Return the history from its first user message on, settled: its beginning may have been cut off anywhere."""
+    first = next((at for at, message in enumerate(history) if message.role == "user"), len(history))
+    return settle(history[first:])
+
+
+def _go_together(earlier: Message, later: Message) -> bool:
+    return earlier.role == later.role == "assistant" and not earlier.calls
+
+
+def _beginning(text: str, sentences: int) -> tuple[str, int]:
+    """Return the text up to the end of its n-th spoken sentence, and how many it holds.
+
+    The text is cut as it was for speech: pieces do not depend on how the text came.
+    """
+    splitter = SentenceSplitter()
+    end = said = 0
+    for piece in (*splitter.feed(text), *splitter.flush()):
+        if said >= sentences:
+            break
+        said += bool(speakable(piece))
+        end += len(text[end:]) - len(text[end:].lstrip())
+        # The rest of a long block of code was given the mark of its beginning.
+        end += len(piece if text.startswith(piece, end) else piece.removeprefix("```"))
+    return text[:end], said

@@ -1,0 +1,32 @@
+"""How a device's tools behave that are not answered at once (device contract, sections 5.3 and 6)."""
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ToolKind:
+    """How long a tool takes, and what it does to the device meanwhile."""
+
+    seconds: float = 0.0
+    """Longest wait for its answer where that is longer than FLEET_TOOL_SECONDS."""
+    slow: bool = False
+    """It blocks the device's main loop: no audio may begin before its answer."""
+    leaves: bool = False
+    """It ends the device's connection and is never answered; that the device goes away or is silent is a success."""
+
+
+QUICK = ToolKind()
+
+# By name; the first that fits counts. A photo is uploaded within 30 s and explained within 30 s more.
+_KINDS: tuple[tuple[re.Pattern[str], ToolKind], ...] = (
+    (re.compile(r"self\.reboot|self\.system\.reconfigure_wifi"), ToolKind(leaves=True)),
+    (re.compile(r"self\.upgrade_firmware"), ToolKind(seconds=300.0, slow=True, leaves=True)),
+    (re.compile(r".*take_photo|.*camera.*"), ToolKind(seconds=70.0, slow=True)),
+    (re.compile(r"self\.screen\.(?:snapshot|preview_image)"), ToolKind(seconds=70.0, slow=True)),
+)
+
+
+def kind_of(name: str) -> ToolKind:
+    """Return how the tool of this name behaves; the name is the device's own."""
+    return next((kind for pattern, kind in _KINDS if pattern.fullmatch(name)), QUICK)

@@ -1,0 +1,57 @@
+"""Things that are on their way, handed over when they are due."""
+
+import asyncio
+import heapq
+from collections.abc import Awaitable, Callable
+from itertools import count
+from typing import Generic, TypeVar
+
+MOST = 1000
+
+T = TypeVar("T")
+
+
+class DelayLine(Generic[T]):
+    """Hands each thing over at its time, the earliest first; a thing that comes when 1000 are under way is lost.
+
+    Args:
+        clock: Monotonic seconds, those of the event loop.
+        deliver: Takes a thing.
+    """
+
+    def __init__(self, clock: Callable[[], float], deliver: Callable[[T], Awaitable[None]]) -> None:
+        self._clock = clock
+        self._deliver = deliver
+        self._waiting: list[tuple[float, int, T]] = []
+        self._number = count()
+        self._changed = asyncio.Event()
+        self._open = True
+
+    def put(self, thing: T, due: float) -> bool:
+        """Send a thing on its way; return False when it was lost."""
+        if not self._open or len(self._waiting) >= MOST:
+            return False
+        heapq.heappush(self._waiting, (due, next(self._number), thing))
+        self._changed.set()
+        return True
+
+    def close(self) -> None:
+        """Drop what is on its way, and end `run`."""
+        self._open = False
+        self._waiting.clear()
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Hand over until closed."""
+        while self._open:
+            try:
+                async with asyncio.timeout_at(self._waiting[0][0] if self._waiting else None):
+                    await self._changed.wait()
+                self._changed.clear()
+            except TimeoutError:
+                await self.advance(self._clock())
+
+    async def advance(self, now: float) -> None:
+        """Hand over what is due by now."""
+        while self._waiting and self._waiting[0][0] <= now:
+            await self._deliver(heapq.heappop(self._waiting)[2])

@@ -1,0 +1,69 @@
+"""The checks of the device contract, each under its own id, against a `fleet up` of its own.
+
+By default every check runs on the first kind of device that it applies to; `scripts/test --slow` runs all of them on
+all kinds, ten times.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from fleet.conformance.checks import select
+from fleet.conformance.command import STOCK
+from fleet.conformance.own_server import own_server
+from fleet.conformance.results import Result
+from fleet.conformance.run import Observer, Task, plan, run_all
+from fleet.conformance.steering.server import Steering
+from fleet.local.ports import LOOPBACK
+from fleet.sim.profile import find_profile
+
+pytestmark = pytest.mark.conformance
+
+PROFILES = [find_profile(name) for name in STOCK]
+EVERYTHING = plan(select(), PROFILES)
+DEFAULT = list({task.check.id: task for task in reversed(EVERYTHING)}.values())[::-1]
+ROUNDS = 10
+
+
+def judge(tasks: Sequence[Task]) -> dict[tuple[str, str], list[Result]]:
+    """Run tasks against one server; return what came of each check on each profile."""
+
+    async def run() -> list[Result]:
+        async with Steering(LOOPBACK, 0) as steering, own_server(steering) as setup:
+            return await run_all(tasks, setup, Observer(lambda _: None, lambda _: None))
+
+    found: dict[tuple[str, str], list[Result]] = {}
+    for result in asyncio.run(run()):
+        found.setdefault((result.id, result.profile), []).append(result)
+    return found
+
+
+@pytest.fixture(scope="module")
+def once() -> dict[tuple[str, str], list[Result]]:
+    return judge(DEFAULT)
+
+
+@pytest.fixture(scope="module")
+def again_and_again() -> dict[tuple[str, str], list[Result]]:
+    return judge(plan(select(), PROFILES, ROUNDS))
+
+
+def named(tasks: Sequence[Task]) -> list[object]:
+    return [pytest.param(task.check.id, task.profile.name, id=f"{task.check.id}-{task.profile.name}") for task in tasks]
+
+
+@pytest.mark.parametrize(("check", "profile"), named(DEFAULT))
+def test_the_server_conforms(once: dict[tuple[str, str], list[Result]], check: str, profile: str) -> None:
+    (result,) = once[check, profile]
+    assert result.outcome == "passed", result.seen
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("check", "profile"), named(EVERYTHING))
+def test_the_server_conforms_every_time(
+    again_and_again: dict[tuple[str, str], list[Result]], check: str, profile: str
+) -> None:
+    results = again_and_again[check, profile]
+    assert len(results) == ROUNDS
+    assert [result.seen for result in results if result.outcome != "passed"] == []

@@ -1,0 +1,136 @@
+"""What models write: streams of events, calls in pieces, text to be spoken."""
+
+import unicodedata
+from random import Random
+
+from fleet.core.emotion import EMOTIONS, emotion_of
+from fleet.core.ports import CallsAsked, LlmEvent, Message, TextDelta
+from fleet.core.sentences import LONGEST, LONGEST_CODE, SentenceSplitter
+from fleet.core.speakable import speakable
+from fleet.llm.answer import DONE, Answer
+from fleet.llm.calls import is_object
+from fleet.llm.llm_openai import write_message
+from fleet.llm.reasoning import ThoughtFilter
+from fleet.llm.sse import SseReader
+from tests.fuzz import damage
+from tests.fuzz.target import Target
+
+_UNSPOKEN = {"So", "Cs", "Cn", "Cc"}
+_FENCE = "```"
+
+
+def make_text(random: Random) -> list[str]:
+    """Return the pieces of a model's answer."""
+    return damage.chunks(random, damage.text(random))
+
+
+def split(chunks: list[str]) -> list[str]:
+    splitter = SentenceSplitter()
+    return [piece for chunk in chunks for piece in splitter.feed(chunk)] + splitter.flush()
+
+
+def check_text(chunks: list[str]) -> None:
+    """Nothing is lost, no piece is long, the chunks do not matter, and every piece can be cleaned for speech."""
+    text = "".join(chunks)
+    pieces = split(chunks)
+    assert pieces == split([text])
+    assert _letters("".join(pieces)).replace("`", "") == _letters(text).replace("`", "")
+    for piece in pieces:
+        assert piece
+        assert piece == piece.strip()
+        assert len(piece) <= (LONGEST_CODE if _FENCE in piece else LONGEST)
+        check_spoken(piece)
+    assert emotion_of(text) in (None, *EMOTIONS)
+
+
+def _letters(text: str) -> str:
+    return "".join(text.split())
+
+
+def check_spoken(piece: str) -> None:
+    spoken = speakable(piece)
+    assert len(spoken) <= 4 * len(piece) + 16
+    assert spoken == spoken.strip()
+    assert not any(
+        unicodedata.category(char) in _UNSPOKEN and not "\u3300" <= char <= "\u33ff"
+        for char in spoken
+        if char not in "℃℉°№"
+    )
+    assert not set("*`|\\[]") & set(spoken)
+
+
+def make_any_text(random: Random) -> str:
+    return damage.text(random) + random.choice(("", "", "&#" + "1" * 5000 + ";", "&#x" + "f" * 5000 + ";", "[" * 300))
+
+
+def make_stream(random: Random) -> list[bytes]:
+    """Return the chunks of an event stream as a chat model sends it, damaged."""
+    lines = []
+    for _ in range(random.randrange(1, 8)):
+        payload = random.choice((b"[DONE]", b"", b": ping")) if random.randrange(8) == 0 else _payload(random)
+        lines.append(random.choice((b"data: ", b"data:", b"data: ", b"event: ", b"")) + payload)
+    stream = random.choice((b"\n\n", b"\r\n\r\n", b"\n", b"\r")).join([*lines, b""])
+    if random.randrange(3) == 0:
+        stream = damage.damage_bytes(random, stream, stream)
+    return damage.chunks(random, stream)
+
+
+def _payload(random: Random) -> bytes:
+    if random.randrange(3) == 0:
+        return random.choice(damage.seeds("chunks.jsonl")).encode()
+    return damage.json_bytes(random, "chunks.jsonl")
+
+
+def check_stream(chunks: list[bytes]) -> None:
+    """The payloads do not depend on the chunks; an answer is made of what may be said, written down and asked again."""
+    reader = SseReader()
+    payloads = [payload for chunk in chunks for payload in reader.feed(chunk)] + reader.end()
+    whole = SseReader()
+    assert whole.feed(b"".join(chunks)) + whole.end() == payloads
+    answer = Answer({"call_1"})
+    events: list[LlmEvent] = []
+    for payload in payloads:
+        events += answer.feed(payload)
+        if answer.fault:
+            break
+    events += answer.end()
+    _check_events(events)
+    assert answer.finished or DONE not in payloads or answer.fault
+
+
+def _check_events(events: list[LlmEvent]) -> None:
+    texts = [event.text for event in events if isinstance(event, TextDelta)]
+    "".join(texts).encode()
+    asked = [event for event in events if isinstance(event, CallsAsked)]
+    assert len(asked) <= 1
+    calls = asked[0].calls if asked else ()
+    assert not asked or events[-1] is asked[0]
+    assert len({call.id for call in calls} | {"call_1"}) == len(calls) + 1
+    assert all(call.name and call.arguments for call in calls)
+    written = write_message(Message("assistant", "".join(texts), calls))
+    assert all(is_object(call["function"]["arguments"]) for call in written.get("tool_calls", ()))
+
+
+def make_thoughts(random: Random) -> list[str]:
+    tokens = ("<think>", "</think>", "<th", "ink>", "</", "think>", " ", "\n", "a", "好", "<")
+    return damage.chunks(random, "".join(random.choice(tokens) for _ in range(random.randrange(20))))
+
+
+def check_thoughts(chunks: list[str]) -> None:
+    """What is said does not depend on the chunks and is the end of what was written."""
+    said = _said(chunks)
+    assert said == _said(["".join(chunks)])
+    assert "".join(chunks).endswith(said)
+
+
+def _said(chunks: list[str]) -> str:
+    thoughts = ThoughtFilter()
+    return "".join(thoughts.feed(chunk) for chunk in chunks) + thoughts.end()
+
+
+TARGETS = (
+    Target("text", make_text, check_text, 8),
+    Target("spoken", make_any_text, check_spoken, 4),
+    Target("llm", make_stream, check_stream, 10),
+    Target("thoughts", make_thoughts, check_thoughts, 3),
+)

@@ -1,0 +1,222 @@
+"""What the knobs do to a conversation, and that the server is not blamed for it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+
+from fleet.sim.device import SimDevice
+from fleet.sim.faults import Faults
+from fleet.sim.profile import PROFILES
+from fleet.sim.state import State
+from tests.support.scripted_server import ScriptedServer
+
+MAC = "02:00:00:00:00:01"
+P1 = PROFILES["P1"]
+QUICK = replace(P1, timing=replace(P1.timing, ota_tries=1, hello=2.0, reconnect=0.1))
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[ScriptedServer]:
+    async with ScriptedServer.running() as running:
+        yield running
+
+
+@asynccontextmanager
+async def powered(server: ScriptedServer, faults: Faults) -> AsyncIterator[SimDevice]:
+    device = SimDevice(QUICK, ota_url=server.ota_url, mac=MAC, seed=1, faults=faults)
+    async with asyncio.timeout(25), device.running():
+        yield device
+
+
+@asynccontextmanager
+async def talking(server: ScriptedServer, faults: Faults) -> AsyncIterator[SimDevice]:
+    async with powered(server, faults) as device, asyncio.TaskGroup() as tasks:
+        pressed = tasks.create_task(device.press())
+        await server.expect(type="hello")
+        server.welcome()
+        assert await pressed
+        await server.expect(type="listen", state="start")
+        await server.expect_datagrams(1)
+        yield device
+
+
+async def start_speech(server: ScriptedServer, device: SimDevice) -> None:
+    server.send(type="tts", session_id=server.session, state="start")
+    assert await device.until(5, lambda: device.state is State.SPEAKING)
+    await asyncio.sleep(0.12)
+
+
+def broken(device: SimDevice) -> set[str]:
+    return set(device.report.violation_counts)
+
+
+async def until(holds: object, seconds: float = 5.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not holds():  # type: ignore[operator]
+            await asyncio.sleep(0.01)
+
+
+async def speak_a_while(server: ScriptedServer, device: SimDevice, packets: int) -> None:
+    await start_speech(server, device)
+    await server.speak(packets, period=0.055, lead=4)
+    await asyncio.sleep(0.3)
+    server.send(type="tts", session_id=server.session, state="stop")
+    assert await device.until(5, lambda: device.listening)
+
+
+async def test_lost_doubled_and_overtaken_packets_are_not_the_servers_fault(server: ScriptedServer) -> None:
+    faults = Faults(loss=0.15, reorder=0.1, duplicate=0.1)
+    async with talking(server, faults) as device:
+        await speak_a_while(server, device, 50)
+        counters = device.report.counters
+        assert broken(device) == set()
+        assert counters["downlink_received"] == 50
+        assert counters["downlink_lost"] > 0
+        assert counters["downlink_refused_sequence"] > 0
+        assert counters["downlink_accepted"] + counters["downlink_refused_sequence"] > 50 - counters["downlink_lost"]
+        await until(lambda: device.journal.counters["uplink_lost"] > 0)
+        numbers = [int.from_bytes(datagram[12:16], "big") for datagram in server.datagrams]
+        assert len(numbers) < max(numbers) + len(numbers) - len(set(numbers)), "some are missing"
+
+
+async def test_a_hole_beyond_what_the_network_lost_is_still_the_servers_fault(server: ScriptedServer) -> None:
+    async with talking(server, Faults(loss=0.05)) as device:
+        await start_speech(server, device)
+        await server.speak(10)
+        await asyncio.sleep(1.5)
+        await server.speak(10)
+        server.send(type="tts", session_id=server.session, state="stop")
+        assert await device.until(5, lambda: device.listening)
+        assert "underrun" in broken(device)
+
+
+async def test_uplink_goes_on_from_another_port_and_the_device_hears_there(server: ScriptedServer) -> None:
+    async with talking(server, Faults(rebind_at=4)) as device:
+        first = server.device_address
+        await server.expect_datagrams(6)
+        assert first
+        assert server.device_address
+        assert server.device_address[1] != first[1]
+        await speak_a_while(server, device, 5)
+        assert device.report.counters["downlink_played"] == 5
+        assert broken(device) == set()
+
+
+async def test_rebinding_may_come_again_and_again(server: ScriptedServer) -> None:
+    async with talking(server, Faults(rebind_every=3)) as device:
+        await server.expect_datagrams(11)
+        assert len(device.journal.find("rebind")) == 3
+
+
+async def test_a_half_open_connection_swallows_messages_until_it_recovers(server: ScriptedServer) -> None:
+    async with powered(server, Faults(half_open=1.0, half_open_at=0.1)) as device:
+        await until(lambda: device.journal.find("mqtt frozen"))
+        async with asyncio.TaskGroup() as tasks:
+            pressed = tasks.create_task(device.press())
+            await until(lambda: device.journal.find("hello"))
+            server.send(type="stt", session_id="", text="swallowed for now")
+            await asyncio.sleep(0.3)
+            assert not server.messages
+            assert not device.journal.find("stt")
+            await server.expect(type="hello")
+            server.welcome()
+            assert await pressed
+        assert device.journal.find("stt")
+        assert broken(device) == set()
+        assert len(server.connects) == 1
+
+
+async def test_a_hello_that_dies_in_a_half_open_connection_is_not_the_servers_fault(server: ScriptedServer) -> None:
+    async with powered(server, Faults(half_open=20.0, half_open_at=0.05)) as device:
+        await until(lambda: device.journal.find("mqtt frozen"))
+        assert not await device.press(2.5)
+        assert device.state is State.IDLE
+        assert broken(device) == set()
+        assert device.report.excused == {"hello-missing": 1}
+
+
+async def test_a_late_hello_is_waited_for_or_given_up(server: ScriptedServer) -> None:
+    async with powered(server, Faults(late_hello=0.6)) as device, asyncio.TaskGroup() as tasks:
+        pressed = tasks.create_task(device.press())
+        await server.expect(type="hello")
+        server.welcome()
+        assert not await device.until(0.3, lambda: device.session != "")
+        assert await pressed
+    async with powered(server, Faults(late_hello=2.4)) as device:
+        async with asyncio.TaskGroup() as tasks:
+            pressed = tasks.create_task(device.press(2.2))
+            await server.expect(type="hello")
+            server.welcome()
+            assert not await pressed
+        assert await device.until(5, lambda: "hello-late" in device.report.excused)
+        assert device.session == ""
+        assert broken(device) == set()
+
+
+async def test_a_second_hello_makes_the_second_answer_count(server: ScriptedServer) -> None:
+    async with talking(server, Faults(second_hello=0.1)) as device:
+        first = server.session
+        await server.expect(type="hello")
+        server.welcome()
+        assert await device.until(5, lambda: device.session == server.session)
+        assert device.session != first
+        await speak_a_while(server, device, 4)
+        assert device.report.counters["downlink_played"] == 4
+        assert broken(device) == set()
+
+
+async def test_forged_packets_bear_the_ssrc_and_come_from_elsewhere(server: ScriptedServer) -> None:
+    async with talking(server, Faults(forged=1.0)) as device:
+        await server.expect_datagrams(10)
+        assert server.channel
+        assert len({datagram[4:8] for datagram in server.datagrams}) == 1
+        assert len(set(server.addresses)) == 2
+        assert device.report.counters["forged"] >= 4
+
+
+async def test_junk_is_sent_between_the_messages(server: ScriptedServer) -> None:
+    async with talking(server, Faults(broken_json=1.0)) as device:
+        assert device.report.counters["junk"] >= 2
+        assert [message["type"] for message in server.messages if message.get("type") == "hello"]
+
+
+async def test_names_and_texts_that_break_json_are_sent_as_they_are(server: ScriptedServer) -> None:
+    async with powered(server, Faults(invalid_utf8=1.0)) as device, asyncio.TaskGroup() as tasks:
+        woken = tasks.create_task(device.wake())
+        await server.expect(type="hello")
+        server.welcome()
+        assert await woken
+        await server.expect(type="listen", state="start")
+        call = {"name": "self.get_system_info", "arguments": {}}
+        server.send(type="mcp", payload={"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
+        await server.expect_change(lambda: len(server.junk) == 2)
+    detect, answer = server.junk
+    assert b'"state":"detect"' in detect
+    assert b"\xe9" in answer
+    ((_, body),) = server.ota_requests
+    with pytest.raises(UnicodeDecodeError):
+        body.decode()
+    device.report.model_dump_json()
+
+
+async def test_a_tool_fails_with_a_text_that_is_not_escaped(server: ScriptedServer) -> None:
+    async with powered(server, Faults(tool_errors=1.0)) as device:
+        call = {"name": "self.lamp.turn_on", "arguments": {}}
+        server.send(type="mcp", payload={"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
+        await server.expect_change(lambda: bool(server.junk))
+        assert not device.board.lamp
+
+
+async def test_the_same_seed_loses_the_same_packets() -> None:
+    lost: list[list[int]] = []
+    for _ in range(2):
+        async with ScriptedServer.running() as server, talking(server, Faults(loss=0.3)) as device:
+            await until(lambda: device.journal.counters["uplink_sent"] >= 12)
+            await asyncio.sleep(0.05)
+            numbers = {int.from_bytes(datagram[12:16], "big") for datagram in server.datagrams}
+            lost.append([number for number in range(1, 13) if number not in numbers])
+    assert lost[0] == lost[1]
+    assert lost[0]

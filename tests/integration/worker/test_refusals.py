@@ -1,0 +1,70 @@
+"""H7 and H10 of the device's contract: hellos that cannot be served are refused fast and in words."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from fleet.wire import mail
+from fleet.wire.identity import Keys
+from tests.integration.worker.scene import HELLO, Scene, scene, stand, work
+from tests.support.mosquitto_server import MosquittoServer
+
+
+async def refusal(stage: Scene) -> dict[str, Any]:
+    """Say hello; return the alert that follows hello and goodbye as a refusal must."""
+    clock = asyncio.get_running_loop().time
+    await stage.device.say(HELLO)
+    async with asyncio.timeout(2):
+        welcome = await stage.device.hear_type("hello")
+        assert len(bytes.fromhex(welcome["udp"]["key"])) == len(bytes.fromhex(welcome["udp"]["nonce"])) == 16
+        goodbye = await stage.device.hear_type("goodbye")
+        gone = clock()
+        alert = await stage.device.hear_type("alert")
+    assert goodbye["session_id"] == welcome["session_id"]
+    assert clock() - gone >= 0.29
+    assert all(isinstance(alert[name], str) and alert[name] for name in ("status", "message", "emotion"))
+    return alert
+
+
+@pytest.mark.parametrize("state", [{"draining": True}, {"load": 20_000}, {"host": ""}])
+async def test_without_an_edge_a_hello_is_refused_in_words(
+    redis_url: str, broker: MosquittoServer, keys: Keys, state: dict[str, Any]
+) -> None:
+    async with stand(redis_url, broker, keys) as one:
+        await one.edge.announce(**state)
+        async with work(one.resources, broker):
+            await one.reconnect()
+            assert (await refusal(one))["message"] == "The server cannot take a conversation now."
+
+
+async def test_a_device_that_is_not_admitted_is_refused_and_its_session_ended(
+    redis_url: str, broker: MosquittoServer, keys: Keys
+) -> None:
+    async with stand(redis_url, broker, keys) as one:
+        async with work(one.resources, broker):
+            await one.reconnect()
+            session = await one.greet()
+        settings = one.resources.settings.model_copy(
+            update={"refused_devices": f"02:00:00:00:00:01,{one.device.mac}", "languages": "zh,en"}
+        )
+        strict = type(one.resources).of(settings, keys, one.llm, one.resources.store)
+        async with work(strict, broker):
+            assert (await refusal(one))["message"] == "此设备未获准使用本服务器。"
+            assert (await one.edge.until(mail.SessionClosed)).session == session
+            assert await one.resources.sessions.read(one.device.mac) is None
+            other = await one.another_device()
+            await other.say(HELLO)
+            welcome = await other.hear_type("hello")
+            assert (await one.edge.next(mail.SessionOpened)).session == welcome["session_id"]
+            await other.close()
+
+
+async def test_an_edge_that_is_full_is_passed_over(redis_url: str, own_broker: MosquittoServer, keys: Keys) -> None:
+    # A broker of its own: what another test's worker left unacknowledged would take the only place.
+    async with scene(redis_url, own_broker, keys, edge_sessions=1) as one:
+        await one.greet()
+        other = await one.another_device()
+        await other.say(HELLO)
+        await other.hear_type("goodbye")
+        await other.close()

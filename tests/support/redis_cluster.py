@@ -1,0 +1,81 @@
+"""A Cluster of three primaries, the first of them with a replica."""
+
+from pathlib import Path
+from typing import Any
+
+import redis
+from redis.crc import key_slot
+
+from tests.support.ports import LOOPBACK, free_port
+from tests.support.redis_engines import Engine, EngineProcess
+from tests.support.until import until
+
+_SLOTS = 16384
+_PRIMARIES = 3
+
+
+class ClusterSet:
+    """Four servers that make up a Cluster; a primary that is gone is replaced after half a second."""
+
+    def __init__(self, directory: Path, engine: Engine = "redis") -> None:
+        self.buses: list[int] = []
+        self.nodes = [self._node(directory, engine) for _ in range(_PRIMARIES + 1)]
+
+    @property
+    def url(self) -> str:
+        return f"redis+cluster://{','.join(f'{LOOPBACK}:{node.port}' for node in self.nodes[:2])}"
+
+    @property
+    def replica(self) -> EngineProcess:
+        return self.nodes[-1]
+
+    def primary_of(self, key: str) -> int:
+        """Return the number of the primary that a key belongs to at the start."""
+        return min(key_slot(key.encode()) * _PRIMARIES // _SLOTS, _PRIMARIES - 1)
+
+    def start(self) -> None:
+        for node in self.nodes:
+            node.start()
+        for number in range(_PRIMARIES):
+            self.ask(number, "CLUSTER", "SET-CONFIG-EPOCH", number + 1)
+            first = -(-number * _SLOTS // _PRIMARIES)
+            last = -(-(number + 1) * _SLOTS // _PRIMARIES) - 1
+            self.ask(number, "CLUSTER", "ADDSLOTSRANGE", first, last)
+        for node, bus in zip(self.nodes[1:], self.buses[1:], strict=True):
+            self.ask(0, "CLUSTER", "MEET", LOOPBACK, node.port, bus)
+        until(lambda: all(self._knows_all(number) for number in range(len(self.nodes))))
+        self.ask(_PRIMARIES, "CLUSTER", "REPLICATE", self.ask(0, "CLUSTER", "MYID"))
+        until(lambda: "master_link_status:up" in self.ask(_PRIMARIES, "INFO", "replication"))
+        until(lambda: all("slave" in self.ask(number, "CLUSTER", "NODES") for number in range(_PRIMARIES)))
+
+    def flush(self) -> None:
+        """Forget all keys and functions."""
+        for number in range(_PRIMARIES):
+            self.ask(number, "FLUSHALL")
+            self.ask(number, "FUNCTION", "FLUSH")
+
+    def discard(self) -> None:
+        for node in self.nodes:
+            node.kill()
+
+    def ask(self, number: int, *command: str | int) -> Any:
+        """Send a command to one node."""
+        with redis.Redis(port=self.nodes[number].port, decode_responses=True) as client:
+            client.response_callbacks.clear()
+            return client.execute_command(*command)
+
+    def _knows_all(self, number: int) -> bool:
+        info = self.ask(number, "CLUSTER", "INFO")
+        nodes: str = self.ask(number, "CLUSTER", "NODES")
+        known = nodes.count(" connected") == len(self.nodes) and "handshake" not in nodes
+        return "cluster_state:ok" in info and known
+
+    def _node(self, directory: Path, engine: Engine) -> EngineProcess:
+        bus = free_port()
+        self.buses.append(bus)
+        return EngineProcess(
+            engine,
+            directory,
+            *("--cluster-enabled", "yes", "--cluster-port", str(bus)),
+            *("--cluster-node-timeout", "500", "--cluster-replica-validity-factor", "0"),
+        )
