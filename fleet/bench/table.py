@@ -96,4 +96,4 @@ def judge(case: Case, floor: float) -> list[str]:
 def _cell(phase: Phase) -> str:
     us = phase.us
     digits = 0 if us.most >= _LARGE else 1
-    return f"{us.median:.{digits}f} ({us.least:.{digits}f}-{us.most:.{digits}f})"
+    return f"{us.median:.{digits}f}\n({us.least:.{digits}f}-{us.most:.{digits}f})"

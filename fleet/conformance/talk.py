@@ -10,7 +10,7 @@ from fleet.conformance.probe.probe import Probe
 from fleet.conformance.stage import Answer, Stage, answered
 from fleet.conformance.steering import voice
 from fleet.conformance.steering.records import HeardAudio
-from fleet.conformance.steering.script import Round, Scene, long_text, mentioned
+from fleet.conformance.steering.script import Scene, mentioned
 from fleet.conformance.verdict import Failed, require
 
 REPLY_SECONDS = 1.2
@@ -33,14 +33,6 @@ async def talking(stage: Stage, **changes: Any) -> AsyncIterator[Probe]:
         yield probe
 
 
-def lengthen(stage: Stage, scene: Scene, seconds: float, sentences: int, pace: float = 0.0) -> Scene:
-    """Give a scene an answer of so many sentences that lasts so long; `pace` seconds pass between words."""
-    text = long_text(scene.mark, sentences)
-    longer = Scene(scene.mark, scene.transcript, rounds=(Round(text, pace=pace),), reply_seconds=seconds)
-    stage.steering.stage(longer)
-    return longer
-
-
 async def press(probe: Probe) -> None:
     """Let the microphone be on, in manual mode by the button."""
     if probe.profile.mode == "manual":
@@ -59,7 +51,7 @@ async def finish(probe: Probe) -> float:
     return ended
 
 
-async def utter(probe: Probe, pcm: bytes, seconds: float = ANSWER_SECONDS) -> Answer:
+async def ask(probe: Probe, pcm: bytes, seconds: float = ANSWER_SECONDS) -> Answer:
     """Say something, and return the answer to it."""
     since = probe.clock()
     await press(probe)

@@ -30,21 +30,27 @@ class TcpPath:
         self._latency = latency
         self._flows = asyncio.Event()
         self._flows.set()
-        self._writers: set[asyncio.StreamWriter] = set()
+        self._running: set[asyncio.Task[None]] = set()
         self.port = 0
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["TcpPath"]:
         """Listen on a free port, `port`, inside the block."""
-        server = await asyncio.start_server(self._pass_on, "127.0.0.1", 0)
-        self.port = int(server.sockets[0].getsockname()[1])
-        try:
-            yield self
-        finally:
-            server.close()
-            for writer in self._writers:
-                writer.transport.abort()
-            self._flows.set()
+        async with asyncio.TaskGroup() as tasks:
+
+            def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                task = tasks.create_task(self._pass_on(reader, writer), name="sim-tcp")
+                self._running.add(task)
+                task.add_done_callback(self._running.discard)
+
+            server = await asyncio.start_server(take, "127.0.0.1", 0)
+            self.port = int(server.sockets[0].getsockname()[1])
+            try:
+                yield self
+            finally:
+                server.close()
+                for task in tuple(self._running):
+                    task.cancel()
 
     def freeze(self) -> None:
         self._flows.clear()
@@ -53,23 +59,21 @@ class TcpPath:
         self._flows.set()
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        ends = [writer]
         try:
             await self._flows.wait()
             back, forth = await asyncio.open_connection(*self._broker)
-        except OSError:
-            writer.close()
-            return
-        self._writers |= {writer, forth}
-        try:
+            ends.append(forth)
             async with asyncio.TaskGroup() as tasks:
                 for name, source, sink in (("up", reader, forth), ("down", back, writer)):
                     blocks: Blocks = asyncio.Queue(_MOST_BLOCKS)
                     tasks.create_task(self._read(source, blocks), name=f"sim-tcp-{name}-read")
                     tasks.create_task(self._write(sink, blocks), name=f"sim-tcp-{name}-write")
+        except OSError:
+            return
         finally:
-            for one in (writer, forth):
-                self._writers.discard(one)
-                one.close()
+            for end in ends:
+                end.transport.abort()
 
     async def _read(self, source: asyncio.StreamReader, blocks: Blocks) -> None:
         block = b"-"

@@ -13,10 +13,10 @@ from redis.asyncio.sentinel import SentinelConnectionPool
 from redis.backoff import NoBackoff
 from redis.commands import AsyncCoreCommands
 from redis.event import EventDispatcher
-from redis.exceptions import ClusterDownError, ReadOnlyError
+from redis.exceptions import ClusterDownError, ReadOnlyError, RedisClusterException
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from fleet.store.patience import ANSWER_SECONDS, CONNECT_SECONDS, Patience
+from fleet.store.patience import ANSWER_SECONDS, CONNECT_SECONDS, NO_CLUSTER, Patience
 from fleet.store.url import Login, RedisAddress
 
 WAIT_MS = 50
@@ -88,6 +88,10 @@ class ServerClient(Redis):
     async def read_streams(self, after: Mapping[str, str], count: int, seconds: float) -> Streams:
         """Return what is new in the streams; wait for it for a while."""
         return _streams(await self.xread(cast("Any", dict(after)), count=count, block=round(seconds * 1000)))
+
+    async def fits(self) -> bool:
+        """Whether the server is of the kind that the address says."""
+        return not (await self.info("cluster")).get("cluster_enabled")
 
     async def replication(self, key: str) -> Mapping[str, Any]:
         """Return the section `replication` of what the key's node says of itself."""
@@ -167,6 +171,16 @@ class ClusterClient(RedisCluster):
             node = self.get_node_from_key(key)
             pipe.execute_command("XREAD", "COUNT", count, "STREAMS", key, last, target_nodes=node)
         return [stream for answer in await pipe.execute() for stream in _streams(answer)]
+
+    async def fits(self) -> bool:
+        """Whether the server is of the kind that the address says."""
+        try:
+            await self.patience.run(self.initialize)
+        except RedisClusterException as error:
+            if NO_CLUSTER in str(error):
+                return False
+            raise
+        return True
 
     async def replication(self, key: str) -> Mapping[str, Any]:
         """Return the section `replication` of what the key's node says of itself."""

@@ -4,14 +4,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from importlib.resources import files
 from typing import TypeVar, cast
 
-from redis.exceptions import AskError, AuthenticationError, ResponseError
+from redis.exceptions import AuthenticationError, ResponseError
 
 from fleet.errors import ConfigError, Fenced, Unavailable
 from fleet.store.client import ServerClient, connect
 from fleet.store.keys import WORKERS, Keys
 from fleet.store.patience import ANSWER_SECONDS, FAULTS
 from fleet.store.replicas import Replicas
-from fleet.store.url import parse_redis_url
+from fleet.store.url import Kind, parse_redis_url
 
 T = TypeVar("T")
 
@@ -21,8 +21,6 @@ READERS = 8
 """Blocking reads at a time: with connections of their own, so that they take none from commands."""
 BLOCK_SECONDS = 0.5
 """Longest wait of one blocking read: also how long a newly owned shard's mail may wait for its first read."""
-
-_NO_CLUSTER = "Cluster mode is not enabled"
 
 
 class Store:
@@ -51,8 +49,9 @@ class Store:
         address = parse_redis_url(url)
         store = cls(connect(address, PLACES), connect(address, READERS, BLOCK_SECONDS + ANSWER_SECONDS), shards)
         try:
+            if not await store.client.fits():
+                raise _misfit(address.kind)
             await store.load_functions()
-            await store.client.exists(WORKERS)
         except FAULTS as error:
             await store.close()
             raise _unopened(error) from error
@@ -138,15 +137,17 @@ def _texts(answer: object) -> list[str]:
     return [str(part) for part in parts]
 
 
+def _misfit(kind: Kind) -> ConfigError:
+    if kind == "cluster":
+        return ConfigError("FLEET_REDIS_URL names no Cluster: write redis:// instead of redis+cluster://")
+    return ConfigError("FLEET_REDIS_URL names a node of a Cluster: write redis+cluster:// instead of redis://")
+
+
 def _unopened(error: BaseException) -> ConfigError | Unavailable:
     """Return what a first command's failure means for the operator."""
     text = str(error)
     if isinstance(error, AuthenticationError) or text.startswith(("NOAUTH", "WRONGPASS", "NOPERM")):
         return ConfigError(f"FLEET_REDIS_URL: Redis refuses the name or password: {text}")
-    if isinstance(error, AskError):
-        return ConfigError("FLEET_REDIS_URL names a node of a Cluster: write redis+cluster:// instead of redis://")
-    if _NO_CLUSTER in text:
-        return ConfigError("FLEET_REDIS_URL names no Cluster: write redis:// instead of redis+cluster://")
     if isinstance(error, ResponseError):
         return ConfigError(f"Redis refused fleet's functions (7.0 or later is needed): {text}")
     return Unavailable(f"Redis: {text or 'no answer in time'}")

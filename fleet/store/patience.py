@@ -32,6 +32,9 @@ CONNECT_SECONDS = 2.0
 FAULTS: Final = (RedisError, RedisClusterException, OSError, TimeoutError)
 """All that the client raises."""
 
+NO_CLUSTER: Final = "Cluster mode is not enabled"
+"""What redis-py says of a server that is no node of a Cluster, among what it says of nodes that are away."""
+
 _PASSING = (
     *(RedisConnectionError, RedisTimeoutError, RedisClusterException, ClusterError, OSError, TimeoutError),
     *(ReadOnlyError, ClusterDownError, TryAgainError, AskError),
@@ -43,7 +46,7 @@ _PASSING_WORDS = ("NOREPLICAS", "UNBLOCKED")
 
 def passes(error: BaseException) -> bool:
     """Whether the same command may succeed a moment later: the server is away, loading, or not the primary any more."""
-    if isinstance(error, _LASTING):
+    if isinstance(error, _LASTING) or NO_CLUSTER in str(error):
         return False
     if isinstance(error, _PASSING):
         return True

@@ -7,12 +7,13 @@ import pytest
 
 from tests.support.fleet_process import FleetProcess, children, fleet_up
 
-pytestmark = [pytest.mark.speech, pytest.mark.xdist_group("speech")]
+# Nobody speaks here, so that no speech engine needs to be loaded.
+NOWHERE = {"ASR_BASE_URL": "http://127.0.0.1:9/v1", "TTS_BASE_URL": "http://127.0.0.1:9/v1"}
 
 
 def refuse(directory: Path, **settings: str) -> str:
     """Start a process that must not come up; return what it said."""
-    process = FleetProcess(directory, **settings)
+    process = FleetProcess(directory, **NOWHERE, **settings)
     process.start()
     try:
         assert process.wait(30) == 2
@@ -23,7 +24,7 @@ def refuse(directory: Path, **settings: str) -> str:
 
 def test_ctrl_c_ends_everything_and_a_second_run_works(tmp_path: Path) -> None:
     for _ in range(2):
-        with fleet_up(tmp_path) as process:
+        with fleet_up(tmp_path, **NOWHERE) as process:
             offspring = children(process.pid)
             assert offspring
             assert process.interrupt() == 0

@@ -4,7 +4,9 @@ Each input follows from the seed, its target and its number alone, so a failure 
 """
 
 import argparse
+import gc
 import logging
+import os
 import resource
 import signal
 import sys
@@ -15,6 +17,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import get_context
+from pathlib import Path
 from random import Random
 from types import FrameType
 from typing import Any
@@ -27,8 +30,8 @@ SLOWEST = 10.0
 """Seconds of computing that one input may take."""
 MOST_MEMORY = 3 * 1024**3
 """Bytes of addresses that one process may use: memory without a bound becomes a failure with an input."""
-MOST_GROWTH = 64 * 1024
-"""KiB by which a process may grow after its first batches: what codecs keep for good."""
+MOST_GROWTH = 64 * 1024**2
+"""Bytes by which a process may grow after its first third: what codecs keep for good."""
 LONGEST_LITERAL = 4000
 
 
@@ -64,7 +67,7 @@ class Result:
     """Of computing."""
     failures: tuple[Failure, ...]
     memory: tuple[int, int]
-    """The process, and the most KiB it had until now."""
+    """The process, and how many bytes it holds now."""
 
 
 def source(seed: str, target: str, number: int) -> Random:
@@ -82,8 +85,7 @@ def run_batch(batch: Batch) -> Result:
             trace = "".join(traceback.format_exception(error, limit=-4))
             found[place] = Failure(batch.target, number, place, trace, repr(shrink(target, given, place)))
     spent = time.process_time() - began
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return Result(batch, spent, tuple(found.values()), (_process(), usage.ru_maxrss))
+    return Result(batch, spent, tuple(found.values()), (os.getpid(), held()))
 
 
 def attempt(target: Target, given: Any) -> Exception | None:
@@ -123,8 +125,10 @@ def _place(error: Exception) -> str:
     return f"{type(error).__name__} in {last.filename.rpartition('/')[2]}:{last.lineno}"
 
 
-def _process() -> int:
-    return int(get_context().current_process().pid or 0)
+def held() -> int:
+    """Return the bytes of memory that this process holds."""
+    gc.collect()
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize()
 
 
 def _stop(_: int, __: FrameType | None) -> None:
@@ -186,11 +190,12 @@ class Report:
         return self._finish_memory() and not self.failures
 
     def _finish_memory(self) -> bool:
-        grown = 0
-        for memory in self._memory.values():
-            grown = max(grown, memory[-1] - memory[min(len(memory) - 1, len(memory) // 3)])
-        most = max(memory[-1] for memory in self._memory.values())
-        print(f"memory of a process: {most / 1024:.0f} MiB, of which {grown / 1024:.1f} MiB came after the first third")
+        every = self._memory.values()
+        most = max(max(memory) for memory in every) >> 20
+        grown = max(memory[-1] - max(memory[: len(memory) // 3 + 1]) for memory in every)
+        print(
+            f"memory of a process: at most {most} MiB between batches, {grown >> 20} MiB more than in its first third"
+        )
         return grown <= MOST_GROWTH
 
 

@@ -59,6 +59,8 @@ LARGE: tuple[Callable[[], Any], ...] = (
     lambda: {f"k{number}": number for number in range(2000)},
 )
 _LARGE_ODDS = 0.02
+_LONGEST = 400_000
+"""Characters of a document: more than any transport lets through."""
 
 
 def value(random: Random) -> Any:
@@ -130,7 +132,7 @@ def damage_document(random: Random, root: Any) -> str:
         if not places:
             break
         random.choice(_CHANGES)(random, *random.choice(places))
-    return ",".join(map(write, outer))
+    return ",".join(map(write, outer))[:_LONGEST]
 
 
 _BAD_BYTES = (

@@ -17,7 +17,7 @@ from tests.fuzz.targets import TARGETS
 
 # The same inputs in every run: what is new is for a campaign to find, not for somebody else's change.
 SHORT = settings(
-    max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+    max_examples=40, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
 )
 JSON = st.recursive(
     st.none()
@@ -51,7 +51,7 @@ def test_damaged_input_is_survived(name: str) -> None:
 @pytest.mark.parametrize("name", TARGETS)
 def test_a_campaigns_inputs_are_survived(name: str) -> None:
     target = TARGETS[name]
-    for number in range(100):
+    for number in range(60):
         target.check(target.make(Random(f"short:{name}:{number}")))
 
 

@@ -81,7 +81,7 @@ class UplinkSequences(RuleBasedStateMachine):
 
 
 UplinkSequences.TestCase.settings = settings(
-    max_examples=60,
+    max_examples=40,
     stateful_step_count=40,
     deadline=None,
     derandomize=True,

@@ -11,14 +11,13 @@ from fleet.conformance.steering import voice
 from fleet.conformance.steering.script import mentioned
 from fleet.conformance.talk import (
     REPLY_SECONDS,
+    ask,
     complete,
     finish,
-    lengthen,
     press,
     talking,
     understood,
     until_speaking,
-    utter,
 )
 from fleet.conformance.verdict import require
 from fleet.sim.turns import Turn
@@ -37,11 +36,10 @@ _STOP_SECONDS, _CROSSING = 0.3, 0.05
     "S1", "an answer is `stt`, `tts start`, its sentences, `tts stop`, in this order", profiles=AUTO, steered=True
 )
 async def ordered(stage: Stage) -> str:
-    with stage.scene() as scene:
-        lengthen(stage, scene, 4.0, 2)
+    with stage.monologue(4.0) as scene:
         async with talking(stage) as probe:
             since = probe.clock()
-            answer = await utter(probe, voice.say(scene.mark, _SAID))
+            answer = await ask(probe, voice.say(scene.mark, _SAID))
             understood(answer, scene)
             await asyncio.sleep(0.5)
             return judge_order([one for one in probe.mail.messages if one.at > since])
@@ -107,7 +105,7 @@ async def unasked(stage: Stage) -> str:
         probe.relisten = False
         for _ in range(3):
             with stage.scene(reply_seconds=REPLY_SECONDS) as scene:
-                understood(await utter(probe, voice.say(scene.mark, _SAID)), scene)
+                understood(await ask(probe, voice.say(scene.mark, _SAID)), scene)
         return "3 turns with one `listen start`"
 
 
@@ -115,8 +113,7 @@ async def unasked(stage: Stage) -> str:
     "S5", "an interruption is answered by one `tts stop` within 300 ms, and nothing of the answer", steered=True
 )
 async def aborted(stage: Stage) -> str:
-    with stage.scene() as scene:
-        lengthen(stage, scene, 12.0, 6)
+    with stage.monologue(12.0) as scene:
         async with talking(stage) as probe:
             await until_speaking(probe, scene)
             sent = probe.clock()
@@ -137,8 +134,7 @@ async def aborted(stage: Stage) -> str:
 
 @GROUP.check("S6", "`abort` with `listen start` at once leads to a new turn", steered=True)
 async def restarted(stage: Stage) -> str:
-    with stage.scene() as scene, stage.scene(reply_seconds=REPLY_SECONDS) as after:
-        lengthen(stage, scene, 12.0, 6)
+    with stage.monologue(12.0) as scene, stage.scene(reply_seconds=REPLY_SECONDS) as after:
         async with talking(stage) as probe:
             await until_speaking(probe, scene)
             sent = probe.clock()
@@ -164,7 +160,7 @@ async def idle_abort(stage: Stage) -> str:
             probe.abort()
             await asyncio.sleep(0.5)
             stops = probe.mail.find("tts", "stop", after=sent)
-            understood(await utter(probe, voice.say(scene.mark, _SAID)), scene)
+            understood(await ask(probe, voice.say(scene.mark, _SAID)), scene)
             require(not probe.mail.find("goodbye", after=sent), "the server said goodbye")
             return f"{len(stops)} × `tts stop`, and the next turn was answered"
 
@@ -201,7 +197,7 @@ async def woken(stage: Stage) -> str:
             if greeted:
                 await answered(probe, since)
             asked = probe.clock()
-            understood(await utter(probe, voice.say(scene.mark, _SAID)), scene)
+            understood(await ask(probe, voice.say(scene.mark, _SAID)), scene)
             await asyncio.sleep(2.0)
             first = len([one for one in probe.mail.find("tts", "start", after=since) if one.at < asked])
             second = len(probe.mail.find("tts", "start", after=asked))
@@ -220,7 +216,7 @@ async def resumed(stage: Stage) -> str:
                 probe.listen()
                 await asyncio.sleep(0.3)
             with stage.scene(reply_seconds=REPLY_SECONDS) as scene:
-                understood(await utter(probe, voice.say(scene.mark, _SAID)), scene)
+                understood(await ask(probe, voice.say(scene.mark, _SAID)), scene)
         sessions = {one.session for one in probe.mail.messages if one.kind in ("stt", "tts", "llm")}
         require(sessions <= {hello, ""}, f"messages of other sessions: {', '.join(sorted(sessions - {hello}))}")
         count = len(probe.mail.find("hello"))

@@ -8,7 +8,8 @@ from fleet.conformance.probe.mail import Message
 from fleet.conformance.probe.probe import Probe
 from fleet.conformance.stage import Stage
 from fleet.conformance.steering import voice
-from fleet.conformance.talk import REPLY_SECONDS, lengthen, press, talking, understood, until_speaking, utter
+from fleet.conformance.steering.script import Round
+from fleet.conformance.talk import REPLY_SECONDS, ask, press, talking, understood, until_speaking
 from fleet.conformance.verdict import NotApplicable, require
 
 UNKNOWN = "no-such-session"
@@ -29,7 +30,7 @@ async def unknown(stage: Stage) -> str:
             if probe.profile.mode != "manual":
                 probe.listen()
                 await asyncio.sleep(0.3)
-            understood(await utter(probe, voice.say(scene.mark, _SAID)), scene)
+            understood(await ask(probe, voice.say(scene.mark, _SAID)), scene)
             live = [one for one in probe.mail.find("goodbye") if one.session == probe.session]
             require(not live, "the live session got a goodbye too")
             return f"goodbye after {first * 1000:.0f} ms, and after {second * 1000:.0f} ms beside a live session"
@@ -59,8 +60,8 @@ async def unanswered(stage: Stage) -> str:
 
 @GROUP.check("S13", "the device's goodbye in mid-answer ends all of it", steered=True)
 async def hung_up(stage: Stage) -> str:
-    with stage.scene() as scene:
-        lengthen(stage, scene, 20.0, 10, pace=0.15)
+    text = " ".join(f"This is sentence {number} of many in scene {{mark}}." for number in range(1, 11))
+    with stage.scene(rounds=(Round(text, pace=0.15),), reply_seconds=20.0) as scene:
         async with talking(stage) as probe:
             await until_speaking(probe, scene)
             probe.microphone.on = False
@@ -88,7 +89,7 @@ async def farewell(stage: Stage) -> str:
     idle = _idle_seconds(stage)
     with stage.scene(reply_seconds=REPLY_SECONDS) as scene:
         async with talking(stage) as probe:
-            answer = await utter(probe, voice.say(scene.mark, _SAID))
+            answer = await ask(probe, voice.say(scene.mark, _SAID))
             goodbye = await _goodbye(probe, answer.stop.at, idle)
             since = goodbye.at - play(probe.audio.datagrams).ended
             require(since >= _GRACE, f"the goodbye came {since:.2f} s after the last sound")

@@ -11,7 +11,7 @@ from fleet.conformance.probe.probe import Probe
 from fleet.conformance.stage import Stage
 from fleet.conformance.steering import voice
 from fleet.conformance.steering.script import Round
-from fleet.conformance.talk import REPLY_SECONDS, finish, lengthen, press, talking, understood, until_speaking, utter
+from fleet.conformance.talk import REPLY_SECONDS, ask, finish, press, talking, understood, until_speaking
 from fleet.conformance.verdict import Failed, require
 from fleet.sim.message import EMOTIONS
 from fleet.sim.outbound import detect
@@ -24,8 +24,7 @@ _STUCK = 15.0
 
 @GROUP.check("S16", "every message has the form that firmware of any age needs", steered=True)
 async def formed(stage: Stage) -> str:
-    with stage.scene() as scene, stage.scene(reply_seconds=REPLY_SECONDS, rounds=(Round(fault="status 500"),)) as bad:
-        lengthen(stage, scene, 8.0, 4)
+    with stage.monologue(8.0) as scene, stage.scene(rounds=(Round(fault="status 500"),)) as bad:
         async with talking(stage) as probe:
             await until_speaking(probe, scene)
             sent = probe.clock()
@@ -93,7 +92,7 @@ async def _survive(stage: Stage, trouble: _Trouble) -> str:
             await _settled(probe, since)
             pairs, alerts = len(probe.mail.find("tts", "stop", after=since)), len(probe.mail.find("alert", after=since))
             took = max((one.at for one in probe.mail.find("tts", "stop", after=since)), default=since) - since
-            understood(await utter(probe, voice.say(good.mark, _SAID)), good)
+            understood(await ask(probe, voice.say(good.mark, _SAID)), good)
             return f"told in {took:.1f} s" if pairs else "alert" if alerts else "nothing told"
 
 
@@ -133,7 +132,7 @@ async def empty(stage: Stage) -> str:
             require(starts <= stops, f"{starts} × `tts start` and {stops} × `tts stop`")
             count = len(probe.audio.since(since))
             require(not starts or count, "`tts start` and `tts stop` without any audio between")
-            understood(await utter(probe, voice.say(scene.mark, _SAID)), scene)
+            understood(await ask(probe, voice.say(scene.mark, _SAID)), scene)
             return f"{starts} × `tts start`, {stops} × `tts stop`, {count} datagrams; the next turn was answered"
 
 
@@ -147,6 +146,6 @@ async def broken(stage: Stage) -> str:
             probe.send(detect(probe.session, "x").encode().replace(b'"x"', b'"\xff\xfe"'))
             probe.listen()
             await asyncio.sleep(0.5)
-            understood(await utter(probe, voice.say(scene.mark, _SAID)), scene)
+            understood(await ask(probe, voice.say(scene.mark, _SAID)), scene)
             require(not probe.mail.find("goodbye"), "the server said goodbye")
             return "the session lives on after 5 broken messages"

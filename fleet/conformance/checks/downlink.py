@@ -17,7 +17,7 @@ from fleet.conformance.probe.capture import Datagram
 from fleet.conformance.probe.probe import Probe
 from fleet.conformance.stage import Answer, Stage, answered
 from fleet.conformance.steering import voice
-from fleet.conformance.talk import REPLY_SECONDS, finish, lengthen, press, talking, understood, until_speaking, utter
+from fleet.conformance.talk import REPLY_SECONDS, ask, finish, press, talking, understood, until_speaking
 from fleet.conformance.verdict import require
 from fleet.sim import toc
 
@@ -60,10 +60,9 @@ async def stamped(stage: Stage) -> str:
     "D4", "the device's queue never overflows nor runs dry in a reply of 60 s", steered=True, seconds=_LONG + 30
 )
 async def paced(stage: Stage) -> str:
-    with stage.scene() as scene:
-        lengthen(stage, scene, _LONG, 16)
+    with stage.monologue(_LONG) as scene:
         async with talking(stage) as probe:
-            answer = await utter(probe, voice.say(scene.mark, _SAID), seconds=_LONG + 15)
+            answer = await ask(probe, voice.say(scene.mark, _SAID), seconds=_LONG + 15)
             datagrams = _of(probe, answer)
             playback = play(datagrams)
             lasted = playback.ended - datagrams[0].at if datagrams else 0.0
@@ -79,7 +78,7 @@ async def paced(stage: Stage) -> str:
 async def gentle(stage: Stage) -> str:
     with stage.scene(reply_seconds=3.0) as scene:
         async with talking(stage) as probe:
-            answer = await utter(probe, voice.say(scene.mark, _SAID))
+            answer = await ask(probe, voice.say(scene.mark, _SAID))
             return judge_spacing(_of(probe, answer))
 
 
@@ -105,7 +104,7 @@ async def decoded(stage: Stage) -> str:
     seconds = 3.0
     with stage.scene(reply_seconds=seconds) as scene:
         async with talking(stage) as probe:
-            answer = await utter(probe, voice.say(scene.mark, _SAID))
+            answer = await ask(probe, voice.say(scene.mark, _SAID))
             hello = probe.audio.hello
             pcm = decode(_of(probe, answer), hello.sample_rate, hello.frame_ms)
             got = voice.dominant(voice.read(pcm, hello.sample_rate)).get(scene.mark, 0.0)
@@ -141,7 +140,7 @@ async def prepared(stage: Stage) -> str:
 async def ended(stage: Stage) -> str:
     with stage.scene(reply_seconds=2.0) as scene:
         async with talking(stage) as probe:
-            answer = await utter(probe, voice.say(scene.mark, _SAID))
+            answer = await ask(probe, voice.say(scene.mark, _SAID))
             late = probe.pulse.lost(answer.stop.at - 0.05)
             await asyncio.sleep(0.5)
             datagrams = _of(probe, answer)
@@ -175,14 +174,13 @@ async def held(stage: Stage) -> str:
             greeted = await probe.mail.until(lambda: bool(probe.mail.find("tts", "start", after=sent)), 2.0)
             if greeted:
                 await answered(probe, sent)
-            understood(await utter(probe, voice.say(scene.mark, _SAID)), scene)
+            understood(await ask(probe, voice.say(scene.mark, _SAID)), scene)
             return "no `tts start` in 3 s without a packet; " + ("then a greeting" if greeted else "no greeting at all")
 
 
 @GROUP.check("D12", "audio ends within 100 ms of an interruption, with little left in the device's queue", steered=True)
 async def cut(stage: Stage) -> str:
-    with stage.scene() as scene:
-        lengthen(stage, scene, 8.0, 2)
+    with stage.monologue(8.0) as scene:
         async with talking(stage) as probe:
             await until_speaking(probe, scene, 2.0)
             aborted = probe.clock()
@@ -202,7 +200,7 @@ async def cut(stage: Stage) -> str:
 async def _turns(stage: Stage, probe: Probe, count: int) -> None:
     for _ in range(count):
         with stage.scene(reply_seconds=REPLY_SECONDS) as scene:
-            understood(await utter(probe, voice.say(scene.mark, _SAID)), scene)
+            understood(await ask(probe, voice.say(scene.mark, _SAID)), scene)
 
 
 def _of(probe: Probe, answer: Answer) -> list[Datagram]:

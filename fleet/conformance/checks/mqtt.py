@@ -43,7 +43,7 @@ async def needs_no_subscription(stage: Stage) -> str:
 @GROUP.check("M2", "a device that does subscribe gets each message once")
 async def delivers_once(stage: Stage) -> str:
     async with stage.probe(connect=False) as probe:
-        topic = bootstrap.reply_topic(await bootstrap.ask(stage.setup.ota_url, probe.mac, stage.profile), probe.mac)
+        topic = bootstrap.reply_topic(await probe.boot(), probe.mac)
         if not topic:
             raise NotApplicable("bootstrap does not tell the topic of the server's messages")
         await _join(probe, subscribe=False)

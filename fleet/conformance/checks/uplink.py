@@ -8,7 +8,7 @@ from fleet.conformance.probe.audio import HEADER
 from fleet.conformance.probe.probe import Probe
 from fleet.conformance.stage import Stage, answered
 from fleet.conformance.steering import voice
-from fleet.conformance.talk import REPLY_SECONDS, complete, finish, heard, length, press, talking, understood, utter
+from fleet.conformance.talk import REPLY_SECONDS, ask, complete, finish, heard, length, press, talking, understood
 from fleet.conformance.verdict import require
 from fleet.sim import toc
 from fleet.sim.uplink import UplinkEncoder, encode_all
@@ -26,7 +26,7 @@ _OLD = 6
 async def recognised(stage: Stage) -> str:
     with stage.scene(reply_seconds=REPLY_SECONDS) as scene:
         async with talking(stage) as probe:
-            answer = await utter(probe, voice.say(scene.mark, _SAID))
+            answer = await ask(probe, voice.say(scene.mark, _SAID))
             understood(answer, scene)
             got = complete(stage, scene, _SAID)
             return f"recognition was given {got:.2f} of {_SAID:g} s of speech, {probe.audio.sent} packets sent"
@@ -94,7 +94,7 @@ async def repeated(stage: Stage) -> str:
                     probe.audio.send(sent[-_OLD], sequence=probe.audio.sent - _OLD + 1)
 
             probe.microphone.send = send
-            understood(await utter(probe, voice.say(scene.mark, _SAID)), scene)
+            understood(await ask(probe, voice.say(scene.mark, _SAID)), scene)
             got = complete(stage, scene, _SAID)
             return f"every packet sent two or three times, {got:.2f} s of {_SAID:g} s of speech heard"
 

@@ -13,16 +13,15 @@ from fleet.conformance.steering.script import mentioned
 from fleet.conformance.talk import (
     REPLY_SECONDS,
     WARM_UP,
+    ask,
     complete,
     finish,
     heard,
     length,
-    lengthen,
     press,
     span,
     talking,
     understood,
-    utter,
 )
 from fleet.conformance.verdict import Failed, NotApplicable, require
 from fleet.sim.uplink import encode_all
@@ -91,7 +90,7 @@ async def woken(stage: Stage) -> str:
             probe.microphone.on = False
             await asyncio.sleep(WARM_UP)
             probe.microphone.on = True
-            understood(await utter(probe, voice.say(scene.mark, _SAID)), scene)
+            understood(await ask(probe, voice.say(scene.mark, _SAID)), scene)
             got = complete(stage, scene, _SAID, short=0.3 + _READING)
             leaked = length(heard(stage, scene), wake.mark)
             require(not leaked, f"recognition was given {leaked:.2f} s of the wake word with the command")
@@ -220,14 +219,13 @@ async def _is_ignored(stage: Stage) -> str:
             answer = await answered(probe, since)
             lasted = answer.stop.at - start.at
             require(lasted >= seconds - 0.5, f"the answer of {seconds:g} s was cut off after {lasted:.2f} s")
-            understood(await utter(probe, voice.say(later.mark, _SAID)), later)
+            understood(await ask(probe, voice.say(later.mark, _SAID)), later)
             require(not stage.steering.heard(over.mark), "recognition was given what was said over the answer")
             return f"the answer went on for {lasted:.2f} s; the next turn is free of what was said over it"
 
 
 async def _interrupts(stage: Stage) -> str:
-    with stage.scene() as scene, stage.scene(reply_seconds=REPLY_SECONDS) as over:
-        lengthen(stage, scene, 9.0, 3)
+    with stage.monologue(9.0) as scene, stage.scene(reply_seconds=REPLY_SECONDS) as over:
         async with talking(stage) as probe:
             since = probe.clock()
             probe.microphone.say(voice.say(scene.mark, _SAID))
@@ -250,7 +248,7 @@ async def _interrupts(stage: Stage) -> str:
 async def stamped(stage: Stage) -> str:
     with stage.scene(reply_seconds=REPLY_SECONDS) as first, stage.scene(reply_seconds=REPLY_SECONDS) as second:
         async with talking(stage) as probe:
-            understood(await utter(probe, voice.say(first.mark, _SAID)), first)
+            understood(await ask(probe, voice.say(first.mark, _SAID)), first)
             stamps = [one.timestamp for one in probe.audio.datagrams]
             require(stamps and max(stamps) > 0, "no downlink timestamp above 0 to answer with")
             stamp = max(stamps)
@@ -261,7 +259,7 @@ async def stamped(stage: Stage) -> str:
                 probe.audio.send(packet, timestamp=stamp)
 
             probe.microphone.send = send
-            understood(await utter(probe, voice.say(second.mark, _SAID)), second)
+            understood(await ask(probe, voice.say(second.mark, _SAID)), second)
             got = complete(stage, second, _SAID)
             return f"{got:.2f} of {_SAID:g} s of speech heard with timestamps up to {stamp}"
 
@@ -289,6 +287,6 @@ async def lossy(stage: Stage) -> str:
                     kept.clear()
 
             probe.microphone.send = send
-            understood(await utter(probe, voice.say(scene.mark, said)), scene)
+            understood(await ask(probe, voice.say(scene.mark, said)), scene)
             got = complete(stage, scene, said, short=0.5)
             return f"{lost} of {probe.audio.sent} packets lost, {swapped} late; {got:.2f} of {said:g} s of speech heard"

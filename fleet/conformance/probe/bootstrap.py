@@ -1,12 +1,12 @@
-"""Bootstrap as a check reads it: the whole answer, where the simulated device keeps only what firmware uses."""
+"""Bootstrap for many devices over few connections, and what follows from its answer."""
 
 import json
 
 import httpx2
 
 from fleet.conformance.verdict import Failed
-from fleet.sim.message import JsonObject, member, text
-from fleet.sim.ota import Identity, headers, system_info
+from fleet.sim.message import JsonObject
+from fleet.sim.ota import Identity, MqttAccess, headers, system_info
 from fleet.sim.profile import Profile
 from fleet.wire.topics import down_topic, up_topic
 
@@ -40,10 +40,8 @@ async def ask(url: str, mac: str, profile: Profile, client: httpx2.AsyncClient |
     return answer
 
 
-def reply_topic(answer: JsonObject, mac: str) -> str:
+def reply_topic(access: MqttAccess, mac: str) -> str:
     """Return the topic of the server's messages to a device: told by bootstrap, or of a plan that is known; or ""."""
-    section = member(answer, "mqtt")
-    told = text(section, "subscribe_topic") or NONE
-    if told != NONE:
-        return told
-    return down_topic(mac) if text(section, "publish_topic") == up_topic(mac) else ""
+    if access.subscribe_topic not in ("", NONE):
+        return access.subscribe_topic
+    return down_topic(mac) if access.publish_topic == up_topic(mac) else ""

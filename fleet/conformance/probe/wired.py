@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Self
 
+from fleet.conformance.probe.bootstrap import reply_topic
 from fleet.conformance.probe.line import Line
 from fleet.conformance.probe.mail import Mail, Message
 from fleet.conformance.probe.tools import ToolServer
@@ -21,7 +22,6 @@ from fleet.sim.ota import Bootstrap, Identity, MqttAccess
 from fleet.sim.profile import Profile
 from fleet.sim.pulse import Pulse
 from fleet.tasks import sole
-from fleet.wire.topics import down_topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Wired:
         Args:
             keepalive: Told to the broker, in seconds; bootstrap's without it.
             ping: Whether to ping at half of it, as firmware does.
-            subscribe: Whether to subscribe to the device's topic; as the profile does without it.
+            subscribe: Whether to subscribe to the device's topic, if it is known; as the profile does without it.
         """
         if self.access is None:
             await self.boot()
@@ -122,8 +122,9 @@ class Wired:
         self.spawn(line.run(), "probe mqtt")
         if code == 0 and ping:
             self.spawn(line.keep_alive((keepalive or self.access.keepalive) / 2), "probe ping")
-        if code == 0 and (self.profile.name == "P8" if subscribe is None else subscribe):
-            await line.subscribe(down_topic(self.mac))
+        topic = reply_topic(self.access, self.mac)
+        if code == 0 and topic and (self.profile.name == "P8" if subscribe is None else subscribe):
+            await line.subscribe(topic)
         return code
 
     def send(self, message: JsonObject | str | bytes, topic: str = "") -> None:

@@ -2,6 +2,7 @@ import pytest
 
 from fleet.conformance.probe.bootstrap import ask, reply_topic
 from fleet.conformance.verdict import Failed
+from fleet.sim.ota import MqttAccess
 from fleet.sim.profile import find_profile
 from fleet.wire.topics import down_topic, up_topic
 from tests.support.scripted_server import ScriptedServer
@@ -29,15 +30,17 @@ async def test_an_answer_that_is_no_object_and_a_closed_port_are_failures() -> N
 
 
 @pytest.mark.parametrize(
-    ("section", "topic"),
+    ("told", "publish", "topic"),
     [
-        ({"subscribe_topic": "p2p/1", "publish_topic": up_topic(MAC)}, "p2p/1"),
-        ({"subscribe_topic": "null", "publish_topic": up_topic(MAC)}, down_topic(MAC)),
-        ({"publish_topic": up_topic(MAC)}, down_topic(MAC)),
-        ({"subscribe_topic": "null", "publish_topic": "device-server"}, ""),
-        ({"subscribe_topic": 7}, ""),
-        (None, ""),
+        ("p2p/1", up_topic(MAC), "p2p/1"),
+        ("null", up_topic(MAC), down_topic(MAC)),
+        ("", up_topic(MAC), down_topic(MAC)),
+        ("null", "device-server", ""),
+        ("", "", ""),
     ],
 )
-def test_the_topic_of_the_servers_messages_is_told_or_follows_from_a_known_plan(section: object, topic: str) -> None:
-    assert reply_topic({"mqtt": section}, MAC) == topic  # type: ignore[dict-item]
+def test_the_topic_of_the_servers_messages_is_told_or_follows_from_a_known_plan(
+    told: str, publish: str, topic: str
+) -> None:
+    access = MqttAccess("host:1884", MAC, "name", "word", publish, 30, told)
+    assert reply_topic(access, MAC) == topic
