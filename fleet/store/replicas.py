@@ -54,4 +54,5 @@ class Replicas:
 
 def _online(info: Mapping[str, Any]) -> bool:
     replicas = [value for name, value in info.items() if name.startswith("slave") and isinstance(value, Mapping)]
-    return any(replica.get("state") == "online" for replica in replicas)
+    # One that has only just joined is sent nothing until it has acknowledged once, which takes up to a second.
+    return any(replica.get("state") == "online" and replica.get("offset") for replica in replicas)

@@ -38,7 +38,7 @@ class SentinelSet:
     def start(self) -> None:
         self.primary.start()
         self.replica.start()
-        until(lambda: self._says(self.replica.port, "replication", "master_link_status") == "up")
+        until(self._acknowledged)
         for sentinel in self._sentinels:
             sentinel.start()
         for port in self.ports:
@@ -55,9 +55,10 @@ class SentinelSet:
             (state,) = client.sentinel_masters().values()
         return bool(state["num-other-sentinels"] == 2 and state["num-slaves"] == 1)
 
-    def _says(self, port: int, section: str, name: str) -> object:
-        with redis.Redis(port=port) as client:
-            return client.info(section).get(name)
+    def _acknowledged(self) -> bool:
+        with redis.Redis(port=self.primary.port) as client:
+            client.set("written", "1")
+            return bool(client.wait(1, 50))
 
     def _sentinel(self, directory: Path, port: int, engine: Engine) -> ServerProcess:
         home = directory / f"sentinel-{port}"

@@ -21,7 +21,10 @@ LIMIT = 20
 @pytest.fixture(params=["redis", "valkey"])
 def servers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[EngineProcess, EngineProcess]]:
     """Two servers; who is whose replica is the tests' business."""
-    with running(EngineProcess(request.param, tmp_path)) as first, running(EngineProcess(request.param, tmp_path)) as one:
+    with (
+        running(EngineProcess(request.param, tmp_path)) as first,
+        running(EngineProcess(request.param, tmp_path)) as one,
+    ):
         yield first, one
 
 

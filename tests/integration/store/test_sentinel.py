@@ -1,11 +1,11 @@
 import asyncio
 
 from fleet.store.calls import Calls, Go, Known
-from fleet.store.connect import Store
 from fleet.store.leases import Leases
 from fleet.store.mailbox import Letter, Mailboxes
 from fleet.wire.mail import SpeechDone
 from tests.support.redis_sentinel import SentinelSet
+from tests.support.redis_store import opened
 
 LIMIT = 30
 
@@ -20,40 +20,38 @@ async def until_read(boxes: Mailboxes, turn: str) -> Letter:
 
 
 async def test_everything_goes_on_after_a_failover(own_sentinel: SentinelSet, mac: str) -> None:
-    store = await Store.open(own_sentinel.url, 16)
-    calls, leases, boxes = Calls(store), Leases(store, "w", 60), Mailboxes(store)
-    owner = await leases.take(3)
-    begun = await calls.begin(mac, "t:c", 60)
-    assert isinstance(begun, Go)
-    async with asyncio.timeout(LIMIT), asyncio.TaskGroup() as group:
-        reader = group.create_task(until_read(boxes, "after"))
-        await boxes.to_shard(3, SpeechDone(device=mac, session="s", turn="before"))
-        await store.client.wait(1, 1000)
-        own_sentinel.primary.kill()
-        # All of these meet the failover, and none of them fails.
-        again = group.create_task(calls.begin(mac, "t:c", 60))
-        renewed = group.create_task(leases.take(3))
-        fresh = group.create_task(calls.begin(mac, "t:d", 60))
-        group.create_task(boxes.to_shard(3, SpeechDone(device=mac, session="s", turn="after")))
-    assert again.result() == Known(begun.id, "pending", "")
-    assert renewed.result() == owner
-    assert isinstance(fresh.result(), Go)
-    assert reader.result().shard == 3
-    assert await calls.complete(mac, str(begun.id), "answer")
-    place = store.client.connection_pool.master_address
-    await store.close()
-    assert place == ("127.0.0.1", own_sentinel.replica.port)
+    async with opened(own_sentinel.url) as store:
+        calls, leases, boxes = Calls(store), Leases(store, "w", 60), Mailboxes(store)
+        owner = await leases.take(3)
+        begun = await calls.begin(mac, "t:c", 60)
+        assert isinstance(begun, Go)
+        async with asyncio.timeout(LIMIT), asyncio.TaskGroup() as group:
+            reader = group.create_task(until_read(boxes, "after"))
+            await boxes.to_shard(3, SpeechDone(device=mac, session="s", turn="before"))
+            await store.client.wait(1, 1000)
+            own_sentinel.primary.kill()
+            # All of these meet the failover, and none of them fails.
+            again = group.create_task(calls.begin(mac, "t:c", 60))
+            renewed = group.create_task(leases.take(3))
+            fresh = group.create_task(calls.begin(mac, "t:d", 60))
+            group.create_task(boxes.to_shard(3, SpeechDone(device=mac, session="s", turn="after")))
+        assert again.result() == Known(begun.id, "pending", "")
+        assert renewed.result() == owner
+        assert isinstance(fresh.result(), Go)
+        assert reader.result().shard == 3
+        assert await calls.complete(mac, str(begun.id), "answer")
+        place = store.client.connection_pool.master_address
+        assert place == ("127.0.0.1", own_sentinel.replica.port)
 
 
 async def test_a_primary_that_was_replaced_and_came_back_is_left_alone(own_sentinel: SentinelSet, mac: str) -> None:
-    store = await Store.open(own_sentinel.url, 16)
-    leases = Leases(store, "w", 60)
-    await leases.take(3)
-    # A failover that nobody was forced to: the old primary lives on, as a replica that refuses to write.
-    await store.client.sentinels.sentinel_failover("fleet")
-    async with asyncio.timeout(LIMIT):
-        while store.client.connection_pool.master_address[1] != own_sentinel.replica.port:
-            assert await leases.take(3) is not None
-            await store.client.connection_pool.disconnect(inuse_connections=False)
-        assert isinstance(await Calls(store).begin(mac, "t:c", 60), Go)
-    await store.close()
+    async with opened(own_sentinel.url) as store:
+        leases = Leases(store, "w", 60)
+        await leases.take(3)
+        # A failover that nobody was forced to: the old primary lives on, as a replica that refuses to write.
+        await store.client.sentinels.sentinel_failover("fleet")
+        async with asyncio.timeout(LIMIT):
+            while store.client.connection_pool.master_address[1] != own_sentinel.replica.port:
+                assert await leases.take(3) is not None
+                await store.client.connection_pool.disconnect(inuse_connections=False)
+            assert isinstance(await Calls(store).begin(mac, "t:c", 60), Go)

@@ -37,11 +37,11 @@ async def test_what_recognition_was_given_is_measured(stage: Stage) -> None:
         assert complete(stage, scene, 1.2) == pytest.approx(1.2, abs=0.1)
 
 
-@pytest.mark.parametrize(("given", "complaint"), [(0.8, "0.8. s of 1.2 s"), (2.4, "only 1.2 s were said")])
+@pytest.mark.parametrize(("given", "complaint"), [(0.8, r"0\.[78]\d s of 1\.2 s"), (2.4, r"only 1\.2 s were said")])
 async def test_speech_that_is_cut_or_doubled_fails(stage: Stage, given: float, complaint: str) -> None:
     with stage.scene() as scene:
         await recognise(stage, voice.say(scene.mark, given))
-        with pytest.raises(Failed, match=complaint.replace("0.8.", r"0\.[78]\d")):
+        with pytest.raises(Failed, match=complaint):
             complete(stage, scene, 1.2)
 
 
@@ -65,7 +65,7 @@ async def test_the_answer_to_another_scene_fails(stage: Stage) -> None:
         understood(answer(scene.words, f"Scene {scene.mark} it is."), scene)
         with pytest.raises(Failed, match="`stt` says 'hello'"):
             understood(answer("hello", f"Scene {scene.mark} it is."), scene)
-        with pytest.raises(Failed, match="the answer is 'Sorry.'"):
+        with pytest.raises(Failed, match=r"the answer is 'Sorry\.'"):
             understood(answer(scene.words, "Sorry."), scene)
 
 
@@ -122,4 +122,4 @@ async def test_with_a_button_the_microphone_is_on_only_while_it_is_pressed() -> 
             assert not probe.microphone.on
             await ask(probe, voice.say(111, 1.2))
             assert not probe.microphone.on
-            assert [m["state"] for m in server.messages if m["type"] == "listen"] == ["start", "stop"]
+            await server.expect(type="listen", state="stop")

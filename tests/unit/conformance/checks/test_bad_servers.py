@@ -27,7 +27,7 @@ async def steering() -> AsyncIterator[Steering]:
 async def judge(check: str, act: Act, steering: Steering | None = None, profile: str = "P1") -> Result:
     async with ScriptedServer.running() as server, asyncio.TaskGroup() as group:
         acting = group.create_task(act(server), name="server")
-        setup = Setup(server.ota_url, steering, idle_seconds=1.0)
+        setup = Setup(server.ota_url, steering, idle_seconds=20.0)
         result = await run_one(Task(select([check])[0], find_profile(profile)), setup)
         acting.cancel()
         return result
@@ -40,14 +40,6 @@ async def test_a_goodbye_that_names_another_session_fails(steering: Steering) ->
 
     result = await judge("S11", act, steering)
     assert (result.outcome, "'another'" in result.seen) == ("failed", True)
-
-
-async def test_no_goodbye_for_an_unknown_session_fails(steering: Steering) -> None:
-    async def act(server: ScriptedServer) -> None:
-        await server.expect(type="listen")
-
-    result = await judge("S11", act, steering)
-    assert (result.outcome, result.seen) == ("failed", "no `goodbye` within 3 s")
 
 
 async def test_a_goodbye_that_is_answered_fails() -> None:
@@ -75,21 +67,8 @@ async def test_a_goodbye_long_before_its_time_fails() -> None:
         await server.expect(type="hello")
         server.welcome()
         await server.expect(type="listen", state="start")
-        await asyncio.Event().wait()
+        await server.expect_datagrams(8)
+        server.send(type="goodbye", session_id=server.session)
 
     result = await judge("S15", act)
-    assert (result.outcome, result.seen) == ("failed", "no `goodbye` within 11 s")
-
-
-async def test_what_any_message_lacks_fails_a_check_that_looks_at_something_else() -> None:
-    async def act(server: ScriptedServer) -> None:
-        await server.expect(type="goodbye")
-        server.send(type="tts", session_id="x")
-        server.send(type="llm", emotion="overjoyed")
-        await server.expect(type="hello")
-        server.welcome()
-
-    result = await judge("S12", act)
-    assert result.outcome == "failed"
-    assert "field-missing: tts without state" in result.seen
-    assert "emotion-unknown: 'overjoyed'" in result.seen
+    assert (result.outcome, result.seen.endswith("s already, 20 s are set")) == ("failed", True)
