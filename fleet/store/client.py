@@ -184,8 +184,14 @@ class ClusterClient(RedisCluster):
 
     async def replication(self, key: str) -> Mapping[str, Any]:
         """Return the section `replication` of what the key's node says of itself."""
-        await self.initialize()
-        return cast("Mapping[str, Any]", await self.info("replication", target_nodes=self.get_node_from_key(key)))
+
+        async def once() -> Any:
+            await self.initialize()
+            return await RedisCluster.execute_command(
+                self, "INFO", "replication", target_nodes=self.get_node_from_key(key)
+            )
+
+        return cast("Mapping[str, Any]", await self.patience.run(once))
 
     def place(self, key: str) -> str:
         """Return the name of the key's node."""

@@ -104,11 +104,14 @@ class Store:
         """
         if not await self.ask(self._replicas.exist(keys[0])):
             return await self.call(function, keys, args), True
-        words = [str(arg) for arg in args]
+        words, faults = [str(arg) for arg in args], self._replicas.faults
         answer, acknowledged = await self.ask(self._loaded(lambda: self.client.fcall_saved(function, keys, words)))
-        if not acknowledged:
-            self._replicas.forget()
-        return _texts(answer), acknowledged > 0
+        if acknowledged:
+            return _texts(answer), True
+        self._replicas.forget()
+        # After a failover it is another server that answered, and it may have no replica.
+        moved = faults != self._replicas.faults
+        return _texts(answer), moved and not await self.ask(self._replicas.exist(keys[0]))
 
     async def _loaded(self, once: Callable[[], Awaitable[T]]) -> T:
         try:
