@@ -40,7 +40,7 @@ from fleet.worker.turns import Turns
 
 log = logging.getLogger(__name__)
 
-ABSENCE_SECONDS = 30.0
+ABSENCE_SECONDS = 15.0
 """How long a device's session waits for its return: firmware reconnects after 10 s and its audio goes on meanwhile."""
 
 _Conversational = ListenStarted | ListenStopped | WakeWord | Aborted
@@ -72,8 +72,7 @@ class Frames:
             case ListenStarted() | ListenStopped() | WakeWord() | Aborted():
                 await self._converse(shard, mac, event)
             case Goodbye():
-                if await self._receptionist.close(shard, mac, event.session):
-                    self._turns.cancel(mac)
+                await self._close(shard, mac, event.session)
             case Answer():
                 await self._answer(mac, event)
             case Notice():
@@ -134,7 +133,9 @@ class Frames:
         if not news.online:
             self._calls.disconnect(mac)
             self._discovery.waiters.disconnect(mac)
-            if met.session:
+            if met.session and news.expired:
+                await self._close(shard, mac, met.session)
+            elif met.session:
                 shard.spawn(f"absence {mac}", self._close_if_absent(shard, mac, met.session))
             return
         self._calls.reconnect(mac)
@@ -158,8 +159,11 @@ class Frames:
 
     async def _close_if_absent(self, shard: Shard, mac: str, session: str) -> None:
         await asyncio.sleep(ABSENCE_SECONDS)
-        absent = not (await self._resources.devices.read(mac)).online
-        if absent and await self._receptionist.close(shard, mac, session):
+        if not (await self._resources.devices.read(mac)).online:
+            await self._close(shard, mac, session)
+
+    async def _close(self, shard: Shard, mac: str, session: str) -> None:
+        if await self._receptionist.close(shard, mac, session):
             self._turns.cancel(mac)
 
 
