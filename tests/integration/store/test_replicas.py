@@ -18,12 +18,13 @@ from tests.support.tcp_relay import TcpRelay
 LIMIT = 20
 
 
-@pytest.fixture(params=["redis", "valkey"])
+@pytest.fixture
 def servers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[EngineProcess, EngineProcess]]:
     """Two servers; who is whose replica is the tests' business."""
+    engine = getattr(request, "param", "redis")
     with (
-        running(EngineProcess(request.param, tmp_path)) as first,
-        running(EngineProcess(request.param, tmp_path)) as one,
+        running(EngineProcess(engine, tmp_path)) as first,
+        running(EngineProcess(engine, tmp_path)) as one,
     ):
         yield first, one
 
@@ -63,6 +64,7 @@ async def test_a_call_that_a_replica_has_is_sent(
         assert replica.hget(store.keys.call(mac, begun.id), "st") == "S"
 
 
+@pytest.mark.parametrize("servers", ["redis", "valkey"], indirect=True)
 async def test_a_call_that_no_replica_has_is_not_sent_and_could_be_sent_once_by_the_successor(
     store: Store, servers: tuple[EngineProcess, EngineProcess], line: TcpRelay, mac: str
 ) -> None:
