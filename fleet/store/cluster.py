@@ -1,4 +1,4 @@
-"""A client of a Cluster. Why not redis-py's own: docs/adr/0012-redis-cluster.md."""
+"""A client of a Cluster. Why not redis-py's own: docs/adr/0008-redis-cluster.md."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence

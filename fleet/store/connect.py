@@ -81,7 +81,7 @@ class Store:
     async def call(self, function: str, keys: Sequence[str], args: Sequence[str | int]) -> list[str]:
         """Run a function of `functions.lua` and return its answer as a list of texts.
 
-        It may be done twice, when the connection breaks after the first time: see `docs/adr/0011-redis-failover.md`.
+        It may be done twice, when the connection breaks after the first time: see `docs/adr/0007-redis-failover.md`.
 
         Raises:
             Fenced: The shard is another worker's now.
