@@ -5,14 +5,16 @@ import logging
 import secrets
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from fleet.api.app import build_app
+from fleet.api.vision import load_vision
 from fleet.core.ports import ASR_RATE, Asr, Tts
 from fleet.edge.announcer import Announcer
 from fleet.edge.app import Edge
 from fleet.errors import ConfigError
+from fleet.front.door import Front
 from fleet.link.http import HttpServer
 from fleet.link.mqtt_url import MqttAddress, parse_mqtt_url
 from fleet.link.publisher import Publisher
@@ -23,9 +25,12 @@ from fleet.speech.load import load_asr, load_tts, load_vad
 from fleet.speech.pcm import Resampler
 from fleet.speech.vad_silero import SileroVad
 from fleet.speech.voice import Voice
+from fleet.store.access import AccessWatch, KeysWatch
 from fleet.store.connect import Store
 from fleet.store.edges import EdgeRecord, Edges
+from fleet.store.firmware_shelf import FirmwareShelf
 from fleet.store.mailbox import Mailboxes
+from fleet.store.watched_file import WatchedFile
 from fleet.tasks import running
 from fleet.wire.identity import Keys
 from fleet.worker.app import Worker
@@ -71,17 +76,41 @@ async def site(settings: Settings, *, broker: bool = True) -> AsyncIterator[Site
     Raises:
         ConfigError: FLEET_MQTT_URL, FLEET_REDIS_URL or FLEET_KEYS is missing or wrong.
     """
-    needed = {"REDIS_URL": settings.redis_url, "KEYS": settings.keys}
+    needed = {"REDIS_URL": settings.redis_url, "KEYS": settings.keys or settings.keys_file}
     for name, value in {**needed, **({"MQTT_URL": settings.mqtt_url} if broker else {})}.items():
         if value is None:
             raise ConfigError(f"FLEET_{name} is missing; only `fleet up` brings its own")
     address = parse_mqtt_url(settings.mqtt_url) if broker and settings.mqtt_url else None
     store = await Store.open(settings.redis_url or "", settings.shards)
     try:
-        keys = Keys(settings.keys.get_secret_value() if settings.keys else "")
-        yield Site(settings, keys, address, store)
+        keys = read_keys(settings)
+        async with follow_keys(settings, keys):
+            yield Site(settings, keys, address, store)
     finally:
         await store.close()
+
+
+def read_keys(settings: Settings) -> Keys:
+    """Return the keys that passwords derive from.
+
+    Raises:
+        ConfigError: There are none, or they are named twice or wrongly.
+    """
+    if settings.keys is not None and settings.keys_file is not None:
+        raise ConfigError("set FLEET_KEYS or FLEET_KEYS_FILE, not both")
+    if settings.keys_file is not None:
+        return Keys(WatchedFile(settings.keys_file).read())
+    return Keys(settings.keys.get_secret_value() if settings.keys else "")
+
+
+@asynccontextmanager
+async def follow_keys(settings: Settings, keys: Keys) -> AsyncIterator[None]:
+    """Take the changes of the keys' file, if there is one, beside the block."""
+    if settings.keys_file is None:
+        yield
+        return
+    async with running("keys file", KeysWatch(settings.keys_file, keys).run):
+        yield
 
 
 async def load_speech(settings: Settings) -> Speech:
@@ -132,7 +161,7 @@ async def edge(here: Site, speech: Speech, *, public: tuple[str, int] | None) ->
         raise ConfigError("an edge needs FLEET_MQTT_URL")
     edge_id = _name()
     mailboxes = Mailboxes(here.store)
-    publisher = Publisher(here.broker, here.keys.issue("service", f"fleet-edge-{edge_id}"))
+    publisher = Publisher(here.broker, lambda: here.keys.issue("service", f"fleet-edge-{edge_id}"))
     voice = Voice(speech.tts)
     role = Edge(
         settings=here.settings,
@@ -171,11 +200,43 @@ async def edge(here: Site, speech: Speech, *, public: tuple[str, int] | None) ->
 @asynccontextmanager
 async def api(here: Site) -> AsyncIterator[HttpServer]:
     """Run the api beside the block."""
-    server = HttpServer(
-        build_app(here.settings, here.keys, here.store), here.settings.http_host, here.settings.http_port
-    )
-    async with running("api", server.run):
-        yield server
+    settings, shelf = here.settings, FirmwareShelf(here.settings.firmware_dir)
+    vision = load_vision(settings)
+    app = build_app(settings, here.keys, here.store, shelf, vision)
+    server = HttpServer(app, settings.http_host, settings.http_port)
+    access = AccessWatch(here.store, here.keys, settings.revocations_file)
+    try:
+        async with running("access", access.run), running("firmware", shelf.run), running("api", server.run):
+            yield server
+    finally:
+        if vision is not None:
+            await vision.aclose()
+
+
+@asynccontextmanager
+async def front(settings: Settings) -> AsyncIterator[Front]:
+    """Run a front beside the block; revocations reach it where Redis is named.
+
+    Raises:
+        ConfigError: FLEET_MQTT_URL, FLEET_KEYS or the port cannot be used.
+    """
+    if settings.mqtt_url is None or (settings.keys is None and settings.keys_file is None):
+        raise ConfigError("the front needs FLEET_MQTT_URL and FLEET_KEYS")
+    keys = read_keys(settings)
+    role = Front(host=settings.mqtt_host, port=settings.mqtt_port, upstream=settings.mqtt_url, keys=keys)
+    async with AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        await enter(follow_keys(settings, keys))
+        if settings.redis_url is not None:
+            store = await Store.open(settings.redis_url, settings.shards)
+            stack.push_async_callback(store.close)
+            access = AccessWatch(store, keys, expel=role.expel)
+            # Before anybody comes in.
+            await access.look()
+            await enter(running("access", access.run))
+        await enter(running("front", role.run))
+        await role.started.wait()
+        yield role
 
 
 async def synthesise(text: str) -> bytes:

@@ -16,10 +16,9 @@ from fleet import __version__, assembly, log, runtime
 from fleet.assembly import Site
 from fleet.demo_llm.server import DemoLlmServer
 from fleet.errors import ConfigError
-from fleet.front.door import Front
+from fleet.operations import devices_command, keys_command
 from fleet.settings import Settings, load, variable
 from fleet.up import up as run_up
-from fleet.wire.identity import Keys
 
 _MASK = "********"
 _SETTINGS_HINT = (
@@ -87,17 +86,17 @@ def api(redis_url: RedisUrl = None, public_host: PublicHost = None) -> None:
 
 
 @app.command()
-def front(mqtt_url: MqttUrl = None) -> None:
-    """Run the front: lets a broker without our plugin reach devices that never subscribe."""
+def front(mqtt_url: MqttUrl = None, redis_url: RedisUrl = None) -> None:
+    """Run the front: lets a broker without our plugin reach devices that never subscribe.
+
+    With Redis it refuses revoked devices.
+    """
 
     async def serve(settings: Settings) -> None:
-        if settings.mqtt_url is None or settings.keys is None:
-            raise ConfigError("the front needs FLEET_MQTT_URL and FLEET_KEYS")
-        keys = Keys(settings.keys.get_secret_value())
-        role = Front(host=settings.mqtt_host, port=settings.mqtt_port, upstream=settings.mqtt_url, keys=keys)
-        await role.run()
+        async with assembly.front(settings):
+            await _for_ever()
 
-    _run({"mqtt_url": mqtt_url}, serve)
+    _run({"mqtt_url": mqtt_url, "redis_url": redis_url}, serve)
 
 
 @app.command("demo-llm")
@@ -127,6 +126,10 @@ def settings() -> None:
 def version() -> None:
     """Show the version."""
     typer.echo(__version__)
+
+
+app.add_typer(devices_command.app, name="devices")
+app.add_typer(keys_command.app, name="keys")
 
 
 def _shown(value: object) -> str:

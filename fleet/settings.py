@@ -17,6 +17,9 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from fleet.errors import ConfigError
 from fleet.log import LogFormat
 
+Policy = Literal["open", "code", "closed"]
+"""Which devices are served."""
+
 PREFIX = "FLEET_"
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - devices reach these ports from outside
 
@@ -60,10 +63,22 @@ class Places(BaseModel):
     )
     http_host: str = Field(EVERYWHERE, description="Address on which the api listens.")
     http_port: int = Field(8000, ge=0, le=65535, description="HTTP port of the api: bootstrap and health.")
+    http_public: str | None = Field(
+        None,
+        description="http(s)://host[:port] by which devices reach the api. Default: as they reached bootstrap; for the "
+        "camera http, FLEET_PUBLIC_HOST and FLEET_HTTP_PORT.",
+    )
     data_dir: Path = Field(
         Path.home() / ".local" / "share" / "fleet",
         description="Where `fleet up` keeps its keys and the embedded Redis.",
     )
+
+    @field_validator("http_public")
+    @classmethod
+    def _is_address(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(r"https?://[A-Za-z0-9.-]+(?::\d{1,5})?(?:/[\w./-]*)?", value):
+            raise ValueError("must be http://host[:port] or https://host[:port]")
+        return value.rstrip("/") if value else value
 
 
 class Identity(BaseModel):
@@ -72,6 +87,24 @@ class Identity(BaseModel):
     keys: SecretStr | None = Field(
         None,
         description="Keys that passwords derive from, `id:key,…`, the newest first. `fleet up` makes one and keeps it.",
+    )
+    keys_file: Path | None = Field(
+        None, description="File with the keys in place of FLEET_KEYS; every process follows its changes."
+    )
+    activation: Policy = Field(
+        "open",
+        description="Which devices are served: `open` (every one), `code` (`fleet devices bind CODE`), `closed` (those "
+        "bound before, and those of FLEET_SERIALS_FILE).",
+    )
+    serials_file: Path | None = Field(
+        None, description="Serial numbers with burnt-in keys, a line `SERIAL KEY [MAC]` for each device."
+    )
+    revocations_file: Path | None = Field(
+        None, description="File of revoked MACs that the api writes for the Mosquitto plugin."
+    )
+    firmware_dir: Path | None = Field(
+        None,
+        description="Folder with firmware that devices are offered: BOARD/VERSION.bin and BOARD/VERSION.bin.sha256.",
     )
     keepalive: int = Field(30, ge=10, le=240, description="MQTT keep-alive in seconds that devices are told.")
     refused_devices: str = Field(
@@ -155,6 +188,14 @@ class Models(BaseModel):
     tts_language: str | None = _named("TTS_LANGUAGE", None, "Language sent to the endpoint; none without it.")
     tts_sample_rate: int = _named("TTS_SAMPLE_RATE", 24000, "Sample rate in Hz of the PCM that the endpoint returns.")
     tts_timeout: float = _named("TTS_TIMEOUT", 5.0, "Seconds to wait for the first and each next piece of audio.")
+    vision_base_url: str | None = _named(
+        "VISION_BASE_URL", None, "OpenAI-compatible endpoint for photos, …/v1. Default: that of the chat model."
+    )
+    vision_model: str | None = _named("VISION_MODEL", None, "Model for photos. Default: the chat model.")
+    vision_api_key: SecretStr | None = _named(
+        "VISION_API_KEY", None, "Its key. Default: LLM_API_KEY with its endpoint."
+    )
+    vision_timeout: float = _named("VISION_TIMEOUT", 20.0, "Seconds to wait for what it says; cameras wait 30.")
     model_dir: Path | None = Field(None, description="Folder with model files that replace those of the offline set.")
     zh_voice: str = Field("zf_xiaoxiao", description="Chinese voice of the offline set: zf_xiaoxiao or zm_yunxi.")
 

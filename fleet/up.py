@@ -6,18 +6,18 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from pydantic import SecretStr
-
 from fleet import assembly
 from fleet.assembly import Site
 from fleet.demo_llm.server import DemoLlmServer
 from fleet.embedded.broker import EmbeddedBroker
 from fleet.embedded.redis import EmbeddedRedis
-from fleet.embedded.secrets import load_or_make_keys
+from fleet.embedded.secrets import keys_path
 from fleet.errors import ConfigError
 from fleet.front.door import Front
 from fleet.link.mqtt_url import parse_mqtt_url
 from fleet.settings import EVERYWHERE, Settings, variable
+from fleet.store import whereabouts
+from fleet.store.access import AccessWatch
 from fleet.store.connect import Store
 from fleet.tasks import running
 from fleet.wire.identity import Keys
@@ -39,19 +39,21 @@ async def up(settings: Settings, while_up: Callable[[], Awaitable[None]]) -> Non
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         redis_url = settings.redis_url if settings.redis_url else await enter(_redis(settings))
-        settings = settings.model_copy(update={"keys": settings.keys or _keys(settings)})
-        keys = Keys(settings.keys.get_secret_value() if settings.keys else "")
-        broker_url = settings.mqtt_url if settings.mqtt_url else await enter(_broker(settings, keys))
-        if settings.llm_base_url is None:
-            settings = settings.model_copy(update={"llm_base_url": await enter(_demo_llm())})
+        settings = _with_keys(settings)
+        keys = assembly.read_keys(settings)
+        await enter(assembly.follow_keys(settings, keys))
         store = await Store.open(redis_url, settings.shards)
         stack.push_async_callback(store.close)
+        broker_url = settings.mqtt_url if settings.mqtt_url else await enter(_broker(settings, keys, store))
+        if settings.llm_base_url is None:
+            settings = settings.model_copy(update={"llm_base_url": await enter(_demo_llm())})
         here = Site(settings, keys, parse_mqtt_url(broker_url), store)
         log.info("loading speech")
         speech = await assembly.load_speech(settings)
         await enter(assembly.edge(here, speech, public=public))
         await enter(assembly.worker(here))
         server = await enter(assembly.api(here))
+        stack.enter_context(whereabouts.tell(settings.data_dir, redis_url, broker_url))
         log.info("fleet is up", extra={"ota": _ota_url(settings, server.port)})
         await while_up()
 
@@ -65,11 +67,18 @@ async def _redis(settings: Settings) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def _broker(settings: Settings, keys: Keys) -> AsyncIterator[str]:
+async def _broker(settings: Settings, keys: Keys, store: Store) -> AsyncIterator[str]:
     broker = EmbeddedBroker(settings.data_dir / "broker")
     await broker.start()
     front = Front(host=settings.mqtt_host, port=settings.mqtt_port, upstream=broker.url, keys=keys)
-    async with running("embedded broker", broker.run), running("front", front.run):
+    access = AccessWatch(store, keys, expel=front.expel)
+    # Before anybody comes in.
+    await access.look()
+    async with (
+        running("embedded broker", broker.run),
+        running("front", front.run),
+        running("front access", access.run),
+    ):
         await front.started.wait()
         yield broker.url
 
@@ -82,8 +91,11 @@ async def _demo_llm() -> AsyncIterator[str]:
         yield f"http://{_LOOPBACK}:{server.port}/v1"
 
 
-def _keys(settings: Settings) -> SecretStr:
-    return SecretStr(load_or_make_keys(settings.data_dir))
+def _with_keys(settings: Settings) -> Settings:
+    """Return settings that name keys: the file that we made for ourselves, where they name none."""
+    if settings.keys or settings.keys_file:
+        return settings
+    return settings.model_copy(update={"keys_file": keys_path(settings.data_dir)})
 
 
 def _claim_ports(settings: Settings) -> None:

@@ -1,36 +1,52 @@
 /* Mosquitto plugin of fleet: delivers to devices that never subscribe, checks who connects, limits topics and tells
  * presence. One thread of the broker runs all of it, so nothing here may block. */
 
-#include <errno.h>
-#include <inttypes.h>
-#include <mosquitto_broker.h>
-#include <mosquitto_plugin.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
+#include "access.h"
 #include "broker_codes.h"
 #include "clients.h"
-#include "identity.h"
+#include "messages.h"
 #include "topics.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 #define REFUSALS_LOGGED 10
 #define REFUSALS_SECONDS 10
+#define COUNTS_SECONDS 5
+#define UNTICKED_SECONDS 5
+
+/* How many of what since the start, told under COUNTS_TOPIC. */
+enum count { DELIVERED, OFFLINE, REFUSED_CONNECTIONS, REFUSED_MESSAGES, REFUSED_SUBSCRIPTIONS, COUNTS };
+
+static const char *const count_names[COUNTS] = {
+	[DELIVERED] = "delivered",
+	[OFFLINE] = "offline",
+	[REFUSED_CONNECTIONS] = "refused/connections",
+	[REFUSED_MESSAGES] = "refused/messages",
+	[REFUSED_SUBSCRIPTIONS] = "refused/subscriptions",
+};
 
 static struct {
-	struct keys keys;
+	struct access access;
 	struct clients clients;
-	char *keys_path;
 	int64_t epoch;
 	int64_t boot_epoch;
-	int64_t refusals_since; /* seconds, monotonic */
-	unsigned refusals;
+	int64_t started, polled, told, refusals_since; /* seconds, monotonic */
+	unsigned refusals;			       /* since refusals_since */
+	uint64_t counts[COUNTS];
 	bool ticking;   /* the broker calls on_tick */
+	bool unticked;	/* and it was said that it does not */
 	bool reloading; /* from SIGHUP until the next tick */
 } fleet;
+
+static int64_t seconds_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec;
+}
 
 /* Microseconds since 1970, and always more than the last: epochs rise through restarts of the broker and from one
  * broker to the next, and stay below 2^53 (exact in Lua and JSON) until the year 2255. */
@@ -45,62 +61,38 @@ static int64_t next_epoch(void)
 }
 
 /* Anybody can cause refusals without end, so only the first ones of each span are logged, the others counted. */
-static void log_refusal(const char *what, const char *client_id, const char *detail)
+static void note_refusal(enum count what, const char *client_id, const char *detail)
 {
-	struct timespec now;
+	int64_t now = seconds_now();
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (now.tv_sec - fleet.refusals_since >= REFUSALS_SECONDS) {
+	fleet.counts[what]++;
+	if (now - fleet.refusals_since >= REFUSALS_SECONDS) {
 		if (fleet.refusals > REFUSALS_LOGGED)
 			mosquitto_log_printf(LOG_LEVEL_NOTICE, "fleet: %u more refusals were not logged",
 					     fleet.refusals - REFUSALS_LOGGED);
 		fleet.refusals = 0;
-		fleet.refusals_since = now.tv_sec;
+		fleet.refusals_since = now;
 	}
 	if (fleet.refusals++ < REFUSALS_LOGGED)
-		mosquitto_log_printf(LOG_LEVEL_NOTICE, "fleet: refused %s of client %.64s: %.128s", what,
+		mosquitto_log_printf(LOG_LEVEL_NOTICE, "fleet: %s: client %.64s, %.128s", count_names[what],
 				     client_id ? client_id : "-", detail ? detail : "-");
 }
 
-/* To one client, subscribed or not, or with client_id NULL to all subscribers. The payload is a copy in the broker's
- * own memory: mosquitto_broker_publish takes it over, but only when it succeeds; its sister that copies for the caller
- * corrupts the memory accounts of Mosquitto 2.0. */
-static bool publish(const char *client_id, const char *topic, const void *payload, size_t length, int qos)
+/* Mosquitto 2.0 with per_listener_settings calls no tick. Then connections are the only occasion to look at the files,
+ * and no live one can be ended. */
+static void poll_without_tick(void)
 {
-	void *copy = length ? mosquitto_malloc(length) : NULL;
+	int64_t now = seconds_now();
 
-	if (length && !copy)
-		return false;
-	if (length)
-		memcpy(copy, payload, length);
-	if (mosquitto_broker_publish(client_id, topic, (int)length, copy, qos, false, NULL) == BROKER_SUCCESS)
-		return true;
-	mosquitto_free(copy);
-	return false;
-}
-
-static void publish_boot(const char *client_id)
-{
-	char json[64];
-	int length = snprintf(json, sizeof(json), "{\"epoch\":%" PRId64 "}", fleet.boot_epoch);
-
-	publish(client_id, BOOT_TOPIC, json, (size_t)length, 1);
-}
-
-/* `ip` goes with a device that comes, `expired` with one that goes because nothing was heard of it. */
-static void publish_presence(const char *mac, bool online, int64_t epoch, const char *ip, bool expired)
-{
-	char topic[64];
-	char json[160];
-	bool plain = ip && strlen(ip) < 64 && strspn(ip, "0123456789abcdefABCDEF.:") == strlen(ip);
-	int length =
-		snprintf(json, sizeof(json), "{\"online\":%s,\"epoch\":%" PRId64 "%s%s%s%s}", online ? "true" : "false",
-			 epoch, plain ? ",\"ip\":\"" : "", plain ? ip : "", plain ? "\"" : "",
-			 expired ? ",\"expired\":true" : "");
-
-	snprintf(topic, sizeof(topic), "fleet/presence/%u/%s", mac_slot(mac), mac);
-	if (!publish(NULL, topic, json, (size_t)length, 1))
-		mosquitto_log_printf(LOG_LEVEL_ERROR, "fleet: no memory to tell the presence of %s", mac);
+	if (fleet.ticking || now == fleet.polled)
+		return;
+	fleet.polled = now;
+	access_poll(&fleet.access, NULL);
+	if (now - fleet.started >= UNTICKED_SECONDS && !fleet.unticked) {
+		fleet.unticked = true;
+		mosquitto_log_printf(LOG_LEVEL_ERROR, "fleet: the broker calls no tick (per_listener_settings true?): "
+						      "revoked devices stay until they leave, and nothing is counted");
+	}
 }
 
 static int on_auth(int event, void *event_data, void *userdata)
@@ -111,8 +103,9 @@ static int on_auth(int event, void *event_data, void *userdata)
 
 	(void)event;
 	(void)userdata;
-	if (!credentials_valid(&fleet.keys, id, auth->username, auth->password)) {
-		log_refusal("the connection", id, auth->username);
+	poll_without_tick();
+	if (!access_admits(&fleet.access, id, auth->username, auth->password)) {
+		note_refusal(REFUSED_CONNECTIONS, id, auth->username);
 		return BROKER_AUTH;
 	}
 	/* After SIGHUP the broker asks again for every session that it knows, also for those that are offline. Nobody
@@ -125,7 +118,7 @@ static int on_auth(int event, void *event_data, void *userdata)
 		return BROKER_AUTH;
 	}
 	/* The broker sends CONNACK before it delivers this, so whoever answers at once reaches the device. */
-	publish_presence(id, true, epoch, mosquitto_client_address(auth->client), false);
+	message_presence(id, true, epoch, mosquitto_client_address(auth->client), false);
 	return BROKER_SUCCESS;
 }
 
@@ -144,7 +137,7 @@ static int on_disconnect(int event, void *event_data, void *userdata)
 	if (!client || client->connection != end->client)
 		return BROKER_SUCCESS;
 	/* Mosquitto 2.0 gives no reason (-1), 2.1 does. */
-	publish_presence(id, false, client->epoch, NULL, end->reason == BROKER_KEEPALIVE);
+	message_presence(id, false, client->epoch, NULL, end->reason == BROKER_KEEPALIVE);
 	clients_drop(&fleet.clients, mac);
 	return BROKER_SUCCESS;
 }
@@ -162,12 +155,12 @@ static int on_acl_check(int event, void *event_data, void *userdata)
 		return topic_allowed(id, ACT_READ, check->topic, false) ? BROKER_SUCCESS : BROKER_ACL_DENIED;
 	enum act act = check->access == MOSQ_ACL_SUBSCRIBE ? ACT_SUBSCRIBE : ACT_WRITE;
 	if (!topic_allowed(id, act, check->topic, check->retain)) {
-		log_refusal(act == ACT_SUBSCRIBE ? "a subscription" : "a message", id, check->topic);
+		note_refusal(act == ACT_SUBSCRIBE ? REFUSED_SUBSCRIPTIONS : REFUSED_MESSAGES, id, check->topic);
 		return BROKER_ACL_DENIED;
 	}
 	/* Works like a retained message, on a broker that retains none. */
 	if (act == ACT_SUBSCRIBE && strcmp(check->topic, BOOT_TOPIC) == 0)
-		publish_boot(id);
+		message_boot(id, fleet.boot_epoch);
 	return BROKER_SUCCESS;
 }
 
@@ -182,26 +175,10 @@ static int on_message(int event, void *event_data, void *userdata)
 	(void)userdata;
 	if (!target)
 		return BROKER_SUCCESS;
-	if (!clients_find(&fleet.clients, mac))
-		return BROKER_ACL_DENIED;
-	return publish(target, message->topic, message->payload, message->payloadlen, message->qos) ? BROKER_SUCCESS
-												    : BROKER_ACL_DENIED;
-}
-
-static bool load_keys(void)
-{
-	char error[512];
-	struct stat status;
-
-	if (!keys_read(&fleet.keys, fleet.keys_path, error, sizeof(error))) {
-		mosquitto_log_printf(LOG_LEVEL_ERROR, "fleet: %s", error);
-		return false;
-	}
-	if (stat(fleet.keys_path, &status) == 0 && status.st_mode & S_IROTH)
-		mosquitto_log_printf(LOG_LEVEL_WARNING, "fleet: everybody on this machine can read %s",
-				     fleet.keys_path);
-	mosquitto_log_printf(LOG_LEVEL_NOTICE, "fleet: %zu keys are valid", fleet.keys.count);
-	return true;
+	bool sent = clients_find(&fleet.clients, mac) &&
+		    message_send(target, message->topic, message->payload, message->payloadlen, message->qos);
+	fleet.counts[sent ? DELIVERED : OFFLINE]++;
+	return sent ? BROKER_SUCCESS : BROKER_ACL_DENIED;
 }
 
 static int on_reload(int event, void *event_data, void *userdata)
@@ -209,19 +186,41 @@ static int on_reload(int event, void *event_data, void *userdata)
 	(void)event;
 	(void)event_data;
 	(void)userdata;
-	if (!load_keys())
-		mosquitto_log_printf(LOG_LEVEL_ERROR, "fleet: the old keys stay valid");
+	access_reload(&fleet.access);
 	fleet.reloading = fleet.ticking;
 	return BROKER_SUCCESS;
 }
 
+static void tell_counts(void)
+{
+	message_count("devices", fleet.clients.count);
+	message_count("revoked", fleet.access.revoked.count);
+	for (size_t at = 0; at < COUNTS; at++)
+		message_count(count_names[at], fleet.counts[at]);
+}
+
+/* Mosquitto 2.0 comes here at every turn of its loop, at least ten times a second. 2.1 may sleep for a day; asked to wake
+ * after a second it leaves out the ticks of earlier turns, and then forgets to wake. A tick that is dated far back keeps
+ * both: one at every turn, and a turn every second. */
 static int on_tick(int event, void *event_data, void *userdata)
 {
+	struct mosquitto_evt_tick *tick = event_data;
+	int64_t now = seconds_now();
+
 	(void)event;
-	(void)event_data;
 	(void)userdata;
+	tick->now_s = 0;
+	tick->next_s = 1;
 	fleet.ticking = true;
 	fleet.reloading = false;
+	if (now != fleet.polled) {
+		fleet.polled = now;
+		access_poll(&fleet.access, &fleet.clients);
+	}
+	if (now - fleet.told >= COUNTS_SECONDS) {
+		fleet.told = now;
+		tell_counts();
+	}
 	return BROKER_SUCCESS;
 }
 
@@ -242,26 +241,32 @@ EXPORTED int mosquitto_plugin_version(int supported_version_count, const int *su
 	return -1;
 }
 
-static bool take_options(const struct mosquitto_opt *options, int count)
+static bool take_options(const struct mosquitto_opt *options, int count, const char **keys, const char **revoked)
 {
 	for (int at = 0; at < count; at++) {
-		if (strcmp(options[at].key, "keys_file") != 0) {
+		if (strcmp(options[at].key, "keys_file") == 0) {
+			*keys = options[at].value;
+		} else if (strcmp(options[at].key, "revoked_file") == 0) {
+			*revoked = options[at].value;
+		} else {
 			mosquitto_log_printf(LOG_LEVEL_ERROR, "fleet: unknown option plugin_opt_%s", options[at].key);
 			return false;
 		}
-		free(fleet.keys_path);
-		fleet.keys_path = strdup(options[at].value);
 	}
-	if (!fleet.keys_path)
+	if (!*keys)
 		mosquitto_log_printf(LOG_LEVEL_ERROR, "fleet: plugin_opt_keys_file must name the file with the keys");
-	return fleet.keys_path != NULL;
+	return *keys != NULL;
 }
 
 EXPORTED int mosquitto_plugin_init(mosquitto_plugin_id_t *identifier, void **userdata, struct mosquitto_opt *options,
 				   int option_count)
 {
-	(void)userdata;
-	if (!take_options(options, option_count) || !load_keys())
+	const char *keys = NULL, *revoked = NULL;
+
+	*userdata = identifier;
+	/* A broker that loads the plugin for each of its listeners comes here for each of them. */
+	access_close(&fleet.access);
+	if (!take_options(options, option_count, &keys, &revoked) || !access_open(&fleet.access, keys, revoked))
 		return BROKER_INVAL;
 	for (size_t at = 0; at < sizeof(callbacks) / sizeof(callbacks[0]); at++) {
 		int result = mosquitto_callback_register(identifier, callbacks[at].event, callbacks[at].callback, NULL,
@@ -269,20 +274,21 @@ EXPORTED int mosquitto_plugin_init(mosquitto_plugin_id_t *identifier, void **use
 		if (result != BROKER_SUCCESS && callbacks[at].event != EVENT_CLIENT_OFFLINE)
 			return result;
 	}
+	fleet.started = fleet.told = seconds_now();
 	fleet.boot_epoch = next_epoch();
-	publish_boot(NULL);
+	message_boot(NULL, fleet.boot_epoch);
 	return BROKER_SUCCESS;
 }
 
 /* The broker has ended all clients before it comes here, so no callback follows. */
 EXPORTED int mosquitto_plugin_cleanup(void *userdata, struct mosquitto_opt *options, int option_count)
 {
-	(void)userdata;
 	(void)options;
 	(void)option_count;
-	keys_free(&fleet.keys);
+	/* Mosquitto 2.0 forgets most of them otherwise. */
+	for (size_t at = 0; at < sizeof(callbacks) / sizeof(callbacks[0]); at++)
+		mosquitto_callback_unregister(userdata, callbacks[at].event, callbacks[at].callback, NULL);
+	access_close(&fleet.access);
 	clients_free(&fleet.clients);
-	free(fleet.keys_path);
-	fleet.keys_path = NULL;
 	return BROKER_SUCCESS;
 }

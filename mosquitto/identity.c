@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "topics.h"
+#include "watched_file.h"
 
 #define LINE_LONGEST 1024
 #define KEY_ID_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
@@ -92,24 +93,37 @@ static bool keys_read_lines(struct keys *keys, FILE *file, const char *path, cha
 	return !wrong && keys->count > 0;
 }
 
-bool keys_read(struct keys *keys, const char *path, char *error, size_t error_size)
+bool keys_parse(struct keys *keys, FILE *file, const char *path, char *error, size_t error_size)
 {
 	struct keys fresh = {0};
-	FILE *file = fopen(path, "re");
 
-	if (!file) {
-		snprintf(error, error_size, "cannot open the keys file %s: %s", path, strerror(errno));
-		return false;
-	}
-	bool good = keys_read_lines(&fresh, file, path, error, error_size);
-	fclose(file);
-	if (!good) {
+	if (!keys_read_lines(&fresh, file, path, error, error_size)) {
 		keys_free(&fresh);
 		return false;
 	}
 	keys_free(keys);
 	*keys = fresh;
 	return true;
+}
+
+bool keys_read(struct keys *keys, const char *path, char *error, size_t error_size)
+{
+	FILE *file = regular_file_open(path);
+
+	if (!file) {
+		snprintf(error, error_size, "cannot open the keys file %s: %s", path, strerror(errno));
+		return false;
+	}
+	bool good = keys_parse(keys, file, path, error, error_size);
+	fclose(file);
+	return good;
+}
+
+bool keys_hold(const struct keys *keys, const char *id, const char *secret)
+{
+	const char *held = secret_of(keys, id);
+
+	return held && strcmp(held, secret) == 0;
 }
 
 bool password_derive(const char *secret, const char *client_id, const char *username, char out[PASSWORD_LENGTH + 1])

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #define KEYS_MOST 64
 #define KEY_ID_LONGEST 32
@@ -21,6 +22,12 @@ struct keys {
 /* Reads lines `id key`; `#` begins a comment line. On failure returns false, writes one line for the operator to
  * `error` and leaves `keys` as it was. */
 bool keys_read(struct keys *keys, const char *path, char *error, size_t error_size);
+
+/* The same from an open file; `path` is for the error only. */
+bool keys_parse(struct keys *keys, FILE *file, const char *path, char *error, size_t error_size);
+
+/* Whether `id` names this very secret. */
+bool keys_hold(const struct keys *keys, const char *id, const char *secret);
 
 void keys_free(struct keys *keys);
 

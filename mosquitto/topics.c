@@ -32,6 +32,13 @@ bool mac_parse(const char *text, uint64_t *mac)
 	return text[MAC_LENGTH] == '\0';
 }
 
+void mac_format(uint64_t mac, char out[MAC_LENGTH + 1])
+{
+	for (int at = 0; at < MAC_LENGTH; at++)
+		out[at] = at % 3 == 2 ? ':' : "0123456789abcdef"[mac >> (44 - 4 * (at - at / 3)) & 15];
+	out[MAC_LENGTH] = '\0';
+}
+
 unsigned mac_slot(const char *mac)
 {
 	uint16_t crc = 0;

@@ -13,6 +13,9 @@ enum act { ACT_READ, ACT_WRITE, ACT_SUBSCRIBE };
 /* Whether `text` is a canonical MAC (lower case, colons). Sets *mac to its 48 bits. */
 bool mac_parse(const char *text, uint64_t *mac);
 
+/* Writes the canonical MAC of 48 bits. */
+void mac_format(uint64_t mac, char out[MAC_LENGTH + 1]);
+
 /* Slot 0..255 of a canonical MAC: CRC-16/XMODEM of its text modulo 256. */
 unsigned mac_slot(const char *mac);
 

@@ -2,24 +2,57 @@
 
 import asyncio
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
 
+from fleet.api.activation import ActivationRoute, Desk
 from fleet.api.bootstrap import Bootstrap
+from fleet.api.firmware import Firmware
+from fleet.api.headers import TitledHeaders
+from fleet.api.vision import VisionRoute
 from fleet.errors import Unavailable
+from fleet.llm.vision import OpenAiVision
 from fleet.settings import Settings
 from fleet.store.connect import Store
-from fleet.store.devices import Devices
+from fleet.store.firmware_shelf import FirmwareShelf
+from fleet.store.roster import Roster
+from fleet.store.serials import Serials
 from fleet.wire.identity import Keys
 
 READY_SECONDS = 1.0
 """A probe's own limit is seldom longer."""
 
 
-def build_app(settings: Settings, keys: Keys, store: Store) -> FastAPI:
-    """Return the api; it holds no state of its own."""
-    app = FastAPI(title="fleet", docs_url=None, redoc_url=None, openapi_url=None)
-    app.include_router(Bootstrap(settings, keys, Devices(store)).router)
+def build_app(
+    settings: Settings,
+    keys: Keys,
+    store: Store,
+    shelf: FirmwareShelf | None = None,
+    vision: OpenAiVision | None = None,
+) -> FastAPI:
+    """Return the api; it holds no state of its own.
+
+    Args:
+        settings: Of the process.
+        keys: Derive passwords, and know who is revoked.
+        store: Redis.
+        shelf: The firmware, kept up to date by who made it; without it none is offered.
+        vision: Sees what is on photos; without it devices are told that nobody does.
+
+    Raises:
+        ConfigError: The file of serial numbers cannot be read.
+    """
+    app = FastAPI(title="fleet", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
+    desk = Desk(settings.activation, store, Serials(settings.serials_file))
+    firmware = Firmware(shelf or FirmwareShelf(None), store)
+    for part in (
+        Bootstrap(settings, keys, desk, Roster(store), firmware),
+        ActivationRoute(desk),
+        firmware,
+        VisionRoute(keys, vision),
+    ):
+        app.include_router(part.router)
 
     @app.get("/healthz")
     async def alive() -> dict[str, str]:
@@ -35,4 +68,12 @@ def build_app(settings: Settings, keys: Keys, store: Store) -> FastAPI:
             return JSONResponse({"status": "unavailable", "reason": reason}, 503)
         return JSONResponse({"status": "ready"})
 
+    app.add_exception_handler(HTTPException, _refuse)
+    app.add_middleware(TitledHeaders)
     return app
+
+
+async def _refuse(_: Request, error: Exception) -> JSONResponse:
+    if not isinstance(error, HTTPException):
+        return JSONResponse({"error": "the server failed"}, 500)
+    return JSONResponse({"error": error.detail}, error.status_code, error.headers)

@@ -2,96 +2,142 @@
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
 
-from fleet.errors import Unavailable
+from fleet.api.activation import Desk
+from fleet.api.body import read_body
+from fleet.api.clock import server_time
+from fleet.api.firmware import Firmware
+from fleet.api.visitor import Visitor, place, visitor
+from fleet.core.standing import Verdict
+from fleet.errors import Overloaded, Unavailable
 from fleet.settings import Settings
-from fleet.store.devices import Devices
+from fleet.store.admissions import Admission
+from fleet.store.roster import Roster
 from fleet.wire import topics
-from fleet.wire.bootstrap import BootstrapAnswer, MqttSection, ServerTime, endpoint_host, parse_body
+from fleet.wire.bootstrap import (
+    ActivationSection,
+    BootstrapAnswer,
+    BootstrapBody,
+    FirmwareSection,
+    MqttSection,
+    clip,
+    parse_body,
+)
 from fleet.wire.identity import Keys
 
 log = logging.getLogger(__name__)
 
 LARGEST_BODY = 64 * 1024
-DESCRIBE_SECONDS = 1.0
+STORE_SECONDS = 1.0
 """A device that waits at its first request does nothing else."""
 
 
 class Bootstrap:
     """Answers bootstrap requests.
 
+    Firmware takes anything but 200 for a failure and then waits, so only who is not to be served is refused.
+
     Args:
-        settings: Public addresses, keep-alive, time zone.
-        keys: Derive each device's password.
-        devices: Where it is kept what a device said of itself.
+        settings: Public addresses, keep-alive, time zone, policy.
+        keys: Derive each device's password, and know who is revoked.
+        desk: Decides who is served.
+        roster: Where it is kept what a device said of itself.
+        firmware: What devices are to install.
     """
 
-    def __init__(self, settings: Settings, keys: Keys, devices: Devices) -> None:
+    def __init__(self, settings: Settings, keys: Keys, desk: Desk, roster: Roster, firmware: Firmware) -> None:
         self._settings = settings
         self._keys = keys
-        self._devices = devices
+        self._desk = desk
+        self._roster = roster
+        self._firmware = firmware
         self.router = APIRouter()
         for path in ("/xiaozhi/ota/", "/xiaozhi/ota"):
-            self.router.add_api_route(path, self.answer, methods=["POST"])
+            self.router.add_route(path, self.answer, methods=["POST"])
 
     async def answer(self, request: Request) -> JSONResponse:
         """Return what the device needs; its identity comes from the headers, its body is best effort.
 
-        Firmware takes anything but 200 for a failure and then waits, so only a request without a MAC is refused.
+        Raises:
+            HTTPException: 400 without a MAC, 403 for a device that is not served, 503 when that cannot be decided.
         """
-        mac = topics.canonical_mac(request.headers.get("device-id", ""))
-        if mac is None:
-            return JSONResponse({"error": "the header Device-Id must hold the device's MAC"}, 400)
-        host = self._settings.public_host or endpoint_host(request.headers.get("host", ""))
-        if host is None:
-            return JSONResponse({"error": "set FLEET_PUBLIC_HOST: devices cannot use the host of this URL"}, 400)
-        await self._describe(mac, host, await _body(request))
-        document = self._document(mac, host).model_dump(exclude_none=True)
-        return JSONResponse(document)
+        who, where = visitor(request), place(request, self._settings)
+        told = parse_body(await read_body(request, LARGEST_BODY))
+        if who.mac in self._keys.revoked:
+            log.warning("bootstrap refused", extra={"device": who.mac, "reason": "revoked"})
+            raise HTTPException(403, "the device is not admitted")
+        deadline = asyncio.get_running_loop().time() + STORE_SECONDS
+        verdict, admission = await self._standing(who, deadline)
+        mqtt = firmware = activation = None
+        if verdict == "asked":
+            activation = await self._invite(who, deadline)
+        else:
+            mqtt = self._credentials(who.mac, where.host)
+            given = {"host": where.written, "kid": mqtt.username.rpartition(".")[2]}
+            admission, firmware = await self._settle(who, told, given, where.url, deadline)
+        now = server_time(admission.timezone, self._settings.timezone_offset, datetime.now(UTC))
+        answer = BootstrapAnswer(mqtt=mqtt, server_time=now, firmware=firmware, activation=activation)
+        log.info("bootstrap", extra={"device": who.mac, "board": who.board, "firmware": who.firmware, "as": verdict})
+        return JSONResponse(answer.model_dump(exclude_none=True))
 
-    def _document(self, mac: str, host: str) -> BootstrapAnswer:
+    async def _standing(self, who: Visitor, deadline: float) -> tuple[Verdict, Admission]:
+        if self._settings.activation == "open":
+            return "admitted", Admission()
+        try:
+            async with asyncio.timeout_at(deadline):
+                verdict, admission = await self._desk.standing(who)
+        except (Unavailable, TimeoutError) as error:
+            raise HTTPException(503, "try again later") from error
+        if verdict == "refused":
+            log.warning("bootstrap refused", extra={"device": who.mac, "reason": "not on the list"})
+            raise HTTPException(403, "the device is not admitted")
+        return verdict, admission
+
+    async def _invite(self, who: Visitor, deadline: float) -> ActivationSection:
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await self._desk.invite(who)
+        except (Unavailable, Overloaded, TimeoutError) as error:
+            log.warning("no activation", extra={"device": who.mac, "reason": str(error) or "no answer in time"})
+            raise HTTPException(503, "try again later") from error
+
+    def _credentials(self, mac: str, host: str) -> MqttSection:
         credentials = self._keys.issue("device", mac)
-        return BootstrapAnswer(
-            mqtt=MqttSection(
-                endpoint=self._settings.mqtt_public or f"{host}:{self._settings.mqtt_port}",
-                client_id=credentials.client_id,
-                username=credentials.username,
-                password=credentials.password,
-                publish_topic=topics.up_topic(mac),
-                keepalive=self._settings.keepalive,
-            ),
-            server_time=ServerTime(
-                timestamp=int(datetime.now(UTC).timestamp() * 1000),
-                timezone_offset=self._settings.timezone_offset,
-            ),
+        return MqttSection(
+            endpoint=self._settings.mqtt_public or f"{host}:{self._settings.mqtt_port}",
+            client_id=credentials.client_id,
+            username=credentials.username,
+            password=credentials.password,
+            publish_topic=topics.up_topic(mac),
+            keepalive=self._settings.keepalive,
         )
 
-    async def _describe(self, mac: str, host: str, body: bytes) -> None:
-        told = parse_body(body)
+    async def _settle(
+        self, who: Visitor, told: BootstrapBody, given: Mapping[str, str], url: str, deadline: float
+    ) -> tuple[Admission, FirmwareSection | None]:
+        """Write down what the device is and was given; return what is decided about it, and what it should install.
+
+        Without Redis it is served all the same: refusing would only make it wait.
+        """
         fields = {
-            "host": host,
-            "board": told.board.type or told.board.name,
-            "fw": told.application.version,
-            "lang": told.language,
+            **given,
+            "board": who.board or told.board.type or told.board.name,
+            "fw": who.firmware or told.application.version,
+            "lang": who.language or told.language,
         }
         try:
-            async with asyncio.timeout(DESCRIBE_SECONDS):
-                await self._devices.describe(mac, {name: value[:64] for name, value in fields.items() if value})
+            async with asyncio.timeout_at(deadline):
+                admission = await self._roster.note(
+                    who.mac, {name: clip(text) for name, text in fields.items() if text}
+                )
+                return admission, await self._firmware.offer(who, told.board.name, url)
         except (Unavailable, TimeoutError) as error:
-            # The device can connect all the same; refusing it would only make it wait.
-            log.warning("device not written down", extra={"device": mac, "reason": str(error) or "no answer in time"})
-        log.info("bootstrap", extra={"device": mac, "board": fields["board"], "firmware": fields["fw"]})
-
-
-async def _body(request: Request) -> bytes:
-    """Return the body's beginning; a longer one than any firmware sends is not read to its end."""
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > LARGEST_BODY:
-            break
-    return body[:LARGEST_BODY]
+            reason = str(error) or "no answer in time"
+            log.warning("device not written down", extra={"device": who.mac, "reason": reason})
+            return Admission(), None

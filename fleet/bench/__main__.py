@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 
 from fleet import runtime
+from fleet.bench import broker as broker_cost
+from fleet.bench.broker_table import show_broker
 from fleet.bench.machine import Machine
 from fleet.bench.table import make_console, show_udp
 from fleet.bench.udp import Findings, Plan, measure
@@ -35,17 +37,40 @@ def udp(
     sys.exit(runtime.run(lambda: _udp(plan, json_file)))
 
 
+@app.command()
+def broker(
+    devices: Annotated[int, typer.Option(min=1, max=10_000, help="Devices that come and go in each round.")] = 400,
+    messages: Annotated[int, typer.Option(min=1, max=100_000, help="Messages each way in each round.")] = 4000,
+    repeats: Annotated[int, typer.Option(min=1, max=20, help="Rounds.")] = 5,
+    json_file: Annotated[Path | None, typer.Option("--json", help="File for the figures.")] = None,
+) -> None:
+    """CPU of Mosquitto a connection and a message, with and without the plugin."""
+    plan = broker_cost.Plan(devices, messages, idle_seconds=0.5, repeats=repeats)
+    sys.exit(runtime.run(lambda: _broker(plan, json_file)))
+
+
+async def _broker(plan: broker_cost.Plan, json_file: Path | None) -> None:
+    console, machine = make_console(), Machine.here()
+    with console.status("") as status:
+        found = await broker_cost.measure(plan, status.update)
+    show_broker(console, machine, found)
+    if json_file:
+        _write(json_file, "broker", machine, plan, found)
+
+
 async def _udp(plan: Plan, json_file: Path | None) -> None:
     console, machine = make_console(), Machine.here()
     with console.status("") as status:
         found = await measure(plan, status.update)
     show_udp(console, machine, found)
     if json_file:
-        _write(json_file, machine, plan, found)
+        _write(json_file, "udp", machine, plan, found)
 
 
-def _write(path: Path, machine: Machine, plan: Plan, found: Findings) -> None:
-    document = {"benchmark": "udp", "machine": machine, "plan": plan, **dataclasses.asdict(found)}
+def _write(
+    path: Path, name: str, machine: Machine, plan: Plan | broker_cost.Plan, found: Findings | broker_cost.Findings
+) -> None:
+    document = {"benchmark": name, "machine": machine, "plan": plan, **dataclasses.asdict(found)}
     try:
         path.write_text(json.dumps(document, default=dataclasses.asdict, indent=2) + "\n", encoding="utf-8")
     except OSError as error:

@@ -11,10 +11,11 @@ from rich.console import Console
 
 from fleet import runtime
 from fleet.conformance.checks import select
+from fleet.conformance.provision import Images
 from fleet.conformance.results import Results
 from fleet.conformance.run import MOST_AT_ONCE, Task, plan, run_all
 from fleet.conformance.screen import progress, show
-from fleet.conformance.target import Target, reach
+from fleet.conformance.target import Activation, Target, reach
 from fleet.errors import ConfigError
 from fleet.local.ports import LOOPBACK
 from fleet.sim.profile import find_profile
@@ -40,6 +41,13 @@ def conformance(  # noqa: PLR0913 - the arguments are the command line
         float | None, typer.Option(help="After how much silence the server says goodbye, if that is soon.")
     ] = None,
     refused: Annotated[str, typer.Option(help="MAC of a device that the server is set up to turn away.")] = "",
+    activation: Annotated[
+        str, typer.Option(help="Bootstrap address of a server that serves bound devices only; needs --bind.")
+    ] = "",
+    bind: Annotated[str, typer.Option(help="Command that enters a device's code there, with {code} in it.")] = "",
+    serial: Annotated[str, typer.Option(help="SERIAL:KEY that it knows, the key 64 hexadecimal digits.")] = "",
+    firmware: Annotated[str, typer.Option(help="BOARD/VERSION that the server offers.")] = "",
+    forced: Annotated[str, typer.Option(help="BOARD/VERSION to which it brings every device of a board.")] = "",
     rounds: Annotated[int, typer.Option(min=1, help="Run everything so many times.")] = 1,
     at_once: Annotated[int, typer.Option(min=1, help="Checks side by side.")] = MOST_AT_ONCE,
     junit: Annotated[Path | None, typer.Option(help="File for the results as JUnit XML.")] = None,
@@ -52,7 +60,15 @@ def conformance(  # noqa: PLR0913 - the arguments are the command line
     try:
         profiles = [find_profile(name) for name in profile or STOCK]
         tasks = plan(select(name for name in only.split(",") if name.strip()), profiles, rounds)
-        server = Target(ota, steer, steer_host, idle_seconds, _mac(refused))
+        server = Target(
+            ota,
+            steer,
+            steer_host,
+            idle_seconds,
+            _mac(refused),
+            _activation(activation, bind, serial),
+            Images(firmware, forced),
+        )
     except ConfigError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(runtime.EXIT_MISCONFIGURED) from error
@@ -86,6 +102,18 @@ async def _check(server: Target, tasks: Sequence[Task], outlet: _Outlet) -> int:
     if outlet.json:
         results.write_json(outlet.json)
     return 0 if results.ok else runtime.EXIT_FAILED
+
+
+def _activation(ota: str, bind: str, serial: str) -> Activation | None:
+    if not ota:
+        return None
+    if "{code}" not in bind:
+        raise ConfigError("--activation needs --bind with {code} in it")
+    name, _, digits = serial.rpartition(":")
+    try:
+        return Activation(ota, bind, name, bytes.fromhex(digits))
+    except ValueError:
+        raise ConfigError("--serial must be SERIAL:KEY, the key 64 hexadecimal digits") from None
 
 
 def _mac(text: str) -> str:

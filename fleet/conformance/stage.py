@@ -11,6 +11,7 @@ from typing import Any
 from fleet.conformance.probe.mail import Message
 from fleet.conformance.probe.microphone import silence
 from fleet.conformance.probe.probe import Probe
+from fleet.conformance.provision import NO_IMAGES, Binding, Images
 from fleet.conformance.steering import voice
 from fleet.conformance.steering.script import Round, Scene, named
 from fleet.conformance.steering.server import Steering
@@ -26,6 +27,7 @@ DISCOVERY_SECONDS = 12.0
 class Setup:
     """What the person who runs the suite knows of the server.
 
+    `binding` is a server of the same kind that serves bound devices only, `images` the firmware that it has,
     `idle_seconds` is after how much silence it says goodbye, `refused` the MAC of a device that it turns away.
     """
 
@@ -34,6 +36,8 @@ class Setup:
     idle_seconds: float | None = None
     refused: str = ""
     tls: ssl.SSLContext | None = None
+    binding: Binding | None = None
+    images: Images = NO_IMAGES
 
 
 @dataclass(slots=True)

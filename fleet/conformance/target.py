@@ -1,13 +1,21 @@
 """Which server is run against: one that is up already, or a `fleet up` of one's own."""
 
+import shlex
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from fleet.conformance.own_server import own_server
+from fleet.conformance.provision import NO_IMAGES, Binding, Images
 from fleet.conformance.stage import Setup
 from fleet.conformance.steering.server import Steering
+from fleet.errors import Unavailable
 from fleet.local.ports import LOOPBACK
+from fleet.local.process import finish
+
+_BIND_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +27,18 @@ class Target:
     steer_host: str = LOOPBACK
     idle_seconds: float | None = None
     refused: str = ""
+    activation: "Activation | None" = None
+    images: Images = NO_IMAGES
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """Bootstrap of a server that serves bound devices only; `bind` is a command line with `{code}` in it."""
+
+    ota: str
+    bind: str
+    serial: str = ""
+    key: bytes = b""
 
 
 @asynccontextmanager
@@ -31,8 +51,22 @@ async def reach(target: Target) -> AsyncIterator[Setup]:
     if target.ota is None:
         async with Steering(LOOPBACK, 0) as steering, own_server(steering) as setup:
             yield setup
-    elif target.steer_port is None:
-        yield Setup(target.ota, None, target.idle_seconds, target.refused)
-    else:
-        async with Steering(target.steer_host, target.steer_port) as steering:
-            yield Setup(target.ota, steering, target.idle_seconds, target.refused)
+        return
+    binding = _binding(target.activation) if target.activation else None
+    setup = Setup(target.ota, None, target.idle_seconds, target.refused, binding=binding, images=target.images)
+    if target.steer_port is None:
+        yield setup
+        return
+    async with Steering(target.steer_host, target.steer_port) as steering:
+        yield replace(setup, steering=steering)
+
+
+def _binding(activation: Activation) -> Binding:
+    async def bind(code: str) -> None:
+        command = [word.replace("{code}", code) for word in shlex.split(activation.bind)]
+        with tempfile.TemporaryDirectory(prefix="fleet-conformance-") as folder:
+            log = Path(folder) / "bind.log"
+            if await finish(command[0], command, log, _BIND_SECONDS):
+                raise Unavailable(f"{command[0]}: {log.read_text(encoding='utf-8', errors='replace').strip()[-200:]}")
+
+    return Binding(activation.ota, bind, activation.serial, activation.key)

@@ -12,6 +12,8 @@ class ToolKind:
     """Longest wait for its answer where that is longer than FLEET_TOOL_SECONDS."""
     slow: bool = False
     """It blocks the device's main loop: no audio may begin before its answer."""
+    camera: bool = False
+    """It uploads a photo, and needs a token for that."""
     leaves: bool = False
     """It ends the device's connection and is never answered; that the device goes away or is silent is a success."""
 
@@ -22,7 +24,7 @@ QUICK = ToolKind()
 _KINDS: tuple[tuple[re.Pattern[str], ToolKind], ...] = (
     (re.compile(r"self\.reboot|self\.system\.reconfigure_wifi"), ToolKind(leaves=True)),
     (re.compile(r"self\.upgrade_firmware"), ToolKind(seconds=300.0, slow=True, leaves=True)),
-    (re.compile(r".*take_photo|.*camera.*"), ToolKind(seconds=70.0, slow=True)),
+    (re.compile(r".*take_photo|.*camera.*"), ToolKind(seconds=70.0, slow=True, camera=True)),
     (re.compile(r"self\.screen\.(?:snapshot|preview_image)"), ToolKind(seconds=70.0, slow=True)),
 )
 

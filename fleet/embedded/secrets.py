@@ -14,6 +14,16 @@ _NAME = "keys"
 _OTHERS = 0o077
 
 
+def keys_path(data_dir: Path) -> Path:
+    """Return the file `keys`, which is made if there is none.
+
+    Raises:
+        ConfigError: As `load_or_make_keys`.
+    """
+    load_or_make_keys(data_dir)
+    return data_dir / _NAME
+
+
 def load_or_make_keys(data_dir: Path) -> str:
     """Return the text of the file `keys` for `Keys`; without one a random key is made, readable by its owner only.
 

@@ -5,6 +5,7 @@ import logging
 import secrets
 import time
 from collections import Counter
+from collections.abc import Iterable
 
 from fleet.errors import ConfigError
 from fleet.front.admission import Admitted, Refused, admit
@@ -93,6 +94,13 @@ class Front:
                 await asyncio.get_running_loop().create_future()
             finally:
                 server.close()
+
+    def expel(self, macs: Iterable[str]) -> None:
+        """Close the connections of these devices; `keys` must refuse them already."""
+        for mac in macs:
+            stay = self._register.find(mac)
+            if stay is not None:
+                stay.passage.end("revoked")
 
     async def _listen(self, group: asyncio.TaskGroup) -> asyncio.Server:
         try:

@@ -39,6 +39,10 @@ class Register:
         self._here[mac] = stay
         return stay, old
 
+    def find(self, mac: str) -> Stay | None:
+        """Return a device's stay, None while it is not here."""
+        return self._here.get(mac)
+
     def confirm(self, stay: Stay, ip: str) -> None:
         """Announce a device that can be reached now, unless it has come again since."""
         if self._here.get(stay.mac) is stay:

@@ -29,13 +29,18 @@ class HttpServer:
             raise ConfigError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
         self.port: int = self._socket.getsockname()[1]
         self._server = _Server(
-            uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=2)
+            uvicorn.Config(
+                app, http="h11", log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=2
+            )
         )
 
     async def run(self) -> None:
         try:
             await self._server.serve(sockets=[self._socket])
         finally:
+            # Cancelled, uvicorn leaves them open, and the loop would watch a descriptor that is somebody else's next.
+            for listener in getattr(self._server, "servers", ()):
+                listener.close()
             self._socket.close()
 
 

@@ -1,6 +1,7 @@
 """Publishing for roles that receive nothing over MQTT: edge and api."""
 
 import logging
+from collections.abc import Callable
 
 from fleet.errors import Overloaded, Unavailable
 from fleet.link.mqtt import MqttSession
@@ -18,11 +19,14 @@ class Publisher:
 
     Args:
         address: The broker.
-        credentials: With a client id of this process alone; a second process with it would end this one's session.
+        credentials: With a client id of this process alone; a second process with it would end this one's session. Or
+            what gives them for each connection, as keys may have changed since the last one.
         keepalive: In seconds.
     """
 
-    def __init__(self, address: MqttAddress, credentials: Credentials, *, keepalive: int = 10) -> None:
+    def __init__(
+        self, address: MqttAddress, credentials: Credentials | Callable[[], Credentials], *, keepalive: int = 10
+    ) -> None:
         self._address = address
         self._credentials = credentials
         self._keepalive = keepalive
@@ -52,5 +56,6 @@ class Publisher:
         return True
 
     async def _connect(self) -> None:
-        self._session = MqttSession(self._address, self._credentials, keepalive=self._keepalive)
+        credentials = self._credentials() if callable(self._credentials) else self._credentials
+        self._session = MqttSession(self._address, credentials, keepalive=self._keepalive)
         await self._session.run(on_ready=self._backoff.reset)

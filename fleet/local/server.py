@@ -52,6 +52,12 @@ def write_settings(settings: Mapping[str, Value], path: Path) -> None:
     path.write_text("".join(f"{name} = {json.dumps(value)}\n" for name, value in settings.items()), encoding="utf-8")
 
 
+def fleet_command(config: Path, *words: str) -> list[str]:
+    """Return a command line of ours that takes its settings from a file, and nothing from the environment."""
+    forget = [part for name in Settings.model_fields for part in ("-u", variable(name))]
+    return ["env", *forget, f"{_CONFIG}={config}", sys.executable, "-m", "fleet", *words]
+
+
 @asynccontextmanager
 async def run_server(
     settings: Mapping[str, Value], folder: Path, log: Path, on_line: Callable[[LogLine], None]
@@ -71,8 +77,7 @@ async def run_server(
     """
     config = folder / "fleet.toml"
     write_settings(settings, config)
-    forget = [part for name in Settings.model_fields for part in ("-u", variable(name))]
-    command = ["env", *forget, f"{_CONFIG}={config}", sys.executable, "-m", "fleet", "up"]
+    command = fleet_command(config, "up")
     ready = asyncio.Event()
     found: list[str] = []
 

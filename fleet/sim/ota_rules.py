@@ -30,7 +30,8 @@ def check_response(status: int, headers: dict[str, str], body: bytes) -> Iterato
 
 def check_answer(answer: JsonObject, running: str) -> Iterator[Finding]:
     """Yield what is wrong with an answer's content; `running` is the firmware's version."""
-    yield from _check_mqtt(answer.get("mqtt"))
+    if "mqtt" in answer or "activation" not in answer:
+        yield from _check_mqtt(answer.get("mqtt"))
     for section in ("mqtt", "websocket"):
         yield from _check_stored(section, member(answer, section))
     if "server_time" in answer:

@@ -1,8 +1,15 @@
-"""The bootstrap answer: what a device's first request is told (contract: every NVS key at most 15 characters)."""
+"""Bootstrap: what a device's first request says, and what it is told (contract 1.1 and 1.2).
+
+Every key of `mqtt` is stored by the device under its own name, which may have at most 15 characters.
+"""
 
 import re
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fleet.wire.firmware import Version, is_board, parse_version
+
+_LONGEST_TEXT = 64
 
 
 class MqttSection(BaseModel):
@@ -24,11 +31,33 @@ class ServerTime(BaseModel):
     timezone_offset: int
 
 
+class FirmwareSection(BaseModel):
+    """An upgrade that the device begins at once; with `force` 1 also to a lower version than it runs."""
+
+    version: str
+    url: str
+    force: int | None = None
+
+
+class ActivationSection(BaseModel):
+    """What the device shows and asks about until it is bound.
+
+    `code` is spoken digit by digit; without `challenge` the device would not ask at all, and only wait.
+    """
+
+    message: str
+    code: str | None = None
+    challenge: str
+    timeout_ms: int = 30_000
+
+
 class BootstrapAnswer(BaseModel):
     """The whole answer; absent sections are left out, never null."""
 
-    mqtt: MqttSection
+    mqtt: MqttSection | None = None
     server_time: ServerTime
+    firmware: FirmwareSection | None = None
+    activation: ActivationSection | None = None
 
 
 class _Application(BaseModel):
@@ -55,6 +84,20 @@ def parse_body(body: bytes) -> BootstrapBody:
         return BootstrapBody.model_validate_json(body)
     except ValidationError:
         return BootstrapBody()
+
+
+def parse_agent(user_agent: str) -> tuple[str, Version | None]:
+    """Return the board and the running firmware of a User-Agent, `<board>/<version>`.
+
+    The board is empty, or the version None, where the text is not of that form: such a device is offered no firmware.
+    """
+    board, _, version = user_agent.strip().partition("/")
+    return (board if is_board(board) else ""), parse_version(version)
+
+
+def clip(text: str) -> str:
+    """Return as much of what a device says of itself as is written down."""
+    return "".join(char for char in text[:_LONGEST_TEXT] if char.isprintable())
 
 
 def endpoint_host(host_header: str) -> str | None:

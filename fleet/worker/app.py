@@ -57,11 +57,13 @@ class Worker:
         return bool(owned) and all(shard.connected for shard in owned)
 
     def _make_shard(self, number: int, owner: Owner) -> Shard:
-        credentials = self._resources.keys.issue("service", topics.shard_client_id(number))
-        shards = self._resources.settings.shards
+        keys, shards = self._resources.keys, self._resources.settings.shards
         return Shard(
             number,
             owner,
-            lambda shard: shard_session(shard, self._broker, credentials, shards),
+            # Each connection has credentials of its own, as keys may have changed since the last one.
+            lambda shard: shard_session(
+                shard, self._broker, keys.issue("service", topics.shard_client_id(number)), shards
+            ),
             self._frames.receive,
         )

@@ -7,6 +7,7 @@ import secrets
 from fleet.wire.jsonrpc import LARGEST_ID
 from fleet.wire.mcp import ToolsPage, ToolSpec, parse_page, parse_server
 from fleet.wire.words import Answer, Initialize, Initialized, ListTools
+from fleet.worker.camera import introduce
 from fleet.worker.resources import Resources
 from fleet.worker.shard import Shard
 from fleet.worker.waiters import Waiters
@@ -48,7 +49,7 @@ class Discovery:
 
     async def _run(self, shard: Shard, mac: str) -> None:
         epoch = await self._resources.tools.epoch(mac)
-        answer = await self._ask(shard, mac, Initialize(_number()))
+        answer = await self._ask(shard, mac, await introduce(self._resources, mac, new_number()))
         if answer is None or answer.error is not None:
             log.info("device has no tools to offer", extra={"reason": answer.error if answer else "no answer"})
             return
@@ -70,7 +71,7 @@ class Discovery:
         cursor = ""
         while len(seen) < MOST_PAGES:
             seen.add(cursor)
-            page = _page(await self._ask(shard, mac, ListTools(_number(), cursor)))
+            page = _page(await self._ask(shard, mac, ListTools(new_number(), cursor)))
             if page is None:
                 log.warning("tool list is incomplete", extra={"tools": len(tools)})
                 return list(tools.values()), False
@@ -96,5 +97,6 @@ def _page(answer: Answer | None) -> ToolsPage | None:
     return parse_page(answer.result) if answer is not None and answer.error is None else None
 
 
-def _number() -> int:
+def new_number() -> int:
+    """Return an id for a request that is no call."""
     return secrets.randbelow(LARGEST_ID - _LOWEST_ID) + _LOWEST_ID

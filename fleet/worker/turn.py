@@ -8,6 +8,7 @@ from fleet.core.history import since_user
 from fleet.core.phrases import DEFAULT_PROMPT, Phrase, phrase
 from fleet.core.ports import Message
 from fleet.core.reports import tell
+from fleet.core.tool_kinds import kind_of
 from fleet.core.toolbox import Toolbox
 from fleet.errors import Fenced, FleetError
 from fleet.log import fields
@@ -15,7 +16,9 @@ from fleet.store.sessions import Session
 from fleet.wire.mail import UtteranceHeard
 from fleet.wire.words import CallTool
 from fleet.worker.calls import DeviceCalls, Outcome, Terms
+from fleet.worker.camera import introduce
 from fleet.worker.device_tools import DeviceTools
+from fleet.worker.discovery import new_number
 from fleet.worker.patience import Patience
 from fleet.worker.record import Record
 from fleet.worker.resources import Resources
@@ -98,7 +101,13 @@ class Turn:
         await agent.run_turn(asked, self._resources.llm, tools, self._record.say, self._record)
 
     async def _send(self, order: CallTool, terms: Terms) -> Outcome:
-        return await self._calls.call(self._shard, self._session.device, order, terms)
+        mac = self._session.device
+        if kind_of(order.name).camera:
+            fresh = await introduce(self._resources, mac, new_number())
+            # The token that the device has may be over.
+            if fresh.vision_url:
+                self._shard.tell(mac, fresh)
+        return await self._calls.call(self._shard, mac, order, terms)
 
     def _prompt(self) -> str:
         settings, language = self._resources.settings, self._heard.language

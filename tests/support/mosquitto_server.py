@@ -45,14 +45,23 @@ class MosquittoServer:
         directory: For its configuration, keys file and log.
         keys: Who may connect, with the plugin. None: a broker without plugin that lets everybody in.
         changes: Options of the shipped configuration that this test needs otherwise (with the plugin only).
+        environment: Variables for the process besides ours (with the plugin only).
     """
 
-    def __init__(self, directory: Path, keys: Keys | None = None, changes: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        keys: Keys | None = None,
+        changes: dict[str, str] | None = None,
+        environment: dict[str, str] | None = None,
+    ) -> None:
         self.host = LOOPBACK
         self.port = free_port()
         self.directory = directory
         self._config = directory / "mosquitto.conf"
         self._keys_file = directory / "keys"
+        self._revoked_file = directory / "revoked"
+        self._environment = environment
         self._keys = keys
         if keys is None and docker_answers():
             self._engine: ServerContainer | ServerProcess = self._in_container()
@@ -97,9 +106,15 @@ class MosquittoServer:
         self._engine.discard()
 
     def write_keys(self, text: str) -> None:
-        """Replace the keys file; the broker sees it at `reload`."""
+        """Replace the keys file; the broker sees it within seconds, or at `reload`."""
         self._keys_file.write_text(text)
         self._keys_file.chmod(0o600)
+
+    def write_revoked(self, *macs: str) -> None:
+        """Replace the list of revoked devices."""
+        draft = self._revoked_file.with_suffix(".new")
+        draft.write_text("".join(f"{mac}\n" for mac in macs))
+        draft.replace(self._revoked_file)
 
     def reload(self) -> None:
         """Make the broker read its keys again (SIGHUP). Returns at once."""
@@ -117,7 +132,8 @@ class MosquittoServer:
             self.write_keys(self._keys.as_file())
             plugin = {"plugin": str(build_plugin()), "plugin_opt_keys_file": str(self._keys_file)}
             self._config.write_text(shipped_config(account | listener | plugin | changes))
-        return ServerProcess([program, "-c", str(self._config)], self.port, self.directory / "mosquitto.log")
+        command = [program, "-c", str(self._config)]
+        return ServerProcess(command, self.port, self.directory / "mosquitto.log", self._environment)
 
     def _in_container(self) -> ServerContainer:
         self._config.write_text(f"{_OPEN_CONFIG}listener {_PORT_INSIDE}\n")

@@ -47,7 +47,9 @@ def string(value: str | bytes) -> bytes:
     return len(raw).to_bytes(2) + raw
 
 
-def connect_packet(who: Credentials | str, level: int = 4, *, clean: bool = True, will: Will | None = None) -> bytes:
+def connect_packet(
+    who: Credentials | str, level: int = 4, *, clean: bool = True, will: Will | None = None, keepalive: int = 60
+) -> bytes:
     """Return a CONNECT; `who` is a bare client id for a client without user name and password."""
     properties = b"\0" if level == 5 else b""
     flags = 2 * clean + (0x04 | 0x20 * will.retain if will else 0)
@@ -56,7 +58,7 @@ def connect_packet(who: Credentials | str, level: int = 4, *, clean: bool = True
         flags |= 0xC0
         rest += string(who.username) + string(who.password)
     client_id = who.client_id if isinstance(who, Credentials) else who
-    head = string("MQTT") + bytes((level, flags)) + (60).to_bytes(2) + properties
+    head = string("MQTT") + bytes((level, flags)) + keepalive.to_bytes(2) + properties
     return frame(0x10, head + string(client_id) + rest)
 
 
@@ -85,18 +87,18 @@ class RawClient:
     async def connect(self, who: Credentials | str, *, clean: bool = True, will: Will | None = None) -> int:
         """Send CONNECT and return the CONNACK's code."""
         await self.send(connect_packet(who, self._level, clean=clean, will=will))
-        return (await self._until(CONNACK))[1]
+        return (await self.until(CONNACK))[1]
 
     async def subscribe(self, topic_filter: str, qos: int = 0) -> int:
         """Send SUBSCRIBE for one filter and return the SUBACK's code: the QoS, or 0x80 and above for a refusal."""
         properties = b"\0" if self._level == 5 else b""
         await self.send(frame(0x82, self._next_id() + properties + string(topic_filter) + bytes((qos,))))
-        return (await self._until(SUBACK))[-1]
+        return (await self.until(SUBACK))[-1]
 
     async def unsubscribe(self, topic_filter: str) -> None:
         properties = b"\0" if self._level == 5 else b""
         await self.send(frame(0xA2, self._next_id() + properties + string(topic_filter)))
-        await self._until(UNSUBACK)
+        await self.until(UNSUBACK)
 
     async def publish(self, topic: str, payload: bytes, *, retain: bool = False) -> None:
         """Send a PUBLISH of QoS 0."""
@@ -105,7 +107,7 @@ class RawClient:
     async def publish_acknowledged(self, topic: str, payload: bytes, *, retain: bool = False) -> int:
         """Send a PUBLISH of QoS 1 and return the PUBACK's reason (always 0 in MQTT 3.1.1)."""
         await self.send(frame(0x32 | retain, self._message(topic, self._next_id(), payload)))
-        answer = await self._until(PUBACK)
+        answer = await self.until(PUBACK)
         return answer[2] if len(answer) > 2 else 0
 
     async def message(self) -> Message:
@@ -124,7 +126,7 @@ class RawClient:
     async def pending(self) -> list[Message]:
         """Return what the broker had sent before it answered a ping."""
         await self.send(b"\xc0\0")
-        await self._until(PINGRESP)
+        await self.until(PINGRESP)
         found = list(self._messages)
         self._messages.clear()
         return found
@@ -165,7 +167,8 @@ class RawClient:
     def _message(self, topic: str, packet_id: bytes, payload: bytes) -> bytes:
         return string(topic) + packet_id + (b"\0" if self._level == 5 else b"") + payload
 
-    async def _until(self, kind: int) -> bytes:
+    async def until(self, kind: int) -> bytes:
+        """Return the rest of the next packet of this type; messages that come before it are kept."""
         while True:
             found, body = await self._read()
             if found == kind:

@@ -1,5 +1,6 @@
 """A server as a child process: started, watched until it accepts connections, stopped or killed."""
 
+import os
 import shutil
 import signal
 import socket
@@ -63,10 +64,12 @@ class ServerProcess:
         command: Program and arguments.
         port: Where it listens when it is ready.
         log: File for what it writes to standard output and error.
+        environment: Variables that it gets besides ours.
     """
 
-    def __init__(self, command: list[str], port: int, log: Path) -> None:
+    def __init__(self, command: list[str], port: int, log: Path, environment: dict[str, str] | None = None) -> None:
         self._command = command
+        self._environment = os.environ | (environment or {})
         self._port = port
         self._log = log
         self._child: subprocess.Popen[bytes] | None = None
@@ -126,7 +129,9 @@ class ServerProcess:
     def _spawn(self) -> None:
         assert not self.alive, "the server already runs"
         with self._log.open("ab") as log:
-            self._child = subprocess.Popen(self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            self._child = subprocess.Popen(
+                self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self._environment
+            )
 
     def _ended_within(self, seconds: float) -> bool:
         assert self._child is not None, "the server was never started"

@@ -4,10 +4,14 @@ from collections.abc import Iterable
 
 from fleet.conformance.catalogue import Check, Group
 from fleet.conformance.checks import (
+    activation,
+    bootstrap,
+    bootstrap_herd,
     dialogue,
     dialogue_ends,
     dialogue_faults,
     downlink,
+    firmware,
     hello,
     hello_sessions,
     mcp,
@@ -19,10 +23,15 @@ from fleet.conformance.checks import (
     uplink,
     uplink_flow,
     uplink_rough,
+    vision,
 )
 from fleet.errors import ConfigError
 
 _FILES = (
+    bootstrap,
+    firmware,
+    bootstrap_herd,
+    activation,
     mqtt,
     mqtt_loss,
     mqtt_herd,
@@ -38,6 +47,7 @@ _FILES = (
     mcp,
     mcp_calls,
     mcp_waits,
+    vision,
 )
 
 GROUPS: tuple[Group, ...] = tuple({file.GROUP.letter: file.GROUP for file in _FILES}.values())

@@ -6,40 +6,26 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
-from fleet.api.app import build_app
-from fleet.link.http import HttpServer
-from fleet.settings import load
+from fleet.store.admissions import Admissions
 from fleet.store.connect import Store
 from fleet.store.devices import Devices
-from fleet.tasks import running
+from fleet.store.roster import Roster
 from fleet.wire.identity import Keys
 from fleet.wire.topics import up_topic
+from tests.support.api_server import BODY, MAC, api_client, headers
 from tests.support.redis_server import RedisServer
 
-MAC = "aa:bb:cc:dd:ee:ff"
-HEADERS = {"Device-Id": MAC, "Client-Id": "x", "User-Agent": "board/2.4.2", "Activation-Version": "1"}
-BODY = b'{"application":{"version":"2.4.2"},"board":{"type":"wifi-board"},"language":"zh-CN"}'
-
-
-@pytest.fixture
-async def store(redis_url: str) -> AsyncIterator[Store]:
-    store = await Store.open(redis_url, 16)
-    yield store
-    await store.close()
+OTA = "/xiaozhi/ota/"
 
 
 @pytest.fixture
 async def client(store: Store, keys: Keys) -> AsyncIterator[httpx2.AsyncClient]:
-    server = HttpServer(build_app(load(), keys, store), "127.0.0.1", 0)
-    async with (
-        running("api", server.run),
-        httpx2.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", trust_env=False) as client,
-    ):
+    async with api_client(store, keys) as client:
         yield client
 
 
 async def test_a_device_is_told_all_that_it_needs(client: httpx2.AsyncClient, store: Store, keys: Keys) -> None:
-    answer = await client.post("/xiaozhi/ota/", headers=HEADERS, content=BODY)
+    answer = await client.post(OTA, headers=headers(Accept_Language="zh-CN"), content=BODY)
     assert answer.status_code == 200
     assert int(answer.headers["content-length"]) == len(answer.content) < 7000
     mqtt, time = answer.json()["mqtt"], answer.json()["server_time"]
@@ -51,32 +37,94 @@ async def test_a_device_is_told_all_that_it_needs(client: httpx2.AsyncClient, st
     assert all(len(name) <= 15 for name in mqtt)
     assert {"firmware", "activation", "websocket"}.isdisjoint(answer.json())
     known = await Devices(store).read(MAC)
-    assert (known.board, known.firmware, known.host, known.language) == ("wifi-board", "2.4.2", "127.0.0.1", "zh-CN")
+    assert (known.board, known.firmware, known.host, known.language) == ("board", "2.4.2", "127.0.0.1", "zh-CN")
+    [entry] = await Roster(store).entries()
+    assert (entry.device.mac, entry.key) == (MAC, keys.ids[0])
+
+
+async def test_header_names_are_spelled_as_4g_boards_need_them(client: httpx2.AsyncClient) -> None:
+    answer = await client.post(OTA, headers=headers(), content=BODY)
+    assert b"Content-Length" in [name for name, _ in answer.headers.raw]
 
 
 @pytest.mark.parametrize("body", [b"", b'{"board":{"ssid":"my "net""}}', b"\xff\xfe", b"[]", b"x" * 200_000])
 async def test_a_broken_body_changes_nothing(client: httpx2.AsyncClient, body: bytes) -> None:
-    whole = await client.post("/xiaozhi/ota/", headers=HEADERS, content=BODY)
-    broken = await client.post("/xiaozhi/ota", headers=HEADERS, content=body)
+    whole = await client.post(OTA, headers=headers(), content=BODY)
+    broken = await client.post("/xiaozhi/ota", headers=headers(), content=body)
     assert broken.status_code == 200
     assert broken.json()["mqtt"] == whole.json()["mqtt"]
 
 
 async def test_who_is_no_device_is_told_so(client: httpx2.AsyncClient) -> None:
-    answer = await client.post("/xiaozhi/ota/", content=BODY)
+    answer = await client.post(OTA, content=BODY)
     assert answer.status_code == 400
     assert "Device-Id" in answer.json()["error"]
 
 
 async def test_a_host_that_devices_cannot_use_is_refused_in_words(client: httpx2.AsyncClient) -> None:
-    answer = await client.post("/xiaozhi/ota/", headers={**HEADERS, "Host": "[::1]:8000"}, content=BODY)
+    answer = await client.post(OTA, headers=headers(Host="[::1]:8000"), content=BODY)
     assert answer.status_code == 400
     assert "FLEET_PUBLIC_HOST" in answer.json()["error"]
 
 
+async def test_a_host_header_changes_nothing_but_its_own_answer(client: httpx2.AsyncClient, store: Store) -> None:
+    await client.post(OTA, headers=headers(), content=BODY)
+    poisoned = await client.post(OTA, headers=headers(Host="evil.example:8000"), content=BODY)
+    assert poisoned.json()["mqtt"]["endpoint"] == "evil.example:1883"
+    assert (await Devices(store).read(MAC)).host == "127.0.0.1"
+    assert (await client.post(OTA, headers=headers(), content=BODY)).json()["mqtt"]["endpoint"] == "127.0.0.1:1883"
+
+
+async def test_a_host_that_is_set_wins_over_the_header(store: Store, keys: Keys) -> None:
+    async with api_client(store, keys, public_host="voice.example.org") as client:
+        answer = await client.post(OTA, headers=headers(Host="evil.example"), content=BODY)
+    assert answer.json()["mqtt"]["endpoint"] == "voice.example.org:1883"
+    assert (await Devices(store).read(MAC)).host == "voice.example.org"
+
+
+async def test_a_device_has_a_time_zone_of_its_own(client: httpx2.AsyncClient, store: Store) -> None:
+    await Admissions(store).set_timezone(MAC, "Asia/Kolkata")
+    answer = await client.post(OTA, headers=headers(), content=BODY)
+    assert answer.json()["server_time"]["timezone_offset"] == 330
+    other = await client.post(OTA, headers=headers(Device_Id="02:00:00:00:00:01"), content=BODY)
+    assert other.json()["server_time"]["timezone_offset"] == 0
+
+
+async def test_a_revoked_device_gets_no_credentials(store: Store) -> None:
+    keys = Keys("k1:a-key-of-this-test-only")
+    keys.revoke([MAC])
+    async with api_client(store, keys) as client:
+        refused = await client.post(OTA, headers=headers(), content=BODY)
+        assert refused.status_code == 403
+        assert "mqtt" not in refused.json()
+        keys.revoke([])
+        assert (await client.post(OTA, headers=headers(), content=BODY)).status_code == 200
+
+
+async def test_the_activation_version_may_be_missing_or_longer(client: httpx2.AsyncClient) -> None:
+    for version in ("", "2.1.1", "two"):
+        answer = await client.post(OTA, headers=headers(Activation_Version=version), content=BODY)
+        assert answer.status_code == 200
+
+
+async def test_nothing_is_redirected(client: httpx2.AsyncClient) -> None:
+    for path in ("/xiaozhi/ota/activate/", "/xiaozhi//ota/", "/healthz/"):
+        assert (await client.post(path, headers=headers())).status_code == 404
+
+
+async def test_a_body_that_never_ends_is_given_up(client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fleet.api.body.BODY_SECONDS", 0.2)
+    async with asyncio.timeout(8):
+        reader, writer = await asyncio.open_connection(client.base_url.host, client.base_url.port)
+        writer.write(f"POST {OTA} HTTP/1.1\r\nHost: x\r\nDevice-Id: {MAC}\r\nContent-Length: 9\r\n\r\n{{".encode())
+        assert (await reader.readline()).split()[1] == b"408"
+        await reader.read()
+        writer.close()
+
+
 async def test_a_herd_is_answered(client: httpx2.AsyncClient) -> None:
     async with asyncio.timeout(30), asyncio.TaskGroup() as group:
-        asked = [group.create_task(client.post("/xiaozhi/ota/", headers=HEADERS, content=BODY)) for _ in range(200)]
+        asked = [group.create_task(client.post(OTA, headers=headers(), content=BODY)) for _ in range(200)]
     assert {task.result().status_code for task in asked} == {200}
 
 
@@ -88,11 +136,9 @@ async def test_health(client: httpx2.AsyncClient) -> None:
 async def test_without_redis_devices_are_still_served(keys: Keys, own_redis: RedisServer) -> None:
     store = await Store.open(own_redis.url, 16)
     own_redis.kill()
-    server = HttpServer(build_app(load(), keys, store), "127.0.0.1", 0)
-    async with (
-        running("api", server.run),
-        httpx2.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", trust_env=False) as client,
-    ):
-        assert (await client.post("/xiaozhi/ota/", headers=HEADERS, content=BODY)).status_code == 200
+    async with api_client(store, keys) as client:
+        assert (await client.post(OTA, headers=headers(), content=BODY)).status_code == 200
         assert (await client.get("/readyz")).status_code == 503
+    async with api_client(store, keys, activation="code") as client:
+        assert (await client.post(OTA, headers=headers(), content=BODY)).status_code == 503
     await store.close()

@@ -10,7 +10,6 @@ from fleet.wire.topics import down_topic, lost_topic, presence_topic, shard_filt
 from tests.support.mosquitto_server import MosquittoServer
 from tests.support.mqtt_clients import Clients
 from tests.support.mqtt_raw import Will
-from tests.support.plugin_build import run_make
 from tests.support.process import running
 
 MAC = "02:ac:ce:00:00:01"
@@ -152,8 +151,3 @@ async def test_will_of_a_device_cannot_reach_others(clients: Clients) -> None:
 
 def test_password_is_base64_of_a_sha256_digest() -> None:
     assert len(base64.b64decode(GOOD.password)) == 32
-
-
-@pytest.mark.parametrize("target", ["test", "asan"])
-def test_unit_tests_of_the_plugin_pass(target: str) -> None:
-    assert "all tests passed" in run_make(target)

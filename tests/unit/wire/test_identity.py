@@ -54,3 +54,29 @@ def test_bad_keys_are_refused(text: str) -> None:
 
 def test_the_plugins_file_has_a_line_for_each_key() -> None:
     assert KEYS.as_file() == "k2 " + "b" * 32 + "\nk1 " + "a" * 32 + "\n"
+
+
+def test_the_plugins_file_is_understood_too() -> None:
+    assert Keys(KEYS.as_file()).ids == ("k2", "k1")
+    assert Keys("k1:" + "a" * 32 + "\n k2\t" + "b" * 32 + " \n").ids == ("k1", "k2")
+
+
+def test_a_revoked_device_proves_nothing_until_it_is_let_in_again() -> None:
+    keys = Keys(KEYS.as_file())
+    mine = keys.issue("device", MAC)
+    keys.revoke([MAC])
+    assert keys.verify(mine.client_id, mine.username, mine.password) is None
+    keys.revoke([])
+    assert keys.verify(mine.client_id, mine.username, mine.password) == "device"
+
+
+def test_other_keys_count_from_the_moment_they_are_taken_and_wrong_ones_are_not_taken() -> None:
+    keys = Keys("k1:" + "a" * 32)
+    mine = keys.issue("device", MAC)
+    keys.replace("k2:" + "b" * 32 + ",k1:" + "a" * 32)
+    assert keys.issue("device", MAC).username == "device.k2"
+    assert keys.verify(mine.client_id, mine.username, mine.password) == "device"
+    with pytest.raises(ConfigError):
+        keys.replace("k3")
+    keys.replace("k2:" + "b" * 32)
+    assert keys.verify(mine.client_id, mine.username, mine.password) is None

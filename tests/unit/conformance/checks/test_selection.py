@@ -3,7 +3,7 @@ import pytest
 from fleet.conformance.checks import GROUPS, select
 from fleet.errors import ConfigError
 
-COUNTS = {"M": 11, "H": 10, "C": 13}
+COUNTS = {"O": 12, "A": 8, "M": 11, "H": 10, "C": 13, "V": 3}
 
 
 def test_every_check_of_the_contract_is_there_once_and_in_order() -> None:
@@ -20,7 +20,7 @@ def test_checks_are_chosen_by_group_and_by_id_in_any_case() -> None:
 
 
 def test_what_does_not_exist_is_an_error_that_names_the_groups() -> None:
-    with pytest.raises(ConfigError, match=r"no check or group H99, Q; groups are M, H, U, D, S, C"):
+    with pytest.raises(ConfigError, match=r"no check or group H99, Q; groups are O, A, M, H, U, D, S, C, V"):
         select(["H1", "h99", "Q"])
 
 

@@ -1,0 +1,154 @@
+"""`POST /xiaozhi/ota/activate`, and the part of bootstrap that leads to it (contract 1.4)."""
+
+import asyncio
+import hmac
+import logging
+from typing import Literal
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from fleet.api.body import read_body
+from fleet.api.visitor import Visitor, visitor
+from fleet.core.standing import Policy, Verdict, judge
+from fleet.errors import Overloaded, Unavailable
+from fleet.store.activations import Activations, Pending
+from fleet.store.admissions import Admission, Admissions
+from fleet.store.connect import Store
+from fleet.store.serials import Serials
+from fleet.wire.activation import LARGEST_BODY, Proof, parse_proof, verify
+from fleet.wire.bootstrap import ActivationSection
+
+log = logging.getLogger(__name__)
+
+STORE_SECONDS = 2.0
+BOUND, WAITING = 200, 202
+"""What firmware understands: it asks again 3 s after a 202, and 10 s after anything else but 200."""
+
+_MESSAGES = {"en": "Enter this code at the server:\n{}", "zh": "请在服务器上输入激活码：\n{}"}
+_PROVING = {"en": "The device is being activated.", "zh": "设备正在激活。"}
+
+Outcome = Literal["bound", "waiting", "refused"]
+
+
+class Desk:
+    """Decides about devices, and leads them through activation.
+
+    Args:
+        policy: The operator's.
+        store: Where standings and codes are.
+        serials: Of whom the operator knows the burnt-in key.
+    """
+
+    def __init__(self, policy: Policy, store: Store, serials: Serials) -> None:
+        self._policy = policy
+        self._admissions = Admissions(store)
+        self._activations = Activations(store)
+        self._serials = serials
+
+    async def standing(self, who: Visitor) -> tuple[Verdict, Admission]:
+        """Return what is decided about a visitor.
+
+        Raises:
+            Unavailable: Redis did not answer.
+        """
+        admission = await self._admissions.read(who.mac)
+        verdict = self._judge(who, admission, who.client)
+        first = admission.bound and not admission.client and self._policy != "open"
+        if verdict == "admitted" and first and not await self._admissions.pin(who.mac, who.client):
+            verdict = self._judge(who, admission, "")
+        return verdict, admission
+
+    async def invite(self, who: Visitor) -> ActivationSection:
+        """Return what a visitor shows who has to be activated; the same until somebody acts on it.
+
+        Raises:
+            Unavailable: Redis did not answer.
+            Overloaded: Too many devices wait.
+        """
+        with_code = self._policy == "code"
+        pending = await self._activations.begin(who.mac, who.client, who.serial, with_code=with_code)
+        texts = _MESSAGES if pending.code else _PROVING
+        text = texts["zh" if who.language.lower().startswith("zh") else "en"]
+        return ActivationSection(
+            message=text.format(pending.code), code=pending.code or None, challenge=pending.challenge
+        )
+
+    async def check(self, who: Visitor, proof: Proof | None) -> Outcome:
+        """Decide about a visitor who asks whether it is bound.
+
+        Raises:
+            Unavailable: Redis did not answer.
+        """
+        if self._policy == "open":
+            return "bound"
+        pending = await self._activations.read(who.mac, who.client)
+        if not self._is_sound(who, pending, proof):
+            return "refused"
+        admission = await self._admissions.read(who.mac)
+        if admission.bound and admission.client in ("", who.client):
+            return "bound"
+        if proof is not None and self._suffices(who, admission, proof):
+            await self._admissions.bind(who.mac, who.client, proof.serial_number)
+            log.info("device bound by its key", extra={"device": who.mac})
+            return "bound"
+        return "waiting" if self._policy == "code" else "refused"
+
+    def _judge(self, who: Visitor, admission: Admission, client: str) -> Verdict:
+        return judge(
+            self._policy,
+            bound=admission.bound,
+            known=admission.client,
+            client=client,
+            provable=self._serials.find(who.serial) is not None,
+        )
+
+    def _is_sound(self, who: Visitor, pending: Pending | None, proof: Proof | None) -> bool:
+        """Whether a request proves what it must; where no key is known there is nothing to prove."""
+        if proof is None:
+            return pending is None or self._serials.find(pending.serial) is None
+        if pending is None or (pending.serial and pending.serial != proof.serial_number):
+            return False
+        if not hmac.compare_digest(pending.challenge.encode(), proof.challenge.encode(errors="replace")):
+            return False
+        serial = self._serials.find(proof.serial_number)
+        if serial is None:
+            return True
+        return verify(proof, serial.key) and serial.mac in ("", who.mac)
+
+    def _suffices(self, who: Visitor, admission: Admission, proof: Proof) -> bool:
+        """Whether a sound proof admits a device without an operator: on the closed list, or once it was admitted."""
+        if self._serials.find(proof.serial_number) is None:
+            return False
+        if admission.bound:
+            return admission.serial == proof.serial_number
+        return self._policy == "closed"
+
+
+class ActivationRoute:
+    """Answers the devices that ask again and again; each time cheaply.
+
+    Args:
+        desk: Decides.
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self.router = APIRouter()
+        self.router.add_route("/xiaozhi/ota/activate", self.answer, methods=["POST"])
+
+    async def answer(self, request: Request) -> JSONResponse:
+        """Return status 200 for a device that is bound, 202 for one that has to wait; 403 refuses a wrong proof."""
+        who = visitor(request)
+        proof = parse_proof(await read_body(request, LARGEST_BODY))
+        try:
+            async with asyncio.timeout(STORE_SECONDS):
+                outcome = await self._desk.check(who, proof)
+        except (Unavailable, Overloaded, TimeoutError) as error:
+            log.warning("activation failed", extra={"device": who.mac, "reason": str(error) or "no answer in time"})
+            raise HTTPException(503, "try again later") from error
+        if outcome == "refused":
+            log.warning("activation refused", extra={"device": who.mac})
+            raise HTTPException(403, "the proof is wrong, or of another activation")
+        return JSONResponse({"status": outcome}, BOUND if outcome == "bound" else WAITING)

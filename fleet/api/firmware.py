@@ -1,0 +1,71 @@
+"""Firmware: what a device is offered at bootstrap, and its download (contract 1.5)."""
+
+import logging
+
+from fastapi import APIRouter
+from fastapi.responses import FileResponse
+from starlette.exceptions import HTTPException
+
+from fleet.api.visitor import Visitor
+from fleet.store.connect import Store
+from fleet.store.firmware_shelf import FirmwareShelf
+from fleet.store.roster import MOST_OFFERS, Roster
+from fleet.wire.bootstrap import FirmwareSection
+
+log = logging.getLogger(__name__)
+
+_PATH = "/xiaozhi/firmware"
+
+
+class Firmware:
+    """Offers images and sends them.
+
+    Args:
+        shelf: Has them.
+        store: Counts offers.
+    """
+
+    def __init__(self, shelf: FirmwareShelf, store: Store) -> None:
+        self._shelf = shelf
+        self._roster = Roster(store)
+        self.router = APIRouter()
+        self.router.add_api_route(f"{_PATH}/{{board}}/{{name}}.bin", self.send, methods=["GET", "HEAD"])
+
+    async def offer(self, who: Visitor, said_board: str, url: str) -> FirmwareSection | None:
+        """Return what a device should install now, if anything.
+
+        A device whose headers and body name different boards is offered nothing, nor is one that did not install the
+        same version after several offers: it would go on for ever.
+
+        Args:
+            who: The device.
+            said_board: The board's name in the request's body, empty without one.
+            url: Of the api, as the device reaches it.
+
+        Raises:
+            Unavailable: Redis did not answer.
+        """
+        image = self._shelf.offer(who.board, who.running)
+        if image is None or said_board not in ("", who.board):
+            return None
+        if await self._roster.count_offer(who.mac, image.name) > MOST_OFFERS:
+            log.warning("firmware is not offered again", extra={"device": who.mac, "version": image.name})
+            return None
+        log.info("firmware offered", extra={"device": who.mac, "board": who.board, "version": image.name})
+        return FirmwareSection(
+            version=image.name,
+            url=f"{url}{_PATH}/{image.board}/{image.name}.bin",
+            force=1 if self._shelf.is_forced(image) else None,
+        )
+
+    async def send(self, board: str, name: str) -> FileResponse:
+        """Send an image; only what the shelf has is ever opened.
+
+        Raises:
+            HTTPException: There is no such image, or not any more (404).
+        """
+        image = self._shelf.find(board, name)
+        if image is None or not image.is_unchanged():
+            raise HTTPException(404, "there is no such firmware")
+        headers = {"ETag": f'"{image.sha256}"', "X-Checksum-Sha256": image.sha256}
+        return FileResponse(image.path, media_type="application/octet-stream", headers=headers)

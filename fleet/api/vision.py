@@ -1,0 +1,122 @@
+"""`POST /vision/explain`: a device's photo and a question, answered by a model that sees (contract 6.1).
+
+The answer goes to the chat model as the tool's result, as it is. A device waits 30 s for the status line, and hangs on
+a body of 8 KB or more.
+"""
+
+import asyncio
+import json
+import logging
+from datetime import UTC, datetime
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from fleet.api.photo import Upload, drain, read_upload
+from fleet.errors import ProviderError
+from fleet.llm.vision import OpenAiVision
+from fleet.settings import Settings
+from fleet.wire import camera
+from fleet.wire.identity import Keys
+from fleet.wire.topics import canonical_mac
+
+log = logging.getLogger(__name__)
+
+MOST_AT_ONCE = 32
+"""Uploads that are read or asked about at a time; more are refused politely."""
+LARGEST_ANSWER = 6000
+"""Bytes of the text as it stands in the answer."""
+DEMO_MODEL = "fleet-demo"
+"""Has no eyes."""
+
+_BLIND = "No model that sees is set up on the server."
+_BUSY = "The server has too many photos to look at; try again in a moment."
+_FAILED = "The photo could not be looked at just now; try again later."
+
+
+class VisionRoute:
+    """Answers uploads.
+
+    Args:
+        keys: Tell whose token is genuine.
+        model: Sees; None where none is set up.
+    """
+
+    def __init__(self, keys: Keys, model: OpenAiVision | None) -> None:
+        self._keys = keys
+        self._model = model
+        self._places = asyncio.Semaphore(MOST_AT_ONCE)
+        self.router = APIRouter()
+        self.router.add_api_route("/vision/explain", self.answer, methods=["POST"])
+
+    async def answer(self, request: Request) -> JSONResponse:
+        """Return what is on the photo; 200 also when that is unknown, so that the device passes on the reason."""
+        mac = self._prove(request)
+        if mac is None:
+            await drain(request)
+            return _refusal(401, "the token is wrong, over, or another device's")
+        if self._places.locked():
+            await drain(request)
+            return _refusal(200, _BUSY)
+        async with self._places:
+            try:
+                upload = await read_upload(request)
+            except HTTPException as error:
+                log.warning("photo refused", extra={"device": mac, "reason": error.detail})
+                await drain(request)
+                return _refusal(error.status_code, error.detail)
+            return await self._explain(mac, upload)
+
+    def _prove(self, request: Request) -> str | None:
+        """Return who uploads, or None when that is not proved."""
+        mac = canonical_mac(request.headers.get("device-id", "")[:64])
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        now = datetime.now(UTC).timestamp()
+        if mac is None or scheme.lower() != "bearer" or not camera.is_valid(self._keys, token.strip(), mac, now):
+            log.warning("photo refused", extra={"device": mac, "reason": "token"})
+            return None
+        return mac
+
+    async def _explain(self, mac: str, upload: Upload) -> JSONResponse:
+        if self._model is None:
+            return _refusal(200, _BLIND)
+        begun = asyncio.get_running_loop().time()
+        try:
+            text = await self._model.explain(upload.jpeg, upload.question)
+        except ProviderError as error:
+            log.warning("vision failed", extra={"device": mac, "reason": str(error)})
+            return _refusal(200, _FAILED)
+        seconds = round(asyncio.get_running_loop().time() - begun, 3)
+        asked = {"question": upload.question, "answer": text}
+        log.info("photo explained", extra={"device": mac, "bytes": len(upload.jpeg), "seconds": seconds, "pii": asked})
+        return JSONResponse({"success": True, "response": clip(text)})
+
+
+def load_vision(settings: Settings) -> OpenAiVision | None:
+    """Return the model that the settings choose, None when it is the demo model.
+
+    The chat model's key goes to the chat model's endpoint only.
+
+    Raises:
+        ConfigError: The address is none.
+    """
+    own = settings.vision_base_url is not None
+    url = settings.vision_base_url or settings.llm_base_url
+    model = settings.vision_model or settings.llm_model
+    if url is None or (not own and model == DEMO_MODEL):
+        return None
+    secret = settings.vision_api_key or (None if own else settings.llm_api_key)
+    key = secret.get_secret_value() if secret else None
+    return OpenAiVision(url, key, model, settings.vision_timeout)
+
+
+def clip(text: str) -> str:
+    """Return as much of a text as a device can take in."""
+    while (size := len(json.dumps(text, ensure_ascii=False).encode("utf-8", "replace"))) > LARGEST_ANSWER:
+        text = text[: max(1, len(text) * LARGEST_ANSWER // size - 1)]
+    return text.encode("utf-8", "replace").decode()
+
+
+def _refusal(status: int, message: str) -> JSONResponse:
+    return JSONResponse({"success": False, "message": message}, status)

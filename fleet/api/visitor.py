@@ -1,0 +1,87 @@
+"""Who asks, by the headers of the request; a body may be broken, so it only adds to them (contract 1.1)."""
+
+from dataclasses import dataclass
+
+from fastapi import Request
+from starlette.exceptions import HTTPException
+
+from fleet.settings import Settings
+from fleet.wire import topics
+from fleet.wire.activation import version_of
+from fleet.wire.bootstrap import clip, endpoint_host, parse_agent
+from fleet.wire.firmware import Version
+
+_LONGEST_SERIAL = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """A device as it says of itself; nothing of it is proved, and all but the MAC may be empty."""
+
+    mac: str
+    client: str
+    serial: str
+    """Only of devices that have one burnt in."""
+    board: str
+    running: Version | None
+    firmware: str
+    language: str
+
+
+def visitor(request: Request) -> Visitor:
+    """Return who sent a request.
+
+    Raises:
+        HTTPException: No MAC is in its headers (400).
+    """
+    headers = request.headers
+    mac = topics.canonical_mac(headers.get("device-id", "")[:64])
+    if mac is None:
+        raise HTTPException(400, "the header Device-Id must hold the device's MAC")
+    agent = headers.get("user-agent", "")
+    board, running = parse_agent(agent)
+    serial = headers.get("serial-number", "") if version_of(headers.get("activation-version", "")) == 2 else ""
+    return Visitor(
+        mac=mac,
+        client=clip(headers.get("client-id", "")),
+        serial=serial[:_LONGEST_SERIAL],
+        board=board,
+        running=running,
+        firmware=clip(agent.partition("/")[2]),
+        language=clip(headers.get("accept-language", "").partition(",")[0]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a visitor may reach this server.
+
+    `host` and `url` go into the answer to this very request, and may come from its Host header. `written` is what is
+    kept for the device's MAC, which anybody may name: it never comes from a header, unless the MAC is proved.
+    """
+
+    host: str
+    url: str
+    """Of the api, without a slash at its end."""
+    written: str
+
+
+def place(request: Request, settings: Settings) -> Place:
+    """Return where the visitor may reach this server.
+
+    Raises:
+        HTTPException: A device could not use the host of its request, and none is set (400).
+    """
+    named = request.headers.get("host", "")
+    host = settings.public_host or endpoint_host(named)
+    if host is None:
+        raise HTTPException(400, "set FLEET_PUBLIC_HOST: devices cannot use the host of this URL")
+    _, colon, port = named.strip().rpartition(":")
+    authority = f"{host}:{port}" if colon and port.isdigit() else host
+    local = request.scope.get("server") or ("", 0)
+    proved = settings.activation != "open"
+    return Place(
+        host=host,
+        url=settings.http_public or f"{request.url.scheme}://{authority}",
+        written=settings.public_host or (host if proved else str(local[0])),
+    )

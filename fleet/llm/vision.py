@@ -1,0 +1,59 @@
+"""What is on a photo, from any OpenAI-compatible model that takes pictures."""
+
+import asyncio
+import base64
+
+from fleet.errors import ProviderError
+from fleet.llm.reasoning import ThoughtFilter
+from fleet.provider import Endpoint
+
+_PROMPT = (
+    "You see a photo that a small voice device took. Answer the question about it in the language of the question, in "
+    "one to four short plain sentences, without Markdown. Say so if the photo does not show what is asked for."
+)
+_MOST_TOKENS = 400
+
+
+class OpenAiVision:
+    """Asks about photos.
+
+    Args:
+        base_url: Up to and with `/v1`.
+        api_key: None where the endpoint needs none.
+        model: Its name at the endpoint.
+        timeout: Longest wait for the whole answer in seconds.
+
+    Raises:
+        ConfigError: `base_url` is no HTTP address.
+    """
+
+    def __init__(self, base_url: str, api_key: str | None, model: str, timeout: float) -> None:
+        self._endpoint = Endpoint("VISION", base_url, api_key)
+        self._model = model
+        self._timeout = timeout
+        self._longest = "max_completion_tokens" if self._endpoint.is_openai else "max_tokens"
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._endpoint.aclose()
+
+    async def explain(self, jpeg: bytes, question: str) -> str:
+        """Return the model's answer.
+
+        Raises:
+            ProviderError: The endpoint refused, failed, gave no text, or was too slow.
+        """
+        picture = f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"
+        asked = [{"type": "text", "text": question}, {"type": "image_url", "image_url": {"url": picture}}]
+        messages = [{"role": "system", "content": _PROMPT}, {"role": "user", "content": asked}]
+        deadline = asyncio.get_running_loop().time() + self._timeout
+        async with self._endpoint.within(deadline):
+            answer = await self._endpoint.client.chat.completions.create(
+                model=self._model, messages=[], extra_body={"messages": messages, self._longest: _MOST_TOKENS}
+            )
+        text = answer.choices[0].message.content if answer.choices else None
+        thoughts = ThoughtFilter()
+        said = (thoughts.feed(text or "") + thoughts.end()).strip()
+        if not said:
+            raise ProviderError(f"{self._endpoint} gave no text", retryable=False)
+        return said

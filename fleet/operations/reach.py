@@ -1,0 +1,69 @@
+"""Reaching a running system from a command."""
+
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import NoReturn
+
+import typer
+
+from fleet import log, runtime
+from fleet.errors import ConfigError
+from fleet.settings import Settings, load
+from fleet.store import whereabouts
+from fleet.store.connect import Store
+from fleet.wire.topics import canonical_mac
+
+
+def run(work: Callable[[Settings], Coroutine[None, None, int]]) -> NoReturn:
+    """Run a command and end the process with its exit code; a fault is told in one line."""
+    try:
+        settings = load()
+    except ConfigError as error:
+        typer.echo(f"fleet: {error}", err=True)
+        raise typer.Exit(runtime.EXIT_MISCONFIGURED) from error
+    log.configure("warning", settings.log_format, pii=False)
+    raise typer.Exit(runtime.run(lambda: work(settings)))
+
+
+@asynccontextmanager
+async def reach_store(settings: Settings) -> AsyncIterator[Store]:
+    """Give the system's Redis: the one that is set, or that of the `fleet up` on this machine.
+
+    Raises:
+        ConfigError: Neither is there.
+        Unavailable: It does not answer.
+    """
+    found = whereabouts.find(settings.data_dir)
+    url = settings.redis_url or (found.redis_url if found else None)
+    if url is None:
+        raise ConfigError(f"set FLEET_REDIS_URL; no `fleet up` runs with its data in {settings.data_dir}")
+    store = await Store.open(url, settings.shards)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def broker_url(settings: Settings) -> str:
+    """Return the address of the system's broker.
+
+    Raises:
+        ConfigError: It is not known.
+    """
+    found = whereabouts.find(settings.data_dir)
+    url = settings.mqtt_url or (found.mqtt_url if found else None)
+    if url is None:
+        raise ConfigError(f"set FLEET_MQTT_URL; no `fleet up` runs with its data in {settings.data_dir}")
+    return url
+
+
+def read_mac(text: str) -> str:
+    """Return a MAC as devices are named.
+
+    Raises:
+        ConfigError: It is none.
+    """
+    mac = canonical_mac(text)
+    if mac is None:
+        raise ConfigError(f"{text} is no MAC")
+    return mac

@@ -1,0 +1,39 @@
+"""Where a device's camera uploads, and with which token."""
+
+from datetime import UTC, datetime
+
+from fleet.errors import Unavailable
+from fleet.wire import camera
+from fleet.wire.words import Initialize
+from fleet.worker.resources import Resources
+
+_PATH = "/vision/explain"
+
+
+async def introduce(resources: Resources, mac: str, number: int) -> Initialize:
+    """Return the request that opens a device's tool server, with a fresh token for its camera.
+
+    A device takes it at any time: sent before a photo, it makes sure that the token is good.
+
+    Args:
+        resources: Of the worker.
+        mac: The device.
+        number: Id of the request.
+    """
+    url = await _address(resources, mac)
+    if url is None:
+        return Initialize(number)
+    token = camera.issue(resources.keys, mac, datetime.now(UTC).timestamp())
+    return Initialize(number, vision_url=f"{url}{_PATH}", vision_token=token)
+
+
+async def _address(resources: Resources, mac: str) -> str | None:
+    """Return the api's address for devices, None while it is not known."""
+    settings = resources.settings
+    if settings.http_public is not None:
+        return settings.http_public
+    try:
+        host = settings.public_host or (await resources.devices.read(mac)).host
+    except Unavailable:
+        return None
+    return f"http://{host}:{settings.http_port}" if host and settings.http_port else None

@@ -1,0 +1,55 @@
+#include "messages.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "broker_codes.h"
+#include "topics.h"
+
+/* The payload is a copy in the broker's own memory: mosquitto_broker_publish takes it over, but only when it succeeds;
+ * its sister that copies for the caller corrupts the memory accounts of Mosquitto 2.0. */
+bool message_send(const char *client_id, const char *topic, const void *payload, size_t length, int qos)
+{
+	void *copy = length ? mosquitto_malloc(length) : NULL;
+
+	if (length && !copy)
+		return false;
+	if (length)
+		memcpy(copy, payload, length);
+	if (mosquitto_broker_publish(client_id, topic, (int)length, copy, qos, false, NULL) == BROKER_SUCCESS)
+		return true;
+	mosquitto_free(copy);
+	return false;
+}
+
+void message_boot(const char *client_id, int64_t epoch)
+{
+	char json[64];
+	int length = snprintf(json, sizeof(json), "{\"epoch\":%" PRId64 "}", epoch);
+
+	message_send(client_id, BOOT_TOPIC, json, (size_t)length, 1);
+}
+
+void message_presence(const char *mac, bool online, int64_t epoch, const char *address, bool expired)
+{
+	char topic[64];
+	char json[160];
+	bool plain = address && strlen(address) < 64 && strspn(address, "0123456789abcdefABCDEF.:") == strlen(address);
+	int length = snprintf(json, sizeof(json), "{\"online\":%s,\"epoch\":%" PRId64 "%s%s%s%s}",
+			      online ? "true" : "false", epoch, plain ? ",\"ip\":\"" : "", plain ? address : "",
+			      plain ? "\"" : "", expired ? ",\"expired\":true" : "");
+
+	snprintf(topic, sizeof(topic), "fleet/presence/%u/%s", mac_slot(mac), mac);
+	if (!message_send(NULL, topic, json, (size_t)length, 1))
+		mosquitto_log_printf(LOG_LEVEL_ERROR, "fleet: no memory to tell the presence of %s", mac);
+}
+
+void message_count(const char *name, uint64_t value)
+{
+	char topic[64];
+	char digits[24];
+
+	snprintf(topic, sizeof(topic), COUNTS_TOPIC "%s", name);
+	message_send(NULL, topic, digits, (size_t)snprintf(digits, sizeof(digits), "%" PRIu64, value), 0);
+}

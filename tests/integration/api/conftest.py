@@ -1,0 +1,12 @@
+from collections.abc import AsyncIterator
+
+import pytest
+
+from fleet.store.connect import Store
+from tests.support.redis_store import opened
+
+
+@pytest.fixture
+async def store(redis_url: str) -> AsyncIterator[Store]:
+    async with opened(redis_url) as store:
+        yield store

@@ -1,0 +1,81 @@
+"""A key's rotation, with a real Redis and the api's own bootstrap."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from fleet.operations.rotation import KeysFile, Pace, Rotation
+from fleet.store.access import KeysWatch
+from fleet.store.connect import Store
+from fleet.store.devices import Devices
+from fleet.store.roster import Roster
+from fleet.tasks import running
+from fleet.wire.topics import down_topic
+from tests.support.api_server import BODY, api_client, headers
+from tests.support.redis_store import opened
+
+ONLINE, BUSY, AWAY = "02:00:00:00:00:01", "02:00:00:00:00:02", "02:00:00:00:00:03"
+
+
+@pytest.fixture
+async def store(redis_url: str) -> AsyncIterator[Store]:
+    async with opened(redis_url) as store:
+        yield store
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "keys"
+    path.write_text("k1 a-key-of-this-test-only\n")
+    return path
+
+
+async def test_devices_are_restarted_and_the_old_key_goes_when_nobody_has_it(store: Store, path: Path) -> None:
+    keys, told = KeysFile(path).read(), list[str]()
+    restarted = asyncio.Queue[str](10)
+
+    def publish(topic: str, payload: bytes) -> bool:
+        asked = json.loads(payload)["payload"]
+        assert (asked["method"], asked["params"]["name"]) == ("tools/call", "self.reboot")
+        restarted.put_nowait(topic)
+        return True
+
+    async with api_client(store, keys) as client, running("keys", KeysWatch(path, keys).run):
+        first = (await client.post("/xiaozhi/ota/", headers=headers(Device_Id=ONLINE), content=BODY)).json()["mqtt"]
+        await Devices(store).appear(ONLINE, online=True, epoch=1)
+        rotation = Rotation(KeysFile(path), Roster(store), publish, told.append, Pace(settle=1.5, patience=20))
+        async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+            running_rotation = group.create_task(rotation.run())
+            assert await restarted.get() == down_topic(ONLINE)
+            assert keys.ids == ("k2", "k1")
+            assert keys.verify(ONLINE, first["username"], first["password"]) == "device", "the old one is still good"
+            second = (await client.post("/xiaozhi/ota/", headers=headers(Device_Id=ONLINE), content=BODY)).json()[
+                "mqtt"
+            ]
+            assert second["username"] == "device.k2"
+            assert await running_rotation == []
+    assert KeysFile(path).read().ids == ("k2",)
+    assert restarted.empty(), "each device is asked once"
+    assert [line.partition(":")[0] for line in told][:2] == ["accepted", "signs now"]
+
+
+async def test_who_talks_or_is_away_keeps_the_old_key_alive(store: Store, path: Path) -> None:
+    KeysFile(path).write(["k2 the-newer-key-of-this-test", "k1 a-key-of-this-test-only"])
+    roster, devices, asked = Roster(store), Devices(store), list[str]()
+    for mac in (BUSY, AWAY):
+        await roster.note(mac, {"kid": "k1", **({"sid": "abc"} if mac == BUSY else {})})
+    await devices.appear(BUSY, online=True, epoch=1)
+
+    def publish(topic: str, _: bytes) -> bool:
+        asked.append(topic)
+        return True
+
+    rotation = Rotation(KeysFile(path), roster, publish, lambda _: None, Pace(patience=0.1))
+    async with asyncio.timeout(10):
+        left = await rotation.run()
+    assert [entry.device.mac for entry in left] == [BUSY, AWAY]
+    assert asked == []
+    assert KeysFile(path).read().ids == ("k2", "k1")

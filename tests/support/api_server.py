@@ -1,0 +1,60 @@
+"""The api over real HTTP, on a port of its own, with what a booting device sends."""
+
+import hashlib
+import struct
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from fleet.api.app import build_app
+from fleet.api.vision import load_vision
+from fleet.link.http import HttpServer
+from fleet.settings import load
+from fleet.store.connect import Store
+from fleet.store.firmware_shelf import FirmwareShelf
+from fleet.tasks import running
+from fleet.wire.identity import Keys
+
+MAC = "aa:bb:cc:dd:ee:ff"
+CLIENT = "7b8f1c44-0000-4000-8000-000000000001"
+BODY = b'{"application":{"version":"2.4.2"},"board":{"type":"wifi","name":"board"},"language":"zh-CN"}'
+
+
+def headers(**changed: str) -> dict[str, str]:
+    """Return a device's headers; `Device_Id="…"` changes one."""
+    sent = {"Device-Id": MAC, "Client-Id": CLIENT, "User-Agent": "board/2.4.2", "Activation-Version": "1"}
+    return sent | {name.replace("_", "-"): value for name, value in changed.items()}
+
+
+@asynccontextmanager
+async def api_client(
+    store: Store, keys: Keys, shelf: FirmwareShelf | None = None, **settings: Any
+) -> AsyncIterator[httpx2.AsyncClient]:
+    """Run an api with these settings beside the block."""
+    loaded = load(**settings)
+    vision = load_vision(loaded)
+    server = HttpServer(build_app(loaded, keys, store, shelf, vision), "127.0.0.1", 0)
+    async with (
+        running("api", server.run),
+        httpx2.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", trust_env=False, timeout=20) as client,
+    ):
+        yield client
+    if vision is not None:
+        await vision.aclose()
+
+
+def write_image(folder: Path, board: str, version: str, *, reports: str | None = None, checked: bool = True) -> bytes:
+    """Put a firmware image into a folder, which reports another version than its name's if told so; return it."""
+    described = struct.pack("<II8x", 0xABCD5432, 0) + (version if reports is None else reports).encode().ljust(
+        32, b"\0"
+    )
+    image = b"\xe9" + bytes(31) + described + bytes(range(256)) * 64
+    path = folder / board / f"{version}.bin"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(image)
+    if checked:
+        path.with_name(f"{version}.bin.sha256").write_text(f"{hashlib.sha256(image).hexdigest()}  {path.name}\n")
+    return image
