@@ -39,7 +39,8 @@ async def up(settings: Settings, while_up: Callable[[], Awaitable[None]]) -> Non
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         redis_url = settings.redis_url if settings.redis_url else await enter(_redis(settings))
-        settings = settings.model_copy(update={"keys": settings.keys or _keys(settings)})
+        # Nobody takes over here, and who pressed Ctrl-C waits.
+        settings = settings.model_copy(update={"keys": settings.keys or _keys(settings), "drain_seconds": 0.0})
         keys = Keys(settings.keys.get_secret_value() if settings.keys else "")
         broker_url = settings.mqtt_url if settings.mqtt_url else await enter(_broker(settings, keys))
         if settings.llm_base_url is None:

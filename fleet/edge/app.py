@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 1.0
 """Time between looks at limits that are counted in seconds."""
+FAREWELL_SECONDS = 2.0
+"""How long the shards have to say goodbye to the sessions of an edge that ends."""
 _CHECKED_AT_ONCE = 250
 
 
@@ -56,6 +58,8 @@ class Edge:
         self.id = edge_id
         self.counters: Counter[str] = Counter()
         """Packets `received`, and all that was dropped, by reason."""
+        self.draining = False
+        """Whether it is to be given no more sessions."""
         self._mail = mail
         self._tasks: asyncio.TaskGroup | None = None
         self._registry = Registry()
@@ -84,6 +88,24 @@ class Edge:
     def port(self) -> int:
         """The UDP port, once `bind` was called."""
         return self._services.socket.port
+
+    async def drain(self, seconds: float) -> None:
+        """End each session as soon as nobody waits for an answer in it or hears one, at the latest in `seconds`.
+
+        The sessions' shards say goodbye; whom they do not reach in time is told by `run` when it is cancelled. Without
+        any time it is left to that.
+        """
+        if not seconds:
+            return
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + seconds
+        dismissed: set[str] = set()
+        while self._tasks is not None and len(self._registry) and clock() < deadline + FAREWELL_SECONDS:
+            for session in self._registry:
+                if session.opened.session not in dismissed and (not session.busy or clock() >= deadline):
+                    dismissed.add(session.opened.session)
+                    session.dismiss()
+            await asyncio.sleep(0.05)
 
     def bind(self) -> None:
         """Take the UDP port.

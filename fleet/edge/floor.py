@@ -96,10 +96,15 @@ class Floor:
         elif recorder := self.uplink.recorder:
             recorder.mark_overlap()
 
+    @property
+    def busy(self) -> bool:
+        """Whether an utterance is being recognised, or its answer awaited or spoken."""
+        return self.turns.busy or self._recognition.running
+
     def check(self, now: float) -> None:
         """Look after what nothing else will end."""
         self.turns.check(now)
-        if self.turns.busy or self._recognition.running:
+        if self.busy:
             self.silence.stir(now)
         if reason := self.silence.end(now):
             opened = self._line.opened

@@ -15,6 +15,7 @@ from fleet.wire.mail import (
     ListeningStopped,
     SentenceReady,
     SessionOpened,
+    SessionSilent,
     SpeechAborted,
     SpeechBegun,
     SpeechEnded,
@@ -61,6 +62,19 @@ class Session:
         """Do what a shard says about this session."""
         with self._line.fields(getattr(mail, "turn", "")):
             self._take(mail, now)
+
+    @property
+    def busy(self) -> bool:
+        """Whether somebody waits for an answer, or hears one."""
+        return self._floor.busy
+
+    def dismiss(self) -> None:
+        """Fall silent because the edge ends, and ask the shard to end the session."""
+        if self.busy:
+            self._floor.turns.leave()
+            self._order(SpeechStops(self.opened.session))
+        silent = SessionSilent(device=self.opened.device, session=self.opened.session, reason="idle")
+        self._services.tell(self.opened.shard, silent)
 
     def check(self, now: float) -> None:
         """Look after time limits; a few times a second."""

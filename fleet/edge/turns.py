@@ -51,6 +51,7 @@ class Turns:
         self.downlink = Downlink(line, services, self._spoken)
         self._dropped: deque[str] = deque(maxlen=_REMEMBERED)
         self._limit = services.settings.turn_seconds + TURN_MARGIN
+        self._language = services.settings.languages.split(",")[0].strip()
 
     @property
     def busy(self) -> bool:
@@ -58,7 +59,9 @@ class Turns:
         return self._turn is not None or self.downlink.speech is not None
 
     def expect(self, turn: Turn) -> None:
-        """The user said something; its shard is about to answer."""
+        """The user said something; its shard is about to answer. Whatever was awaited before is over."""
+        if self._turn:
+            self._dropped.append(self._turn.id)
         self._turn = turn
 
     def begin(self, mail: SpeechBegun, now: float) -> bool:
@@ -85,6 +88,7 @@ class Turns:
         speech = self.downlink.speech
         if speech and speech.turn == mail.turn and self._turn:
             self._turn.touched = now
+            self._language = mail.language or self._language
             self.downlink.add(mail)
         else:
             self._services.counters["late_sentences"] += 1
@@ -146,21 +150,22 @@ class Turns:
         """Give up a turn of which nothing was heard for too long, or that cannot be spoken."""
         speech, turn = self.downlink.speech, self._turn
         if self.downlink.lost(now):
-            self._give_up("the device sends no audio", now)
+            self._note("the device sends no audio")
+            if (speech := self.silence()) and not speech.own:
+                self._tell_done(speech.turn)
+            self._on_over(now)
         elif turn and not (speech and (speech.finished or speech.playout.waiting)) and now - turn.touched > self._limit:
-            self._give_up("nothing came from the shard", now)
+            self._note("nothing came from the shard")
+            speaking = self.downlink.speaking
+            # Whoever takes the turn up after all is told that nobody waits for it any more.
+            self.leave()
+            if speaking:
+                self.downlink.stop()
+            self.apologise("failed", self._language, now)
 
-    def _give_up(self, reason: str, now: float) -> None:
-        turn = self._turn.id if self._turn else ""
-        with self._line.fields(turn):
+    def _note(self, reason: str) -> None:
+        with self._line.fields(self._turn.id if self._turn else ""):
             log.warning("turn given up", extra={"reason": reason})
-        speaking = self.downlink.speaking
-        speech = self.silence()
-        if speaking:
-            self.downlink.stop()
-        if speech and not speech.own:
-            self._tell_done(speech.turn)
-        self._on_over(now)
 
     def _spoken(self, speech: Speech, now: float) -> None:
         self._dropped.append(speech.turn)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from fleet.store.connect import Store
-from fleet.store.keys import DEVICE_SECONDS
+from fleet.store.keys import DEVICE_SECONDS, prefix
+from fleet.store.owner import Owner
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +67,30 @@ class Devices:
         pipe.expire(key, DEVICE_SECONDS)
         await self._store.ask(cast("Awaitable[list[int]]", pipe.execute()))
 
-    async def appear(self, mac: str, *, online: bool, epoch: int) -> Presence:
-        """Record that a device connected or disconnected; an older epoch than the known one changes nothing."""
+    async def appear(self, mac: str, *, online: bool, epoch: int, owner: Owner | None = None) -> Presence:
+        """Record that a device connected or disconnected; an older epoch than the known one changes nothing.
+
+        Raises:
+            Fenced: The shard is not the owner's, if one is named.
+        """
+        keys, shard = self._store.keys, self._store.keys.shard(mac)
         applied, session, tools_epoch = await self._store.call(
-            "fleet_presence", [self._store.keys.device(mac)], [int(online), epoch, DEVICE_SECONDS]
+            "fleet_presence",
+            [keys.device(mac), keys.own(shard), keys.online(shard)],
+            [int(online), epoch, DEVICE_SECONDS, mac, *((owner.worker, owner.fence) if owner else ("", ""))],
         )
         return Presence(applied == "1", session, tools_known=tools_epoch == str(epoch))
+
+    async def outdate(self, owner: Owner, shard: int, epoch: int, most: int) -> list[tuple[str, str]]:
+        """Mark some of a shard's devices offline that connected before an epoch; return them and their sessions.
+
+        Raises:
+            Fenced: The shard is another worker's now.
+        """
+        keys = self._store.keys
+        found = await self._store.call(
+            "fleet_outdate",
+            [keys.own(shard), keys.online(shard)],
+            [owner.worker, owner.fence, epoch, most, prefix(shard)],
+        )
+        return list(zip(found[::2], found[1::2], strict=True))

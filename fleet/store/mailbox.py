@@ -43,10 +43,12 @@ class Mailboxes:
         name = self._store.keys.mailbox(shard)
         await self._store.ask(self._store.client.xadd(name, fields, maxlen=keys.MAILBOX_LENGTH, approximate=True))
 
-    async def to_edge(self, edge: str, mail: EdgeMail) -> None:
+    async def to_edge(self, edge: str, *mails: EdgeMail) -> None:
+        """Send an edge mail, all of it in one round trip."""
         name = keys.edge_mailbox(edge)
         pipe = self._store.client.pipeline(transaction=False)
-        pipe.xadd(name, _letter(EDGE_MAIL.dump_json(mail)), maxlen=keys.MAILBOX_LENGTH, approximate=True)
+        for mail in mails:
+            pipe.xadd(name, _letter(EDGE_MAIL.dump_json(mail)), maxlen=keys.MAILBOX_LENGTH, approximate=True)
         pipe.expire(name, keys.EDGE_MAIL_SECONDS)
         await self._store.ask(cast("Awaitable[list[object]]", pipe.execute()))
 

@@ -31,6 +31,7 @@ from fleet.wire.words import (
     SpeechStops,
     WakeWord,
 )
+from fleet.worker.boot import outdate
 from fleet.worker.calls import DeviceCalls
 from fleet.worker.discovery import Discovery
 from fleet.worker.hello import Receptionist
@@ -59,8 +60,10 @@ class Frames:
         self._discovery = discovery
 
     async def receive(self, shard: Shard, kind: str, mac: str, payload: bytes) -> None:
-        """Handle one message of a device, or of its presence."""
-        if kind == "presence":
+        """Handle one message of a device, of its presence, or the broker's word when it began."""
+        if kind == "boot":
+            await outdate(self._resources.devices, shard, payload, self._vanish)
+        elif kind == "presence":
             await self._appear(shard, mac, payload)
         else:
             await self._handle(shard, mac, DIALECT.receive(payload))
@@ -101,6 +104,7 @@ class Frames:
             return
         if isinstance(event, Aborted):
             self._turns.cancel(mac)
+        shard.check()
         await self._resources.mailboxes.to_edge(session.edge, _mail(session, event))
 
     def _correct(self, shard: Shard, mac: str, event: _Conversational) -> None:
@@ -127,19 +131,22 @@ class Frames:
         if news is None:
             log.warning("malformed presence")
             return
-        met = await self._resources.devices.appear(mac, online=news.online, epoch=news.epoch)
+        met = await self._resources.devices.appear(mac, online=news.online, epoch=news.epoch, owner=shard.owner)
         if not met.applied:
             return
         log.info("device online" if news.online else "device offline")
         if not news.online:
-            self._calls.disconnect(mac)
-            self._discovery.waiters.disconnect(mac)
-            if met.session:
-                shard.spawn(f"absence {mac}", self._close_if_absent(shard, mac, met.session))
+            self._vanish(shard, mac, met.session)
             return
         self._calls.reconnect(mac)
         self._discovery.restart(shard, mac)
         await self._settle(shard, mac, met.session)
+
+    def _vanish(self, shard: Shard, mac: str, session: str) -> None:
+        self._calls.disconnect(mac)
+        self._discovery.waiters.disconnect(mac)
+        if session:
+            shard.spawn(f"absence {mac}", self._close_if_absent(shard, mac, session))
 
     async def _settle(self, shard: Shard, mac: str, session_id: str) -> None:
         """End what a device that came back may still be doing.

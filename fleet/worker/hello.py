@@ -10,7 +10,7 @@ from fleet.store.edges import EdgeRecord
 from fleet.store.sessions import Opened, Session
 from fleet.wire import packet
 from fleet.wire.mail import SessionClosed, SessionOpened
-from fleet.wire.words import Alert, AudioFormat, Farewell, Hello, Welcome
+from fleet.wire.words import Alert, AudioFormat, Farewell, Hello, SpeechStops, Welcome
 from fleet.worker.directory import EdgeDirectory
 from fleet.worker.resources import Resources
 from fleet.worker.shard import Shard
@@ -58,6 +58,7 @@ class Receptionist:
         opened = await self._resources.sessions.open(shard.owner, session)
         if opened.old_session and opened.old_edge != edge.id:
             await self._forget(opened.old_edge, mac, opened.old_session)
+        shard.check()
         # The edge hears of the session before the device does, so that no packet comes too early.
         await self._resources.mailboxes.to_edge(edge.id, _announcement(session, shard.number))
         shard.tell(mac, _welcome(session, host, edge.port))
@@ -71,6 +72,15 @@ class Receptionist:
             await self._forget(edge, mac, session)
             shard.tell(mac, Farewell(session))
             log.info("session ended by the server", extra={"session": session, "reason": reason})
+        return bool(edge)
+
+    async def abandon(self, shard: Shard, mac: str, session: str) -> bool:
+        """End a session whose edge is no more; its device may be speaking, and would wait for the rest for ever."""
+        edge = await self._resources.sessions.close(shard.owner, mac, session)
+        if edge:
+            shard.tell(mac, SpeechStops(session))
+            shard.tell(mac, Farewell(session))
+            log.warning("session lost with its edge", extra={"session": session, "edge": edge})
         return bool(edge)
 
     async def close(self, shard: Shard, mac: str, session: str) -> bool:

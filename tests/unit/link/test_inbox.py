@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from fleet.errors import Unavailable
 from fleet.link.inbox import Inbox
 from fleet.link.mqtt_packets import Incoming
 
@@ -17,7 +18,8 @@ class Desk:
         self.acknowledged: list[int] = []
         self.full: list[bool] = []
         self.gates: dict[str, asyncio.Future[None]] = {}
-        self.inbox = Inbox(self._handle, self._acknowledge, self.full.append, bound)
+        self.refused: list[str] = []
+        self.inbox = Inbox(self._handle, self._acknowledge, self.full.append, self.refused.append, bound)
 
     async def _handle(self, topic: str, payload: bytes) -> None:
         self.begun.append(topic)
@@ -95,13 +97,26 @@ async def test_handler_whose_own_work_was_cancelled_does_not_hold_back_the_other
     assert "work failed" in caplog.messages
 
 
+async def test_message_that_cannot_be_handled_now_and_those_after_it_stay_unacknowledged() -> None:
+    desk = Desk()
+    async with asyncio.TaskGroup() as group:
+        desk.put(group, 1, 2, 3)
+        await turns()
+        desk.gates["1"].set_result(None)
+        desk.gates["2"].set_exception(Unavailable("the store is away"))
+        desk.gates["3"].set_result(None)
+        await turns()
+        assert desk.acknowledged == [1]
+        assert desk.refused == ["the store is away"]
+
+
 async def test_handler_that_is_no_coroutine_may_raise_at_once() -> None:
     acknowledged: list[int] = []
 
     def explode(topic: str, payload: bytes) -> asyncio.Future[None]:
         raise ValueError
 
-    inbox = Inbox(explode, acknowledged.extend, lambda _: None, 10)
+    inbox = Inbox(explode, acknowledged.extend, lambda _: None, lambda _: None, 10)
     async with asyncio.TaskGroup() as group:
         inbox.put(group, Incoming("t", b"", 5))
         await turns()

@@ -41,6 +41,14 @@ class SlowSession:
             await asyncio.Event().wait()
 
 
+def slow(shard: Shard) -> MqttSession:
+    return cast("MqttSession", cast("Any", SlowSession(shard)))
+
+
+async def always(shard: Shard) -> bool:
+    return True
+
+
 async def test_what_the_broker_kept_is_handled_in_order_once_it_can_be_answered() -> None:
     handled: list[bytes] = []
 
@@ -54,7 +62,7 @@ async def test_what_the_broker_kept_is_handled_in_order_once_it_can_be_answered(
         sessions.append(SlowSession(shard))
         return cast("MqttSession", cast("Any", sessions[-1]))
 
-    shard = Shard(0, Owner("w", "1"), connect, receive)
+    shard = Shard(0, Owner("w", "1"), connect, receive, always)
     async with asyncio.timeout(10), running("shard", shard.run):
         while not sessions or not sessions[0].handling:
             await asyncio.sleep(0)
@@ -71,6 +79,6 @@ async def test_without_a_connection_nothing_is_sent() -> None:
     async def receive(shard: Shard, kind: str, mac: str, payload: bytes) -> None:
         return
 
-    shard = Shard(0, Owner("w", "1"), lambda shard: cast("MqttSession", cast("Any", SlowSession(shard))), receive)
+    shard = Shard(0, Owner("w", "1"), slow, receive, always)
     with pytest.raises(Unavailable):
         shard.tell(MAC, Farewell("s"))
