@@ -87,14 +87,16 @@ static void publish_boot(const char *client_id)
 	publish(client_id, BOOT_TOPIC, json, (size_t)length, 1);
 }
 
-static void publish_presence(const char *mac, bool online, int64_t epoch, const char *ip)
+/* `ip` goes with a device that comes, `expired` with one that goes because nothing was heard of it. */
+static void publish_presence(const char *mac, bool online, int64_t epoch, const char *ip, bool expired)
 {
 	char topic[64];
 	char json[160];
 	bool plain = ip && strlen(ip) < 64 && strspn(ip, "0123456789abcdefABCDEF.:") == strlen(ip);
 	int length =
-		snprintf(json, sizeof(json), "{\"online\":%s,\"epoch\":%" PRId64 "%s%s%s}", online ? "true" : "false",
-			 epoch, plain ? ",\"ip\":\"" : "", plain ? ip : "", plain ? "\"" : "");
+		snprintf(json, sizeof(json), "{\"online\":%s,\"epoch\":%" PRId64 "%s%s%s%s}", online ? "true" : "false",
+			 epoch, plain ? ",\"ip\":\"" : "", plain ? ip : "", plain ? "\"" : "",
+			 expired ? ",\"expired\":true" : "");
 
 	snprintf(topic, sizeof(topic), "fleet/presence/%u/%s", mac_slot(mac), mac);
 	if (!publish(NULL, topic, json, (size_t)length, 1))
@@ -123,7 +125,7 @@ static int on_auth(int event, void *event_data, void *userdata)
 		return BROKER_AUTH;
 	}
 	/* The broker sends CONNACK before it delivers this, so whoever answers at once reaches the device. */
-	publish_presence(id, true, epoch, mosquitto_client_address(auth->client));
+	publish_presence(id, true, epoch, mosquitto_client_address(auth->client), false);
 	return BROKER_SUCCESS;
 }
 
@@ -141,7 +143,8 @@ static int on_disconnect(int event, void *event_data, void *userdata)
 	/* When a connection takes over, its AUTH comes before the DISCONNECT of the old one: that is no offline. */
 	if (!client || client->connection != end->client)
 		return BROKER_SUCCESS;
-	publish_presence(id, false, client->epoch, NULL);
+	/* Mosquitto 2.0 gives no reason (-1), 2.1 does. */
+	publish_presence(id, false, client->epoch, NULL, end->reason == BROKER_KEEPALIVE);
 	clients_drop(&fleet.clients, mac);
 	return BROKER_SUCCESS;
 }

@@ -25,7 +25,7 @@ def benchmarks() -> None:
 @app.command()
 def udp(
     streams: Annotated[list[int] | None, typer.Option(min=1, max=5000, help="Simultaneous duplex streams.")] = None,
-    seconds: Annotated[float, typer.Option(min=0.1, max=5, help="Length of a measured window.")] = 0.5,
+    seconds: Annotated[float, typer.Option(min=0.1, max=5, help="Length of a measured window.")] = 0.4,
     repeats: Annotated[int, typer.Option(min=1, max=9, help="Windows of each phase.")] = 3,
     codecs: Annotated[bool | None, typer.Option(help="Only with, or only without Opus and voice detection.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="File for the figures.")] = None,

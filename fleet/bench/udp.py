@@ -14,7 +14,7 @@ from fleet.bench.control import Child, child
 from fleet.bench.figures import Percentiles, Spread
 from fleet.bench.streams import PACKETS_A_SECOND
 
-SETTLE_SECONDS = 0.5
+SETTLE_SECONDS = 0.4
 _SHORTEST_SENTENCE = 1.5
 _IDLE_PART = 0.5
 """An idle edge is measured for a shorter time: nothing happens in it."""

@@ -40,8 +40,8 @@ class Observer:
 
 
 def plan(checks: Iterable[Check], profiles: Sequence[Profile], rounds: int = 1) -> list[Task]:
-    """Return what is to run: every check on each profile that it applies to, the ones that run alone last."""
-    ordered = sorted(checks, key=lambda check: check.alone)
+    """Return what is to run: every check on each profile that it applies to, the longest first."""
+    ordered = sorted(checks, key=lambda check: -check.seconds)
     tasks = [
         Task(check, profile, number)
         for number in range(1, rounds + 1)

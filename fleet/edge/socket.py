@@ -104,9 +104,9 @@ class AudioSocket:
         if self._closed:
             return
         if self._idle < IDLE_TICKS:
-            # On a grid, not a while from now: the wheel's times lie on it, and delays must not add up. But never at
-            # once after a tick that was late: its packets and the next one's would reach a device together.
-            due = (tick_of(now + TICK / 2) + 1) * TICK
+            # On a grid, not a while from now: the wheel's times lie on it, and delays must not add up. But not at once
+            # after a tick that was late: a device's packets of both would reach it together.
+            due = max((tick_of(now) + 1) * TICK, now + TICK / 2)
             self._handle = self._loop.call_at(due, self._tick, context=self._context)
         else:
             self._loop.add_reader(self._socket, self._wake)

@@ -13,7 +13,7 @@ class Limits:
     """Connections that have not proved who they are; one more is closed at once."""
     greeting: float = 5.0
     """From the TCP connection to a whole CONNECT."""
-    upstream: float = 5.0
+    upstream: float = 9.0
     """To connect to the broker and to subscribe there; firmware waits 10 s for its CONNACK."""
     stuck: float = 10.0
     """How long either side may read nothing of what waits for it."""

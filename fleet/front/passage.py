@@ -8,6 +8,8 @@ from fleet.front.side import Side
 from fleet.wire import mqtt_packet as mqtt
 from fleet.wire.mqtt_packet import Kind, Packet
 
+SILENT = "silent"
+"""The reason of a passage whose device was not heard for one and a half keep-alives."""
 _FAREWELL_SECONDS = 1.0
 _CONNECT = Kind.CONNECT << 4
 """First byte of every CONNECT: whoever speaks something else is told apart at once."""
@@ -64,7 +66,7 @@ class Passage:
         if self._gate is None or not self.opened.is_set() or self.broker.stuck is not None:
             return  # it is not being read from
         if self._gate.keepalive and now - self.device.heard > 1.5 * self._gate.keepalive:
-            self.end("silent")
+            self.end(SILENT)
 
     async def close(self) -> None:
         """Close both connections in order; the broker does not publish the Will.

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fleet.front.passage import Passage
+from fleet.front.passage import SILENT, Passage
 from fleet.front.presence import Epochs, compose
 
 
@@ -17,7 +17,7 @@ class Stay:
 
     def absence(self) -> bytes:
         """Return the presence message with which it ends."""
-        return compose(self.epoch, online=False)
+        return compose(self.epoch, online=False, expired=self.passage.reason == SILENT)
 
 
 class Register:

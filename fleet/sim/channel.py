@@ -180,9 +180,14 @@ class Channel:
         return self.hello
 
     async def _repeat(self, seconds: float) -> None:
+        """Say hello once more, and what follows it: a server knows of no listening before its last answer."""
         await asyncio.sleep(seconds)
+        before = self.hello
         self._journal.note("hello", again=True)
         await self.send(outbound.hello(self._profile))
+        answered = await self._waits.answered.within(self._profile.timing.hello, lambda: self.hello is not before)
+        if answered and self.live and self._journal.find("listening"):
+            await self.send(outbound.listen_start(self.session, self._profile.mode))
 
     def _accept(self, payload: bytes, timestamp: int) -> None:
         self.touch()

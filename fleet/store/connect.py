@@ -7,11 +7,12 @@ from typing import TypeVar, cast
 from redis.exceptions import AuthenticationError, ResponseError
 
 from fleet.errors import ConfigError, Fenced, Unavailable
-from fleet.store.client import ServerClient, connect
+from fleet.store.client import ServerClient, connect_server
+from fleet.store.cluster import ClusterClient
 from fleet.store.keys import WORKERS, Keys
 from fleet.store.patience import ANSWER_SECONDS, FAULTS
 from fleet.store.replicas import Replicas
-from fleet.store.url import Kind, parse_redis_url
+from fleet.store.url import Kind, RedisAddress, parse_redis_url
 
 T = TypeVar("T")
 
@@ -47,7 +48,8 @@ class Store:
             Unavailable: The server is not reachable.
         """
         address = parse_redis_url(url)
-        store = cls(connect(address, PLACES), connect(address, READERS, BLOCK_SECONDS + ANSWER_SECONDS), shards)
+        reader = _connect(address, READERS, BLOCK_SECONDS + ANSWER_SECONDS)
+        store = cls(_connect(address, PLACES, ANSWER_SECONDS), reader, shards)
         try:
             if not await store.client.fits():
                 raise _misfit(address.kind)
@@ -104,11 +106,14 @@ class Store:
         """
         if not await self.ask(self._replicas.exist(keys[0])):
             return await self.call(function, keys, args), True
-        words = [str(arg) for arg in args]
+        words, faults = [str(arg) for arg in args], self._replicas.faults
         answer, acknowledged = await self.ask(self._loaded(lambda: self.client.fcall_saved(function, keys, words)))
-        if not acknowledged:
-            self._replicas.forget()
-        return _texts(answer), acknowledged > 0
+        if acknowledged:
+            return _texts(answer), True
+        self._replicas.forget()
+        # After a failover it is another server that answered, and it may have no replica.
+        moved = faults != self._replicas.faults
+        return _texts(answer), moved and not await self.ask(self._replicas.exist(keys[0]))
 
     async def _loaded(self, once: Callable[[], Awaitable[T]]) -> T:
         try:
@@ -130,6 +135,13 @@ class Store:
             raise Unavailable(f"Redis refused: {error}") from error
         except FAULTS as error:
             raise Unavailable(f"Redis: {str(error) or 'no answer in time'}") from error
+
+
+def _connect(address: RedisAddress, places: int, answer: float) -> ServerClient:
+    if address.kind == "cluster":
+        # It has what the store uses, and takes commands from the same mixin of redis-py.
+        return cast("ServerClient", ClusterClient(address, places, answer))
+    return connect_server(address, places, answer)
 
 
 def _texts(answer: object) -> list[str]:

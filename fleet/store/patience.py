@@ -11,7 +11,6 @@ from redis.exceptions import (
     ClusterDownError,
     ClusterError,
     ReadOnlyError,
-    RedisClusterException,
     RedisError,
     ResponseError,
     TryAgainError,
@@ -29,14 +28,11 @@ ANSWER_SECONDS = 2.5
 """Longest time of one attempt: a place among the connections, the connection, sending, and the answer."""
 CONNECT_SECONDS = 2.0
 
-FAULTS: Final = (RedisError, RedisClusterException, OSError, TimeoutError)
+FAULTS: Final = (RedisError, OSError, TimeoutError)
 """All that the client raises."""
 
-NO_CLUSTER: Final = "Cluster mode is not enabled"
-"""What redis-py says of a server that is no node of a Cluster, among what it says of nodes that are away."""
-
 _PASSING = (
-    *(RedisConnectionError, RedisTimeoutError, RedisClusterException, ClusterError, OSError, TimeoutError),
+    *(RedisConnectionError, RedisTimeoutError, ClusterError, OSError, TimeoutError),
     *(ReadOnlyError, ClusterDownError, TryAgainError, AskError),
 )
 _LASTING = (AuthenticationError, AuthorizationError)
@@ -46,7 +42,7 @@ _PASSING_WORDS = ("NOREPLICAS", "UNBLOCKED")
 
 def passes(error: BaseException) -> bool:
     """Whether the same command may succeed a moment later: the server is away, loading, or not the primary any more."""
-    if isinstance(error, _LASTING) or NO_CLUSTER in str(error):
+    if isinstance(error, _LASTING):
         return False
     if isinstance(error, _PASSING):
         return True
@@ -78,7 +74,7 @@ class Patience:
         """Do a command, again and again while that may help.
 
         Raises:
-            RedisError, RedisClusterException, OSError, TimeoutError: It was refused, or the time is over.
+            RedisError, OSError, TimeoutError: It was refused, or the time is over.
         """
         deadline = asyncio.get_running_loop().time() + LIMIT_SECONDS
         try:

@@ -30,7 +30,7 @@ class Replicas:
     async def _ask(self, key: str) -> bool:
         async with self._asking:
             if not self._fresh(key):
-                faults = self._faults
+                faults = self.faults
                 found = _online(await self._client.replication(key))
                 self._known[self._client.place(key)] = (found, asyncio.get_running_loop().time(), faults)
             return self._recall(key)
@@ -45,10 +45,11 @@ class Replicas:
         if known is None:
             return False
         _, asked, faults = known
-        return faults == self._faults and asyncio.get_running_loop().time() - asked < KNOWN_SECONDS
+        return faults == self.faults and asyncio.get_running_loop().time() - asked < KNOWN_SECONDS
 
     @property
-    def _faults(self) -> int:
+    def faults(self) -> int:
+        """How often something went wrong so far."""
         return self._client.patience.faults + self._client.batches.faults
 
 

@@ -41,7 +41,7 @@ from fleet.worker.turns import Turns
 
 log = logging.getLogger(__name__)
 
-ABSENCE_SECONDS = 30.0
+ABSENCE_SECONDS = 15.0
 """How long a device's session waits for its return: firmware reconnects after 10 s and its audio goes on meanwhile."""
 
 _Conversational = ListenStarted | ListenStopped | WakeWord | Aborted
@@ -75,8 +75,7 @@ class Frames:
             case ListenStarted() | ListenStopped() | WakeWord() | Aborted():
                 await self._converse(shard, mac, event)
             case Goodbye():
-                if await self._receptionist.close(shard, mac, event.session):
-                    self._turns.cancel(mac)
+                await self._close(shard, mac, event.session)
             case Answer():
                 await self._answer(mac, event)
             case Notice():
@@ -136,7 +135,9 @@ class Frames:
             return
         log.info("device online" if news.online else "device offline")
         if not news.online:
-            self._vanish(shard, mac, met.session)
+            if met.session and news.expired:
+                await self._close(shard, mac, met.session)
+            self._vanish(shard, mac, "" if news.expired else met.session)
             return
         self._calls.reconnect(mac)
         self._discovery.restart(shard, mac)
@@ -165,8 +166,11 @@ class Frames:
 
     async def _close_if_absent(self, shard: Shard, mac: str, session: str) -> None:
         await asyncio.sleep(ABSENCE_SECONDS)
-        absent = not (await self._resources.devices.read(mac)).online
-        if absent and await self._receptionist.close(shard, mac, session):
+        if not (await self._resources.devices.read(mac)).online:
+            await self._close(shard, mac, session)
+
+    async def _close(self, shard: Shard, mac: str, session: str) -> None:
+        if await self._receptionist.close(shard, mac, session):
             self._turns.cancel(mac)
 
 

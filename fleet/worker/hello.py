@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 DOWNLINK = AudioFormat(24_000, 60)
 """What devices are sent: py-xiaozhi plays nothing else, and server-side echo cancelling needs 60 ms."""
 
-_ALERT_PAUSE = 0.35
+_ALERT_PAUSE = 0.45
 """Seconds between goodbye and alert: the change to idle wipes what was shown before it."""
 
 

@@ -192,7 +192,7 @@ class Report:
     def _finish_memory(self) -> bool:
         every = self._memory.values()
         most = max(max(memory) for memory in every) >> 20
-        grown = max(memory[-1] - max(memory[: len(memory) // 3 + 1]) for memory in every)
+        grown = max(0, *(memory[-1] - max(memory[: len(memory) // 3 + 1]) for memory in every))
         print(
             f"memory of a process: at most {most} MiB between batches, {grown >> 20} MiB more than in its first third"
         )

@@ -41,7 +41,7 @@ class EngineProcess(ServerProcess):
         home = directory / str(self.port)
         home.mkdir()
         place = ["--bind", LOOPBACK, "--port", str(self.port), "--dir", str(home)]
-        keep = ["--save", "", "--appendonly", "no", "--repl-diskless-sync-delay", "0"]
+        keep = ["--save", "", "--appendonly", "no", "--repl-diskless-sync", "no"]
         super().__init__([find_engine(engine), *place, *keep, *options], self.port, home / "log")
 
     @property

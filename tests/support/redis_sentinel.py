@@ -16,7 +16,7 @@ bind {host}
 dir {home}
 sentinel monitor {service} {host} {primary} 2
 sentinel down-after-milliseconds {service} 500
-sentinel failover-timeout {service} 2000
+sentinel failover-timeout {service} 1000
 """
 _HASTE = ("info-period", 200, "publish-period", 200, "ping-period", 100, "ask-period", 100)
 """Milliseconds of what Sentinels do every second or ten, so that they know each other at once."""

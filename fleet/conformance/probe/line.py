@@ -60,8 +60,10 @@ class Line:
                 self._writer.write(frame)
                 answer = await self._next()
         except (OSError, TimeoutError) as error:
+            self.drop()
             raise Failed(f"no MQTT connection to {access.endpoint}: {str(error) or 'no answer'}") from error
         if not isinstance(answer, Connected):
+            self.drop()
             raise Failed("the broker closed the connection without a CONNACK")
         self.up = answer.code == 0
         return answer.code
@@ -79,7 +81,7 @@ class Line:
                 if isinstance(packet, Subscribed) and not self._answers.full():
                     self._answers.put_nowait(packet)
         finally:
-            self.up = False
+            self.drop()
             self.closed.set()
 
     async def keep_alive(self, seconds: float) -> None:

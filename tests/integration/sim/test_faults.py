@@ -163,6 +163,7 @@ async def test_a_second_hello_makes_the_second_answer_count(server: ScriptedServ
         server.welcome()
         assert await device.until(5, lambda: device.session == server.session)
         assert device.session != first
+        await server.expect(type="listen", state="start", session_id=server.session)
         await speak_a_while(server, device, 4)
         assert device.report.counters["downlink_played"] == 4
         assert broken(device) == set()

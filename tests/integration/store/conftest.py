@@ -1,4 +1,4 @@
-"""Every test of the store runs on Redis, on Valkey and on a Cluster, because nothing in it may notice the difference."""
+"""The tests of the store run on Redis, on Valkey and on a Cluster: nothing in it may notice the difference."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import redis
 
+from fleet.store import patience
 from fleet.store.connect import Store
 from fleet.store.leases import Leases
 from fleet.store.owner import Owner
@@ -49,6 +50,12 @@ def redis_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterS
 def cluster_url(redis_cluster: ClusterSet) -> str:
     redis_cluster.flush()
     return redis_cluster.url
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let commands wait longer: how long a failover takes on a busy machine is not what is tested."""
+    monkeypatch.setattr(patience, "LIMIT_SECONDS", 20.0)
 
 
 @pytest.fixture

@@ -84,3 +84,48 @@ async def test_a_call_whose_record_expired_does_not_keep_its_device_busy(store: 
         while await store.client.zcard(store.keys.deadlines(store.keys.shard(mac))):
             await calls.sweep(store.keys.shard(mac))
     assert await store.client.hget(store.keys.device(mac), "np") == "0"
+
+
+async def test_only_the_first_late_answer_is_kept(calls: Calls, mac: str) -> None:
+    go = await begin(calls, mac)
+    assert await calls.give_up(mac, go.id, sent=True)
+    assert await calls.late(mac, go.id) is None
+    assert not await calls.complete(mac, str(go.id), "late")
+    assert not await calls.complete(mac, str(go.id), "later")
+    assert await calls.late(mac, go.id) == "late"
+    assert await calls.result(mac, go.id) is None
+    assert calls.ignored == {"late": 1, "repeated": 1}
+
+
+async def test_an_answer_to_what_was_never_sent_changes_nothing(calls: Calls, mac: str) -> None:
+    go = await begin(calls, mac)
+    assert await calls.give_up(mac, go.id, sent=False)
+    assert not await calls.complete(mac, str(go.id), "x")
+    assert await calls.begin(mac, "turn:call", 60) == Known(go.id, "never sent", "")
+
+
+async def test_a_sweep_is_bounded(store: Store, calls: Calls, mac: str) -> None:
+    for number in range(3):
+        await begin(calls, mac, f"call {number}", seconds=0.001)
+    swept: list[int] = []
+    async with asyncio.timeout(5):
+        while sum(swept) < 3:
+            swept.append(len(await calls.sweep(store.keys.shard(mac), limit=2)))
+    assert max(swept) <= 2
+
+
+async def test_a_record_that_expired_unswept_frees_its_place(store: Store, calls: Calls, mac: str) -> None:
+    go = await begin(calls, mac, seconds=0.001)
+    await store.client.delete(store.keys.call(mac, go.id))
+    async with asyncio.timeout(5):
+        while await store.client.zcard(store.keys.deadlines(store.keys.shard(mac))):
+            await calls.sweep(store.keys.shard(mac))
+    assert await store.client.hget(store.keys.device(mac), "np") == "0"
+
+
+async def test_a_device_that_was_forgotten_meanwhile_owes_nothing(store: Store, calls: Calls, mac: str) -> None:
+    go = await begin(calls, mac)
+    await store.client.delete(store.keys.device(mac))
+    await Devices(store).appear(mac, online=True, epoch=2)
+    assert await calls.complete(mac, str(go.id), "x")
+    assert await store.client.hget(store.keys.device(mac), "np") in (None, "0")

@@ -1,5 +1,7 @@
 import asyncio
 
+import pytest
+
 from fleet.store.calls import Calls, Go, Known
 from fleet.store.edges import EdgeRecord, Edges
 from fleet.store.leases import Leases
@@ -38,6 +40,7 @@ async def test_a_node_that_lost_the_functions_is_given_them_again(redis_cluster:
         assert None not in await take_all(Leases(store, "w", 60))
 
 
+@pytest.mark.usefixtures("patient")
 async def test_everything_goes_on_when_a_replica_takes_over(own_cluster: ClusterSet) -> None:
     async with opened(own_cluster.url) as store:
         leases, calls, boxes = Leases(store, "w", 60), Calls(store), Mailboxes(store)

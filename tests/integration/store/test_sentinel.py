@@ -1,5 +1,7 @@
 import asyncio
 
+import pytest
+
 from fleet.store.calls import Calls, Go, Known
 from fleet.store.leases import Leases
 from fleet.store.mailbox import Letter, Mailboxes
@@ -8,6 +10,7 @@ from tests.support.redis_sentinel import SentinelSet
 from tests.support.redis_store import opened
 
 LIMIT = 30
+pytestmark = pytest.mark.usefixtures("patient")
 
 
 async def until_read(boxes: Mailboxes, turn: str) -> Letter:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from fleet.front.limits import Limits
-from fleet.front.passage import Passage
+from fleet.front.passage import SILENT, Passage
 from fleet.front.register import Register
 
 MAC = "02:00:00:00:00:07"
@@ -67,3 +67,10 @@ async def test_replacement_that_does_not_get_through_announces_the_absence(regis
     register.leave(first)
     register.leave(second)
     assert told == [(True, 1000), (False, 2000)]
+
+
+async def test_a_device_that_fell_silent_is_announced_as_expired(register: Register, told: Told) -> None:
+    stay, _ = register.enter(MAC, await passage(), 1000)
+    register.confirm(stay, "")
+    stay.passage.end(SILENT)
+    assert json.loads(stay.absence()) == {"online": False, "epoch": 1000, "expired": True}

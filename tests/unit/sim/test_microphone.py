@@ -130,6 +130,16 @@ def test_up_to_three_packets_follow_the_stop() -> None:
     assert not bench.microphone.running
 
 
+def test_no_more_than_three_follow_even_of_short_frames() -> None:
+    bench = Bench(20)
+    bench.microphone.start(0.18)
+    bench.run_to(1.0)
+    before = bench.ready
+    bench.microphone.stop()
+    bench.run_to(2.0)
+    assert bench.ready - before == TAIL
+
+
 def test_while_the_main_loop_is_blocked_40_packets_wait_and_the_oldest_goes() -> None:
     bench = Bench()
     bench.microphone.start(0.12)

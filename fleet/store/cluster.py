@@ -1,0 +1,224 @@
+"""A client of a Cluster. Why not redis-py's own: docs/adr/0012-redis-cluster.md."""
+
+import asyncio
+import random
+from bisect import bisect_right
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar, cast
+
+from redis.asyncio import ConnectionPool, Redis, SSLConnection
+from redis.asyncio.client import Pipeline
+from redis.asyncio.connection import Connection
+from redis.commands import AsyncCoreCommands
+from redis.crc import key_slot
+from redis.event import EventDispatcher
+from redis.exceptions import AskError, ClusterDownError, ClusterError, MovedError, ResponseError
+
+from fleet.store.client import Batch, Command, Streams, answer_saved, connection_options, execute, to_streams
+from fleet.store.patience import FAULTS, Patience
+from fleet.store.url import RedisAddress
+
+POLL_SECONDS = 0.02
+"""Pause between two looks at several streams: a node cannot block on keys of more than one slot."""
+REFRESH_SECONDS = 0.1
+"""Shortest time between two readings of the map of slots, however many commands fail."""
+
+_MAP_SECONDS = 0.5
+_REDIRECTS = 5
+_EVERYWHERE: Final = frozenset({"FUNCTION LOAD", "FUNCTION FLUSH", "FLUSHALL", "PING"})
+
+T = TypeVar("T")
+Place = tuple[str, int]
+
+
+class ClusterClient(AsyncCoreCommands):
+    """Sends each command to the node of its key; has all that the store uses of a `ServerClient`.
+
+    Args:
+        address: Some of the nodes.
+        places: Commands, and batches, at a time.
+        answer: Longest time of one attempt in seconds.
+    """
+
+    _event_dispatcher = EventDispatcher()
+
+    def __init__(self, address: RedisAddress, places: int, answer: float) -> None:
+        self.patience = Patience(places, self.refresh, answer)
+        self.batches = Patience(places, self.refresh, answer)
+        self._address = address
+        self._options = {**connection_options(address), "max_connections": 2 * places, **address.tls_options}
+        self._nodes: dict[Place, Redis] = {}
+        self._starts: list[int] = []
+        self._owners: list[Place] = []
+        """The first slot of each range of the map, and its primary."""
+        self._moved: dict[int, Place] = {}
+        """Slots that turned out to be elsewhere since the map was read."""
+        self._reading = asyncio.Lock()
+        self._read_at = 0.0
+
+    async def execute_command(self, *args: Any, **options: Any) -> Any:
+        if args[0] in _EVERYWHERE:
+            return await self.patience.run(lambda: self._everywhere(args, options))
+        return await self.patience.run(lambda: self._route(args, options))
+
+    def pipeline(self, transaction: bool = False) -> Pipeline:
+        return cast("Pipeline", Batch(self.batches, self._send))
+
+    async def fcall_saved(self, function: str, keys: Sequence[str], args: Sequence[str]) -> tuple[Any, int]:
+        """Run a function, then wait for a replica; return the answer, and how many replicas have it."""
+
+        async def send(node: Redis, asking: bool) -> tuple[Any, int]:
+            return await answer_saved(node, ("FCALL", function, len(keys), *keys, *args), asking=asking)
+
+        return await self.batches.run(lambda: self._direct(keys[0], send))
+
+    async def read_streams(self, after: Mapping[str, str], count: int, seconds: float) -> Streams:
+        """Return what is new in the streams; wait for it for a while."""
+        if len(after) == 1:
+            ((key, last),) = after.items()
+            words = ("XREAD", "COUNT", count, "BLOCK", round(seconds * 1000), "STREAMS", key, last)
+            return to_streams(await self.patience.run(lambda: self._route(words, {})))
+        commands: list[Command] = [(("XREAD", "COUNT", count, "STREAMS", *pair), {}) for pair in after.items()]
+        clock = asyncio.get_running_loop().time
+        until = clock() + seconds
+        while True:
+            answers = await self.batches.run(lambda: self._send(commands))
+            found = [stream for answer in answers for stream in to_streams(answer)]
+            if found or clock() >= until:
+                return found
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def fits(self) -> bool:
+        """Whether the server is of the kind that the address says."""
+        try:
+            await self.patience.run(lambda: self._ready())
+        except ResponseError as error:
+            if "cluster support disabled" in str(error):
+                return False
+            raise
+        return True
+
+    async def replication(self, key: str) -> Mapping[str, Any]:
+        """Return the section `replication` of what the key's node says of itself."""
+
+        async def ask(node: Redis, asking: bool) -> Any:
+            return await execute(node, "INFO", "replication")
+
+        return cast("Mapping[str, Any]", await self.patience.run(lambda: self._direct(key, ask)))
+
+    def place(self, key: str) -> str:
+        """Return the name of the key's node, as far as it is known."""
+        host, port = self._owner(key_slot(key.encode())) if self._starts else ("", 0)
+        return f"{host}:{port}"
+
+    async def refresh(self, fault: BaseException) -> None:
+        """Read the map of slots anew, once for all commands that fail at a time."""
+        clock = asyncio.get_running_loop().time
+        async with self._reading:
+            if not self._starts or clock() - self._read_at > REFRESH_SECONDS:
+                await self._read_map()
+                self._read_at = clock()
+
+    async def aclose(self) -> None:
+        nodes = list(self._nodes.values())
+        self._nodes.clear()
+        for node in nodes:
+            await node.aclose()
+
+    async def _ready(self) -> None:
+        if not self._starts:
+            await self.refresh(ConnectionError())
+
+    async def _everywhere(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        await self._ready()
+        return [await execute(self._node(place), *args, **options) for place in dict.fromkeys(self._owners)][-1]
+
+    async def _route(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        async def send(node: Redis, asking: bool) -> Any:
+            if not asking:
+                return await execute(node, *args, **options)
+            pipe = node.pipeline(transaction=False)
+            pipe.execute_command("ASKING")
+            pipe.execute_command(*args, **options)
+            return (await pipe.execute())[1]
+
+        return await self._direct(_key(args), send)
+
+    async def _direct(self, key: str, send: Callable[[Redis, bool], Awaitable[T]]) -> T:
+        """Send something to the node of a key, and after it where the slot has moved or is moving."""
+        await self._ready()
+        place, asking = self._owner(key_slot(key.encode())), False
+        for _ in range(_REDIRECTS):
+            try:
+                return await send(self._node(place), asking)
+            except MovedError as error:
+                place, asking = (error.host or place[0], error.port), False
+                self._moved[error.slot_id] = place
+            except AskError as error:
+                place, asking = (error.host or place[0], error.port), True
+        raise ClusterError("redirected too often")
+
+    async def _send(self, commands: Sequence[Command]) -> list[Any]:
+        """Send commands to each node together, and one by one what it sends elsewhere."""
+        await self._ready()
+        groups: dict[Place, list[int]] = {}
+        for at, (args, _) in enumerate(commands):
+            groups.setdefault(self._owner(key_slot(_key(args).encode())), []).append(at)
+        answers: list[Any] = [None] * len(commands)
+        for place, positions in groups.items():
+            pipe = self._node(place).pipeline(transaction=False)
+            for at in positions:
+                pipe.execute_command(*commands[at][0], **commands[at][1])
+            for at, answer in zip(positions, await pipe.execute(raise_on_error=False), strict=True):
+                answers[at] = await self._route(*commands[at]) if isinstance(answer, AskError) else answer
+        for answer in answers:
+            if isinstance(answer, Exception):
+                raise answer
+        return answers
+
+    def _owner(self, slot: int) -> Place:
+        return self._moved.get(slot) or self._owners[bisect_right(self._starts, slot) - 1]
+
+    def _node(self, place: Place) -> Redis:
+        node = self._nodes.get(place)
+        if node is None:
+            kind = SSLConnection if self._address.tls else Connection
+            pool = ConnectionPool(connection_class=kind, host=place[0], port=place[1], **self._options)
+            node = self._nodes[place] = Redis.from_pool(pool)
+        return node
+
+    async def _read_map(self) -> None:
+        """Ask nodes for the map, in any order, until one knows it."""
+        places = list({*self._nodes, *self._address.hosts})
+        random.shuffle(places)
+        last: BaseException = ClusterDownError("no node knows the slots")
+        for place in places:
+            try:
+                async with asyncio.timeout(_MAP_SECONDS):
+                    ranges = await execute(self._node(place), "CLUSTER SLOTS")
+            except FAULTS as error:
+                last = error
+                continue
+            if ranges and ranges[0][0] == 0:
+                await self._learn(sorted(ranges), place[0])
+                return
+        raise last
+
+    async def _learn(self, ranges: Sequence[Any], asked: str) -> None:
+        self._starts = [int(first) for first, *_ in ranges]
+        self._owners = [(primary[0] or asked, int(primary[1])) for _, _, primary, *_ in ranges]
+        self._moved.clear()
+        replicas = {(host or asked, int(port)) for _, _, *nodes in ranges for host, port, *_ in nodes}
+        for place in self._nodes.keys() - replicas - set(self._address.hosts):
+            await self._nodes.pop(place).aclose()
+
+
+def _key(args: Sequence[Any]) -> str:
+    """Return a command's first key; all others must be on the same node."""
+    match args[0]:
+        case "FCALL":
+            return str(args[3])
+        case "XREAD":
+            return str(args[args.index("STREAMS") + 1])
+        case _:
+            return str(args[1])

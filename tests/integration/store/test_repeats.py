@@ -1,0 +1,159 @@
+"""Whatever the store sends may be done twice: after a fault nobody knows whether it was done once (docs/adr/0011)."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+from redis.exceptions import ConnectionError as RedisConnectionError
+
+from fleet.core.ports import Message
+from fleet.store import client, cluster
+from fleet.store.calls import Calls, Go, Known
+from fleet.store.connect import Store
+from fleet.store.conversations import Conversations, Journal
+from fleet.store.devices import Devices
+from fleet.store.edges import EdgeRecord, Edges
+from fleet.store.leases import Leases
+from fleet.store.mailbox import Mailboxes
+from fleet.store.owner import Owner
+from fleet.store.sessions import Opened, Session, Sessions
+from fleet.store.tools import ToolLists
+from fleet.wire.mail import SentenceReady, SpeechDone
+from fleet.wire.mcp import ToolSpec
+from fleet.wire.words import AudioFormat
+
+LIMIT = 20
+
+
+@pytest.fixture
+async def doubled(store: Store, owner: Owner, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[str]]:
+    """Lets every command be done, and its answer be lost the first time; the names of what was done twice."""
+    twice: list[str] = []
+
+    def losing(send: Callable[..., Awaitable[Any]], name: Callable[..., str]) -> Callable[..., Awaitable[Any]]:
+        lost = False
+
+        async def once(*args: Any, **options: Any) -> Any:
+            nonlocal lost
+            answer = await send(*args, **options)
+            what = name(*args)
+            if what == "CLUSTER SLOTS":
+                return answer
+            lost = not lost
+            if lost:
+                twice.append(what)
+                raise RedisConnectionError("the answer was lost")
+            return answer
+
+        return once
+
+    single = losing(client.execute, lambda _, *words: str(words[1] if words[0] == "FCALL" else words[0]))
+    monkeypatch.setattr(client, "execute", single)
+    monkeypatch.setattr(cluster, "execute", single)
+    for kind in (client.ServerClient, cluster.ClusterClient):
+        send = kind._send
+        monkeypatch.setattr(
+            kind, "_send", losing(send, lambda _, commands: "+".join(words[0] for words, _ in commands))
+        )
+    yield twice
+
+
+def session(mac: str) -> Session:
+    return Session("s1", mac, "xiaozhi", "e1", 7, "0" * 32, AudioFormat(16000, 60), AudioFormat(24000, 60))
+
+
+async def test_a_call_is_begun_and_ended_once(store: Store, doubled: list[str], mac: str) -> None:
+    calls = Calls(store)
+    go = await calls.begin(mac, "t:c", 60)
+    assert isinstance(go, Go)
+    assert await calls.begin(mac, "t:c", 60) == Known(go.id, "pending", "")
+    assert await calls.complete(mac, str(go.id), "answer")
+    assert not await calls.complete(mac, str(go.id), "answer")
+    other = await calls.begin(mac, "t:d", 60)
+    assert isinstance(other, Go)
+    assert await calls.give_up(mac, other.id, sent=True)
+    assert not await calls.complete(mac, str(other.id), "late")
+    assert calls.ignored == {"late": 1, "repeated": 1}
+    assert await calls.late(mac, other.id) == "late"
+    assert await store.client.hget(store.keys.device(mac), "np") == "0"
+    assert {"fleet_call_begin", "fleet_call_finish"} <= set(doubled)
+
+
+async def test_an_overdue_call_is_swept_once(store: Store, doubled: list[str], mac: str) -> None:
+    calls = Calls(store)
+    go = await calls.begin(mac, "t:c", 0.001)
+    assert isinstance(go, Go)
+    async with asyncio.timeout(LIMIT):
+        while (await calls.begin(mac, "t:c", 60)) == Known(go.id, "pending", ""):
+            # Who sweeps is not told of it twice, and not at all when the answer is lost; nobody depends on it.
+            await calls.sweep(store.keys.shard(mac))
+    assert await store.client.hget(store.keys.device(mac), "np") == "0"
+    assert "fleet_sweep" in doubled
+
+
+async def test_a_lease_is_taken_and_given_back_once(store: Store, doubled: list[str]) -> None:
+    leases = Leases(store, "w", 60)
+    owner = await leases.take(5)
+    assert owner is not None and await leases.take(5) == owner
+    assert await leases.announce() == 1
+    await leases.release(5)
+    await leases.retire()
+    assert await Leases(store, "other", 60).take(5) is not None
+    assert {"fleet_lease", "fleet_release", "fleet_announce", "ZREM"} <= set(doubled)
+
+
+async def test_a_letter_that_was_written_twice_is_read_once(store: Store, doubled: list[str], mac: str) -> None:
+    boxes = Mailboxes(store)
+    for number in range(3):
+        await boxes.to_shard(3, SpeechDone(device=mac, session="s", turn=str(number)))
+        await boxes.to_edge("e", SentenceReady(device=mac, session="s", turn="t", index=number, text="x"))
+    letters = await boxes.read_shards({3: "0"})
+    assert len(letters) == 6
+    assert [letter.mail.turn for letter in letters if isinstance(letter.mail, SpeechDone)] == ["0", "1", "2"]
+    # Another owner of the shard knows no more than what it reads.
+    assert sum(letter.mail is not None for letter in await Mailboxes(store).read_shards({3: "0"})) == 3
+    # The same letters read again, as after a new lease, are no doubles.
+    assert sum(letter.mail is not None for letter in await boxes.read_shards({3: "0"})) == 3
+    await boxes.discard(letters)
+    assert await boxes.read_shards({3: "0"}) == []
+    async with asyncio.timeout(LIMIT):
+        mail = [await anext(boxes.read_edge("e")) for _ in range(3)]
+    assert [sentence.index for sentence in mail if isinstance(sentence, SentenceReady)] == [0, 1, 2]
+    assert {"XADD", "XADD+EXPIRE"} <= set(doubled)
+
+
+async def test_sessions_and_devices_are_as_if_once(store: Store, owner: Owner, doubled: list[str], mac: str) -> None:
+    sessions, devices, tools = Sessions(store), Devices(store), ToolLists(store)
+    await devices.describe(mac, {"board": "b"})
+    assert (await devices.appear(mac, online=True, epoch=5)).applied
+    await tools.write(mac, [ToolSpec(name="self.x")], {"tep": "5"})
+    # Its own session as the one that it replaced, on its own edge: nobody is told to forget anything.
+    assert await sessions.open(owner, session(mac)) == Opened("s1", "e1", tools_known=True)
+    assert await sessions.read(mac) == session(mac)
+    await sessions.keep(mac)
+    await sessions.close(owner, mac, "s1")
+    assert await sessions.read(mac) is None
+    assert {"fleet_hello", "fleet_goodbye", "fleet_presence", "SET+HSET", "HSET+EXPIRE"} <= set(doubled)
+
+
+async def test_histories_are_as_if_once(store: Store, owner: Owner, doubled: list[str], mac: str) -> None:
+    conversations = Conversations(store, 60)
+    await Sessions(store).open(owner, session(mac))
+    asked, answered = Message("user", "hello"), Message("assistant", "Hi.")
+    await conversations.begin(owner, mac, "s1", "t1", asked)
+    journal = Journal("t1", "running", (asked, answered), 1)
+    await conversations.record(owner, mac, journal)
+    assert await conversations.remember(owner, mac, journal, (asked, answered))
+    assert (await conversations.context(mac, 10)).history == (asked, answered)
+    assert await conversations.journal(mac) == journal
+    assert {"fleet_turn_begin", "fleet_set", "fleet_remember", "fleet_turn_context"} <= set(doubled)
+
+
+async def test_edges_are_as_if_once(store: Store, doubled: list[str]) -> None:
+    edges, one = Edges(store), EdgeRecord("e1", "h", 1, 2)
+    await edges.announce(one)
+    assert await edges.live() == [one]
+    await edges.retire("e1")
+    assert await edges.live() == []
+    assert {"HSET+EXPIRE+SADD+EXPIRE", "DEL+SREM"} <= set(doubled)
