@@ -150,17 +150,11 @@ async def edge(here: Site, speech: Speech, *, public: tuple[str, int] | None) ->
         post=mailboxes.to_shard,
         mail=lambda: mailboxes.read_edge(edge_id),
     )
-
     try:
         role.bind()
     except OSError as error:
         raise ConfigError(f"cannot listen on UDP port {here.settings.udp_port}: {error.strerror}") from error
-
-    def describe() -> EdgeRecord:
-        host, port = public or ("", role.port)
-        return EdgeRecord(edge_id, host, port, role.load, role.draining)
-
-    announcer = Announcer(Edges(here.store), describe)
+    announcer = _announcer(here, role, public)
     try:
         async with (
             running("edge publisher", publisher.run),
@@ -178,6 +172,14 @@ async def edge(here: Site, speech: Speech, *, public: tuple[str, int] | None) ->
     finally:
         voice.close()
         await speech.close()
+
+
+def _announcer(here: Site, role: Edge, public: tuple[str, int] | None) -> Announcer:
+    def describe() -> EdgeRecord:
+        host, port = public or ("", role.port)
+        return EdgeRecord(role.id, host, port, role.load, role.draining)
+
+    return Announcer(Edges(here.store), describe)
 
 
 @asynccontextmanager

@@ -28,6 +28,7 @@ static struct {
 	int64_t boot_epoch;
 	int64_t refusals_since; /* seconds, monotonic */
 	unsigned refusals;
+	bool told[SLOTS]; /* a shard has subscribed to the presence of this slot since the broker began */
 	bool ticking;   /* the broker calls on_tick */
 	bool reloading; /* from SIGHUP until the next tick */
 } fleet;
@@ -87,8 +88,10 @@ static void publish_boot(const char *client_id)
 	publish(client_id, BOOT_TOPIC, json, (size_t)length, 1);
 }
 
-/* `ip` goes with a device that comes, `expired` with one that goes because nothing was heard of it. */
-static void publish_presence(const char *mac, bool online, int64_t epoch, const char *ip, bool expired)
+/* To one client, or with client_id NULL to all subscribers. `ip` goes with a device that comes, `expired` with one that
+ * goes because nothing was heard of it. */
+static void publish_presence(const char *client_id, const char *mac, bool online, int64_t epoch, const char *ip,
+			     bool expired)
 {
 	char topic[64];
 	char json[160];
@@ -99,8 +102,28 @@ static void publish_presence(const char *mac, bool online, int64_t epoch, const 
 			 expired ? ",\"expired\":true" : "");
 
 	snprintf(topic, sizeof(topic), "fleet/presence/%u/%s", mac_slot(mac), mac);
-	if (!publish(NULL, topic, json, (size_t)length, 1))
+	if (!publish(client_id, topic, json, (size_t)length, 1))
 		mosquitto_log_printf(LOG_LEVEL_ERROR, "fleet: no memory to tell the presence of %s", mac);
+}
+
+/* Tells the first shard that subscribes to a slot which of its devices came before: the broker that began anew has
+ * forgotten the shard's session, and nobody heard of them. Later ones find what they missed in their session. */
+static void publish_earlier(const char *client_id, const char *filter)
+{
+	char mac[MAC_TEXT];
+	unsigned slot = presence_slot(filter);
+
+	if (slot >= SLOTS || fleet.told[slot] || strncmp(client_id, SHARD_ID, strlen(SHARD_ID)) != 0)
+		return;
+	fleet.told[slot] = true;
+	for (size_t at = 0; at < fleet.clients.size; at++) {
+		const struct client *client = &fleet.clients.places[at];
+		if (!client->connection)
+			continue;
+		mac_write(client->mac, mac);
+		if (mac_slot(mac) == slot)
+			publish_presence(client_id, mac, true, client->epoch, NULL, false);
+	}
 }
 
 static int on_auth(int event, void *event_data, void *userdata)
@@ -125,7 +148,7 @@ static int on_auth(int event, void *event_data, void *userdata)
 		return BROKER_AUTH;
 	}
 	/* The broker sends CONNACK before it delivers this, so whoever answers at once reaches the device. */
-	publish_presence(id, true, epoch, mosquitto_client_address(auth->client), false);
+	publish_presence(NULL, id, true, epoch, mosquitto_client_address(auth->client), false);
 	return BROKER_SUCCESS;
 }
 
@@ -144,7 +167,7 @@ static int on_disconnect(int event, void *event_data, void *userdata)
 	if (!client || client->connection != end->client)
 		return BROKER_SUCCESS;
 	/* Mosquitto 2.0 gives no reason (-1), 2.1 does. */
-	publish_presence(id, false, client->epoch, NULL, end->reason == BROKER_KEEPALIVE);
+	publish_presence(NULL, id, false, client->epoch, NULL, end->reason == BROKER_KEEPALIVE);
 	clients_drop(&fleet.clients, mac);
 	return BROKER_SUCCESS;
 }
@@ -168,6 +191,8 @@ static int on_acl_check(int event, void *event_data, void *userdata)
 	/* Works like a retained message, on a broker that retains none. */
 	if (act == ACT_SUBSCRIBE && strcmp(check->topic, BOOT_TOPIC) == 0)
 		publish_boot(id);
+	else if (act == ACT_SUBSCRIBE)
+		publish_earlier(id, check->topic);
 	return BROKER_SUCCESS;
 }
 

@@ -32,6 +32,12 @@ bool mac_parse(const char *text, uint64_t *mac)
 	return text[MAC_LENGTH] == '\0';
 }
 
+void mac_write(uint64_t mac, char text[MAC_TEXT])
+{
+	for (int at = 0; at < 6; at++)
+		snprintf(text + 3 * at, 4, at < 5 ? "%02x:" : "%02x", (unsigned)(mac >> (40 - 8 * at)) & 0xff);
+}
+
 unsigned mac_slot(const char *mac)
 {
 	uint16_t crc = 0;
@@ -41,7 +47,18 @@ unsigned mac_slot(const char *mac)
 		for (int bit = 0; bit < 8; bit++)
 			crc = (uint16_t)(crc & 0x8000 ? crc << 1 ^ 0x1021 : crc << 1);
 	}
-	return crc % 256;
+	return crc % SLOTS;
+}
+
+unsigned presence_slot(const char *filter)
+{
+	char same[32];
+	unsigned slot;
+
+	if (sscanf(filter, "fleet/presence/%3u/", &slot) != 1 || slot >= SLOTS)
+		return SLOTS;
+	snprintf(same, sizeof(same), "fleet/presence/%u/+", slot);
+	return strcmp(filter, same) == 0 ? slot : SLOTS;
 }
 
 /* Returns what follows `prefix` in `text`, or NULL. */

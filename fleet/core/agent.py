@@ -36,10 +36,10 @@ class Journal(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a turn had got before: its messages, and what was said of a message that broke off after them."""
+    """How far a turn had got before: its messages, and what was said of one that broke off after them, part by part."""
 
     messages: tuple[Message, ...] = ()
-    said: str = ""
+    said: tuple[str, ...] = ()
 
 
 async def run_turn(
@@ -74,8 +74,7 @@ async def run_turn(
     for left in reversed(range(rounds)):
         context = (*(remind(asked, said) if said else asked), *settle(added))
         message = await _listen(llm, context, tools.offers if left else (), Continuation(said, say))
-        added = (*added, *([Message("assistant", said)] if said else ()), message)
-        said = ""
+        added, said = (*added, *(Message("assistant", part) for part in said), message), ()
         await journal.record(added)
         if not message.calls:
             break

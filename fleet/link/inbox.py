@@ -11,6 +11,10 @@ from fleet.tasks import isolate
 
 log = logging.getLogger(__name__)
 
+ACKNOWLEDGE_SECONDS = 0.02
+"""How long acknowledgements wait for more: each packet of them costs the broker and this process a wake-up. A broker
+sends on while fewer than its `max_inflight_messages` wait."""
+
 OnMessage = Callable[[str, bytes], Awaitable[None]]
 
 
@@ -35,7 +39,7 @@ class Inbox:
 
     Args:
         on_message: Called with topic and payload; its synchronous head runs in order of arrival.
-        acknowledge: Called with the ids of handled messages, in order, once in a loop iteration.
+        acknowledge: Called with the ids of handled messages, in order, some at a time.
         on_full: Called with True when messages begin to wait, and with False when none waits any more.
         on_refused: Called with the reason why a message cannot be handled now; nothing after it is acknowledged.
         bound: Most handlers at a time. Messages beyond it wait; the caller stops reading, so that those are few.
@@ -137,7 +141,7 @@ class Inbox:
         pending.handled = True
         if not self._settling and self._pending[0].handled:
             self._settling = True
-            asyncio.get_running_loop().call_soon(self._settle)
+            asyncio.get_running_loop().call_later(ACKNOWLEDGE_SECONDS, self._settle)
 
     def _settle(self) -> None:
         self._settling = False

@@ -40,11 +40,15 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """What a change of presence met: whether it was news, the live session's id, and whether the tools are known."""
+    """What a change of presence met.
+
+    Whether it was news, the live session's id, whether the tools are known, and the id of the session that ended last.
+    """
 
     applied: bool
     session: str
     tools_known: bool
+    gone: str = ""
 
 
 class Devices:
@@ -74,12 +78,12 @@ class Devices:
             Fenced: The shard is not the owner's, if one is named.
         """
         keys, shard = self._store.keys, self._store.keys.shard(mac)
-        applied, session, tools_epoch = await self._store.call(
+        applied, session, tools_epoch, gone = await self._store.call(
             "fleet_presence",
             [keys.device(mac), keys.own(shard), keys.online(shard)],
             [int(online), epoch, DEVICE_SECONDS, mac, *((owner.worker, owner.fence) if owner else ("", ""))],
         )
-        return Presence(applied == "1", session, tools_known=tools_epoch == str(epoch))
+        return Presence(applied == "1", session, tools_known=tools_epoch == str(epoch), gone=gone)
 
     async def outdate(self, owner: Owner, shard: int, epoch: int, most: int) -> list[tuple[str, str]]:
         """Mark some of a shard's devices offline that connected before an epoch; return them and their sessions.

@@ -75,15 +75,15 @@ end
 
 -- K: device, own, online devices by epoch  A: online 0|1, epoch, ttl s, mac, worker or '', fence or ''.
 -- Applied only if not older than what is known. An owner's is fenced: the two news of one connection have one epoch.
--- Returns {applied, session id or '', epoch of the tool list or ''}.
+-- Returns {applied, session id or '', epoch of the tool list or '', id of the session that ended last or ''}.
 local function presence(K, A)
   if A[5] ~= '' and not owns(K[2], A[5], A[6]) then return fenced() end
-  local known = redis.call('HMGET', K[1], 'ep', 'sid', 'tep')
-  if tonumber(A[2]) < tonumber(known[1] or '0') then return {0, '', ''} end
+  local known = redis.call('HMGET', K[1], 'ep', 'sid', 'tep', 'gone')
+  if tonumber(A[2]) < tonumber(known[1] or '0') then return {0, '', '', ''} end
   redis.call('HSET', K[1], 'on', A[1], 'ep', A[2])
   redis.call('EXPIRE', K[1], A[3])
   if A[1] == '1' then redis.call('ZADD', K[3], A[2], A[4]) else redis.call('ZREM', K[3], A[4]) end
-  return {1, known[2] or '', known[3] or ''}
+  return {1, known[2] or '', known[3] or '', known[4] or ''}
 end
 
 -- K: own, online devices by epoch  A: worker, fence, epoch, limit, prefix of the shard's keys
@@ -118,12 +118,12 @@ local function hello(K, A)
     redis.call('EXPIRE', set[1], A[5])
   end
   local split = 9 + tonumber(A[9])
-  for at = 10, split, 2 do redis.call('HSET', K[3], A[at], A[at + 1]) end
-  redis.call('HSET', K[3], 'on', '1')
+  redis.call('HSET', K[3], 'on', '1', unpack(A, 10, split))
   redis.call('EXPIRE', K[3], A[4])
   local tools = redis.call('EXPIRE', K[4], A[4])
   redis.call('DEL', K[2])
-  for at = split + 1, #A, 2 do redis.call('HSET', K[2], A[at], A[at + 1]) end
+  redis.call('HSET', K[2], unpack(A, split + 1))
+  if old[1] then redis.call('HSET', K[2], 'prior', old[1]) end
   redis.call('EXPIRE', K[2], A[3])
   return {old[1] or '', old[2] or '', device[1] or '', tools == 1 and device[2] or ''}
 end
@@ -136,6 +136,7 @@ local function goodbye(K, A)
   if session[1] ~= A[3] then return '' end
   redis.call('DEL', K[2])
   redis.call('HDEL', K[3], 'sid')
+  redis.call('HSET', K[3], 'gone', A[3])
   if session[2] then redis.call('SREM', index_of(A[4], session[2]), A[5]) end
   return session[2] or ''
 end
@@ -221,7 +222,9 @@ end
 -- K: own, turn  A: worker, fence, turn ttl s, turn id, field, value, …  Writes down how far the device's newest turn got.
 local function turn_record(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
-  if redis.call('HGET', K[2], 'turn') ~= A[4] then return redis.error_reply('FENCED a newer turn has begun') end
+  local turn = redis.call('HMGET', K[2], 'turn', 'state')
+  if turn[1] ~= A[4] then return redis.error_reply('FENCED a newer turn has begun') end
+  if turn[2] ~= 'running' then return redis.error_reply('FENCED the turn is over') end
   redis.call('HSET', K[2], 'seen', now())
   for at = 5, #A, 2 do redis.call('HSET', K[2], A[at], A[at + 1]) end
   redis.call('EXPIRE', K[2], A[3])
@@ -246,11 +249,12 @@ end
 
 -- K: own, history, turn
 -- A: worker, fence, history ttl s, longest history, turn id, turn ttl s, state, messages, sentences, apology, line, …
--- Puts a turn's lines into the history, in place of those that it put there before. 0 when it is not the newest turn.
+-- Puts a turn's lines into the history, in place of those that it put there before. 0 when it is not the newest turn, or
+-- was cut off and is said to be written.
 local function remember(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
-  local turn = redis.call('HMGET', K[3], 'turn', 'lines')
-  if turn[1] ~= A[5] then return 0 end
+  local turn = redis.call('HMGET', K[3], 'turn', 'lines', 'state')
+  if turn[1] ~= A[5] or (turn[3] == 'cut' and A[7] ~= 'cut') then return 0 end
   local earlier = tonumber(turn[2] or '0')
   if earlier > 0 then redis.call('LTRIM', K[2], 0, -earlier - 1) end
   for at = 11, #A do redis.call('RPUSH', K[2], A[at]) end
@@ -274,12 +278,13 @@ end
 -- K: call, idempotency key, deadlines, device[, own, turn]
 -- A: id, token, timeout ms, keep ms, mac, most pending[, worker, fence, turn id]
 -- Returns {verdict, id, result, ms left}: GO to publish, MINE when this very begin was repeated by the client library, COLL for
--- another id, OFF or BUSY when nothing may be sent, OVER when the turn that asks is not the device's newest any more, or the
+-- another id, OFF or BUSY when nothing may be sent, OVER when the turn that asks is not the newest any more or has ended, or the
 -- known state of an earlier call with the same idempotency key.
 local function call_begin(K, A)
   if A[7] then
     if not owns(K[5], A[7], A[8]) then return fenced() end
-    if redis.call('HGET', K[6], 'turn') ~= A[9] then return {'OVER', '', ''} end
+    local turn = redis.call('HMGET', K[6], 'turn', 'state')
+    if turn[1] ~= A[9] or turn[2] ~= 'running' then return {'OVER', '', ''} end
   end
   local earlier = redis.call('GET', K[2])
   if earlier then

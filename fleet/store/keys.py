@@ -21,14 +21,8 @@ def prefix(shard: int) -> str:
     return f"f:{{{shard}}}:"
 
 
-class Keys:
-    """Key names for one number of shards."""
-
-    def __init__(self, shards: int) -> None:
-        self.shards = shards
-
-    def shard(self, mac: str) -> int:
-        return shard_of(mac, self.shards)
+class ShardKeys:
+    """Names of the keys that a shard has once."""
 
     def own(self, shard: int) -> str:
         return f"{prefix(shard)}own"
@@ -48,6 +42,16 @@ class Keys:
     def session_edges(self, shard: int) -> str:
         """Return the set of all edges that hold sessions of a shard's devices, dead ones too."""
         return f"{prefix(shard)}edges"
+
+
+class Keys(ShardKeys):
+    """All key names, for one number of shards."""
+
+    def __init__(self, shards: int) -> None:
+        self.shards = shards
+
+    def shard(self, mac: str) -> int:
+        return shard_of(mac, self.shards)
 
     def device(self, mac: str) -> str:
         return self._of("d", mac)

@@ -12,7 +12,10 @@ from fleet.wire.words import AudioFormat
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session's record. `key` is 32 hex digits; `ssrc` routes its audio."""
+    """A session's record.
+
+    `key` is 32 hex digits; `ssrc` routes its audio; `prior` is the id of the session that it replaced while that lived.
+    """
 
     id: str
     device: str
@@ -23,6 +26,7 @@ class Session:
     uplink: AudioFormat
     downlink: AudioFormat
     aec: bool = False
+    prior: str = ""
 
     def fields(self) -> dict[str, str]:
         return {
@@ -48,6 +52,7 @@ class Session:
             uplink=_format(record["up"]),
             downlink=_format(record["down"]),
             aec=record["aec"] == "1",
+            prior=record.get("prior", ""),
         )
 
 

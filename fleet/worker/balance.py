@@ -23,6 +23,6 @@ def should_give(me: str, owned: int, count: int, peers: Sequence[Peer]) -> bool:
     others = [peer for peer in peers if peer.worker != me and peer.age <= FRESH_SECONDS]
     if not others or owned - min(peer.shards for peer in others) < 2:
         return False
-    if owned > share(count, peers):
+    if owned > math.ceil(count / (len(others) + 1)):
         return True
     return all((peer.shards, me) <= (owned, peer.worker) for peer in others)

@@ -5,6 +5,7 @@ import logging
 from typing import assert_never
 
 from fleet.core import reports
+from fleet.store.devices import Presence
 from fleet.store.sessions import Session
 from fleet.wire import presence
 from fleet.wire.dialect_xiaozhi import DIALECT
@@ -96,9 +97,10 @@ class Frames:
     async def _converse(self, shard: Shard, mac: str, event: _Conversational) -> None:
         session = await self._resources.sessions.read(mac)
         if session is not None and self._receptionist.lost(session):
-            await self._receptionist.close(shard, mac, session.id)
-            session = None
-        if session is None or (event.session and event.session != session.id):
+            await self._abandon(shard, mac, session)
+            return
+        # To a device that asked twice its first answer may still be the newest when it says that it listens.
+        if session is None or event.session not in ("", session.id, session.prior):
             self._correct(shard, mac, event)
             return
         if isinstance(event, Aborted):
@@ -141,7 +143,7 @@ class Frames:
             return
         self._calls.reconnect(mac)
         self._discovery.restart(shard, mac)
-        await self._settle(shard, mac, met.session)
+        await self._settle(shard, mac, met)
 
     def _vanish(self, shard: Shard, mac: str, session: str) -> None:
         self._calls.disconnect(mac)
@@ -149,20 +151,28 @@ class Frames:
         if session:
             shard.spawn(f"absence {mac}", self._close_if_absent(shard, mac, session))
 
-    async def _settle(self, shard: Shard, mac: str, session_id: str) -> None:
+    async def _settle(self, shard: Shard, mac: str, met: Presence) -> None:
         """End what a device that came back may still be doing.
 
         It speaks until it is told to stop, which it may have missed: its edge knows, and where there is no edge that
         holds its session it is told at once.
         """
-        session = await self._resources.sessions.read(mac) if session_id else None
+        session = await self._resources.sessions.read(mac) if met.session else None
         if session is not None and not self._receptionist.lost(session):
             returned = DeviceReturned(device=mac, session=session.id)
             await self._resources.mailboxes.to_edge(session.edge, returned)
             return
-        shard.tell(mac, SpeechStops(session_id))
         if session is not None:
-            await self._receptionist.farewell(shard, mac, session.id, "its edge is gone")
+            await self._abandon(shard, mac, session)
+            return
+        shard.tell(mac, SpeechStops(met.session or met.gone))
+        if met.gone:
+            # It may have missed the goodbye, and would be heard by nobody for ever.
+            shard.tell(mac, Farewell(met.gone))
+
+    async def _abandon(self, shard: Shard, mac: str, session: Session) -> None:
+        if await self._receptionist.abandon(shard, mac, session.id):
+            self._turns.cancel(mac)
 
     async def _close_if_absent(self, shard: Shard, mac: str, session: str) -> None:
         await asyncio.sleep(ABSENCE_SECONDS)

@@ -67,19 +67,28 @@ class Receptionist:
 
     async def farewell(self, shard: Shard, mac: str, session: str, reason: str) -> bool:
         """End a session from the server's side; False when it was over already."""
+        live = await self._resources.sessions.read(mac)
+        if live is None or live.id != session:
+            return False
+        # First of all: what fails after it is done again, and a goodbye twice does no harm.
+        shard.tell(mac, Farewell(session))
         edge = await self._resources.sessions.close(shard.owner, mac, session)
         if edge:
             await self._forget(edge, mac, session)
-            shard.tell(mac, Farewell(session))
+            if reason == "leaving":
+                self._show(shard, mac, "interrupted")
             log.info("session ended by the server", extra={"session": session, "reason": reason})
         return bool(edge)
 
     async def abandon(self, shard: Shard, mac: str, session: str) -> bool:
         """End a session whose edge is no more; its device may be speaking, and would wait for the rest for ever."""
+        # First of all: what fails after it is done again, and a goodbye twice does no harm.
+        shard.tell(mac, SpeechStops(session))
+        shard.tell(mac, Farewell(session))
         edge = await self._resources.sessions.close(shard.owner, mac, session)
         if edge:
-            shard.tell(mac, SpeechStops(session))
-            shard.tell(mac, Farewell(session))
+            # What the user said meanwhile may have been lost with the edge.
+            self._show(shard, mac, "interrupted")
             log.warning("session lost with its edge", extra={"session": session, "edge": edge})
         return bool(edge)
 
@@ -118,9 +127,12 @@ class Receptionist:
         nonce = packet.nonce(secrets.randbits(32)).hex()
         shard.tell(mac, Welcome(session, "127.0.0.1", 9, key, nonce, DOWNLINK))
         shard.tell(mac, Farewell(session))
+        self._show(shard, mac, shown)
+
+    def _show(self, shard: Shard, mac: str, words: Phrase) -> None:
         settings = self._resources.settings
         language = settings.languages.split(",")[0].strip() if settings.language == "auto" else settings.language
-        shard.spawn(f"alert {mac}", _alert_later(shard, mac, phrase(shown, language)))
+        shard.spawn(f"alert {mac}", _alert_later(shard, mac, phrase(words, language)))
 
 
 async def _alert_later(shard: Shard, mac: str, message: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fleet.core.agent import Progress
 from fleet.core.history import certain, cut, settle
 from fleet.core.ports import Message
-from fleet.errors import Fenced, FleetError
+from fleet.errors import Fenced
 from fleet.store.conversations import Conversations, Journal, TurnState
 from fleet.store.owner import Owner
 from fleet.worker.speech import Speech
@@ -46,15 +46,15 @@ class Record:
         Raises:
             Unavailable: Redis is away.
         """
-        said = certain(self._partial)
-        self._whole, self._partial = (*self._whole, *([Message("assistant", said)] if said else ())), ""
-        self._news = bool(said)
+        if part := certain(self._partial):
+            self._whole, self._news = (*self._whole, Message("assistant", part)), True
+        self._partial = ""
         for text in (*(one.text for one in self._whole if one.role == "assistant"), self._apology):
             self._speech.write(text)
             self._speech.flush()
         await self._speech.stay()
         await self._speech.hand_over()
-        return Progress(self._whole[1 : -1 if said else None], said)
+        return _progress(self._whole[1:])
 
     async def say(self, text: str) -> None:
         """Take the next piece of the model's message, and speak it.
@@ -91,22 +91,16 @@ class Record:
         self._speech.flush()
 
     async def keep(self) -> None:
-        """Put the turn into the history; an answer that cannot be remembered is given all the same.
+        """Put the turn into the history, before its last words are handed over.
 
         Raises:
-            Fenced: The shard is another worker's now, or a newer turn has begun.
+            Fenced: The shard is another worker's now, or the turn was cut off or a newer one has begun.
+            Unavailable: Redis is away.
         """
         lines = settle(self._messages())
-        try:
-            # A question without an answer would only confuse a model later.
-            kept = await self._remember("written", lines if len(lines) > 1 else ())
-        except Fenced:
-            raise
-        except FleetError as error:
-            log.warning("turn not remembered", extra={"reason": str(error)})
-            return
-        if not kept:
-            raise Fenced("a newer turn has begun")
+        # A question without an answer would only confuse a model later.
+        if not await self._remember("written", lines if len(lines) > 1 else ()):
+            raise Fenced("the turn is over")
 
     async def cut(self) -> None:
         """Put a turn that was cut off into the history, as if all that was handed to the edge had been heard.
@@ -133,6 +127,14 @@ class Record:
 
     def _messages(self) -> tuple[Message, ...]:
         return (*self._whole, Message("assistant", self._partial)) if self._partial else self._whole
+
+
+def _progress(messages: tuple[Message, ...]) -> Progress:
+    """Return where a model is to go on: answers without calls at the end are what was said of one that broke off."""
+    end = len(messages)
+    while end and messages[end - 1].role == "assistant" and not messages[end - 1].calls:
+        end -= 1
+    return Progress(messages[:end], tuple(message.text for message in messages[end:]))
 
 
 async def amend(conversations: Conversations, owner: Owner, mac: str, turn: str, spoken: int) -> None:

@@ -10,7 +10,7 @@ from fleet.core.speakable import speakable
 from fleet.errors import Overloaded, Unavailable
 from fleet.store.mailbox import Mailboxes
 from fleet.store.sessions import Session
-from fleet.wire.mail import SentenceReady, SpeechBegun, SpeechEnded, TurnWorking
+from fleet.wire.mail import SentenceReady, SpeechBegun, SpeechEnded, TurnWorking, UtteranceHeard
 from fleet.wire.words import Mood
 from fleet.worker.shard import Shard
 
@@ -27,19 +27,17 @@ class Speech:
         shard: Tells the device its mood.
         mailboxes: Reach the edge.
         session: Whose edge speaks.
-        turn: The turn's id.
-        language: ISO 639-1 code of the user's words, empty when unknown.
+        heard: What is answered; its turn and its language are the speech's.
         handed: How many sentences the edge was given already, before the turn was taken up.
     """
 
     def __init__(
-        self, shard: Shard, mailboxes: Mailboxes, session: Session, turn: str, language: str, handed: int = 0
+        self, shard: Shard, mailboxes: Mailboxes, session: Session, heard: UtteranceHeard, handed: int = 0
     ) -> None:
         self._shard = shard
         self._mailboxes = mailboxes
         self._session = session
-        self._turn = turn
-        self._language = language
+        self._heard = heard
         self._splitter = SentenceSplitter()
         self._clock = asyncio.get_running_loop().time
         self._began = self._clock()
@@ -61,7 +59,9 @@ class Speech:
         if self.begun_at is None and text.strip():
             log.info("llm first token", extra={"seconds": self._since()})
             self.begun_at = self._clock()
-            self._waiting.append(SpeechBegun(device=self._session.device, session=self._session.id, turn=self._turn))
+            self._waiting.append(
+                SpeechBegun(device=self._session.device, session=self._session.id, turn=self._heard.turn)
+            )
         for piece in self._splitter.feed(text):
             self._add(piece)
 
@@ -82,19 +82,23 @@ class Speech:
 
     async def stay(self) -> None:
         """Tell the edge that the turn goes on, though there is nothing to say yet."""
-        await self._send(TurnWorking(device=self._session.device, session=self._session.id, turn=self._turn))
+        await self._send(TurnWorking(device=self._session.device, session=self._session.id, turn=self._heard.turn))
 
     async def end(self) -> None:
         """Give the edge what waits, and say that nothing more will come."""
         self.flush()
-        ended = SpeechEnded(device=self._session.device, session=self._session.id, turn=self._turn, index=self._written)
+        ended = SpeechEnded(
+            device=self._session.device, session=self._session.id, turn=self._heard.turn, index=self._written
+        )
         await self._send(*self._waiting, ended)
         self._handed_over()
 
     async def leave(self) -> None:
         """Say that nothing more will come; what waits is dropped."""
         self._waiting.clear()
-        ended = SpeechEnded(device=self._session.device, session=self._session.id, turn=self._turn, index=self.handed)
+        ended = SpeechEnded(
+            device=self._session.device, session=self._session.id, turn=self._heard.turn, index=self.handed
+        )
         await self._send(ended)
 
     def _handed_over(self) -> None:
@@ -121,10 +125,10 @@ class Speech:
         return SentenceReady(
             device=self._session.device,
             session=self._session.id,
-            turn=self._turn,
+            turn=self._heard.turn,
             index=self._written,
             text=text,
-            language=self._language,
+            language=self._heard.language,
         )
 
     async def _send(self, *mail: SpeechBegun | SentenceReady | SpeechEnded | TurnWorking) -> None:

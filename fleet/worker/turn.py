@@ -12,7 +12,7 @@ from fleet.core.phrases import DEFAULT_PROMPT, Phrase, phrase
 from fleet.core.ports import Llm, LlmEvent, Message, ToolOffer
 from fleet.core.reports import tell
 from fleet.core.toolbox import Toolbox
-from fleet.errors import ProviderError
+from fleet.errors import Fenced, FleetError, ProviderError, Unavailable
 from fleet.store.conversations import Begun, Journal
 from fleet.tasks import isolate
 from fleet.wire.mail import UtteranceHeard
@@ -64,7 +64,7 @@ class Turn:
         self._late = begun.late
         self._journal = begun.journal or Journal(heard.turn, "running", (Message("user", heard.text),), 0)
         handed = self._journal.sentences
-        self._speech = Speech(shard, resources.mailboxes, begun.session, heard.turn, heard.language, handed)
+        self._speech = Speech(shard, resources.mailboxes, begun.session, heard, handed)
         self._record = Record(resources.conversations, shard.owner, heard.device, self._journal, self._speech)
         self._patience = Patience(resources.settings.turn_seconds, self._speech)
 
@@ -108,8 +108,10 @@ class Turn:
         if self._late:
             log.warning("turn comes too late")
             return "failed"
-        self._failure: Phrase | None = "failed"
+        self._failure: Phrase | FleetError | None = "failed"
         await isolate("answer", self._try(before))
+        if isinstance(self._failure, FleetError):
+            raise self._failure
         return self._failure
 
     async def _try(self, before: Progress) -> None:
@@ -122,6 +124,8 @@ class Turn:
             self._failure = "too_long"
         except ProviderError as error:
             log.warning("turn failed", extra={"reason": str(error)})
+        except (Fenced, Unavailable) as error:
+            self._failure = error
 
     async def _ask(self, before: Progress) -> None:
         settings, mac = self._resources.settings, self._session.device
@@ -136,7 +140,9 @@ class Turn:
         )
         tools = DeviceTools(toolbox, self._send, self._session, self._heard.turn, self._patience, settings.tool_seconds)
         model = _Watched(self._resources.llm)
-        await agent.run_turn(asked, model, tools, self._record.say, self._record, before)
+        added = await agent.run_turn(asked, model, tools, self._record.say, self._record, before)
+        if not any(message.text.strip() for message in added if message.role == "assistant"):
+            raise ProviderError("the model wrote no answer", retryable=False)
 
     async def _send(self, order: CallTool, terms: Terms) -> Outcome:
         return await self._calls.call(self._shard, self._session.device, order, terms)

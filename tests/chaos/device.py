@@ -7,7 +7,6 @@ by itself its user does: `tests.chaos.person`.
 import asyncio
 import json
 import random
-from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Literal
@@ -19,21 +18,18 @@ from fleet.conformance.probe.line import Line
 from fleet.conformance.steering.script import mentioned
 from fleet.conformance.verdict import Failed
 from fleet.sim import greeting, message, outbound
-from fleet.sim.board import Board
-from fleet.sim.mcp_server import McpServer, Pending
-from fleet.sim.mcp_server import answer as result
 from fleet.sim.message import JsonObject, member, text
 from fleet.sim.ota import MqttAccess, read_mqtt
 from fleet.sim.profile import find_profile
-from fleet.sim.tools import Arguments, Outcome, Parameter, Tool
 from fleet.sim.watch import Signal
 from tests.chaos.channel import FRAME, Channel
-from tests.chaos.history import Execution, Turn
+from tests.chaos.hands import Hands
+from tests.chaos.history import Turn
 from tests.chaos.journal import Journal
+from tests.chaos.wire import Wire
 
 State = Literal["idle", "connecting", "listening", "speaking"]
 
-TOOL = "self.chaos.act"
 HELLO_SECONDS = 10.0
 STALE_SECONDS = 120.0
 """After so long without a word of the server the channel counts as closed when the user wants something."""
@@ -57,12 +53,16 @@ class Device:
         self.turn: Turn | None = None
         """Takes what concerns the user's newest utterance."""
         self.signal = Signal()
-        self.rules_broken: list[str] = []
+        self._broken: list[str] = []
         self._ota_url, self._journal, self._chance, self._reconnect = ota_url, journal, chance, reconnect
         self._clock = asyncio.get_running_loop().time
-        self._mcp = McpServer(PROFILE, (Tool(TOOL, "Acts once.", _act, (Parameter("turn", "integer"),)),), Board())
-        self._jobs: asyncio.Queue[Pending] = asyncio.Queue(64)
+        self._hands = Hands(mac, PROFILE, journal, chance, self._reply)
         self._wire = Wire()
+
+    @property
+    def rules_broken(self) -> list[str]:
+        """What the server did that firmware does not bear."""
+        return [*self._broken, *self._hands.rules_broken]
 
     @property
     def online(self) -> bool:
@@ -84,7 +84,7 @@ class Device:
                 for name, work in (
                     ("mqtt", self._stay_connected(access)),
                     ("microphone", self._capture()),
-                    ("tools", self._work()),
+                    ("tools", self._hands.run()),
                 )
             ]
             try:
@@ -104,11 +104,13 @@ class Device:
         self._go("listening")
         return self._send(outbound.listen_start(self._wire.session, "auto"))
 
-    async def say(self, packets: list[bytes]) -> None:
-        """Say something; returns when the last packet was sent, or the device does not listen any more."""
+    async def say(self, packets: list[bytes]) -> float:
+        """Say something; return which part was sent, all of it unless the device does not listen any more."""
         self._wire.speech.extend(packets)
         await self.signal.until(lambda: not self._wire.speech or self.state != "listening")
+        left = len(self._wire.speech)
         self._wire.speech.clear()
+        return 1 - left / len(packets)
 
     def interrupt(self) -> None:
         """Press the button while it speaks."""
@@ -144,18 +146,27 @@ class Device:
             except Failed as error:
                 self._note("mqtt fails", reason=str(error))
             line.drop()
-            self._wire.line = None
-            self._note("mqtt down")
+            self._lose()
             await asyncio.sleep(self._reconnect * self._chance.uniform(1.0, 1.2))
 
     async def _attend(self, line: Line, ping: float) -> None:
         self._wire.line = line
         self._note("mqtt up")
+        while self._wire.early:
+            self._receive("", self._wire.early.popleft())
         self.signal.notify()
         async with asyncio.TaskGroup() as group:
             pinging = group.create_task(line.keep_alive(ping), name=f"ping {self.mac}")
             await line.run()
             pinging.cancel()
+
+    def _lose(self) -> None:
+        """Miss from now on what the server sends; firmware shows nothing of it before it has something to send."""
+        self._wire.line = None
+        self._wire.early.clear()
+        self._note("mqtt down")
+        if self.turn:
+            self.turn.deaf = True
 
     async def _hello(self) -> bool:
         self._go("connecting")
@@ -180,22 +191,14 @@ class Device:
             due = max(due + FRAME, loop.time() - 2 * FRAME)
             await asyncio.sleep(max(0.0, due - loop.time()))
 
-    async def _work(self) -> None:
-        """Run calls one by one, as the main loop does."""
-        while True:
-            call = await self._jobs.get()
-            at, turn = self._clock(), int(call.arguments.get("turn", -1))
-            token = f"{turn:05d}" + "".join(self._chance.choices("bcdfghjkmnpqrstvwxz", k=6))
-            self._journal.execute(Execution(at, self.mac, int(call.id), call.tool.name, turn, token))
-            # Mostly as quick as stock boards; now and then slow enough for anything to happen meanwhile.
-            slow = self._chance.random() < 0.2
-            await asyncio.sleep(self._chance.uniform(0.3, 2.0) if slow else self._chance.uniform(0.005, 0.05))
-            self._reply(result(call.id, token))
-
     def _receive(self, _: str, payload: bytes) -> None:
+        if self._wire.line is None:
+            # It came together with the CONNACK, before which nothing can be answered.
+            self._wire.early.append(payload)
+            return
         parsed = message.parse(payload)
         if parsed is None:
-            self.rules_broken.append(f"no JSON: {payload[:80]!r}")
+            self._broken.append(f"no JSON: {payload[:80]!r}")
             return
         self._wire.heard_at = self._clock()
         match text(parsed, "type"):
@@ -212,13 +215,13 @@ class Device:
             case "alert":
                 self._show(f"{text(parsed, 'message')}")
             case "mcp":
-                self._take_request(member(parsed, "payload"))
+                self._hands.take(member(parsed, "payload"))
         self.signal.notify()
 
     def _welcome(self, parsed: JsonObject) -> None:
         hello = greeting.read(parsed)
         if hello is None:
-            self.rules_broken.append("a hello that firmware cannot use")
+            self._broken.append("a hello that firmware cannot use")
             return
         self._close()
         self._wire.session, self._wire.welcomed = hello.session, True
@@ -234,7 +237,7 @@ class Device:
             _add(turn, text(parsed, "text") or "")
         elif state == "stop" and self.state == "speaking":
             self._go("listening")
-            if turn and turn.sentences:
+            if turn and (turn.sentences or turn.packets):
                 turn.stops += 1
             self._send(outbound.listen_start(self._wire.session, "auto"))
 
@@ -242,14 +245,6 @@ class Device:
         self._note("stt", said=said)
         if self.turn and str(self.turn.mark) in said:
             self.turn.heard = True
-
-    def _take_request(self, request: JsonObject) -> None:
-        self.rules_broken += [f"{rule}: {detail}" for rule, detail in self._mcp.check(request)]
-        answer = self._mcp.receive(request)
-        if isinstance(answer, str):
-            self._reply(answer)
-        elif answer is not None and not self._jobs.full():
-            self._jobs.put_nowait(answer)
 
     def _hear(self, at: float) -> None:
         self._wire.heard_at = at
@@ -292,29 +287,9 @@ class Device:
         self._journal.note(self.mac, what, **fields)
 
 
-class Wire:
-    """A device's connections, and what waits for them."""
-
-    def __init__(self) -> None:
-        self.line: Line | None = None
-        self.channel: Channel | None = None
-        self.session = ""
-        self.welcomed = False
-        self.heard_at = 0.0
-        self.speech: deque[bytes] = deque()
-        """Packets of what the user says; silence when there are none."""
-
-    def capture(self, channel: Channel) -> None:
-        channel.send(self.speech.popleft() if self.speech else channel.silence)
-
-
 def _add(turn: Turn, sentence: str) -> None:
     """Keep a sentence, unless it belongs to the answer of another turn."""
     if mentioned(sentence) in (None, turn.mark):
         turn.sentences.append(sentence)
     else:
         turn.notes.append(f"heard {sentence!r} of another turn")
-
-
-async def _act(_: Board, __: Arguments) -> Outcome:
-    return True

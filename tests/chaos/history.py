@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
 
-Outcome = Literal["open", "answered", "apologised", "device alert", "dismissed", "unanswered"]
+Outcome = Literal["open", "answered", "apologised", "device alert", "broken off", "dismissed", "unanswered"]
 """How a turn ended for the user.
 
 `answered`: speech began, said something of the turn's scene, and stopped. `apologised`: the server said or showed that
-it could not. `device alert`: the device itself showed that the server cannot be reached. `dismissed`: the device went
-idle without a word. `unanswered`: none of it within the limit.
+it could not. `device alert`: the device itself showed that the server cannot be reached. `broken off`: the device went
+idle before the user had really begun. `dismissed`: it went idle without a word. `unanswered`: none of it in time.
 """
 State = Literal["sent", "ok", "error", "not_sent", "unknown"]
 """How a call stands in the server's records."""
@@ -66,6 +66,8 @@ class Turn:
     """How often speech ended that had said something."""
     failed: bool = False
     """Whether the device itself showed that the server cannot be reached."""
+    deaf: bool = False
+    """Whether the device lost its MQTT connection meanwhile: then words are lost that go with the audio."""
     alerts: list[str] = field(default_factory=list)
     wanted: list[str] = field(default_factory=list)
     """The sentences that the model wrote last."""
@@ -147,14 +149,16 @@ def check_turns(turns: Iterable[Turn]) -> Iterator[Violation]:
 
 
 def _check_answer(turn: Turn, where: str) -> Iterator[Violation]:
+    if not turn.packets:
+        yield Violation("answer without sound", where)
+    if turn.deaf:
+        return
     said = letters(turn.text)
     missing = [one for one in turn.wanted if letters(one) not in said]
     if missing:
         yield Violation("answer cut short", f"{where}: heard {turn.text!r}, without {missing}")
     if repeated := [one for one, count in Counter(map(letters, turn.sentences)).items() if count > 1]:
         yield Violation("said twice", f"{where}: {repeated}")
-    if not turn.packets:
-        yield Violation("answer without sound", where)
 
 
 def check_calls(calls: Iterable[Call], executions: Iterable[Execution]) -> Iterator[Violation]:
@@ -199,7 +203,8 @@ def check_told(turns: Iterable[Turn], executions: Iterable[Execution]) -> Iterat
             yield Violation("told two things", f"{where}: {turn.told}")
         if "not_sent" in kinds and tokens:
             yield Violation("told NOT_SENT, but it ran", f"{where}: {turn.told}")
-        if kinds == {"ok"} and turn.outcome == "answered" and letters(tokens[0]) not in letters(turn.text):
+        whole = kinds == {"ok"} and turn.outcome == "answered" and not turn.deaf
+        if whole and letters(tokens[0]) not in letters(turn.text):
             yield Violation("answer without the result", f"{where}: {turn.text!r} without {tokens[0]}")
         if any(text.isalnum() and text not in tokens for text in turn.told):
             yield Violation("told OK, but it did not run", f"{where}: {turn.told}, ran with {tokens}")

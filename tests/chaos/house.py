@@ -47,10 +47,10 @@ class House:
     def now(self) -> float:
         return asyncio.get_running_loop().time()
 
-    def late(self, since: float) -> bool:
-        """Whether what began then should have come to an end by now."""
+    def late(self, since: float, limit: float = 0.0) -> bool:
+        """Whether what began then should have come to an end by now: in so many seconds, or the turns' limit."""
         now = self.now()
-        return now > deadline(since, self.limit, [fault.span for fault in self.faults], now)
+        return now > deadline(since, limit or self.limit, [fault.span for fault in self.faults], now)
 
     def blame(self, rule: str, detail: str) -> None:
         self.violations.append(Violation(rule, detail))
@@ -59,7 +59,7 @@ class House:
     def finish(self, turn: Turn) -> None:
         """Take note that a turn has ended."""
         turn.ended = self.now()
-        self.over += 1
+        self.over += turn.outcome != "broken off"
         self.journal.note(
             turn.device, f"turn {turn.outcome}", turn=turn.number, said=turn.text, told=turn.told, notes=turn.notes
         )

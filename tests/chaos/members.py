@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,6 +74,7 @@ class Member:
 
     def start(self) -> None:
         """Start it; returns at once."""
+        self._let_go()
         with self.log.open("ab") as log:
             self._child = subprocess.Popen(
                 self._command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=self._environment
@@ -108,7 +110,12 @@ class Member:
         if self._child is not None:
             self._child.kill()
             self._child.wait(10)
-            if self._child.stdin:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Close the pipe to a process that has ended; an order that it did not read goes with it."""
+        if self._child is not None and self._child.stdin:
+            with suppress(BrokenPipeError):
                 self._child.stdin.close()
 
 

@@ -63,9 +63,11 @@ _FIRST: tuple[_Card, ...] = (
     ("worker", "kill", True),
 )
 """Even a short run has these."""
+_KILLS_AT_POINTS: tuple[_Card, ...] = (("worker", "kill", True),) * 9
+_FREEZES_AT_POINTS: tuple[_Card, ...] = (("worker", "freeze", True),) * 2
 _DECK: tuple[_Card, ...] = (
-    *[("worker", "kill", True)] * 9,
-    *[("worker", "freeze", True)] * 2,
+    *_KILLS_AT_POINTS,
+    *_FREEZES_AT_POINTS,
     ("broker", "kill", True),
     ("redis", "kill", True),
     ("worker", "kill", False),

@@ -17,9 +17,9 @@ MOST_SHOWN = 40
 def show(outcome: Outcome, console: Console) -> None:
     """Print everything that a person wants to know of a run."""
     console.print(_recoveries(outcome.faults, outcome.turns))
-    ends = Counter(turn.outcome for turn in outcome.turns)
+    ends: Counter[str] = Counter(turn.outcome for turn in outcome.turns)
     console.print("turns:", _counts(ends), f"of {len(outcome.turns)} in {outcome.seconds:.0f} s")
-    console.print("calls:", _counts(Counter(call.states[-1] for call in outcome.calls)))
+    console.print("calls:", _counts(Counter(str(call.states[-1]) for call in outcome.calls)))
     console.print(f"executions: {len(outcome.executions)}")
     times = sorted(turn.ended - turn.said for turn in outcome.turns if turn.outcome == "answered")
     if times:
@@ -41,6 +41,13 @@ def show_plan(outcome_plan: Sequence[object], seed: int, console: Console) -> No
     console.print(f"seed {seed}, {len(outcome_plan)} faults:")
     for fault in outcome_plan:
         console.print(f"  {fault}", highlight=False)
+
+
+def describe(outcome: Outcome) -> str:
+    """Return what a failed test is to say."""
+    lines = [f"{len(outcome.violations)} violations; repeat with scripts/chaos --seed {outcome.options.seed}"]
+    lines += [str(one) for one in outcome.violations[:MOST_SHOWN]]
+    return "\n".join([*lines, *(str(fault.what) for fault in outcome.faults), f"logs: {outcome.options.out}"])
 
 
 def _show_violations(outcome: Outcome, console: Console) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import statistics
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 
 import redis.asyncio
@@ -46,8 +46,11 @@ async def kill_mid_answer(options: Options, repeat: int, console: Console) -> in
             kills.append(kill)
             others = f"others at most {max(kill.others, default=0):.2f} s ({len(kill.others)})"
             console.print(f"{number}. gap {kill.gap:.2f} s, whole: {kill.whole}, {kill.turn.outcome}; {others}")
-        broken = history.check_turns(here.house.turns)
-        broken = [*broken, *history.check_executions(here.house.journal.executions), *here.house.violations]
+        broken = [
+            *history.check_turns(here.house.turns),
+            *history.check_executions(here.house.journal.executions),
+            *here.house.violations,
+        ]
     return _tell(kills, [str(one) for one in broken], console)
 
 
@@ -103,11 +106,10 @@ async def _owners(here: Scenery) -> dict[str, str]:
     """Return which worker holds the shard of each device."""
     keys = Keys(Settings.model_fields["shards"].default)
     async with redis.asyncio.Redis.from_url(here.ensemble.redis_url, decode_responses=True) as client:
-        found = {}
+        found: dict[str, str] = {}
         for person in here.people:
             mac = person.device.mac
-            owner = await client.hget(keys.own(keys.shard(mac)), "w")  # type: ignore[misc]
-            found[mac] = owner or ""
+            found[mac] = str(await client.hget(keys.own(keys.shard(mac)), "w") or "")
         return found
 
 
@@ -116,4 +118,6 @@ def _around(turn: Turn, at: float) -> list[float]:
     return turn.packets if turn.packets and turn.packets[0] < at < turn.packets[-1] + MOST_GAP else []
 
 
-SCENARIOS: dict[str, Callable[[Options, int, Console], Awaitable[int]]] = {"worker-mid-answer": kill_mid_answer}
+SCENARIOS: dict[str, Callable[[Options, int, Console], Coroutine[None, None, int]]] = {
+    "worker-mid-answer": kill_mid_answer
+}

@@ -18,6 +18,8 @@ from tests.support.until import until
 
 SHARDS = 16
 KEYS = "site:a-key-for-role-tests-1"
+NOWHERE = f"http://{LOOPBACK}:9/v1"
+"""For roles that need no model: nobody speaks."""
 
 
 class RoleSite:
@@ -26,16 +28,17 @@ class RoleSite:
     Args:
         directory: For logs and data.
         models: Base URL of the chat model, recognition and the voice.
+        durable: Whether Redis keeps its data when it is killed.
     """
 
-    def __init__(self, directory: Path, models: str) -> None:
+    def __init__(self, directory: Path, models: str, *, durable: bool) -> None:
         self.keys = Keys(KEYS)
         self.directory = directory
         self.roles: list[RoleProcess] = []
         for name in ("broker", "redis"):
             (directory / name).mkdir()
         self.broker = MosquittoServer(directory / "broker", self.keys)
-        self.redis = RedisServer(directory / "redis")
+        self.redis = RedisServer(directory / "redis", durable=durable)
         self.http_port = free_port()
         self._models = models
 
@@ -88,6 +91,11 @@ class RoleSite:
     def until_spread(self, *wanted: int, seconds: float = 20.0) -> None:
         until(lambda: self.spread() == sorted(wanted), seconds)
 
+    def online(self, mac: str) -> bool:
+        """Return whether a device is known to be connected."""
+        with redis.Redis.from_url(self.redis.url, decode_responses=True) as client:
+            return client.hget(f"f:{{{shard_of(mac, SHARDS)}}}:d:{mac}", "on") == "1"
+
     def edges(self) -> int:
         """Return how many edges live."""
         with redis.Redis.from_url(self.redis.url) as client:
@@ -108,8 +116,9 @@ def one_of_each_shard() -> list[str]:
 
 
 @contextmanager
-def role_site(directory: Path, models: str = "http://127.0.0.1:9/v1") -> Iterator[RoleSite]:
-    site = RoleSite(directory, models)
+def role_site(directory: Path, models: str = NOWHERE, *, durable: bool = False) -> Iterator[RoleSite]:
+    """Run a site until the end of the block; roles are started by the test."""
+    site = RoleSite(directory, models, durable=durable)
     with ExitStack() as stack:
         stack.enter_context(running(site.broker))
         stack.enter_context(running(site.redis))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from fleet.errors import Unavailable
+from fleet.link import inbox as module
 from fleet.link.inbox import Inbox
 from fleet.link.mqtt_packets import Incoming
 
@@ -34,6 +35,12 @@ class Desk:
             self.inbox.put(group, Incoming(str(number), b"", number))
 
 
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Acknowledgements do not wait for more."""
+    monkeypatch.setattr(module, "ACKNOWLEDGE_SECONDS", 0.0)
+
+
 async def turns() -> None:
     """Let everything run that can run."""
     for _ in range(10):
@@ -52,6 +59,27 @@ async def test_acknowledgements_wait_for_those_before_them() -> None:
         desk.gates["1"].set_result(None)
         await turns()
         assert desk.acknowledged == [1, 2, 3]
+
+
+async def test_acknowledgements_of_the_same_moment_travel_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ACKNOWLEDGE_SECONDS", 0.2)
+    packets: list[list[int]] = []
+    sent = asyncio.Event()
+
+    async def handle(topic: str, payload: bytes) -> None:
+        """Done at once."""
+
+    def acknowledge(ids: Sequence[int]) -> None:
+        packets.append(list(ids))
+        sent.set()
+
+    inbox = Inbox(handle, acknowledge, lambda _: None, lambda _: None, 10)
+    async with asyncio.TaskGroup() as group, asyncio.timeout(5):
+        inbox.put(group, Incoming("t", b"", 1))
+        await turns()
+        inbox.put(group, Incoming("t", b"", 2))
+        await sent.wait()
+    assert packets == [[1, 2]]
 
 
 async def test_messages_beyond_the_bound_wait_and_say_so() -> None:
