@@ -147,14 +147,16 @@ def _run(named: dict[str, Any], serve: Callable[[Settings], Coroutine[None, None
 def _add_sim() -> None:
     try:
         from fleet.conformance.command import conformance
+        from fleet.conformance.endurance_command import endurance
         from fleet.sim import command
     except ModuleNotFoundError as missing:
         needs = ConfigError(f"this needs the package {missing.name}: scripts/setup, or pip install -e '.[sim]'")
-        for name in ("sim", "conformance"):
+        for name in ("sim", "conformance", "endurance"):
             app.command(name)(lambda: _fail(needs))
     else:
         app.command("sim")(command.build(assembly.synthesise))
         app.command("conformance")(conformance)
+        app.command("endurance")(endurance)
 
 
 async def _role(

@@ -1,5 +1,7 @@
 """The api's routes."""
 
+import asyncio
+
 from fastapi import FastAPI
 from fastapi.responses import JSONResponse
 
@@ -9,6 +11,9 @@ from fleet.settings import Settings
 from fleet.store.connect import Store
 from fleet.store.devices import Devices
 from fleet.wire.identity import Keys
+
+READY_SECONDS = 1.0
+"""A probe's own limit is seldom longer."""
 
 
 def build_app(settings: Settings, keys: Keys, store: Store) -> FastAPI:
@@ -23,9 +28,11 @@ def build_app(settings: Settings, keys: Keys, store: Store) -> FastAPI:
     @app.get("/readyz")
     async def ready() -> JSONResponse:
         try:
-            await store.ask(store.client.ping())
-        except Unavailable as error:
-            return JSONResponse({"status": "unavailable", "reason": str(error)}, 503)
+            async with asyncio.timeout(READY_SECONDS):
+                await store.ping()
+        except (Unavailable, TimeoutError) as error:
+            reason = str(error) or "Redis: no answer in time"
+            return JSONResponse({"status": "unavailable", "reason": reason}, 503)
         return JSONResponse({"status": "ready"})
 
     return app

@@ -1,5 +1,6 @@
 """`POST /xiaozhi/ota/`: a device's first request, which decides where it connects, as whom, and on which topic."""
 
+import asyncio
 import logging
 from datetime import UTC, datetime
 
@@ -16,6 +17,8 @@ from fleet.wire.identity import Keys
 log = logging.getLogger(__name__)
 
 LARGEST_BODY = 64 * 1024
+DESCRIBE_SECONDS = 1.0
+"""A device that waits at its first request does nothing else."""
 
 
 class Bootstrap:
@@ -76,10 +79,11 @@ class Bootstrap:
             "lang": told.language,
         }
         try:
-            await self._devices.describe(mac, {name: value[:64] for name, value in fields.items() if value})
-        except Unavailable as error:
+            async with asyncio.timeout(DESCRIBE_SECONDS):
+                await self._devices.describe(mac, {name: value[:64] for name, value in fields.items() if value})
+        except (Unavailable, TimeoutError) as error:
             # The device can connect all the same; refusing it would only make it wait.
-            log.warning("device not written down", extra={"device": mac, "reason": str(error)})
+            log.warning("device not written down", extra={"device": mac, "reason": str(error) or "no answer in time"})
         log.info("bootstrap", extra={"device": mac, "board": fields["board"], "firmware": fields["fw"]})
 
 

@@ -1,8 +1,7 @@
 """`fleet conformance`: the checks of the device contract against any server."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -12,12 +11,10 @@ from rich.console import Console
 
 from fleet import runtime
 from fleet.conformance.checks import select
-from fleet.conformance.own_server import own_server
 from fleet.conformance.results import Results
 from fleet.conformance.run import MOST_AT_ONCE, Task, plan, run_all
 from fleet.conformance.screen import progress, show
-from fleet.conformance.stage import Setup
-from fleet.conformance.steering.server import Steering
+from fleet.conformance.target import Target, reach
 from fleet.errors import ConfigError
 from fleet.local.ports import LOOPBACK
 from fleet.sim.profile import find_profile
@@ -55,22 +52,11 @@ def conformance(  # noqa: PLR0913 - the arguments are the command line
     try:
         profiles = [find_profile(name) for name in profile or STOCK]
         tasks = plan(select(name for name in only.split(",") if name.strip()), profiles, rounds)
-        server = _Server(ota, steer_host, steer, idle_seconds, _mac(refused))
+        server = Target(ota, steer, steer_host, idle_seconds, _mac(refused))
     except ConfigError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(runtime.EXIT_MISCONFIGURED) from error
     raise typer.Exit(runtime.run(lambda: _run(server, tasks, _Outlet(at_once, junit, json))))
-
-
-@dataclass(frozen=True, slots=True)
-class _Server:
-    """The server under test as the command line tells of it."""
-
-    ota: str | None
-    steer_host: str
-    steer_port: int | None
-    idle_seconds: float | None
-    refused: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +66,7 @@ class _Outlet:
     json: Path | None
 
 
-async def _run(server: _Server, tasks: Sequence[Task], outlet: _Outlet) -> int:
+async def _run(server: Target, tasks: Sequence[Task], outlet: _Outlet) -> int:
     try:
         return await _check(server, tasks, outlet)
     except asyncio.CancelledError:
@@ -88,9 +74,9 @@ async def _run(server: _Server, tasks: Sequence[Task], outlet: _Outlet) -> int:
         return EXIT_INTERRUPTED
 
 
-async def _check(server: _Server, tasks: Sequence[Task], outlet: _Outlet) -> int:
+async def _check(server: Target, tasks: Sequence[Task], outlet: _Outlet) -> int:
     console = Console(width=None if Console().is_terminal else _WIDE)
-    async with _setup(server) as setup:
+    async with reach(server) as setup:
         with progress(console, len(tasks)) as observer:
             done = await run_all(tasks, setup, observer, outlet.at_once)
     results = Results(server=setup.ota_url, results=done)
@@ -100,18 +86,6 @@ async def _check(server: _Server, tasks: Sequence[Task], outlet: _Outlet) -> int
     if outlet.json:
         results.write_json(outlet.json)
     return 0 if results.ok else runtime.EXIT_FAILED
-
-
-@asynccontextmanager
-async def _setup(server: _Server) -> AsyncIterator[Setup]:
-    if server.ota is None:
-        async with Steering(LOOPBACK, 0) as steering, own_server(steering) as setup:
-            yield setup
-    elif server.steer_port is None:
-        yield Setup(server.ota, None, server.idle_seconds, server.refused)
-    else:
-        async with Steering(server.steer_host, server.steer_port) as steering:
-            yield Setup(server.ota, steering, server.idle_seconds, server.refused)
 
 
 def _mac(text: str) -> str:

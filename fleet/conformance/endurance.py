@@ -2,7 +2,9 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from pydantic import BaseModel
 
@@ -29,7 +31,7 @@ _MOST_FAILURES = 50
 class EnduranceReport(BaseModel):
     """What came of it; times are milliseconds from the end of the speech to the first sound of the answer."""
 
-    profile: str
+    profiles: list[str]
     conversations: int
     completed: int
     """Conversations whose turns were all answered, and that ended with an idle device and without a breach."""
@@ -50,6 +52,9 @@ class EnduranceReport(BaseModel):
     def ok(self) -> bool:
         return self.completed == self.conversations
 
+    def write_json(self, path: Path) -> None:
+        path.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
+
 
 @dataclass(slots=True)
 class _Tally:
@@ -61,32 +66,44 @@ class _Tally:
     held_up: float = 0.0
 
 
-async def endure(setup: Setup, profile: Profile, conversations: int, faults: Faults, at_once: int) -> EnduranceReport:
+async def endure(
+    setup: Setup,
+    profiles: Sequence[Profile],
+    conversations: int,
+    faults: Faults,
+    at_once: int,
+    on_end: Callable[[list[str]], None] = lambda _: None,
+) -> EnduranceReport:
     """Hold so many conversations of three turns each, some of them side by side, each with a device of its own.
 
     Args:
         setup: Of the server; it must be steered.
-        profile: Of the devices.
+        profiles: Of the devices, in turn.
         conversations: How many.
         faults: What goes wrong in each.
         at_once: How many side by side.
+        on_end: Takes what went wrong in a conversation that ended; nothing when it was whole.
 
     Raises:
         NotApplicable: The server does not use the scripted models.
     """
-    stage, tally, slots = Stage(setup, profile), _Tally(), asyncio.Semaphore(at_once)
-    _ = stage.steering
+    stages = [Stage(setup, profile) for profile in profiles]
+    _ = stages[0].steering
+    tally, slots = _Tally(), asyncio.Semaphore(at_once)
 
     async def one(number: int) -> None:
+        stage = stages[number % len(stages)]
         async with slots:
             failures = await _converse(stage, faults, tally)
         tally.completed += not failures
-        tally.failures += [f"conversation {number}: {failure}" for failure in failures]
+        told = [f"conversation {number} ({stage.profile.name}): {failure}" for failure in failures]
+        tally.failures += told
+        on_end(told)
 
     async with asyncio.TaskGroup() as group:
         for number in range(1, conversations + 1):
             group.create_task(one(number), name=f"conversation {number}")
-    return _report(profile, conversations, tally)
+    return _report([profile.name for profile in profiles], conversations, tally)
 
 
 async def _converse(stage: Stage, faults: Faults, tally: _Tally) -> list[str]:
@@ -126,14 +143,14 @@ async def _talk(stage: Stage, device: SimDevice, tally: _Tally) -> list[str]:
     return failures
 
 
-def _report(profile: Profile, conversations: int, tally: _Tally) -> EnduranceReport:
+def _report(profiles: list[str], conversations: int, tally: _Tally) -> EnduranceReport:
     latencies = sorted(tally.latencies)
 
     def share(part: float) -> float | None:
         return latencies[min(len(latencies) - 1, round(part * (len(latencies) - 1)))] if latencies else None
 
     return EnduranceReport(
-        profile=profile.name,
+        profiles=profiles,
         conversations=conversations,
         completed=tally.completed,
         turns=tally.turns.total(),

@@ -14,8 +14,10 @@ SILENCE_LEAD = 2
 """Frames of filling silence that the device may have queued: real audio waits behind them."""
 SPACING = 0.010
 """Least time between two packets: a device's network stack holds six datagrams."""
-FIRST_AFTER = 0.120
-"""From the announcement of speech to its first packet: until then the device may throw audio away."""
+FIRST_AFTER = 0.150
+"""From the announcement of speech to its first packet.
+
+A device throws away what comes within 100 ms; the rest is for an announcement that is on its way for longer."""
 STOP_AFTER = 0.100
 """Least time from the last packet to the announcement of the end, which may overtake packets."""
 _EXACT = 1e-6

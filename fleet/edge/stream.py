@@ -13,7 +13,7 @@ RATE: Final = 40.0
 BURST: Final = 64.0
 """Packets of 60 ms that may come at once: a device that was busy sends up to 40."""
 PROOFS: Final = 2
-"""Good packets in a row that move a session to a new address."""
+"""Good packets in a row that make an address the session's: one may be a forger's lucky guess."""
 _REASONS: Final = {"flags": "flags", "jump": "jump", "duplicate": "replay", "old": "replay"}
 """Why packets are dropped, as it is counted."""
 
@@ -38,7 +38,7 @@ class UplinkStream:
         self._candidate: Address | None = None
         self._proofs = 0
         self.address: Address | None = None
-        """Where the device sends from; None until its first good packet."""
+        """Where the device sends from; None until it has proved that."""
 
     def admit(self, header: Header, datagram: bytes, address: Address, now: float) -> bytes | None:
         """Return the Opus packet of a datagram, or None when it is dropped."""
@@ -76,5 +76,5 @@ class UplinkStream:
         if address != self._candidate:
             self._candidate, self._proofs = address, 0
         self._proofs += 1
-        if self.address is None or self._proofs >= PROOFS:
+        if self._proofs >= PROOFS:
             self.address, self._candidate = address, None

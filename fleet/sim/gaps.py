@@ -29,6 +29,10 @@ class Gaps:
         self.kept = 0.0
         """Seconds of the present answer that the network kept."""
 
+    def held_up(self, since: float) -> float:
+        """Return for how many seconds this process came late around then: messages wait for it, datagrams do not."""
+        return self._pulse.lost(since)
+
     def begin(self) -> None:
         """An answer begins."""
         self._sentences = []

@@ -50,6 +50,7 @@ class Intake:
         self._turns = turns
         self._gaps = gaps
         self._early: list[_Early] | None = None
+        self._began = _NEVER
         self._left = _NEVER
         self._aborted = _NEVER
         self.frame_ms = 60
@@ -58,6 +59,7 @@ class Intake:
     def begin(self) -> None:
         """An answer begins; until `clear` whatever comes will be lost."""
         self._early = []
+        self._began = self._journal.clock()
         self._gaps.begin()
         self._aborted = _NEVER
 
@@ -66,8 +68,8 @@ class Intake:
         early, self._early = self._early or [], None
         self._playback.clear()
         self._journal.count("downlink_cleared", len(early))
-        now = self._journal.clock()
-        blamed = [one.payload for one in early if now - one.at > self._gaps.spread]
+        latest = self._journal.clock() - self._gaps.spread - self._gaps.held_up(self._began)
+        blamed = [one.payload for one in early if one.at < latest]
         if blamed and self._playback.loud(blamed):
             self._journal.violate("audio-before-clear", f"{len(blamed)} packets with sound were lost")
 

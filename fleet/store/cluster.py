@@ -1,34 +1,27 @@
-"""A client of a Cluster. Why not redis-py's own: docs/adr/0012-redis-cluster.md."""
+"""A client of a Cluster. Why not redis-py's own: docs/adr/0008-redis-cluster.md."""
 
 import asyncio
-import random
-from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar, cast
 
-from redis.asyncio import ConnectionPool, Redis, SSLConnection
+from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline
-from redis.asyncio.connection import Connection
 from redis.commands import AsyncCoreCommands
-from redis.crc import key_slot
 from redis.event import EventDispatcher
-from redis.exceptions import AskError, ClusterDownError, ClusterError, MovedError, ResponseError
+from redis.exceptions import AskError, ClusterError, MovedError, ResponseError
 
-from fleet.store.client import Batch, Command, Streams, answer_saved, connection_options, execute, to_streams
-from fleet.store.patience import FAULTS, Patience
+from fleet.store.client import Batch, Command, Streams, answer_saved, execute, to_streams
+from fleet.store.patience import Patience
+from fleet.store.slots import Place, SlotMap
 from fleet.store.url import RedisAddress
 
 POLL_SECONDS = 0.02
 """Pause between two looks at several streams: a node cannot block on keys of more than one slot."""
-REFRESH_SECONDS = 0.1
-"""Shortest time between two readings of the map of slots, however many commands fail."""
 
-_MAP_SECONDS = 0.5
 _REDIRECTS = 5
 _EVERYWHERE: Final = frozenset({"FUNCTION LOAD", "FUNCTION FLUSH", "FLUSHALL", "PING"})
 
 T = TypeVar("T")
-Place = tuple[str, int]
 
 
 class ClusterClient(AsyncCoreCommands):
@@ -43,18 +36,9 @@ class ClusterClient(AsyncCoreCommands):
     _event_dispatcher = EventDispatcher()
 
     def __init__(self, address: RedisAddress, places: int, answer: float) -> None:
-        self.patience = Patience(places, self.refresh, answer)
-        self.batches = Patience(places, self.refresh, answer)
-        self._address = address
-        self._options = {**connection_options(address), "max_connections": 2 * places, **address.tls_options}
-        self._nodes: dict[Place, Redis] = {}
-        self._starts: list[int] = []
-        self._owners: list[Place] = []
-        """The first slot of each range of the map, and its primary."""
-        self._moved: dict[int, Place] = {}
-        """Slots that turned out to be elsewhere since the map was read."""
-        self._reading = asyncio.Lock()
-        self._read_at = 0.0
+        self._slots = SlotMap(address, 2 * places)
+        self.patience = Patience(places, self._slots.refresh, answer)
+        self.batches = Patience(places, self._slots.refresh, answer)
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
         if args[0] in _EVERYWHERE:
@@ -91,7 +75,7 @@ class ClusterClient(AsyncCoreCommands):
     async def fits(self) -> bool:
         """Whether the server is of the kind that the address says."""
         try:
-            await self.patience.run(lambda: self._ready())
+            await self.patience.run(self._slots.ready)
         except ResponseError as error:
             if "cluster support disabled" in str(error):
                 return False
@@ -108,30 +92,15 @@ class ClusterClient(AsyncCoreCommands):
 
     def place(self, key: str) -> str:
         """Return the name of the key's node, as far as it is known."""
-        host, port = self._owner(key_slot(key.encode())) if self._starts else ("", 0)
+        host, port = self._slots.owner(key)
         return f"{host}:{port}"
 
-    async def refresh(self, fault: BaseException) -> None:
-        """Read the map of slots anew, once for all commands that fail at a time."""
-        clock = asyncio.get_running_loop().time
-        async with self._reading:
-            if not self._starts or clock() - self._read_at > REFRESH_SECONDS:
-                await self._read_map()
-                self._read_at = clock()
-
     async def aclose(self) -> None:
-        nodes = list(self._nodes.values())
-        self._nodes.clear()
-        for node in nodes:
-            await node.aclose()
-
-    async def _ready(self) -> None:
-        if not self._starts:
-            await self.refresh(ConnectionError())
+        await self._slots.aclose()
 
     async def _everywhere(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        await self._ready()
-        return [await execute(self._node(place), *args, **options) for place in dict.fromkeys(self._owners)][-1]
+        await self._slots.ready()
+        return [await execute(node, *args, **options) for node in self._slots.primaries()][-1]
 
     async def _route(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         async def send(node: Redis, asking: bool) -> Any:
@@ -146,27 +115,27 @@ class ClusterClient(AsyncCoreCommands):
 
     async def _direct(self, key: str, send: Callable[[Redis, bool], Awaitable[T]]) -> T:
         """Send something to the node of a key, and after it where the slot has moved or is moving."""
-        await self._ready()
-        place, asking = self._owner(key_slot(key.encode())), False
+        await self._slots.ready()
+        place, asking = self._slots.owner(key), False
         for _ in range(_REDIRECTS):
             try:
-                return await send(self._node(place), asking)
+                return await send(self._slots.node(place), asking)
             except MovedError as error:
                 place, asking = (error.host or place[0], error.port), False
-                self._moved[error.slot_id] = place
+                self._slots.move(error.slot_id, place)
             except AskError as error:
                 place, asking = (error.host or place[0], error.port), True
         raise ClusterError("redirected too often")
 
     async def _send(self, commands: Sequence[Command]) -> list[Any]:
         """Send commands to each node together, and one by one what it sends elsewhere."""
-        await self._ready()
+        await self._slots.ready()
         groups: dict[Place, list[int]] = {}
         for at, (args, _) in enumerate(commands):
-            groups.setdefault(self._owner(key_slot(_key(args).encode())), []).append(at)
+            groups.setdefault(self._slots.owner(_key(args)), []).append(at)
         answers: list[Any] = [None] * len(commands)
         for place, positions in groups.items():
-            pipe = self._node(place).pipeline(transaction=False)
+            pipe = self._slots.node(place).pipeline(transaction=False)
             for at in positions:
                 pipe.execute_command(*commands[at][0], **commands[at][1])
             for at, answer in zip(positions, await pipe.execute(raise_on_error=False), strict=True):
@@ -175,42 +144,6 @@ class ClusterClient(AsyncCoreCommands):
             if isinstance(answer, Exception):
                 raise answer
         return answers
-
-    def _owner(self, slot: int) -> Place:
-        return self._moved.get(slot) or self._owners[bisect_right(self._starts, slot) - 1]
-
-    def _node(self, place: Place) -> Redis:
-        node = self._nodes.get(place)
-        if node is None:
-            kind = SSLConnection if self._address.tls else Connection
-            pool = ConnectionPool(connection_class=kind, host=place[0], port=place[1], **self._options)
-            node = self._nodes[place] = Redis.from_pool(pool)
-        return node
-
-    async def _read_map(self) -> None:
-        """Ask nodes for the map, in any order, until one knows it."""
-        places = list({*self._nodes, *self._address.hosts})
-        random.shuffle(places)
-        last: BaseException = ClusterDownError("no node knows the slots")
-        for place in places:
-            try:
-                async with asyncio.timeout(_MAP_SECONDS):
-                    ranges = await execute(self._node(place), "CLUSTER SLOTS")
-            except FAULTS as error:
-                last = error
-                continue
-            if ranges and ranges[0][0] == 0:
-                await self._learn(sorted(ranges), place[0])
-                return
-        raise last
-
-    async def _learn(self, ranges: Sequence[Any], asked: str) -> None:
-        self._starts = [int(first) for first, *_ in ranges]
-        self._owners = [(primary[0] or asked, int(primary[1])) for _, _, primary, *_ in ranges]
-        self._moved.clear()
-        replicas = {(host or asked, int(port)) for _, _, *nodes in ranges for host, port, *_ in nodes}
-        for place in self._nodes.keys() - replicas - set(self._address.hosts):
-            await self._nodes.pop(place).aclose()
 
 
 def _key(args: Sequence[Any]) -> str:

@@ -1,6 +1,7 @@
 """The connection to Redis or Valkey: one place through which every command goes."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
 from importlib.resources import files
 from typing import TypeVar, cast
 
@@ -50,16 +51,15 @@ class Store:
         address = parse_redis_url(url)
         reader = _connect(address, READERS, BLOCK_SECONDS + ANSWER_SECONDS)
         store = cls(_connect(address, PLACES, ANSWER_SECONDS), reader, shards)
-        try:
-            if not await store.client.fits():
-                raise _misfit(address.kind)
-            await store.load_functions()
-        except FAULTS as error:
-            await store.close()
-            raise _unopened(error) from error
-        except BaseException:
-            await store.close()
-            raise
+        async with AsyncExitStack() as unless_open:
+            unless_open.push_async_callback(store.close)
+            try:
+                if not await store.client.fits():
+                    raise _misfit(address.kind)
+                await store.load_functions()
+            except FAULTS as error:
+                raise _unopened(error) from error
+            unless_open.pop_all()
         return store
 
     async def load_functions(self) -> None:
@@ -81,7 +81,7 @@ class Store:
     async def call(self, function: str, keys: Sequence[str], args: Sequence[str | int]) -> list[str]:
         """Run a function of `functions.lua` and return its answer as a list of texts.
 
-        It may be done twice, when the connection breaks after the first time: see `docs/adr/0011-redis-failover.md`.
+        It may be done twice, when the connection breaks after the first time: see `docs/adr/0007-redis-failover.md`.
 
         Raises:
             Fenced: The shard is another worker's now.

@@ -53,7 +53,7 @@ class Patience:
     """Bounds the commands of one client in number and time, and repeats them while the server is away.
 
     A command whose connection broke may have been done, so whatever goes through here must be harmless when it is
-    done twice (docs/adr/0011-redis-failover.md says why each command is).
+    done twice (docs/adr/0007-redis-failover.md says why each command is).
 
     Args:
         places: Commands at a time; the others wait for a place.

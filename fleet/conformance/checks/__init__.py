@@ -18,6 +18,7 @@ from fleet.conformance.checks import (
     mqtt_loss,
     uplink,
     uplink_flow,
+    uplink_rough,
 )
 from fleet.errors import ConfigError
 
@@ -29,6 +30,7 @@ _FILES = (
     hello_sessions,
     uplink,
     uplink_flow,
+    uplink_rough,
     downlink,
     dialogue,
     dialogue_ends,

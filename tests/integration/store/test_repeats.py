@@ -1,4 +1,4 @@
-"""Whatever the store sends may be done twice: after a fault nobody knows whether it was done once (docs/adr/0011)."""
+"""Whatever the store sends may be done twice: after a fault nobody knows whether it was done once (docs/adr/0007)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable

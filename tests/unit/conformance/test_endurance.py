@@ -20,7 +20,7 @@ def report(**changes: object) -> EnduranceReport:
     )
     for name, value in changes.items():
         setattr(tally, name, value)
-    return _report(P1, 33, tally)
+    return _report(["P1"], 33, tally)
 
 
 def test_times_are_told_by_their_rank() -> None:
@@ -46,4 +46,4 @@ def test_only_the_first_failures_are_kept() -> None:
 
 async def test_without_scripted_models_nothing_is_held() -> None:
     with pytest.raises(NotApplicable):
-        await endure(Setup("http://nowhere/"), P1, 3, Faults(), 1)
+        await endure(Setup("http://nowhere/"), [P1], 3, Faults(), 1)

@@ -46,11 +46,11 @@ async def test_forged_packet_does_not_move_the_address() -> None:
         device = await stage.open()
         forger = await stage.device()
         await stage.listen()
-        device.be_silent(1)
-        await stage.received(1)
+        device.be_silent(2)
+        await stage.received(2)
         for sequence in (50, 51, 52):
             forger.send_raw(forger.seal(bytes(20), sequence)[: packet.HEADER] + bytes(20))
-        await stage.received(4)
+        await stage.received(5)
         assert stage.edge.counters["not_audio"] == 3
         await stage.speak("t1", "A")
         await device.packets(3)
@@ -62,15 +62,30 @@ async def test_one_good_packet_from_elsewhere_does_not_move_the_address() -> Non
         device = await stage.open()
         other = await stage.device()
         await stage.listen()
-        device.be_silent(1)
-        other.sequence = 1
+        device.be_silent(2)
+        other.sequence = 2
         other.be_silent(1)
-        device.sequence = 2
+        device.sequence = 3
         device.be_silent(1)
-        other.sequence = 3
+        other.sequence = 4
         other.be_silent(1)
-        await stage.received(4)
+        await stage.received(5)
         await stage.speak("t1", "A")
+        await device.packets(3)
+        assert not other.received
+
+
+async def test_the_first_good_packet_alone_is_no_address() -> None:
+    async with on_stage() as stage:
+        device = await stage.open()
+        other = await stage.device()
+        await stage.listen()
+        other.be_silent(1)
+        await stage.received(1)
+        await stage.speak("t1", "A")
+        device.sequence = 1
+        device.be_silent(2)
+        await stage.received(3)
         await device.packets(3)
         assert not other.received
 
