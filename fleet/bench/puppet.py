@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import deque
 from collections.abc import Callable
 
 from fleet.errors import Unavailable
@@ -52,7 +53,7 @@ class Puppet:
         self.listed = asyncio.Event()
         """Set when it was asked for its tools."""
         self._topic = topics.up_topic(self.mac)
-        self._welcomed: Callable[[], None] | None = None
+        self._welcomed: deque[Callable[[], None]] = deque()
         self._connection: MqttConnection | None = None
 
     async def connect(self, port: int, credentials: Credentials) -> None:
@@ -75,7 +76,7 @@ class Puppet:
 
     def hello(self, welcomed: Callable[[], None]) -> None:
         """Say hello; `welcomed` is called when the answer has come."""
-        self._welcomed = welcomed
+        self._welcomed.append(welcomed)
         self._send(_HELLO)
 
     def goodbye(self) -> None:
@@ -89,8 +90,7 @@ class Puppet:
             case "hello":
                 self.session = order["session_id"]
                 if self._welcomed:
-                    self._welcomed()
-                    self._welcomed = None
+                    self._welcomed.popleft()()
             case "mcp":
                 self._answer(order["payload"])
 

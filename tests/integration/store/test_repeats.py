@@ -100,11 +100,11 @@ async def test_a_lease_is_taken_and_given_back_once(store: Store, doubled: list[
     leases = Leases(store, "w", 60)
     owner = await leases.take(5)
     assert owner is not None and await leases.take(5) == owner
-    assert await leases.announce() == 1
+    assert [peer.worker for peer in await leases.announce(3)] == ["w"]
     await leases.release(5)
     await leases.retire()
     assert await Leases(store, "other", 60).take(5) is not None
-    assert {"fleet_lease", "fleet_release", "fleet_announce", "ZREM"} <= set(doubled)
+    assert {"fleet_lease", "fleet_release", "fleet_announce", "fleet_retire"} <= set(doubled)
 
 
 async def test_a_letter_that_was_written_twice_is_read_once(store: Store, doubled: list[str], mac: str) -> None:
