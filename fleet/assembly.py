@@ -39,6 +39,8 @@ from fleet.worker.resources import Resources
 log = logging.getLogger(__name__)
 
 READY_SECONDS = 20.0
+LEAVE_SECONDS = 5.0
+"""Longest time to say goodbye, beyond the time for turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +144,12 @@ async def worker(here: Site) -> AsyncIterator[None]:
     role = Worker(Resources.of(settings, here.keys, llm, here.store), _name(), here.broker)
     try:
         async with running("worker", role.run):
-            await _until_ready("the broker", role)
-            yield
+            try:
+                await _until_ready("the broker", role)
+                yield
+            finally:
+                async with _limit("worker", settings.drain_seconds):
+                    await role.drain(settings.drain_seconds)
     finally:
         await llm.aclose()
 
@@ -173,28 +179,36 @@ async def edge(here: Site, speech: Speech, *, public: tuple[str, int] | None) ->
         post=mailboxes.to_shard,
         mail=lambda: mailboxes.read_edge(edge_id),
     )
-
     try:
         role.bind()
     except OSError as error:
         raise ConfigError(f"cannot listen on UDP port {here.settings.udp_port}: {error.strerror}") from error
-
-    def describe() -> EdgeRecord:
-        host, port = public or ("", role.port)
-        return EdgeRecord(edge_id, host, port, role.load)
-
-    announcer = Announcer(Edges(here.store), describe)
+    announcer = _announcer(here, role, public)
     try:
         async with (
             running("edge publisher", publisher.run),
             running("edge", role.run),
             running("edge announcer", announcer.run),
         ):
-            await announcer.announced.wait()
-            yield role
+            try:
+                await announcer.announced.wait()
+                yield role
+            finally:
+                role.draining = True
+                announcer.hurry()
+                async with _limit("edge", here.settings.drain_seconds):
+                    await role.drain(here.settings.drain_seconds)
     finally:
         voice.close()
         await speech.close()
+
+
+def _announcer(here: Site, role: Edge, public: tuple[str, int] | None) -> Announcer:
+    def describe() -> EdgeRecord:
+        host, port = public or ("", role.port)
+        return EdgeRecord(role.id, host, port, role.load, role.draining)
+
+    return Announcer(Edges(here.store), describe)
 
 
 @asynccontextmanager
@@ -261,6 +275,17 @@ def public_address(settings: Settings) -> tuple[str, int]:
 
 def _name() -> str:
     return f"{socket.gethostname()[:20]}-{secrets.token_hex(4)}"
+
+
+@asynccontextmanager
+async def _limit(role: str, seconds: float) -> AsyncIterator[None]:
+    """Limit the end of a role: the time for its turns, and some for what must be said after them."""
+    log.info("leaving", extra={"role": role})
+    try:
+        async with asyncio.timeout(seconds + LEAVE_SECONDS):
+            yield
+    except TimeoutError:
+        log.warning("left before everything was handed over", extra={"role": role})
 
 
 async def _until_ready(what: str, role: Worker) -> None:

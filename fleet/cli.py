@@ -20,6 +20,7 @@ from fleet.operations import devices_command, keys_command
 from fleet.settings import Settings, load, variable
 from fleet.up import up as run_up
 
+_FOR_PEOPLE = ("sim", "conformance", "endurance")
 _MASK = "********"
 _SETTINGS_HINT = (
     "Every setting is an environment variable, or a line of the TOML file that FLEET_CONFIG names: `fleet settings`."
@@ -40,6 +41,9 @@ PublicHost = Annotated[str | None, typer.Option(help="Name or address for device
 
 
 def main() -> None:
+    # To import these takes as long as all that a role needs, and roles are started in a hurry.
+    if sys.argv[1:2] in ([], ["--help"], *([name] for name in _FOR_PEOPLE)):
+        add_people()
     app()
 
 
@@ -147,14 +151,15 @@ def _run(named: dict[str, Any], serve: Callable[[Settings], Coroutine[None, None
     sys.exit(runtime.run(lambda: serve(loaded)))
 
 
-def _add_sim() -> None:
+def add_people() -> None:
+    """Add the commands that are no part of a server."""
     try:
         from fleet.conformance.command import conformance
         from fleet.conformance.endurance_command import endurance
         from fleet.sim import command
     except ModuleNotFoundError as missing:
         needs = ConfigError(f"this needs the package {missing.name}: scripts/setup, or pip install -e '.[sim]'")
-        for name in ("sim", "conformance", "endurance"):
+        for name in _FOR_PEOPLE:
             app.command(name)(lambda: _fail(needs))
     else:
         app.command("sim")(command.build(assembly.synthesise))
@@ -176,6 +181,3 @@ async def _for_ever() -> None:
 def _fail(error: ConfigError) -> NoReturn:
     typer.echo(f"fleet: {error}", err=True)
     raise SystemExit(runtime.EXIT_MISCONFIGURED)
-
-
-_add_sim()

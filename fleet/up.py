@@ -39,7 +39,8 @@ async def up(settings: Settings, while_up: Callable[[], Awaitable[None]]) -> Non
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         redis_url = settings.redis_url if settings.redis_url else await enter(_redis(settings))
-        settings = _with_keys(settings)
+        # Nobody takes over here, and who pressed Ctrl-C waits.
+        settings = _with_keys(settings).model_copy(update={"drain_seconds": 0.0})
         keys = assembly.read_keys(settings)
         await enter(assembly.follow_keys(settings, keys))
         store = await Store.open(redis_url, settings.shards)

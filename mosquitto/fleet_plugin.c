@@ -35,6 +35,7 @@ static struct {
 	int64_t started, polled, told, refusals_since; /* seconds, monotonic */
 	unsigned refusals;			       /* since refusals_since */
 	uint64_t counts[COUNTS];
+	bool slots_told[SLOTS]; /* a shard has subscribed to the presence of this slot since the broker began */
 	bool ticking;   /* the broker calls on_tick */
 	bool unticked;	/* and it was said that it does not */
 	bool reloading; /* from SIGHUP until the next tick */
@@ -95,6 +96,26 @@ static void poll_without_tick(void)
 	}
 }
 
+/* Tells the first shard that subscribes to a slot which of its devices came before: the broker that began anew has
+ * forgotten the shard's session, and nobody heard of them. Later ones find what they missed in their session. */
+static void message_earlier(const char *client_id, const char *filter)
+{
+	char mac[MAC_LENGTH + 1];
+	unsigned slot = presence_slot(filter);
+
+	if (slot >= SLOTS || fleet.slots_told[slot] || strncmp(client_id, SHARD_ID, strlen(SHARD_ID)) != 0)
+		return;
+	fleet.slots_told[slot] = true;
+	for (size_t at = 0; at < fleet.clients.size; at++) {
+		const struct client *client = &fleet.clients.places[at];
+		if (!client->connection)
+			continue;
+		mac_format(client->mac, mac);
+		if (mac_slot(mac) == slot)
+			message_presence(client_id, mac, true, client->epoch, NULL, false);
+	}
+}
+
 static int on_auth(int event, void *event_data, void *userdata)
 {
 	struct mosquitto_evt_basic_auth *auth = event_data;
@@ -118,7 +139,7 @@ static int on_auth(int event, void *event_data, void *userdata)
 		return BROKER_AUTH;
 	}
 	/* The broker sends CONNACK before it delivers this, so whoever answers at once reaches the device. */
-	message_presence(id, true, epoch, mosquitto_client_address(auth->client), false);
+	message_presence(NULL, id, true, epoch, mosquitto_client_address(auth->client), false);
 	return BROKER_SUCCESS;
 }
 
@@ -137,7 +158,7 @@ static int on_disconnect(int event, void *event_data, void *userdata)
 	if (!client || client->connection != end->client)
 		return BROKER_SUCCESS;
 	/* Mosquitto 2.0 gives no reason (-1), 2.1 does. */
-	message_presence(id, false, client->epoch, NULL, end->reason == BROKER_KEEPALIVE);
+	message_presence(NULL, id, false, client->epoch, NULL, end->reason == BROKER_KEEPALIVE);
 	clients_drop(&fleet.clients, mac);
 	return BROKER_SUCCESS;
 }
@@ -161,6 +182,8 @@ static int on_acl_check(int event, void *event_data, void *userdata)
 	/* Works like a retained message, on a broker that retains none. */
 	if (act == ACT_SUBSCRIBE && strcmp(check->topic, BOOT_TOPIC) == 0)
 		message_boot(id, fleet.boot_epoch);
+	else if (act == ACT_SUBSCRIBE)
+		message_earlier(id, check->topic);
 	return BROKER_SUCCESS;
 }
 

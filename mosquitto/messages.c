@@ -31,7 +31,8 @@ void message_boot(const char *client_id, int64_t epoch)
 	message_send(client_id, BOOT_TOPIC, json, (size_t)length, 1);
 }
 
-void message_presence(const char *mac, bool online, int64_t epoch, const char *address, bool expired)
+void message_presence(const char *client_id, const char *mac, bool online, int64_t epoch, const char *address,
+		      bool expired)
 {
 	char topic[64];
 	char json[160];
@@ -41,7 +42,7 @@ void message_presence(const char *mac, bool online, int64_t epoch, const char *a
 			      plain ? "\"" : "", expired ? ",\"expired\":true" : "");
 
 	snprintf(topic, sizeof(topic), "fleet/presence/%u/%s", mac_slot(mac), mac);
-	if (!message_send(NULL, topic, json, (size_t)length, 1))
+	if (!message_send(client_id, topic, json, (size_t)length, 1))
 		mosquitto_log_printf(LOG_LEVEL_ERROR, "fleet: no memory to tell the presence of %s", mac);
 }
 

@@ -48,7 +48,18 @@ unsigned mac_slot(const char *mac)
 		for (int bit = 0; bit < 8; bit++)
 			crc = (uint16_t)(crc & 0x8000 ? crc << 1 ^ 0x1021 : crc << 1);
 	}
-	return crc % 256;
+	return crc % SLOTS;
+}
+
+unsigned presence_slot(const char *filter)
+{
+	char same[32];
+	unsigned slot;
+
+	if (sscanf(filter, "fleet/presence/%3u/", &slot) != 1 || slot >= SLOTS)
+		return SLOTS;
+	snprintf(same, sizeof(same), "fleet/presence/%u/+", slot);
+	return strcmp(filter, same) == 0 ? slot : SLOTS;
 }
 
 /* Returns what follows `prefix` in `text`, or NULL. */

@@ -6,6 +6,8 @@
 #include <stdint.h>
 
 #define MAC_LENGTH 17
+#define SLOTS 256
+#define SHARD_ID "fleet-shard-" /* begins the client id of a shard's session */
 #define BOOT_TOPIC "fleet/broker/boot"
 
 enum act { ACT_READ, ACT_WRITE, ACT_SUBSCRIBE };
@@ -18,6 +20,9 @@ void mac_format(uint64_t mac, char out[MAC_LENGTH + 1]);
 
 /* Slot 0..255 of a canonical MAC: CRC-16/XMODEM of its text modulo 256. */
 unsigned mac_slot(const char *mac);
+
+/* The slot of the filter `fleet/presence/<slot>/+`; SLOTS for any other filter. */
+unsigned presence_slot(const char *filter);
 
 /* Whether `topic` is `fleet/down/<canonical mac>`. Returns its MAC inside `topic`, or NULL. */
 const char *down_target(const char *topic, uint64_t *mac);

@@ -33,6 +33,18 @@ static void test_slots_are_those_of_the_topic_plan(void)
 	CHECK(mac_slot("ff:ff:ff:ff:ff:ff") == 136);
 }
 
+static void test_slot_of_a_filter_for_presence(void)
+{
+	CHECK(presence_slot("fleet/presence/0/+") == 0);
+	CHECK(presence_slot("fleet/presence/255/+") == 255);
+	CHECK(presence_slot("fleet/presence/256/+") == SLOTS);
+	CHECK(presence_slot("fleet/presence/07/+") == SLOTS);
+	CHECK(presence_slot("fleet/presence/-1/+") == SLOTS);
+	CHECK(presence_slot("fleet/presence/7/" MAC) == SLOTS);
+	CHECK(presence_slot("fleet/presence/#") == SLOTS);
+	CHECK(presence_slot("") == SLOTS);
+}
+
 static void test_device_has_its_two_topics_only(void)
 {
 	static const char *const unwritable[] = {"fleet/up/132/" OTHER,
@@ -220,6 +232,7 @@ int main(void)
 	srand(1);
 	test_only_canonical_macs_parse();
 	test_slots_are_those_of_the_topic_plan();
+	test_slot_of_a_filter_for_presence();
 	test_device_has_its_two_topics_only();
 	test_service_has_its_topics_only();
 	test_passwords_are_those_of_the_contract();

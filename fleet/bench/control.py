@@ -26,6 +26,7 @@ class Child:
     """
 
     def __init__(self, process: asyncio.subprocess.Process, what: str) -> None:
+        self.pid = process.pid
         self._process = process
         self._what = what
 

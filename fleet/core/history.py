@@ -59,6 +59,17 @@ def since_user(history: Sequence[Message]) -> tuple[Message, ...]:
     return settle(history[first:])
 
 
+def certain(text: str) -> str:
+    """Return the beginning of a text that broke off which was cut into pieces for speech already.
+
+    Whatever the text might have gone on with, its pieces are the same.
+    """
+    end = 0
+    for piece in SentenceSplitter().feed(text):
+        end = _end(text, end, piece)
+    return text[:end]
+
+
 def _go_together(earlier: Message, later: Message) -> bool:
     return earlier.role == later.role == "assistant" and not earlier.calls
 
@@ -74,7 +85,12 @@ def _beginning(text: str, sentences: int) -> tuple[str, int]:
         if said >= sentences:
             break
         said += bool(speakable(piece))
-        end += len(text[end:]) - len(text[end:].lstrip())
-        # The rest of a long block of code was given the mark of its beginning.
-        end += len(piece if text.startswith(piece, end) else piece.removeprefix("```"))
+        end = _end(text, end, piece)
     return text[:end], said
+
+
+def _end(text: str, start: int, piece: str) -> int:
+    """Return where a piece ends that is the next one from a place on."""
+    start += len(text[start:]) - len(text[start:].lstrip())
+    # The rest of a long block of code was given the mark of its beginning.
+    return start + len(piece if text.startswith(piece, start) else piece.removeprefix("```"))

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-Phrase = Literal["failed", "not_understood", "too_long", "refused", "unavailable"]
+Phrase = Literal["failed", "not_understood", "too_long", "refused", "unavailable", "interrupted"]
 
 _PHRASES: dict[Phrase, dict[str, str]] = {
     "failed": {"en": "Sorry, I cannot answer right now.", "zh": "抱歉，我现在无法回答。"},
@@ -10,6 +10,10 @@ _PHRASES: dict[Phrase, dict[str, str]] = {
     "too_long": {"en": "Sorry, that took too long.", "zh": "抱歉，这次花的时间太长了。"},
     "refused": {"en": "This device is not admitted to this server.", "zh": "此设备未获准使用本服务器。"},
     "unavailable": {"en": "The server cannot take a conversation now.", "zh": "服务器现在无法接受对话。"},
+    "interrupted": {
+        "en": "Sorry, the conversation broke off. Please say it again.",
+        "zh": "抱歉，对话中断了，请再说一遍。",
+    },
 }
 
 DEFAULT_PROMPT = (

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
 from fleet.errors import Unavailable
 from fleet.store.edges import EdgeRecord, Edges
@@ -21,6 +22,7 @@ class Announcer:
     def __init__(self, edges: Edges, describe: Callable[[], EdgeRecord]) -> None:
         self._edges = edges
         self._describe = describe
+        self._hurry = asyncio.Event()
         self.announced = asyncio.Event()
 
     async def run(self) -> None:
@@ -30,12 +32,19 @@ class Announcer:
         finally:
             await self._retire()
 
+    def hurry(self) -> None:
+        """Announce at once how the edge stands now."""
+        self._hurry.set()
+
     async def _repeat(self, backoff: Backoff) -> None:
         while True:
+            self._hurry.clear()
             await self._edges.announce(self._describe())
             self.announced.set()
             backoff.reset()
-            await asyncio.sleep(PAUSE_SECONDS)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PAUSE_SECONDS):
+                    await self._hurry.wait()
 
     async def _retire(self) -> None:
         try:

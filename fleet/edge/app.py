@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 
@@ -24,6 +25,14 @@ log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 1.0
 """Time between looks at limits that are counted in seconds."""
+FAREWELL_SECONDS = 2.0
+"""How long the shards have to say goodbye to the sessions of an edge that ends."""
+NEWS_SECONDS = 1.5
+"""How long a worker may give sessions to an edge that has said that it drains: workers look once a second."""
+ASLEEP_SECONDS = 3.0
+"""Between two looks: an edge that stood still for longer (stopped, or its machine) has lost what was said meanwhile."""
+AWAKE_SECONDS = 2.0
+"""From then until it has read the mail that waited, and heard the packets that were not lost."""
 _CHECKED_AT_ONCE = 250
 
 
@@ -56,6 +65,8 @@ class Edge:
         self.id = edge_id
         self.counters: Counter[str] = Counter()
         """Packets `received`, and all that was dropped, by reason."""
+        self.draining = False
+        """Whether it is to be given no more sessions."""
         self._mail = mail
         self._tasks: asyncio.TaskGroup | None = None
         self._registry = Registry()
@@ -84,6 +95,24 @@ class Edge:
     def port(self) -> int:
         """The UDP port, once `bind` was called."""
         return self._services.socket.port
+
+    async def drain(self, seconds: float) -> None:
+        """End each session as soon as nobody waits for an answer in it or hears one, at the latest in `seconds`.
+
+        The sessions' shards say goodbye; whom they do not reach in time is told by `run` when it is cancelled. Without
+        any time it is left to that. Sessions that come meanwhile, from a worker that has not heard yet, end likewise.
+        """
+        if not seconds:
+            return
+        clock = asyncio.get_running_loop().time
+        heard, deadline = clock() + min(seconds, NEWS_SECONDS), clock() + seconds
+        dismissed: set[str] = set()
+        while self._tasks is not None and clock() < (deadline + FAREWELL_SECONDS if len(self._registry) else heard):
+            for session in self._registry:
+                if session.opened.session not in dismissed and (not session.busy or clock() >= deadline):
+                    dismissed.add(session.opened.session)
+                    session.dismiss()
+            await asyncio.sleep(0.05)
 
     def bind(self) -> None:
         """Take the UDP port.
@@ -127,25 +156,37 @@ class Edge:
         self._desk.take(mail, asyncio.get_running_loop().time())
 
     async def _check(self) -> None:
+        clock = asyncio.get_running_loop().time
+        looked, wakes = clock(), math.inf
         while True:
             await asyncio.sleep(CHECK_SECONDS)
-            now = asyncio.get_running_loop().time()
+            now = clock()
+            if now - looked > ASLEEP_SECONDS:
+                log.warning("the edge stood still", extra={"seconds": round(now - looked, 1)})
+                wakes = now + AWAKE_SECONDS
+            looked, woken = now, now >= wakes
+            wakes = math.inf if woken else wakes
             self._lobby.expire(now)
             for number, session in enumerate(self._registry, start=1):
-                await isolate("edge check", self._check_one(session, now))
+                await isolate("edge check", self._check_one(session, now, woken))
                 if not number % _CHECKED_AT_ONCE:
                     # Packets must not wait until all sessions were looked at.
                     await asyncio.sleep(0)
 
-    async def _check_one(self, session: Session, now: float) -> None:
+    async def _check_one(self, session: Session, now: float, woken: bool) -> None:
         if self._registry.by_ssrc.get(session.opened.ssrc) is session:
             session.check(now)
+            if woken:
+                session.wake()
 
     def _spawn(self, what: str, work: Coroutine[None, None, None]) -> "asyncio.Task[None]":
         if self._tasks is None:
             work.close()
             raise RuntimeError("the edge is not running")
-        return self._tasks.create_task(isolate(what, work), name=what)
+        task = self._tasks.create_task(isolate(what, work), name=what)
+        # A task that is cancelled before it has begun never awaits its work.
+        task.add_done_callback(lambda _: work.close())
+        return task
 
     def _receive(self, datagram: bytes, address: Address, now: float) -> None:
         header = packet.parse(datagram)

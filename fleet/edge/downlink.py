@@ -37,6 +37,8 @@ class Downlink:
         self._task: asyncio.Task[None] | None = None
         self.speech: Speech | None = None
         """The answer that is being spoken or prepared."""
+        self._stop_owed = False
+        """Whether the device could not be told that speech is over."""
 
     @property
     def speaking(self) -> bool:
@@ -63,10 +65,12 @@ class Downlink:
             self._services.counters["sentences_full"] += 1
             log.warning("sentence dropped", extra={"index": sentence.index})
 
-    def addressed(self, now: float) -> None:
-        """The device's address became known."""
+    def try_again(self, now: float) -> None:
+        """Tell the device what it could not be told: its address was unknown, or the broker away."""
         if self.speech and not self.speech.lazy:
             self._announce(now)
+        elif self.speech is None and self._stop_owed:
+            self.stop()
 
     def silence(self) -> Speech | None:
         """Send nothing more; return the answer that was cut off. The device is not told."""
@@ -79,10 +83,10 @@ class Downlink:
 
     def stop(self) -> None:
         """Tell the device that speech is over."""
-        self._line.order(SpeechStops(self._line.session))
+        self._stop_owed = not self._line.order(SpeechStops(self._line.session))
 
     def lost(self, now: float) -> bool:
-        """Whether the answer waits too long for the device's address."""
+        """Whether the answer waits too long for the device's address, or for the broker."""
         speech = self.speech
         if speech is None or speech.lazy or speech.playout.started:
             return False
@@ -90,10 +94,12 @@ class Downlink:
 
     def _announce(self, now: float) -> None:
         speech = self.speech
-        if speech and not speech.playout.started and self._line.addressed:
+        if not speech or speech.playout.started or not self._line.addressed:
+            return
+        # Audio that came without it would be thrown away.
+        if self._line.order(SpeechStarts(self._line.session)):
             log.info("speech begins")
             speech.begun_at = now
-            self._line.order(SpeechStarts(self._line.session))
             speech.playout.start(now)
             self._services.socket.wheel.set(self._timer, now)
 

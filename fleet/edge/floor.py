@@ -43,7 +43,7 @@ class Floor:
         self._line = line
         self._services = services
         self._clock = asyncio.get_running_loop().time
-        self._recognition = Recognition(services, self._understood, lambda: self._fail("not_understood"))
+        self._recognition = Recognition(services, self._understood, lambda: self.fail("not_understood"))
         self._mode: ListenMode | None = None
         self._language = services.settings.languages.split(",")[0].strip()
         listener = Listener(self._said, self._paused, self._voiced)
@@ -82,11 +82,6 @@ class Floor:
         self.uplink.hold()
         self._resume(now)
 
-    def meet_again(self) -> None:
-        """The device may have missed that speech stopped; while it is spoken to, the end of that will tell it."""
-        if not self.turns.downlink.speaking:
-            self.turns.downlink.stop()
-
     def begin_speech(self, mail: SpeechBegun, now: float) -> None:
         """An answer begins."""
         if not self.turns.begin(mail, now):
@@ -96,10 +91,15 @@ class Floor:
         elif recorder := self.uplink.recorder:
             recorder.mark_overlap()
 
+    @property
+    def busy(self) -> bool:
+        """Whether an utterance is being recognised, or its answer awaited or spoken."""
+        return self.turns.busy or self._recognition.running
+
     def check(self, now: float) -> None:
         """Look after what nothing else will end."""
         self.turns.check(now)
-        if self.turns.busy or self._recognition.running:
+        if self.busy:
             self.silence.stir(now)
         if reason := self.silence.end(now):
             opened = self._line.opened
@@ -147,7 +147,7 @@ class Floor:
         self._language = transcript.language or self._language
         if not self._always and self._mode is not None:
             self.uplink.shut()
-        self.turns.expect(Turn(turn, self._clock(), utterance.ended_at))
+        self.turns.expect(Turn(turn, self._clock(), utterance.ended_at, self._language))
         self._line.order(Heard(opened.session, text))
         heard = UtteranceHeard(
             device=opened.device, session=opened.session, turn=turn, text=text, language=transcript.language
@@ -156,9 +156,12 @@ class Floor:
             await self._services.post(opened.shard, heard)
         except FleetError as error:
             log.warning("utterance not delivered", extra={"reason": str(error), "kind": type(error).__name__})
-            self._fail("failed")
+            # It may have been delivered all the same: one apology and no answer.
+            self.turns.leave()
+            self.fail("failed")
 
-    def _fail(self, name: Phrase) -> None:
+    def fail(self, name: Phrase) -> None:
+        """Say why there is no answer; the user is not listened to meanwhile."""
         now = self._clock()
         self.turns.apologise(name, self._language, now)
         if not self._always:

@@ -19,7 +19,7 @@ class Line:
         channel: Of the session.
         stream: Knows where the device is.
         socket: Sends.
-        order: Publishes an order to the device.
+        order: Publishes an order to the device; False when it could not be sent.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class Line:
         channel: Channel,
         stream: UplinkStream,
         socket: AudioSocket,
-        order: Callable[[Order], None],
+        order: Callable[[Order], bool],
     ) -> None:
         self.opened = opened
         self._channel = channel

@@ -15,6 +15,7 @@ from fleet.wire.mail import (
     ListeningStopped,
     SentenceReady,
     SessionOpened,
+    SessionSilent,
     SpeechAborted,
     SpeechBegun,
     SpeechEnded,
@@ -55,16 +56,41 @@ class Session:
             return
         if self._stream.address != earlier:
             self._move(now)
-        self._floor.uplink.push(header.sequence, payload, now)
+        uplink = self._floor.uplink
+        uplink.push(header.sequence, payload, now)
+        # Where the server cancels the echo a device always sends.
+        if uplink.gate == "shut" and not self.opened.aec:
+            self._floor.turns.missed.hear(now)
 
     def take(self, mail: EdgeMail, now: float) -> None:
         """Do what a shard says about this session."""
         with self._line.fields(getattr(mail, "turn", "")):
             self._take(mail, now)
 
+    @property
+    def busy(self) -> bool:
+        """Whether somebody says something, waits for an answer, or hears one."""
+        recorder = self._floor.uplink.recorder
+        speaking = recorder is not None and recorder.recording and recorder.voiced_ms > 0
+        return speaking or self._floor.busy
+
+    def dismiss(self) -> None:
+        """Fall silent because the edge ends, and ask the shard to end the session."""
+        if self._floor.busy:
+            self._floor.turns.leave()
+            self._order(SpeechStops(self.opened.session))
+        silent = SessionSilent(device=self.opened.device, session=self.opened.session, reason="leaving")
+        self._services.tell(self.opened.shard, silent)
+
     def check(self, now: float) -> None:
         """Look after time limits; a few times a second."""
         self._floor.check(now)
+
+    def wake(self) -> None:
+        """The edge stood still: who said something meanwhile waits for an answer that nobody knows of."""
+        if self._floor.uplink.gate == "open" and not self.busy:
+            with self._line.fields():
+                self._floor.fail("interrupted")
 
     def leave(self) -> None:
         """Fall silent because the edge ends, and tell the device to begin anew elsewhere."""
@@ -88,7 +114,7 @@ class Session:
             case SpeechAborted():
                 floor.abort(now)
             case DeviceReturned():
-                floor.meet_again()
+                self._meet_again(now)
             case TurnWorking():
                 floor.turns.touch(mail, now)
             case SpeechBegun():
@@ -101,11 +127,19 @@ class Session:
                 # Opening and closing are the registry's.
                 return
 
+    def _meet_again(self, now: float) -> None:
+        """The device may have missed an answer, or its end; while it is spoken to, the end of that will tell it."""
+        turns = self._floor.turns
+        if turns.missed.meet(now):
+            self._floor.uplink.shut()
+        elif not turns.downlink.speaking:
+            turns.downlink.stop()
+
     def _move(self, now: float) -> None:
         self._floor.silence.used = True
         with self._line.fields():
             log.info("device address", extra={"address": self._stream.address})
-            self._floor.turns.downlink.addressed(now)
+            self._floor.turns.downlink.try_again(now)
 
-    def _order(self, order: Order) -> None:
-        self._services.publish(down_topic(self.opened.device), self._dialect.send(order))
+    def _order(self, order: Order) -> bool:
+        return self._services.publish(down_topic(self.opened.device), self._dialect.send(order)) is not False

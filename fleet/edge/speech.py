@@ -29,7 +29,7 @@ class Speech:
     """The state of one answer.
 
     `own` marks an apology of the edge's own, of which no shard knows; `lazy` that the device is told only when there is
-    audio; `since` when the user stopped speaking, on the loop's clock.
+    audio; `again` that it was spoken before; `since` when the user stopped speaking, on the loop's clock.
     """
 
     turn: str
@@ -37,10 +37,15 @@ class Speech:
     since: float | None = None
     own: bool = False
     lazy: bool = False
+    again: bool = False
     begun_at: float = 0.0
     first_sent: bool = False
     texts: dict[int, str] = field(default_factory=dict)
     """Sentences that wait for their first packet."""
+    said: deque[SentenceReady] = field(default_factory=lambda: deque(maxlen=MOST_SENTENCES))
+    """The answer itself; of a very long one its end."""
+    unheard: int = 0
+    """Packets that the device sent when it should have been speaking."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     _waiting: deque[SentenceReady] = field(default_factory=deque)
     _newest: int = -1
@@ -60,6 +65,7 @@ class Speech:
             return False
         self._newest = sentence.index
         self._waiting.append(sentence)
+        self.said.append(sentence)
         self.changed.set()
         return True
 

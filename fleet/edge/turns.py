@@ -10,6 +10,7 @@ from uuid import uuid4
 from fleet.core.phrases import Phrase, phrase
 from fleet.edge.downlink import Downlink
 from fleet.edge.line import Line
+from fleet.edge.missed import Missed
 from fleet.edge.services import Services
 from fleet.edge.speech import Speech
 from fleet.wire.mail import SentenceReady, SpeechBegun, SpeechDone, SpeechEnded, SpeechInterrupted, TurnWorking
@@ -26,12 +27,13 @@ class Turn:
     """A turn that a shard works on.
 
     `touched` is when its shard last said something about it, `since` when the user stopped speaking (None for a turn
-    that the server began), both on the loop's clock.
+    that the server began), both on the loop's clock; `language` the ISO 639-1 code of what is said in it.
     """
 
     id: str
     touched: float
     since: float | None = None
+    language: str = ""
 
 
 class Turns:
@@ -49,6 +51,7 @@ class Turns:
         self._on_over = on_over
         self._turn: Turn | None = None
         self.downlink = Downlink(line, services, self._spoken)
+        self.missed = Missed(self.downlink)
         self._dropped: deque[str] = deque(maxlen=_REMEMBERED)
         self._limit = services.settings.turn_seconds + TURN_MARGIN
 
@@ -58,8 +61,11 @@ class Turns:
         return self._turn is not None or self.downlink.speech is not None
 
     def expect(self, turn: Turn) -> None:
-        """The user said something; its shard is about to answer."""
+        """The user said something; its shard is about to answer. Whatever was awaited before is over."""
+        if self._turn:
+            self._dropped.append(self._turn.id)
         self._turn = turn
+        self.missed.forget()
 
     def begin(self, mail: SpeechBegun, now: float) -> bool:
         """Prepare to speak; False when the turn is over already, or was begun before."""
@@ -70,8 +76,9 @@ class Turns:
             self._dropped.append(earlier.turn)
             if earlier.playout.drained and not earlier.own:
                 self._tell_done(earlier.turn)
-        since = self._turn.since if self._turn and self._turn.id == mail.turn else None
-        self._turn = Turn(mail.turn, now, since)
+        if not self._turn or self._turn.id != mail.turn:
+            self._turn = Turn(mail.turn, now, language=self._turn.language if self._turn else "")
+        self._turn.touched, since = now, self._turn.since
         self.downlink.begin(lambda playout: Speech(mail.turn, playout, since), now)
         return True
 
@@ -85,6 +92,7 @@ class Turns:
         speech = self.downlink.speech
         if speech and speech.turn == mail.turn and self._turn:
             self._turn.touched = now
+            self._turn.language = mail.language or self._turn.language
             self.downlink.add(mail)
         else:
             self._services.counters["late_sentences"] += 1
@@ -144,23 +152,25 @@ class Turns:
 
     def check(self, now: float) -> None:
         """Give up a turn of which nothing was heard for too long, or that cannot be spoken."""
+        self.downlink.try_again(now)
         speech, turn = self.downlink.speech, self._turn
         if self.downlink.lost(now):
-            self._give_up("the device sends no audio", now)
+            self._note("the device sends no audio")
+            if (speech := self.silence()) and not speech.own:
+                self._tell_done(speech.turn)
+            self._on_over(now)
         elif turn and not (speech and (speech.finished or speech.playout.waiting)) and now - turn.touched > self._limit:
-            self._give_up("nothing came from the shard", now)
+            self._note("nothing came from the shard")
+            speaking = self.downlink.speaking
+            # Whoever takes the turn up after all is told that nobody waits for it any more.
+            self.leave()
+            if speaking:
+                self.downlink.stop()
+            self.apologise("failed", turn.language, now)
 
-    def _give_up(self, reason: str, now: float) -> None:
-        turn = self._turn.id if self._turn else ""
-        with self._line.fields(turn):
+    def _note(self, reason: str) -> None:
+        with self._line.fields(self._turn.id if self._turn else ""):
             log.warning("turn given up", extra={"reason": reason})
-        speaking = self.downlink.speaking
-        speech = self.silence()
-        if speaking:
-            self.downlink.stop()
-        if speech and not speech.own:
-            self._tell_done(speech.turn)
-        self._on_over(now)
 
     def _spoken(self, speech: Speech, now: float) -> None:
         self._dropped.append(speech.turn)
@@ -168,7 +178,8 @@ class Turns:
             self._tell_done(speech.turn)
         if self._turn and (speech.own or self._turn.id == speech.turn):
             self._turn = None
-        self._on_over(now)
+        if not self.missed.keep(speech, now):
+            self._on_over(now)
 
     def _tell_done(self, turn: str) -> None:
         opened = self._line.opened

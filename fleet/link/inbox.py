@@ -5,10 +5,15 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 
+from fleet.errors import Fenced, Unavailable
 from fleet.link.mqtt_packets import Incoming
 from fleet.tasks import isolate
 
 log = logging.getLogger(__name__)
+
+ACKNOWLEDGE_SECONDS = 0.02
+"""How long acknowledgements wait for more: each packet of them costs the broker and this process a wake-up. A broker
+sends on while fewer than its `max_inflight_messages` wait."""
 
 OnMessage = Callable[[str, bytes], Awaitable[None]]
 
@@ -26,14 +31,17 @@ class _Pending:
 class Inbox:
     """Runs a handler for every message and tells when messages may be acknowledged.
 
-    A handler that fails is logged and its message acknowledged, or it would come again for ever; one that is cancelled
-    by `close` leaves its message unacknowledged. Acknowledgements keep the order of arrival because the protocol asks
-    it (MQTT-4.6.0-2) and rumqttd closes the connection otherwise, so a slow handler holds back those behind it.
+    A handler that fails is logged and its message acknowledged, or it would come again for ever. Two leave theirs
+    unacknowledged: one that is cancelled by `close`, and one that fails with `Unavailable` or `Fenced`, which says that
+    another connection, or another process, may handle it; then `on_refused` is called. Acknowledgements keep the order
+    of arrival because the protocol asks it (MQTT-4.6.0-2) and rumqttd closes the connection otherwise, so a slow
+    handler holds back those behind it.
 
     Args:
         on_message: Called with topic and payload; its synchronous head runs in order of arrival.
-        acknowledge: Called with the ids of handled messages, in order, once in a loop iteration.
+        acknowledge: Called with the ids of handled messages, in order, some at a time.
         on_full: Called with True when messages begin to wait, and with False when none waits any more.
+        on_refused: Called with the reason why a message cannot be handled now; nothing after it is acknowledged.
         bound: Most handlers at a time. Messages beyond it wait; the caller stops reading, so that those are few.
     """
 
@@ -42,11 +50,13 @@ class Inbox:
         on_message: OnMessage,
         acknowledge: Callable[[Sequence[int]], None],
         on_full: Callable[[bool], None],
+        on_refused: Callable[[str], None],
         bound: int,
     ) -> None:
         self._on_message = on_message
         self._acknowledge = acknowledge
         self._on_full = on_full
+        self._on_refused = on_refused
         self._bound = bound
         self._waiting: deque[tuple[Incoming, _Pending | None]] = deque()
         self._pending: deque[_Pending] = deque()
@@ -100,7 +110,8 @@ class Inbox:
 
     async def _handle(self, message: Incoming, pending: _Pending | None) -> None:
         try:
-            await isolate("mqtt message", self._call(message))
+            if not await self._call(message):
+                return
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
@@ -109,8 +120,20 @@ class Inbox:
             log.warning("work failed", extra={"work": "mqtt message", "kind": "CancelledError"})
         self._finish(pending)
 
-    async def _call(self, message: Incoming) -> None:
-        await self._on_message(message.topic, message.payload)
+    async def _call(self, message: Incoming) -> bool:
+        """Return whether the message needs no other attempt."""
+        refusals: list[str] = []
+
+        async def call() -> None:
+            try:
+                await self._on_message(message.topic, message.payload)
+            except (Unavailable, Fenced) as error:
+                refusals.append(str(error))
+
+        await isolate("mqtt message", call())
+        for reason in refusals:
+            self._on_refused(reason)
+        return not refusals
 
     def _finish(self, pending: _Pending | None) -> None:
         if pending is None:
@@ -118,7 +141,7 @@ class Inbox:
         pending.handled = True
         if not self._settling and self._pending[0].handled:
             self._settling = True
-            asyncio.get_running_loop().call_soon(self._settle)
+            asyncio.get_running_loop().call_later(ACKNOWLEDGE_SECONDS, self._settle)
 
     def _settle(self) -> None:
         self._settling = False

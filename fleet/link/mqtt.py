@@ -41,7 +41,8 @@ class Reading:
 
     `filters` are subscribed at QoS 1. `on_message` is called with topic and payload in order of arrival; at most
     `bound` calls run at a time, beyond that reading stops. A QoS 1 message is acknowledged when its call has ended,
-    failed or not, and those before it have.
+    failed or not, and those before it have; but one that fails with `Unavailable` or `Fenced` ends the session, so that
+    it comes again, and everything after it.
     """
 
     filters: Sequence[str]
@@ -79,6 +80,7 @@ class MqttSession:
         self._greeting = mqtt_packets.connect(credentials, keepalive, clean=not persistent, will=will)
         self._connection: MqttConnection | None = None
         self._inbox: Inbox | None = None
+        self._refused: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._ready = False
         self._draining = False
         self.resumed = False
@@ -105,7 +107,8 @@ class MqttSession:
         async with asyncio.TaskGroup() as group:
             self._connection = MqttConnection(self._keepalive, functools.partial(self._deliver, group))
             if self._reading:
-                self._inbox = Inbox(self._reading.on_message, self._acknowledge, self._pause, self._reading.bound)
+                reading = self._reading
+                self._inbox = Inbox(reading.on_message, self._acknowledge, self._pause, self._refuse, reading.bound)
             try:
                 reason = await self._converse(self._connection, on_ready)
             finally:
@@ -147,6 +150,10 @@ class MqttSession:
         if self._connection:
             self._connection.send(mqtt_packets.acknowledge(ids))
 
+    def _refuse(self, reason: str) -> None:
+        if not self._refused.done():
+            self._refused.set_result(f"a message could not be handled: {reason}")
+
     def _pause(self, full: bool) -> None:
         if self._connection:
             self._connection.pause(full or self._draining)
@@ -163,7 +170,8 @@ class MqttSession:
             return str(error)
         self._ready = True
         on_ready()
-        return await asyncio.shield(connection.lost)
+        ended, _ = await asyncio.wait((connection.lost, self._refused), return_when=asyncio.FIRST_COMPLETED)
+        return ended.pop().result()
 
     async def _open(self, connection: MqttConnection) -> None:
         context = tls_context() if self._address.tls else None

@@ -37,6 +37,7 @@ class MqttConnection(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._silent = 0
         self._paused = False
+        self._unsent = bytearray()
         self.lost: asyncio.Future[str] = self._loop.create_future()
         """Set to the reason when the connection has ended."""
 
@@ -72,12 +73,15 @@ class MqttConnection(asyncio.Protocol):
         return await self._question
 
     def send(self, frame: bytes) -> None:
+        """Send a packet with all others of this iteration of the loop: a system call costs more than the rest."""
         if self._transport and not self._transport.is_closing():
-            self._transport.write(frame)
+            if not self._unsent:
+                self._loop.call_soon(self._flush)
+            self._unsent += frame
 
     def unsent(self) -> int:
         """Return how many bytes wait to be sent."""
-        return self._transport.get_write_buffer_size() if self._transport else 0
+        return len(self._unsent) + (self._transport.get_write_buffer_size() if self._transport else 0)
 
     def pause(self, paused: bool) -> None:
         """Stop reading, or read on. While paused, silence proves nothing and is not counted."""
@@ -106,6 +110,11 @@ class MqttConnection(asyncio.Protocol):
             log.info("the broker did not close after DISCONNECT")
         finally:
             self._end("closed")
+
+    def _flush(self) -> None:
+        frames, self._unsent = self._unsent, bytearray()
+        if self._transport and not self._transport.is_closing():
+            self._transport.write(frames)
 
     def _watch(self) -> None:
         if self._silent >= _SILENT_TICKS:

@@ -11,6 +11,9 @@ from fleet.wire.identity import Credentials
 
 log = logging.getLogger(__name__)
 
+_RECONNECT_SECONDS = 2.0
+"""Longest pause between attempts: while there is no connection devices hear audio, but are told nothing."""
+
 
 class Publisher:
     """Keeps one clean session alive.
@@ -30,7 +33,7 @@ class Publisher:
         self._address = address
         self._credentials = credentials
         self._keepalive = keepalive
-        self._backoff = Backoff()
+        self._backoff = Backoff(limit=_RECONNECT_SECONDS)
         self._session: MqttSession | None = None
         self.dropped = 0
         """Messages that were not sent."""

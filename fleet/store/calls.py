@@ -7,11 +7,12 @@ import logging
 import secrets
 from collections import Counter
 from collections.abc import Awaitable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from fleet.store.connect import Store
 from fleet.store.keys import CALL_KEPT_MS, prefix
+from fleet.store.owner import Owner
 
 log = logging.getLogger(__name__)
 
@@ -33,18 +34,31 @@ class Go:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The same call was begun before; this is how it stands."""
+    """The same call was begun before; this is how it stands, and how long its device still has to answer."""
 
     id: int
     state: State
     result: str
+    seconds: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Nothing may be sent. `unsaved`: no replica has the call, so that a failover could let it be sent once more."""
+    """Nothing may be sent.
 
-    reason: Literal["offline", "busy", "unsaved"]
+    `unsaved`: no replica has the call, so that a failover could let it be sent once more. `over`: the turn that asks is
+    not the device's newest any more.
+    """
+
+    reason: Literal["offline", "busy", "unsaved", "over"]
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """The turn that asks for a call, and the lease under which it does."""
+
+    owner: Owner
+    turn: str
 
 
 class Calls:
@@ -55,30 +69,36 @@ class Calls:
         self.ignored: Counter[Literal["late", "repeated"]] = Counter()
         """Answers that changed nothing."""
 
-    async def begin(self, mac: str, idempotency: str, seconds: float) -> Go | Known | Refused:
+    async def begin(
+        self, mac: str, idempotency: str, seconds: float, asker: Asker | None = None
+    ) -> Go | Known | Refused:
         """Write down that a call is about to be sent, and wait for a replica to have it where there are any.
 
         Args:
             mac: The device.
             idempotency: The call's name for ever: a second begin with the same one never sends again.
             seconds: Time that the device has to answer.
+            asker: Whose call it is, where it is a turn's.
 
         Raises:
+            Fenced: The asker's shard is another worker's now.
             Unavailable: Redis is away; nothing may be sent. What was begun then ends as unknown at its deadline.
         """
         token = secrets.token_hex(8)
         while True:
             number = secrets.randbelow(_HIGHEST_ID - 1) + 1
             keys = self._store.keys
-            (verdict, known, result), saved = await self._store.call_saved(
+            turn_keys, turn_args = self._fence(mac, asker)
+            (verdict, known, result, *left), saved = await self._store.call_saved(
                 "fleet_call_begin",
                 [
                     keys.call(mac, number),
                     keys.idempotency(mac, idempotency),
                     keys.deadlines(keys.shard(mac)),
                     keys.device(mac),
+                    *turn_keys,
                 ],
-                [number, token, int(seconds * 1000), CALL_KEPT_MS, mac, MOST_PENDING],
+                [number, token, int(seconds * 1000), CALL_KEPT_MS, mac, MOST_PENDING, *turn_args],
             )
             match verdict:
                 case "COLL":
@@ -93,8 +113,10 @@ class Calls:
                     return Refused("offline")
                 case "BUSY":
                     return Refused("busy")
+                case "OVER":
+                    return Refused("over")
                 case _:
-                    return Known(int(known), _STATES[verdict], result)
+                    return Known(int(known), _STATES[verdict], result, int(left[0]) / 1000 if left else 0.0)
 
     async def complete(self, mac: str, number: str, result: str) -> bool:
         """Write down the device's answer; False when it is late, repeated, or belongs to no call."""
@@ -126,6 +148,13 @@ class Calls:
         deadlines = self._store.keys.deadlines(shard)
         ended = await self._store.call("fleet_sweep", [deadlines], [prefix(shard), limit])
         return [(mac, number) for mac, _, number in (entry.partition("|") for entry in ended)]
+
+    def _fence(self, mac: str, asker: Asker | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return keys and arguments by which a call is refused to who may not act for the device any more."""
+        if asker is None:
+            return (), ()
+        keys = self._store.keys
+        return (keys.own(keys.shard(mac)), keys.turn(mac)), (asker.owner.worker, asker.owner.fence, asker.turn)
 
     async def _read(self, mac: str, number: int) -> list[str | None]:
         key = self._store.keys.call(mac, number)

@@ -1,7 +1,7 @@
 """redis-py's client with fleet's limits on it; nothing else in the store knows which kind of Redis it talks to."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from redis.asyncio import ConnectionPool, Redis, Sentinel, SSLConnection, UnixDomainSocketConnection
 from redis.asyncio.client import Pipeline
@@ -14,6 +14,7 @@ from redis.event import EventDispatcher
 from redis.exceptions import ClusterDownError, ReadOnlyError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
+from fleet.store.line import Line
 from fleet.store.patience import CONNECT_SECONDS, Patience
 from fleet.store.url import Login, RedisAddress
 
@@ -22,6 +23,14 @@ WAIT_MS = 50
 
 _HEALTH_SECONDS = 30
 _SENTINEL_SECONDS = 0.5
+
+_QUICK: Final = frozenset(
+    [
+        *("FCALL", "GET", "SET", "DEL", "EXISTS", "EXPIRE", "HGET", "HSET", "HMGET", "HGETALL"),
+        *("SADD", "SREM", "SMEMBERS", "XADD", "XDEL"),
+    ]
+)
+"""Commands that share a connection: none of them waits, nor asks redis-py for a special reading of its answer."""
 
 Command = tuple[tuple[Any, ...], dict[str, Any]]
 """Its words, and redis-py's options for reading the answer."""
@@ -38,13 +47,17 @@ class Batch(AsyncCoreCommands):
     Args:
         patience: Bounds and repeats the whole.
         send: Sends all and returns the answers in their order.
+        bounded: Whether `send` ends in time by itself.
     """
 
     _event_dispatcher = EventDispatcher()
 
-    def __init__(self, patience: Patience, send: Callable[[Sequence[Command]], Awaitable[list[Any]]]) -> None:
+    def __init__(
+        self, patience: Patience, send: Callable[[Sequence[Command]], Awaitable[list[Any]]], *, bounded: bool = False
+    ) -> None:
         self._patience = patience
         self._send = send
+        self._bounded = bounded
         self._commands: list[Command] = []
 
     def execute_command(self, *args: Any, **options: Any) -> "Batch":
@@ -53,7 +66,9 @@ class Batch(AsyncCoreCommands):
 
     async def execute(self) -> list[Any]:
         """Return the answers in the order of the commands."""
-        return await self._patience.run(lambda: self._send(self._commands)) if self._commands else []
+        if not self._commands:
+            return []
+        return await self._patience.run(lambda: self._send(self._commands), bounded=self._bounded)
 
 
 class ServerClient(Redis):
@@ -63,12 +78,15 @@ class ServerClient(Redis):
     batches: Patience
     """Apart from `patience`, so that their places are, too."""
     sentinels: Sentinel | None
+    line: Line
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
+        if args[0] in _QUICK:
+            return await self.patience.run(lambda: quick(self, *args), bounded=self.line.connected)
         return await self.patience.run(lambda: execute(self, *args, **options))
 
     def pipeline(self, transaction: bool = False, shard_hint: str | None = None) -> Pipeline:
-        return cast("Pipeline", Batch(self.batches, self._send))
+        return cast("Pipeline", Batch(self.batches, self._send, bounded=self.line.connected))
 
     async def fcall_saved(self, function: str, keys: Sequence[str], args: Sequence[str]) -> tuple[Any, int]:
         """Run a function, then wait for a replica; return the answer, and how many replicas have it."""
@@ -97,15 +115,30 @@ class ServerClient(Redis):
             await self.connection_pool.disconnect(inuse_connections=False)
 
     async def aclose(self, close_connection_pool: bool | None = None) -> None:
+        await self.line.drop()
         await super().aclose(close_connection_pool)
         if self.sentinels is not None:
             await self.sentinels.aclose()
 
     async def _send(self, commands: Sequence[Command]) -> list[Any]:
+        if all(args[0] in _QUICK for args, _ in commands):
+            answers = await self.line.ask([args for args, _ in commands])
+            return [_read(self, args[0], answer) for (args, _), answer in zip(commands, answers, strict=True)]
         pipe = Redis.pipeline(self, transaction=False)
         for args, options in commands:
             pipe.execute_command(*args, **options)
         return await pipe.execute()
+
+
+async def quick(client: ServerClient, *words: Any) -> Any:
+    """Send one of the quick commands, beside others, and return its answer as redis-py does."""
+    (answer,) = await client.line.ask((words,))
+    return _read(client, words[0], answer)
+
+
+def _read(client: ServerClient, command: str, answer: Any) -> Any:
+    read = client.response_callbacks.get(command)
+    return read(answer) if read is not None else answer
 
 
 async def answer_saved(node: Redis, command: Sequence[Any], *, asking: bool = False) -> tuple[Any, int]:
@@ -141,6 +174,7 @@ def connect_server(address: RedisAddress, places: int, answer: float) -> ServerC
         pool = ConnectionPool(connection_class=SSLConnection if address.tls else Connection, **options)
     client = cast("ServerClient", ServerClient.from_pool(pool))
     client.sentinels = sentinels
+    client.line = Line(pool, answer)
     client.patience = Patience(places, client.refresh, answer)
     client.batches = Patience(places, client.refresh, answer)
     return client

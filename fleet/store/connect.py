@@ -90,7 +90,7 @@ class Store:
         words = (*keys, *map(str, args))
 
         def once() -> Awaitable[object]:
-            return cast("Awaitable[object]", self.client.fcall(function, len(keys), *words))
+            return self.client.execute_command("FCALL", function, len(keys), *words)
 
         return _texts(await self.ask(self._loaded(once)))
 

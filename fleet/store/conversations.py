@@ -1,9 +1,9 @@
 """A device's history, and the journal of its running turn."""
 
 import secrets
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Final, Literal, cast
 
 from pydantic import TypeAdapter
 
@@ -23,20 +23,71 @@ _MESSAGES: TypeAdapter[tuple[Message, ...]] = TypeAdapter(tuple[Message, ...])
 LONGEST_HISTORY = 100
 """Messages kept of a device; how many the model is given is a setting."""
 
+FRESH_SECONDS = 30.0
+"""Oldest utterance that is answered: who said an older one does not expect anything to come of it any more."""
+MOST_ATTEMPTS = 5
+"""How often a turn is taken up again before it is apologised for: it may be what ended its workers."""
+
 TurnState = Literal["running", "written", "cut"]
 
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """What a turn has already done: the messages from the user's on, and how many sentences were handed to the edge.
+    """What a turn has already done, so that it can be taken up where it was left.
 
-    A turn is `running`, `written` to its end, or `cut` off.
+    A turn is `running`, `written` to its end, or `cut` off. `messages` are whole, from the user's on; `partial` is what
+    was written of the one after them when a sentence of it was handed over last; `apology` follows them all. The edge
+    certainly has as many of their sentences as `sentences` says, and perhaps more.
     """
 
     turn: str
     state: TurnState
     messages: tuple[Message, ...]
     sentences: int
+    partial: str = ""
+    apology: str = ""
+
+    @property
+    def written(self) -> tuple[Message, ...]:
+        """All messages; the last may have broken off."""
+        return (*self.messages, Message("assistant", self.partial)) if self.partial else self.messages
+
+    @classmethod
+    def of(cls, record: Mapping[str, str]) -> "Journal":
+        return cls(
+            record["turn"],
+            cast("TurnState", record["state"]),
+            _MESSAGES.validate_json(record["messages"]),
+            int(record["sentences"]),
+            record.get("partial", ""),
+            record.get("apology", ""),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A turn that is to be answered: its session, and its journal when it had begun before.
+
+    `late` says that nobody waits for the answer any more, or that it was tried too often.
+    """
+
+    session: Session
+    journal: Journal | None = None
+    late: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What a turn begins with: the live session, the turn's id, the user's message, and the letter that brought it."""
+
+    session: str
+    turn: str
+    asked: Message
+    letter: str
+
+
+Refusal = Literal["gone", "over", "busy"]
+_REFUSALS: Final[dict[str, Refusal]] = {"GONE": "gone", "OVER": "over", "BUSY": "busy"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,29 +111,33 @@ class Conversations:
         self._store = store
         self._seconds = seconds
 
-    async def begin(
-        self, owner: Owner, mac: str, session: str, turn: str, asked: Message
-    ) -> Session | Literal["gone", "again"]:
-        """Write down that a turn begins, which keeps its session alive.
+    async def begin(self, owner: Owner, mac: str, opening: Opening, patience: float) -> Begun | Refusal:
+        """Write down that a turn begins or is taken up again, which keeps its session alive.
+
+        Args:
+            owner: The lease.
+            mac: The device.
+            opening: The turn. Letters are ordered as they were written, and the device's newest one wins.
+            patience: Longest time in seconds since a turn's last step in which it may be taken up again.
 
         Returns:
-            The session; `gone` when it is over, `again` when this turn had begun before.
+            The turn; or `gone` when its session is over, `over` when a newer one has begun, `busy` when the one before
+            it still runs and must be ended first.
 
         Raises:
             Fenced: The shard is another worker's now.
         """
         keys = self._store.keys
-        verdict, *record = await self._store.call(
+        verdict, *answer = await self._store.call(
             "fleet_turn_begin",
             [keys.own(keys.shard(mac)), keys.session(mac), keys.turn(mac)],
             [
-                *(owner.worker, owner.fence, session, SESSION_SECONDS, TURN_SECONDS),
-                *(turn, _dump((asked,)), secrets.token_hex(8)),
+                *(owner.worker, owner.fence, opening.session, SESSION_SECONDS, TURN_SECONDS),
+                *(opening.turn, _dump((opening.asked,)), secrets.token_hex(8), opening.letter),
+                *(round(FRESH_SECONDS * 1000), round(patience * 1000), MOST_ATTEMPTS),
             ],
         )
-        if verdict == "GO":
-            return Session.of(mac, dict(zip(record[::2], record[1::2], strict=True)))
-        return "again" if verdict == "AGAIN" else "gone"
+        return _REFUSALS[verdict] if verdict in _REFUSALS else _begun(mac, verdict == "AGAIN", *answer)
 
     async def context(self, mac: str, most: int) -> Context:
         """Return what a turn needs to know, with at most so many messages of history."""
@@ -99,20 +154,27 @@ class Conversations:
             tuple(_report(line) for line in reports),
         )
 
-    async def record(self, owner: Owner, mac: str, journal: Journal) -> None:
-        """Write down how far a turn has got, before its next step begins."""
+    async def record(self, owner: Owner, mac: str, journal: Journal, *, whole: bool = True) -> None:
+        """Write down how far a running turn has got, before its next step begins.
+
+        Args:
+            owner: The lease.
+            mac: The device.
+            journal: Of the turn.
+            whole: Whether there are new messages; else only what was written after them is.
+
+        Raises:
+            Fenced: The shard is another worker's now, or a newer turn has begun.
+        """
         keys = self._store.keys
         await self._store.call(
-            "fleet_set",
+            "fleet_turn_record",
             [keys.own(keys.shard(mac)), keys.turn(mac)],
             [
-                owner.worker,
-                owner.fence,
-                TURN_SECONDS,
-                *("turn", journal.turn),
-                *("state", journal.state),
-                *("messages", _dump(journal.messages)),
+                *(owner.worker, owner.fence, TURN_SECONDS, journal.turn),
                 *("sentences", journal.sentences),
+                *("partial", journal.partial),
+                *(("messages", _dump(journal.messages)) if whole else ()),
             ],
         )
 
@@ -134,7 +196,8 @@ class Conversations:
             [keys.own(keys.shard(mac)), keys.history(mac), keys.turn(mac)],
             [
                 *(owner.worker, owner.fence, self._seconds, LONGEST_HISTORY),
-                *(journal.turn, TURN_SECONDS, journal.state, _dump(journal.messages)),
+                *(journal.turn, TURN_SECONDS, journal.state, _dump(journal.written)),
+                *(journal.sentences, journal.apology),
                 *(_MESSAGE.dump_json(message).decode() for message in lines),
             ],
         )
@@ -144,10 +207,18 @@ class Conversations:
         record = await self._store.ask(
             cast("Awaitable[dict[str, str]]", self._store.client.hgetall(self._store.keys.turn(mac)))
         )
-        if not record:
-            return None
-        messages = _MESSAGES.validate_json(record["messages"])
-        return Journal(record["turn"], cast("TurnState", record["state"]), messages, int(record["sentences"]))
+        return Journal.of(record) if record else None
+
+
+def _begun(mac: str, again: bool, late: str, length: str, *parts: str) -> Begun:
+    session, turn = parts[: int(length)], parts[int(length) :]
+    return Begun(
+        Session.of(mac, _pairs(session)), Journal.of(_pairs(turn)) if again and turn else None, late=late == "1"
+    )
+
+
+def _pairs(parts: Sequence[str]) -> dict[str, str]:
+    return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
 def _dump(messages: tuple[Message, ...]) -> str:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from fleet.store.connect import Store
-from fleet.store.keys import DEVICE_SECONDS
+from fleet.store.keys import DEVICE_SECONDS, prefix
+from fleet.store.owner import Owner
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +40,15 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """What a change of presence met: whether it was news, the live session's id, and whether the tools are known."""
+    """What a change of presence met.
+
+    Whether it was news, the live session's id, whether the tools are known, and the id of the session that ended last.
+    """
 
     applied: bool
     session: str
     tools_known: bool
+    gone: str = ""
 
 
 class Devices:
@@ -66,9 +71,30 @@ class Devices:
         pipe.expire(key, DEVICE_SECONDS)
         await self._store.ask(cast("Awaitable[list[int]]", pipe.execute()))
 
-    async def appear(self, mac: str, *, online: bool, epoch: int) -> Presence:
-        """Record that a device connected or disconnected; an older epoch than the known one changes nothing."""
-        applied, session, tools_epoch = await self._store.call(
-            "fleet_presence", [self._store.keys.device(mac)], [int(online), epoch, DEVICE_SECONDS]
+    async def appear(self, mac: str, *, online: bool, epoch: int, owner: Owner | None = None) -> Presence:
+        """Record that a device connected or disconnected; an older epoch than the known one changes nothing.
+
+        Raises:
+            Fenced: The shard is not the owner's, if one is named.
+        """
+        keys, shard = self._store.keys, self._store.keys.shard(mac)
+        applied, session, tools_epoch, gone = await self._store.call(
+            "fleet_presence",
+            [keys.device(mac), keys.own(shard), keys.online(shard)],
+            [int(online), epoch, DEVICE_SECONDS, mac, *((owner.worker, owner.fence) if owner else ("", ""))],
         )
-        return Presence(applied == "1", session, tools_known=tools_epoch == str(epoch))
+        return Presence(applied == "1", session, tools_known=tools_epoch == str(epoch), gone=gone)
+
+    async def outdate(self, owner: Owner, shard: int, epoch: int, most: int) -> list[tuple[str, str]]:
+        """Mark some of a shard's devices offline that connected before an epoch; return them and their sessions.
+
+        Raises:
+            Fenced: The shard is another worker's now.
+        """
+        keys = self._store.keys
+        found = await self._store.call(
+            "fleet_outdate",
+            [keys.own(shard), keys.online(shard)],
+            [owner.worker, owner.fence, epoch, most, prefix(shard)],
+        )
+        return list(zip(found[::2], found[1::2], strict=True))

@@ -18,20 +18,28 @@ local function fenced()
   return redis.error_reply('FENCED this worker no longer owns the shard')
 end
 
--- K: own, fence  A: worker, ttl ms.  Returns {1, fence} when the lease is held, {0, owner} when it is another's.
+-- K: own, fence  A: worker, ttl ms, fence of an owner that lost its connection or ''.
+-- Returns {1, fence} when the lease is held, {0, owner} when it is another's. That of an owner that can hear its devices
+-- no more is taken from it, but not the one that was taken since.
 -- The fence survives the loss of its counter, because it never falls behind the clock.
 local function lease(K, A)
-  local owner = redis.call('HGET', K[1], 'w')
-  if owner == A[1] then
+  local held = redis.call('HMGET', K[1], 'w', 'f')
+  if held[1] == A[1] then
     redis.call('PEXPIRE', K[1], A[2])
-    return {1, redis.call('HGET', K[1], 'f')}
+    return {1, held[2]}
   end
-  if owner then return {0, owner} end
+  if held[1] and held[2] ~= A[3] then return {0, held[1]} end
   local fence = string.format('%d', math.max(tonumber(redis.call('GET', K[2]) or '0') + 1, now()))
   redis.call('SET', K[2], fence)
   redis.call('HSET', K[1], 'w', A[1], 'f', fence)
   redis.call('PEXPIRE', K[1], A[2])
   return {1, fence}
+end
+
+-- K: own  A: worker, fence, ttl ms.  Renews a lease; 0 when it is held no more, also because it was lost.
+local function renew(K, A)
+  if not owns(K[1], A[1], A[2]) then return 0 end
+  return redis.call('PEXPIRE', K[1], A[3])
 end
 
 -- K: own  A: worker.  Gives the lease back, if it is still held.
@@ -40,50 +48,121 @@ local function release(K, A)
   return redis.call('DEL', K[1])
 end
 
--- K: workers  A: worker, ttl s.  Says that a worker lives; returns how many do.
+-- K: workers, loads  A: worker, ttl ms, shards that it owns.  Says that a worker lives and forgets those that do not.
+-- Returns {worker, its shards, ms since it said so, …}.
 local function announce(K, A)
-  local at = tonumber(redis.call('TIME')[1])
+  local at = now()
   redis.call('ZADD', K[1], at, A[1])
-  redis.call('ZREMRANGEBYSCORE', K[1], '-inf', at - tonumber(A[2]))
-  return redis.call('ZCARD', K[1])
+  redis.call('HSET', K[2], A[1], A[3])
+  for _, dead in ipairs(redis.call('ZRANGEBYSCORE', K[1], '-inf', at - tonumber(A[2]))) do
+    redis.call('ZREM', K[1], dead)
+    redis.call('HDEL', K[2], dead)
+  end
+  local answer, living = {}, redis.call('ZRANGE', K[1], 0, -1, 'WITHSCORES')
+  for i = 1, #living, 2 do
+    answer[#answer + 1] = living[i]
+    answer[#answer + 1] = redis.call('HGET', K[2], living[i]) or '0'
+    answer[#answer + 1] = string.format('%d', at - tonumber(living[i + 1]))
+  end
+  return answer
 end
 
--- K: device  A: online 0|1, epoch, ttl s.  Applied only if not older than what is known.
--- Returns {applied, session id or '', epoch of the tool list or ''}.
+-- K: workers, loads  A: worker.  Says that a worker leaves.
+local function retire(K, A)
+  redis.call('HDEL', K[2], A[1])
+  return redis.call('ZREM', K[1], A[1])
+end
+
+-- K: device, own, online devices by epoch  A: online 0|1, epoch, ttl s, mac, worker or '', fence or ''.
+-- Applied only if not older than what is known. An owner's is fenced: the two news of one connection have one epoch.
+-- Returns {applied, session id or '', epoch of the tool list or '', id of the session that ended last or ''}.
 local function presence(K, A)
-  local known = redis.call('HMGET', K[1], 'ep', 'sid', 'tep')
-  if tonumber(A[2]) < tonumber(known[1] or '0') then return {0, '', ''} end
+  if A[5] ~= '' and not owns(K[2], A[5], A[6]) then return fenced() end
+  local known = redis.call('HMGET', K[1], 'ep', 'sid', 'tep', 'gone')
+  if tonumber(A[2]) < tonumber(known[1] or '0') then return {0, '', '', ''} end
   redis.call('HSET', K[1], 'on', A[1], 'ep', A[2])
   redis.call('EXPIRE', K[1], A[3])
-  return {1, known[2] or '', known[3] or ''}
+  if A[1] == '1' then redis.call('ZADD', K[3], A[2], A[4]) else redis.call('ZREM', K[3], A[4]) end
+  return {1, known[2] or '', known[3] or '', known[4] or ''}
 end
 
--- K: own, session, device, tools
--- A: worker, fence, session ttl s, device ttl s, number of device fields, device fields…, session fields…
+-- K: own, online devices by epoch  A: worker, fence, epoch, limit, prefix of the shard's keys
+-- Marks devices offline whose connection is older than the broker; returns {mac, session id or '', …} of some of them.
+local function outdate(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  local answer = {}
+  for _, mac in ipairs(redis.call('ZRANGEBYSCORE', K[2], '-inf', '(' .. A[3], 'LIMIT', 0, A[4])) do
+    local device = A[5] .. 'd:' .. mac
+    redis.call('ZREM', K[2], mac)
+    if redis.call('EXISTS', device) == 1 then redis.call('HSET', device, 'on', '0') end
+    answer[#answer + 1] = mac
+    answer[#answer + 1] = redis.call('HGET', device, 'sid') or ''
+  end
+  return answer
+end
+
+-- The sessions of a shard are also found by their edge.
+local function index_of(prefix, edge) return prefix .. 'e:' .. edge end
+
+-- K: own, session, device, tools, edges of the shard's sessions
+-- A: worker, fence, session ttl s, device ttl s, index ttl s, prefix of the shard's keys, mac, edge,
+--    number of device fields, device fields…, session fields…
 -- Replaces the device's session. Returns {old session id, old edge, epoch, epoch of the tool list or ''}.
 local function hello(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   local old = redis.call('HMGET', K[2], 'id', 'edge')
   local device = redis.call('HMGET', K[3], 'ep', 'tep')
-  local split = 5 + tonumber(A[5])
-  for at = 6, split, 2 do redis.call('HSET', K[3], A[at], A[at + 1]) end
-  redis.call('HSET', K[3], 'on', '1')
+  if old[2] and old[2] ~= A[8] then redis.call('SREM', index_of(A[6], old[2]), A[7]) end
+  for _, set in ipairs({{K[5], A[8]}, {index_of(A[6], A[8]), A[7]}}) do
+    redis.call('SADD', set[1], set[2])
+    redis.call('EXPIRE', set[1], A[5])
+  end
+  local split = 9 + tonumber(A[9])
+  redis.call('HSET', K[3], 'on', '1', unpack(A, 10, split))
   redis.call('EXPIRE', K[3], A[4])
   local tools = redis.call('EXPIRE', K[4], A[4])
   redis.call('DEL', K[2])
-  for at = split + 1, #A, 2 do redis.call('HSET', K[2], A[at], A[at + 1]) end
+  redis.call('HSET', K[2], unpack(A, split + 1))
   redis.call('EXPIRE', K[2], A[3])
   return {old[1] or '', old[2] or '', device[1] or '', tools == 1 and device[2] or ''}
 end
 
--- K: own, session, device  A: worker, fence, session id.  Ends the session if it is the one. Returns its edge or ''.
+-- K: own, session, device  A: worker, fence, session id, prefix of the shard's keys, mac
+-- Ends the session if it is the one. Returns its edge or ''.
 local function goodbye(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   local session = redis.call('HMGET', K[2], 'id', 'edge')
   if session[1] ~= A[3] then return '' end
   redis.call('DEL', K[2])
   redis.call('HDEL', K[3], 'sid')
+  redis.call('HSET', K[3], 'gone', A[3])
+  if session[2] then redis.call('SREM', index_of(A[4], session[2]), A[5]) end
   return session[2] or ''
+end
+
+-- K: own, edges of the shard's sessions  A: worker, fence, prefix of the shard's keys, limit, live edge, …
+-- Returns {mac, session id, …} of some sessions whose edge is none of the live ones, and tidies the index.
+local function orphans(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  local live, answer = {}, {}
+  for at = 5, #A do live[A[at]] = true end
+  for _, edge in ipairs(redis.call('SMEMBERS', K[2])) do
+    if not live[edge] then
+      local index = index_of(A[3], edge)
+      local macs = redis.call('SRANDMEMBER', index, A[4])
+      if #macs == 0 then redis.call('SREM', K[2], edge) end
+      for _, mac in ipairs(macs) do
+        local session = redis.call('HMGET', A[3] .. 's:' .. mac, 'id', 'edge')
+        if session[2] == edge then
+          answer[#answer + 1] = mac
+          answer[#answer + 1] = session[1]
+        else
+          redis.call('SREM', index, mac)
+        end
+      end
+    end
+  end
+  return answer
 end
 
 -- K: own, target  A: worker, fence, ttl s, field, value, …  Writes fields of a hash as the shard's owner.
@@ -94,21 +173,61 @@ local function fenced_set(K, A)
   return 1
 end
 
--- K: own, session, turn  A: worker, fence, session id, session ttl s, turn ttl s, turn id, messages, token
--- Writes down that a turn begins in a live session. Returns {'GONE'}, {'AGAIN'} when it began before, or
--- {'GO', field, value, …} of the session, also when this very begin was repeated by the client library.
+-- Whether one entry of a stream was written before another.
+local function older(one, other)
+  local ms, number = string.match(one, '^(%d+)-(%d+)$')
+  local other_ms, other_number = string.match(other or '', '^(%d+)-(%d+)$')
+  if not ms or not other_ms then return false end
+  if ms ~= other_ms then return tonumber(ms) < tonumber(other_ms) end
+  return tonumber(number) < tonumber(other_number)
+end
+
+-- {verdict, whether it is too late to answer, length of the session's part, field, value, … of session and turn}
+local function begun(verdict, late, session, turn)
+  local answer = {verdict, late and 1 or 0, #session}
+  for _, part in ipairs(session) do answer[#answer + 1] = part end
+  for _, part in ipairs(turn) do answer[#answer + 1] = part end
+  return answer
+end
+
+-- K: own, session, turn
+-- A: worker, fence, session id, session ttl s, turn ttl s, turn id, messages, token, letter,
+--    longest age of a letter ms, longest rest of a turn ms, most attempts
+-- Begins a turn in a live session, or hands out the journal of one that was begun before. The letter that asks for it is the
+-- turn's epoch: the newest one wins. Returns {'GONE'} when the session is over, {'OVER'} when a newer turn has begun, {'BUSY'}
+-- when the turn before it still runs, which must be ended first; else 'AGAIN' or 'GO' as `begun` says, the latter also
+-- when this very begin was repeated by the client library.
 local function turn_begin(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   if redis.call('HGET', K[2], 'id') ~= A[3] then return {'GONE'} end
-  local known = redis.call('HMGET', K[3], 'turn', 'tok')
-  if known[1] == A[6] and known[2] ~= A[8] then return {'AGAIN'} end
-  redis.call('DEL', K[3])
-  redis.call('HSET', K[3], 'turn', A[6], 'tok', A[8], 'state', 'running', 'messages', A[7], 'sentences', 0, 'lines', 0)
+  local known = redis.call('HMGET', K[3], 'turn', 'tok', 'state', 'at', 'past', 'seen')
+  local at, verdict = now(), 'GO'
+  local late = at - tonumber(string.match(A[9], '^%d+') or at) > tonumber(A[10])
+  if known[1] == A[6] and known[2] ~= A[8] then
+    verdict = 'AGAIN'
+    late = redis.call('HINCRBY', K[3], 'tries', 1) > tonumber(A[12]) or at - tonumber(known[6] or at) > tonumber(A[11])
+  elseif known[1] ~= A[6] then
+    if older(A[9], known[4]) or string.find(known[5] or '', A[6], 1, true) then return {'OVER'} end
+    if known[3] == 'running' then return {'BUSY'} end
+    redis.call('DEL', K[3])
+    redis.call('HSET', K[3], 'turn', A[6], 'tok', A[8], 'state', 'running', 'messages', A[7], 'sentences', 0, 'lines', 0,
+      'at', A[9], 'seen', at, 'past', string.sub((known[1] or '') .. ' ' .. (known[5] or ''), 1, 132))
+  end
   redis.call('EXPIRE', K[3], A[5])
   redis.call('EXPIRE', K[2], A[4])
-  local answer = {'GO'}
-  for _, part in ipairs(redis.call('HGETALL', K[2])) do answer[#answer + 1] = part end
-  return answer
+  return begun(verdict, late, redis.call('HGETALL', K[2]), verdict == 'AGAIN' and redis.call('HGETALL', K[3]) or {})
+end
+
+-- K: own, turn  A: worker, fence, turn ttl s, turn id, field, value, …  Writes down how far the device's newest turn got.
+local function turn_record(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  local turn = redis.call('HMGET', K[2], 'turn', 'state')
+  if turn[1] ~= A[4] then return redis.error_reply('FENCED a newer turn has begun') end
+  if turn[2] ~= 'running' then return redis.error_reply('FENCED the turn is over') end
+  redis.call('HSET', K[2], 'seen', now())
+  for at = 5, #A, 2 do redis.call('HSET', K[2], A[at], A[at + 1]) end
+  redis.call('EXPIRE', K[2], A[3])
+  return 1
 end
 
 -- K: tools, history, reports  A: most messages, oldest report ms
@@ -128,19 +247,20 @@ local function turn_context(K, A)
 end
 
 -- K: own, history, turn
--- A: worker, fence, history ttl s, longest history, turn id, turn ttl s, state, messages or '', line, …
--- Puts a turn's lines into the history, in place of those that it put there before. 0 when it is not the newest turn.
+-- A: worker, fence, history ttl s, longest history, turn id, turn ttl s, state, messages, sentences, apology, line, …
+-- Puts a turn's lines into the history, in place of those that it put there before. 0 when it is not the newest turn, or
+-- was cut off and is said to be written.
 local function remember(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
-  local turn = redis.call('HMGET', K[3], 'turn', 'lines')
-  if turn[1] ~= A[5] then return 0 end
+  local turn = redis.call('HMGET', K[3], 'turn', 'lines', 'state')
+  if turn[1] ~= A[5] or (turn[3] == 'cut' and A[7] ~= 'cut') then return 0 end
   local earlier = tonumber(turn[2] or '0')
   if earlier > 0 then redis.call('LTRIM', K[2], 0, -earlier - 1) end
-  for at = 9, #A do redis.call('RPUSH', K[2], A[at]) end
+  for at = 11, #A do redis.call('RPUSH', K[2], A[at]) end
   redis.call('LTRIM', K[2], -tonumber(A[4]), -1)
   redis.call('EXPIRE', K[2], A[3])
-  if A[8] ~= '' then redis.call('HSET', K[3], 'messages', A[8]) end
-  redis.call('HSET', K[3], 'state', A[7], 'lines', #A - 8)
+  redis.call('HSET', K[3], 'state', A[7], 'messages', A[8], 'partial', '', 'sentences', A[9], 'apology', A[10],
+    'lines', #A - 10, 'seen', now())
   redis.call('EXPIRE', K[3], A[6])
   return 1
 end
@@ -154,17 +274,25 @@ local function report(K, A)
   return 1
 end
 
--- K: call, idempotency key, deadlines, device  A: id, token, timeout ms, keep ms, mac, most pending
--- Returns {verdict, id, result}: GO to publish, MINE when this very begin was repeated by the client library, COLL for another
--- id, OFF or BUSY when nothing may be sent, or the known state of an earlier call with the same idempotency key.
+-- K: call, idempotency key, deadlines, device[, own, turn]
+-- A: id, token, timeout ms, keep ms, mac, most pending[, worker, fence, turn id]
+-- Returns {verdict, id, result, ms left}: GO to publish, MINE when this very begin was repeated by the client library, COLL for
+-- another id, OFF or BUSY when nothing may be sent, OVER when the turn that asks is not the newest any more or has ended, or the
+-- known state of an earlier call with the same idempotency key.
 local function call_begin(K, A)
+  if A[7] then
+    if not owns(K[5], A[7], A[8]) then return fenced() end
+    local turn = redis.call('HMGET', K[6], 'turn', 'state')
+    if turn[1] ~= A[9] or turn[2] ~= 'running' then return {'OVER', '', ''} end
+  end
   local earlier = redis.call('GET', K[2])
   if earlier then
     local key = string.gsub(K[1], '[^:]+$', earlier)
     local call = redis.call('HMGET', key, 'st', 'tok', 'res')
     if call[1] == false then return {'U', earlier, ''} end
     if call[2] == A[2] and call[1] == 'S' then return {'MINE', earlier, ''} end
-    return {call[1], earlier, call[3] or ''}
+    local deadline = redis.call('ZSCORE', K[3], A[5] .. '|' .. earlier)
+    return {call[1], earlier, call[3] or '', deadline and math.max(deadline - now(), 0) or 0}
   end
   if redis.call('EXISTS', K[1]) == 1 then return {'COLL', '', ''} end
   local device = redis.call('HMGET', K[4], 'on', 'np')
@@ -225,13 +353,18 @@ local function sweep(K, A)
 end
 
 redis.register_function('fleet_lease', lease)
+redis.register_function('fleet_renew', renew)
 redis.register_function('fleet_release', release)
 redis.register_function('fleet_announce', announce)
+redis.register_function('fleet_retire', retire)
 redis.register_function('fleet_presence', presence)
+redis.register_function('fleet_outdate', outdate)
 redis.register_function('fleet_hello', hello)
 redis.register_function('fleet_goodbye', goodbye)
+redis.register_function('fleet_orphans', orphans)
 redis.register_function('fleet_set', fenced_set)
 redis.register_function('fleet_turn_begin', turn_begin)
+redis.register_function('fleet_turn_record', turn_record)
 redis.register_function('fleet_turn_context', turn_context)
 redis.register_function('fleet_remember', remember)
 redis.register_function('fleet_report', report)

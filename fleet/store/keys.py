@@ -9,6 +9,8 @@ TURN_SECONDS = 600
 CALL_KEPT_MS = 300_000
 """How long the outcome of a call can be read after its deadline."""
 EDGE_SECONDS = 5
+INDEX_SECONDS = 24 * 3600
+"""How long the sessions of an edge can be found by it after the last of them was opened."""
 EDGE_MAIL_SECONDS = 120
 MAILBOX_LENGTH = 1000
 """Messages that a mailbox holds; the oldest give way."""
@@ -19,14 +21,8 @@ def prefix(shard: int) -> str:
     return f"f:{{{shard}}}:"
 
 
-class Keys:
-    """Key names for one number of shards."""
-
-    def __init__(self, shards: int) -> None:
-        self.shards = shards
-
-    def shard(self, mac: str) -> int:
-        return shard_of(mac, self.shards)
+class ShardKeys:
+    """Names of the keys that a shard has once."""
 
     def own(self, shard: int) -> str:
         return f"{prefix(shard)}own"
@@ -39,6 +35,23 @@ class Keys:
 
     def deadlines(self, shard: int) -> str:
         return f"{prefix(shard)}pend"
+
+    def online(self, shard: int) -> str:
+        return f"{prefix(shard)}on"
+
+    def session_edges(self, shard: int) -> str:
+        """Return the set of all edges that hold sessions of a shard's devices, dead ones too."""
+        return f"{prefix(shard)}edges"
+
+
+class Keys(ShardKeys):
+    """All key names, for one number of shards."""
+
+    def __init__(self, shards: int) -> None:
+        self.shards = shards
+
+    def shard(self, mac: str) -> int:
+        return shard_of(mac, self.shards)
 
     def device(self, mac: str) -> str:
         return self._of("d", mac)
@@ -70,6 +83,8 @@ class Keys:
 
 WORKERS = "workers"
 """Sorted set of the live workers by the time of their last heartbeat."""
+LOADS = "loads:{workers}"
+"""Hash of how many shards each of them owns."""
 EDGES = "edges"
 """Set of the ids of all edges that were seen; dead ones are removed by who notices."""
 

@@ -1,5 +1,7 @@
 """Mailboxes: streams between edges and shards, and from the api. Text only."""
 
+import asyncio
+import math
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Iterable
 from dataclasses import dataclass
@@ -35,6 +37,8 @@ class Mailboxes:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._edge_position: dict[str, str] = {}
+        self._renewed: dict[str, float] = {}
+        """When the life time of each edge's mailbox was set last, on the loop's clock."""
         self._seen: dict[str, str] = {}
         """The letter in which each mark was seen first."""
 
@@ -43,12 +47,20 @@ class Mailboxes:
         name = self._store.keys.mailbox(shard)
         await self._store.ask(self._store.client.xadd(name, fields, maxlen=keys.MAILBOX_LENGTH, approximate=True))
 
-    async def to_edge(self, edge: str, mail: EdgeMail) -> None:
+    async def to_edge(self, edge: str, *mails: EdgeMail) -> None:
+        """Send an edge mail, all of it in one round trip."""
         name = keys.edge_mailbox(edge)
         pipe = self._store.client.pipeline(transaction=False)
-        pipe.xadd(name, _letter(EDGE_MAIL.dump_json(mail)), maxlen=keys.MAILBOX_LENGTH, approximate=True)
-        pipe.expire(name, keys.EDGE_MAIL_SECONDS)
+        for mail in mails:
+            pipe.xadd(name, _letter(EDGE_MAIL.dump_json(mail)), maxlen=keys.MAILBOX_LENGTH, approximate=True)
+        now = asyncio.get_running_loop().time()
+        stale = now - self._renewed.get(name, -math.inf) > keys.EDGE_MAIL_SECONDS / 4
+        if stale:
+            pipe.expire(name, keys.EDGE_MAIL_SECONDS)
         await self._store.ask(cast("Awaitable[list[object]]", pipe.execute()))
+        if stale:
+            self._renewed = {edge: at for edge, at in self._renewed.items() if now - at < keys.EDGE_MAIL_SECONDS}
+            self._renewed[name] = now
 
     async def read_shards(self, after: dict[int, str]) -> list[Letter]:
         """Wait a moment for mail of the given shards.

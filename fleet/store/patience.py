@@ -70,14 +70,21 @@ class Patience:
         self.faults = 0
         """Attempts that failed so far; who remembers something about the server asks again when it grew."""
 
-    async def run(self, once: Callable[[], Awaitable[T]]) -> T:
+    async def run(self, once: Callable[[], Awaitable[T]], *, bounded: bool = False) -> T:
         """Do a command, again and again while that may help.
+
+        Args:
+            once: Makes one attempt.
+            bounded: The first attempt ends in time by itself; a limit of its own would cost more than the rest.
 
         Raises:
             RedisError, OSError, TimeoutError: It was refused, or the time is over.
         """
         deadline = asyncio.get_running_loop().time() + LIMIT_SECONDS
         try:
+            if bounded and not self._places.locked():
+                async with self._places:
+                    return await once()
             return await self._attempt(once)
         except FAULTS as error:
             self.faults += 1

@@ -1,18 +1,21 @@
 """Sessions: one hello until goodbye."""
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
 from fleet.store.connect import Store
-from fleet.store.keys import DEVICE_SECONDS, SESSION_SECONDS
+from fleet.store.keys import DEVICE_SECONDS, INDEX_SECONDS, SESSION_SECONDS, prefix
 from fleet.store.owner import Owner
 from fleet.wire.words import AudioFormat
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session's record. `key` is 32 hex digits; `ssrc` routes its audio."""
+    """A session's record.
+
+    `key` is 32 hex digits; `ssrc` routes its audio.
+    """
 
     id: str
     device: str
@@ -72,13 +75,14 @@ class Sessions:
         Raises:
             Fenced: The shard is another worker's now.
         """
-        keys, mac = self._store.keys, session.device
+        keys, mac, shard = self._store.keys, session.device, self._store.keys.shard(session.device)
         device = {"sid": session.id, "dialect": session.dialect}
         old_session, old_edge, epoch, tools_epoch = await self._store.call(
             "fleet_hello",
-            [keys.own(keys.shard(mac)), keys.session(mac), keys.device(mac), keys.tools(mac)],
+            [keys.own(shard), keys.session(mac), keys.device(mac), keys.tools(mac), keys.session_edges(shard)],
             [
-                *(owner.worker, owner.fence, SESSION_SECONDS, DEVICE_SECONDS),
+                *(owner.worker, owner.fence, SESSION_SECONDS, DEVICE_SECONDS, INDEX_SECONDS),
+                *(prefix(shard), mac, session.edge),
                 *(2 * len(device), *_flat(device), *_flat(session.fields())),
             ],
         )
@@ -92,13 +96,27 @@ class Sessions:
 
     async def close(self, owner: Owner, mac: str, session: str) -> str:
         """End a session if it is the device's; return its edge, or an empty string when it was not."""
-        keys = self._store.keys
+        keys, shard = self._store.keys, self._store.keys.shard(mac)
         (edge,) = await self._store.call(
             "fleet_goodbye",
-            [keys.own(keys.shard(mac)), keys.session(mac), keys.device(mac)],
-            [owner.worker, owner.fence, session],
+            [keys.own(shard), keys.session(mac), keys.device(mac)],
+            [owner.worker, owner.fence, session, prefix(shard), mac],
         )
         return edge
+
+    async def orphans(self, owner: Owner, shard: int, live: Iterable[str], most: int) -> list[tuple[str, str]]:
+        """Return device and session of some of a shard's sessions whose edge is none of the live ones.
+
+        Raises:
+            Fenced: The shard is another worker's now.
+        """
+        keys = self._store.keys
+        found = await self._store.call(
+            "fleet_orphans",
+            [keys.own(shard), keys.session_edges(shard)],
+            [owner.worker, owner.fence, prefix(shard), most, *live],
+        )
+        return list(zip(found[::2], found[1::2], strict=True))
 
     async def keep(self, mac: str) -> None:
         """Let the session live on for its whole life time."""

@@ -1,5 +1,7 @@
 """The tool lists that devices announced."""
 
+import base64
+import zlib
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, cast
 
@@ -10,6 +12,7 @@ from fleet.store.keys import DEVICE_SECONDS
 from fleet.wire.mcp import ToolSpec
 
 _TOOLS: TypeAdapter[tuple[ToolSpec, ...]] = TypeAdapter(tuple[ToolSpec, ...])
+_PACKED = "z:"
 
 
 class ToolLists:
@@ -38,11 +41,18 @@ class ToolLists:
         names = self._store.keys
         device = names.device(mac)
         pipe = self._store.client.pipeline(transaction=False)
-        pipe.set(names.tools(mac), _TOOLS.dump_json(tuple(tools)), ex=DEVICE_SECONDS)
+        pipe.set(names.tools(mac), encode_tools(tools), ex=DEVICE_SECONDS)
         pipe.hset(device, mapping=cast("Any", about))
         await self._store.ask(cast("Awaitable[list[object]]", pipe.execute()))
 
 
+def encode_tools(tools: Sequence[ToolSpec]) -> str:
+    """Return a tool list as it is kept: packed, for it is most of what is known of a device that does nothing."""
+    return _PACKED + base64.b64encode(zlib.compress(_TOOLS.dump_json(tuple(tools)), 9)).decode()
+
+
 def decode_tools(text: str) -> tuple[ToolSpec, ...]:
-    """Return a tool list as it was kept; an empty text is an empty list."""
+    """Return a tool list as it was kept, packed or as JSON; an empty text is an empty list."""
+    if text.startswith(_PACKED):
+        return _TOOLS.validate_json(zlib.decompress(base64.b64decode(text.removeprefix(_PACKED))))
     return _TOOLS.validate_json(text) if text else ()

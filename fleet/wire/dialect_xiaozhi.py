@@ -151,7 +151,7 @@ def _parse(frame: bytes) -> object:
         RecursionError: It is nested too deeply.
     """
     text = frame.decode("utf-8", "replace")
-    document: object = json.loads(text, parse_constant=_refuse)
+    document: object = _DECODER.decode(text)
     return json.loads(_dump(document)) if _SURROGATE.search(text) else document
 
 
@@ -160,7 +160,12 @@ def _refuse(constant: str) -> object:
 
 
 def _dump(document: object) -> bytes:
-    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return _ENCODER.encode(document).encode("utf-8", "replace")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+"""Made once: the functions of `json` make one for every frame."""
 
 
 def _event(frame: _Hello | _Listen | _Abort | _Goodbye | _Mcp) -> Event:

@@ -148,10 +148,14 @@ class SpeechDone(_Mail):
 
 
 class SessionSilent(_Mail):
-    """To a shard: nothing was heard for too long (`idle`) or the audio path never opened (`unused`); say goodbye."""
+    """To a shard: say goodbye.
+
+    Nothing was heard for too long (`idle`), the audio path never opened (`unused`), or the edge ends (`leaving`): then
+    the user may have begun to speak, and is told that nobody will answer.
+    """
 
     kind: Literal["session_silent"] = "session_silent"
-    reason: Literal["idle", "unused"]
+    reason: Literal["idle", "unused", "leaving"]
 
 
 ShardMail = Annotated[

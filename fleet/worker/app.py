@@ -12,6 +12,8 @@ from fleet.worker.discovery import Discovery
 from fleet.worker.frames import Frames
 from fleet.worker.hello import Receptionist
 from fleet.worker.letters import Letters
+from fleet.worker.losses import Losses
+from fleet.worker.orphans import Orphans
 from fleet.worker.resources import Resources
 from fleet.worker.shard import Shard, shard_session
 from fleet.worker.shards import Shards
@@ -37,18 +39,27 @@ class Worker:
         calls = DeviceCalls(resources.calls)
         turns = Turns(resources, calls)
         self._frames = Frames(resources, receptionist, turns, calls, Discovery(resources))
+        credentials = resources.keys.issue("service", f"fleet-worker-{worker_id}")
+        self._losses = Losses(broker, credentials, self._lost)
         leases = Leases(resources.store, worker_id, settings.lease_seconds)
-        self._shards = Shards(leases, settings.shards, settings.lease_seconds / 3, self._make_shard)
+        self._shards = Shards(leases, settings.shards, self._make_shard, self._losses)
         self._letters = Letters(resources.mailboxes, lambda: self._shards.owned, receptionist, turns)
         self._sweeper = Sweeper(resources.calls, lambda: self._shards.owned)
+        self._orphans = Orphans(resources.sessions, self._directory, lambda: self._shards.owned, receptionist, turns)
 
     async def run(self) -> None:
         """Serve until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._directory.run(), name="edge directory")
+            group.create_task(self._losses.run(), name="shard losses")
             group.create_task(self._shards.run(), name="shards")
             group.create_task(self._letters.run(), name="letters")
             group.create_task(self._sweeper.run(), name="sweeper")
+            group.create_task(self._orphans.run(), name="orphans")
+
+    async def drain(self, seconds: float) -> None:
+        """Hand everything over to the other workers; turns that run are waited for, at most so long."""
+        await self._shards.leave(seconds)
 
     @property
     def ready(self) -> bool:
@@ -66,4 +77,8 @@ class Worker:
                 shard, self._broker, keys.issue("service", topics.shard_client_id(number)), shards
             ),
             self._frames.receive,
+            self._shards.confirm,
         )
+
+    async def _lost(self, shard: int, fence: str, released: bool) -> None:
+        await self._shards.lost(shard, fence, released)

@@ -2,21 +2,25 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from fleet.errors import Overloaded, Unavailable
-from fleet.store.calls import Calls, Go, Known, Refused
+from fleet.store.calls import Asker, Calls, Go, Known, Refused
 from fleet.wire.mcp import ToolResult, clip, parse_result
 from fleet.wire.words import Answer, CallTool
 from fleet.worker.shard import Shard
 from fleet.worker.waiters import DISCONNECTED, Waiters
 
+log = logging.getLogger(__name__)
+
 Status = Literal["ok", "error", "not_sent", "unknown"]
 
 _OFFLINE = "the device is not connected"
 _BUSY = "the device has too many calls to do"
+_OVER = "the user has said something else meanwhile"
 _NO_ANSWER = "the device did not answer in time"
 _GONE = "the device disconnected before it answered"
 _LEFT = "the device was told to and does it now; it goes offline for that and confirms nothing"
@@ -43,11 +47,17 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """On what terms a call is made: its name for ever, the longest wait, and whether its device goes away for it."""
+    """On what terms a call is made: its turn, its name there, the longest wait, and whether its device goes away."""
 
-    idempotency: str
+    turn: str
+    name: str
     seconds: float
     leaves: bool = False
+
+    @property
+    def idempotency(self) -> str:
+        """The call's name for ever."""
+        return f"{self.turn}:{self.name}"
 
 
 class DeviceCalls:
@@ -62,19 +72,26 @@ class DeviceCalls:
     async def call(self, shard: Shard, mac: str, order: CallTool, terms: Terms) -> Outcome:
         """Run a tool at most once, ever, for one idempotency key; `order.id` is replaced.
 
+        Begun before, by whomever, it is not sent again: its outcome is returned, or waited for.
+
         Raises:
+            Fenced: The shard is another worker's now; nothing was sent.
             Unavailable: Redis is away; nothing was sent.
         """
-        begun = await self._calls.begin(mac, terms.idempotency, terms.seconds)
+        begun = await self._calls.begin(mac, terms.idempotency, terms.seconds, Asker(shard.owner, terms.turn))
+        log.debug("call begun", extra={"call": terms.name, "verdict": type(begun).__name__})
         match begun:
             case Refused("offline"):
                 return Outcome("not_sent", _OFFLINE)
+            case Refused("over"):
+                return Outcome("not_sent", _OVER)
             case Refused():
                 return Outcome("not_sent", _BUSY)
             case Known(_, "done"):
                 return _decode(begun.result)
             case Known(number, "pending"):
-                return await self._await(mac, number, terms, None)
+                log.info("call was begun before", extra={"id": number, "seconds": begun.seconds})
+                return await self._await(mac, number, replace(terms, seconds=begun.seconds), None)
             case Known(_, "never sent"):
                 return Outcome("not_sent", _OFFLINE)
             case Known():
@@ -85,7 +102,10 @@ class DeviceCalls:
 
     async def answer(self, mac: str, answer: Answer) -> bool:
         """Take a device's answer; False when it is late, repeated, or to no call."""
+        log.debug("call answered", extra={"id": answer.id[:32]})
         fresh = await self._calls.complete(mac, answer.id, _encode(answer))
+        if fresh:
+            log.debug("call completed", extra={"id": answer.id})
         for waiters in (self._waiters, self._leaving):
             waiters.resolve(mac, answer)
         return fresh
@@ -107,6 +127,9 @@ class DeviceCalls:
                 except (Unavailable, Overloaded):
                     await self._calls.give_up(mac, number, sent=False)
                     return Outcome("not_sent", _OFFLINE)
+                log.debug("call published", extra={"call": terms.name, "id": number})
+            elif (known := await self._calls.result(mac, number)) is not None:
+                return _decode(known)  # answered before anybody waited here
             try:
                 async with asyncio.timeout(terms.seconds):
                     answer = await waiting

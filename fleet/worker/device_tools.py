@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from fleet.core.ports import ToolCall, ToolOffer
 from fleet.core.tool_kinds import ToolKind, kind_of
 from fleet.core.toolbox import Prepared, Refusal, Toolbox
-from fleet.errors import Overloaded, Unavailable
+from fleet.errors import Fenced, Overloaded, Unavailable
 from fleet.store.sessions import Session
 from fleet.wire.words import CallTool
 from fleet.worker.calls import Outcome, Terms
@@ -64,7 +64,7 @@ class DeviceTools:
             return prepared.reason
         name, clock = prepared.tool.name, asyncio.get_running_loop().time
         begun = clock()
-        outcome = await self._pass(prepared, f"{self._turn}:{call.id}", kind_of(name))
+        outcome = await self._pass(prepared, call.id, kind_of(name))
         log.info(
             "tool called",
             extra={
@@ -76,8 +76,8 @@ class DeviceTools:
         )
         return outcome.for_model()
 
-    async def _pass(self, prepared: Prepared, idempotency: str, kind: ToolKind) -> Outcome:
-        terms = Terms(idempotency, max(kind.seconds, self._seconds), kind.leaves)
+    async def _pass(self, prepared: Prepared, name: str, kind: ToolKind) -> Outcome:
+        terms = Terms(self._turn, name, max(kind.seconds, self._seconds), kind.leaves)
         if not kind.slow:
             async with self._gate.side_by_side():
                 return await self._call(prepared, terms)
@@ -91,6 +91,7 @@ class DeviceTools:
         order = CallTool(0, prepared.tool.name, prepared.arguments, self._session.id)
         try:
             return await self._send(order, terms)
-        except (Unavailable, Overloaded) as error:
+        except (Fenced, Unavailable, Overloaded) as error:
+            # The turn of a worker that lost the shard ends at its next step.
             log.warning("tool call failed", extra={"tool": prepared.tool.name, "reason": str(error)})
             return _NO_STORE

@@ -1,12 +1,17 @@
 """The edges that a new session can be given to."""
 
 import asyncio
+import math
+from collections.abc import Iterable
 from dataclasses import replace
 
 from fleet.store.edges import EdgeRecord, Edges
 from fleet.tasks import Backoff, keep_running
 
 REFRESH_SECONDS = 1.0
+GRACE_SECONDS = 2.0
+"""How long an edge must be missed: a store that comes back has forgotten edges which soon announce themselves again."""
+_FORGET_SECONDS = 60.0
 
 
 class EdgeDirectory:
@@ -21,19 +26,42 @@ class EdgeDirectory:
         self._edges = edges
         self._most = most
         self._live: dict[str, EdgeRecord] = {}
-        self._looked = False
+        self._seen: dict[str, float] = {}
+        """When each edge was last seen to live."""
+        self._since = self._looked = -math.inf
+        """When the present series of looks began, and its last one; a gap between two looks ends a series."""
 
     async def run(self) -> None:
         backoff = Backoff(limit=REFRESH_SECONDS)
         await keep_running("edge directory", lambda: self._follow(backoff), backoff)
 
     async def refresh(self) -> None:
-        self._live = {edge.id: edge for edge in await self._edges.live()}
-        self._looked = True
+        self.learn(await self._edges.live(), asyncio.get_running_loop().time())
+
+    def learn(self, live: Iterable[EdgeRecord], now: float) -> None:
+        """Take a new list of the live edges."""
+        self._live = {edge.id: edge for edge in live}
+        if now - self._looked > 3 * REFRESH_SECONDS:
+            self._since = now
+        self._looked = now
+        self._seen = {edge: at for edge, at in self._seen.items() if now - at < _FORGET_SECONDS}
+        self._seen.update(dict.fromkeys(self._live, now))
+
+    @property
+    def sure(self) -> bool:
+        """Whether who lives is known for so long that an edge which is not `present` is no more."""
+        return self._looked - self._since >= GRACE_SECONDS
+
+    @property
+    def present(self) -> list[str]:
+        """The edges that are not gone."""
+        return [edge for edge in self._seen if not self.gone(edge)]
 
     def gone(self, edge_id: str) -> bool:
-        """Whether an edge is known to be no more; one that only just began may be, too, for a second."""
-        return self._looked and edge_id not in self._live
+        """Whether an edge is known to be no more."""
+        if edge_id in self._live or not self.sure:
+            return False
+        return self._looked - self._seen.get(edge_id, -math.inf) >= GRACE_SECONDS
 
     def pick(self) -> EdgeRecord | None:
         """Return the least loaded edge that is neither draining nor full, and count a session on it."""

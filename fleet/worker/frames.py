@@ -5,6 +5,7 @@ import logging
 from typing import assert_never
 
 from fleet.core import reports
+from fleet.store.devices import Presence
 from fleet.store.sessions import Session
 from fleet.wire import presence
 from fleet.wire.dialect_xiaozhi import DIALECT
@@ -31,9 +32,11 @@ from fleet.wire.words import (
     SpeechStops,
     WakeWord,
 )
+from fleet.worker.boot import outdate
 from fleet.worker.calls import DeviceCalls
 from fleet.worker.discovery import Discovery
 from fleet.worker.hello import Receptionist
+from fleet.worker.replaced import Replaced
 from fleet.worker.resources import Resources
 from fleet.worker.shard import Shard
 from fleet.worker.turns import Turns
@@ -57,10 +60,13 @@ class Frames:
         self._turns = turns
         self._calls = calls
         self._discovery = discovery
+        self._replaced = Replaced()
 
     async def receive(self, shard: Shard, kind: str, mac: str, payload: bytes) -> None:
-        """Handle one message of a device, or of its presence."""
-        if kind == "presence":
+        """Handle one message of a device, of its presence, or the broker's word when it began."""
+        if kind == "boot":
+            await outdate(self._resources.devices, shard, payload, self._vanish)
+        elif kind == "presence":
             await self._appear(shard, mac, payload)
         else:
             await self._handle(shard, mac, DIALECT.receive(payload))
@@ -87,19 +93,23 @@ class Frames:
     async def _hello(self, shard: Shard, mac: str, hello: Hello) -> None:
         self._turns.cancel(mac)
         opened = await self._receptionist.welcome(shard, mac, hello)
+        if opened and opened.old_session:
+            self._replaced.note(mac, opened.old_session)
         if opened and hello.mcp and not opened.tools_known:
             self._discovery.start(shard, mac)
 
     async def _converse(self, shard: Shard, mac: str, event: _Conversational) -> None:
         session = await self._resources.sessions.read(mac)
         if session is not None and self._receptionist.lost(session):
-            await self._receptionist.close(shard, mac, session.id)
-            session = None
-        if session is None or (event.session and event.session != session.id):
+            await self._abandon(shard, mac, session)
+            return
+        known = session and (event.session in ("", session.id) or self._replaced.holds(mac, event.session))
+        if session is None or not known:
             self._correct(shard, mac, event)
             return
         if isinstance(event, Aborted):
             self._turns.cancel(mac)
+        shard.check()
         await self._resources.mailboxes.to_edge(session.edge, _mail(session, event))
 
     def _correct(self, shard: Shard, mac: str, event: _Conversational) -> None:
@@ -126,36 +136,47 @@ class Frames:
         if news is None:
             log.warning("malformed presence")
             return
-        met = await self._resources.devices.appear(mac, online=news.online, epoch=news.epoch)
+        met = await self._resources.devices.appear(mac, online=news.online, epoch=news.epoch, owner=shard.owner)
         if not met.applied:
             return
         log.info("device online" if news.online else "device offline")
         if not news.online:
-            self._calls.disconnect(mac)
-            self._discovery.waiters.disconnect(mac)
             if met.session and news.expired:
                 await self._close(shard, mac, met.session)
-            elif met.session:
-                shard.spawn(f"absence {mac}", self._close_if_absent(shard, mac, met.session))
+            self._vanish(shard, mac, "" if news.expired else met.session)
             return
         self._calls.reconnect(mac)
         self._discovery.restart(shard, mac)
-        await self._settle(shard, mac, met.session)
+        await self._settle(shard, mac, met)
 
-    async def _settle(self, shard: Shard, mac: str, session_id: str) -> None:
+    def _vanish(self, shard: Shard, mac: str, session: str) -> None:
+        self._calls.disconnect(mac)
+        self._discovery.waiters.disconnect(mac)
+        if session:
+            shard.spawn(f"absence {mac}", self._close_if_absent(shard, mac, session))
+
+    async def _settle(self, shard: Shard, mac: str, met: Presence) -> None:
         """End what a device that came back may still be doing.
 
         It speaks until it is told to stop, which it may have missed: its edge knows, and where there is no edge that
         holds its session it is told at once.
         """
-        session = await self._resources.sessions.read(mac) if session_id else None
+        session = await self._resources.sessions.read(mac) if met.session else None
         if session is not None and not self._receptionist.lost(session):
             returned = DeviceReturned(device=mac, session=session.id)
             await self._resources.mailboxes.to_edge(session.edge, returned)
             return
-        shard.tell(mac, SpeechStops(session_id))
         if session is not None:
-            await self._receptionist.farewell(shard, mac, session.id, "its edge is gone")
+            await self._abandon(shard, mac, session)
+            return
+        shard.tell(mac, SpeechStops(met.session or met.gone))
+        if met.gone:
+            # It may have missed the goodbye, and would be heard by nobody for ever.
+            shard.tell(mac, Farewell(met.gone))
+
+    async def _abandon(self, shard: Shard, mac: str, session: Session) -> None:
+        if await self._receptionist.abandon(shard, mac, session.id):
+            self._turns.cancel(mac)
 
     async def _close_if_absent(self, shard: Shard, mac: str, session: str) -> None:
         await asyncio.sleep(ABSENCE_SECONDS)

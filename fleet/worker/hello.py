@@ -10,7 +10,7 @@ from fleet.store.edges import EdgeRecord
 from fleet.store.sessions import Opened, Session
 from fleet.wire import packet
 from fleet.wire.mail import SessionClosed, SessionOpened
-from fleet.wire.words import Alert, AudioFormat, Farewell, Hello, Welcome
+from fleet.wire.words import Alert, AudioFormat, Farewell, Hello, SpeechStops, Welcome
 from fleet.worker.directory import EdgeDirectory
 from fleet.worker.resources import Resources
 from fleet.worker.shard import Shard
@@ -58,6 +58,7 @@ class Receptionist:
         opened = await self._resources.sessions.open(shard.owner, session)
         if opened.old_session and opened.old_edge != edge.id:
             await self._forget(opened.old_edge, mac, opened.old_session)
+        shard.check()
         # The edge hears of the session before the device does, so that no packet comes too early.
         await self._resources.mailboxes.to_edge(edge.id, _announcement(session, shard.number))
         shard.tell(mac, _welcome(session, host, edge.port))
@@ -66,11 +67,29 @@ class Receptionist:
 
     async def farewell(self, shard: Shard, mac: str, session: str, reason: str) -> bool:
         """End a session from the server's side; False when it was over already."""
+        live = await self._resources.sessions.read(mac)
+        if live is None or live.id != session:
+            return False
+        # First of all: what fails after it is done again, and a goodbye twice does no harm.
+        shard.tell(mac, Farewell(session))
         edge = await self._resources.sessions.close(shard.owner, mac, session)
         if edge:
             await self._forget(edge, mac, session)
-            shard.tell(mac, Farewell(session))
+            if reason == "leaving":
+                self._show(shard, mac, "interrupted")
             log.info("session ended by the server", extra={"session": session, "reason": reason})
+        return bool(edge)
+
+    async def abandon(self, shard: Shard, mac: str, session: str) -> bool:
+        """End a session whose edge is no more; its device may be speaking, and would wait for the rest for ever."""
+        # First of all: what fails after it is done again, and a goodbye twice does no harm.
+        shard.tell(mac, SpeechStops(session))
+        shard.tell(mac, Farewell(session))
+        edge = await self._resources.sessions.close(shard.owner, mac, session)
+        if edge:
+            # What the user said meanwhile may have been lost with the edge.
+            self._show(shard, mac, "interrupted")
+            log.warning("session lost with its edge", extra={"session": session, "edge": edge})
         return bool(edge)
 
     async def close(self, shard: Shard, mac: str, session: str) -> bool:
@@ -108,9 +127,12 @@ class Receptionist:
         nonce = packet.nonce(secrets.randbits(32)).hex()
         shard.tell(mac, Welcome(session, "127.0.0.1", 9, key, nonce, DOWNLINK))
         shard.tell(mac, Farewell(session))
+        self._show(shard, mac, shown)
+
+    def _show(self, shard: Shard, mac: str, words: Phrase) -> None:
         settings = self._resources.settings
         language = settings.languages.split(",")[0].strip() if settings.language == "auto" else settings.language
-        shard.spawn(f"alert {mac}", _alert_later(shard, mac, phrase(shown, language)))
+        shard.spawn(f"alert {mac}", _alert_later(shard, mac, phrase(words, language)))
 
 
 async def _alert_later(shard: Shard, mac: str, message: str) -> None:

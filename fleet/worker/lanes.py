@@ -4,6 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 
+from fleet.errors import Fenced, FleetError, Unavailable
 from fleet.tasks import isolate
 
 Spawn = Callable[[str, Coroutine[None, None, None]], asyncio.Task[None]]
@@ -13,7 +14,8 @@ Work = Callable[[], Awaitable[None]]
 class Lanes:
     """A lane exists only while its device has work, so an idle device costs no memory.
 
-    The number of waiting pieces is bounded by the callers, who each wait for their piece.
+    The number of waiting pieces is bounded by the callers, who each wait for their piece. A piece whose caller has
+    stopped waiting before it began is left out: whoever brings it again begins anew.
 
     Args:
         spawn: Starts a task in the task group that owns the lanes.
@@ -24,7 +26,12 @@ class Lanes:
         self._lanes: dict[str, deque[tuple[Work, asyncio.Future[None]]]] = {}
 
     async def run(self, mac: str, work: Work) -> None:
-        """Wait until the work was done, after all work that was given for the device before."""
+        """Wait until the work was done, after all work that was given for the device before.
+
+        Raises:
+            Unavailable: The work failed so; another attempt may succeed. Other failures are logged.
+            Fenced: The same, in another process.
+        """
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         lane = self._lanes.get(mac)
         if lane is None:
@@ -38,10 +45,27 @@ class Lanes:
         try:
             while lane:
                 work, done = lane.popleft()
-                await isolate(f"device {mac}", work())
-                if not done.done():
-                    done.set_result(None)
+                if not done.cancelled():
+                    await _do(mac, work, done)
         finally:
             del self._lanes[mac]
             for _, waiting in lane:
                 waiting.cancel()
+
+
+async def _do(mac: str, work: Work, done: asyncio.Future[None]) -> None:
+    failures: list[FleetError] = []
+
+    async def attempt() -> None:
+        try:
+            await work()
+        except (Unavailable, Fenced) as error:
+            failures.append(error)
+
+    await isolate(f"device {mac}", attempt())
+    if done.done():
+        return
+    if failures:
+        done.set_exception(failures[0])
+    else:
+        done.set_result(None)

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable
 from typing import assert_never
 
+from fleet.errors import Fenced, FleetError
 from fleet.log import fields
 from fleet.store.mailbox import Letter, Mailboxes
 from fleet.tasks import Backoff, keep_running
@@ -14,6 +15,9 @@ from fleet.worker.shard import Shard
 from fleet.worker.turns import Turns
 
 log = logging.getLogger(__name__)
+
+RETRY_SECONDS = 30.0
+"""Longest time for which a letter that cannot be handled is tried again; its device waits for it no longer."""
 
 _IDLE_PAUSE = 0.2
 
@@ -58,19 +62,33 @@ class Letters:
         if mail is None:
             await self._mailboxes.discard([letter])
             return
-
-        async def work() -> None:
-            await self._handle(shard, mail)
-            # Only now: what failed is left for the shard's next owner.
-            await self._mailboxes.discard([letter])
-
         with fields(device=mail.device, session=mail.session):
-            await shard.lanes.run(mail.device, work)
+            await shard.lanes.run(mail.device, lambda: self._persist(shard, letter, mail))
 
-    async def _handle(self, shard: Shard, mail: ShardMail) -> None:
+    async def _persist(self, shard: Shard, letter: Letter, mail: ShardMail) -> None:
+        """Handle a letter, again and again while what it needs is away: those after it wait, so the order stays."""
+        clock, pauses = asyncio.get_running_loop().time, Backoff(limit=2.0)
+        until = clock() + RETRY_SECONDS
+        while True:
+            try:
+                # Only now may it go: what is not done yet is left for the shard's next owner.
+                if not await self._handle(shard, letter, mail):
+                    await self._mailboxes.discard([letter])
+                return
+            except Fenced:
+                raise
+            except FleetError as error:
+                if clock() >= until:
+                    log.warning("letter given up", extra={"kind": mail.kind, "reason": str(error)})
+                    return
+                log.warning("letter will be tried again", extra={"kind": mail.kind, "reason": str(error)})
+            await pauses.pause()
+
+    async def _handle(self, shard: Shard, letter: Letter, mail: ShardMail) -> bool:
+        """Do what a letter asks for; return whether it is still needed."""
         match mail:
             case UtteranceHeard():
-                await self._turns.begin(shard, mail)
+                return await self._turns.begin(shard, letter, mail)
             case SpeechInterrupted():
                 await self._turns.interrupt(shard, mail)
             case SpeechDone():
@@ -80,3 +98,4 @@ class Letters:
                     self._turns.cancel(mail.device)
             case _:
                 assert_never(mail)
+        return False

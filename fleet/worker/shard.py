@@ -2,15 +2,18 @@
 
 import asyncio
 import logging
+import math
+import time
 from collections.abc import Awaitable, Callable, Coroutine
 
-from fleet.errors import Unavailable
+from fleet.errors import Fenced, FleetError, Unavailable
 from fleet.link.mqtt import MqttSession, Reading
 from fleet.link.mqtt_packets import Will
 from fleet.link.mqtt_url import MqttAddress
 from fleet.log import fields
 from fleet.store.owner import Owner
-from fleet.tasks import Backoff, isolate, keep_running
+from fleet.store.patience import passes
+from fleet.tasks import Backoff, isolate
 from fleet.wire import topics
 from fleet.wire.dialect_xiaozhi import DIALECT
 from fleet.wire.identity import Credentials
@@ -19,8 +22,14 @@ from fleet.worker.lanes import Lanes
 
 log = logging.getLogger(__name__)
 
+BOOT_TOPIC = "fleet/broker/boot"
+"""Where our Mosquitto plugin tells every subscriber when the broker began."""
+RETRY_SECONDS = 8.0
+"""How long a message is tried again while the store is away; then the broker is asked to keep it."""
+_RECONNECT_SECONDS = 2.0
+
 Receive = Callable[["Shard", str, str, bytes], Awaitable[None]]
-"""Handles one message: shard, kind (`up` or `presence`), mac, payload."""
+"""Handles one message: shard, kind (`up`, `presence`, or `boot` of the broker), mac, payload."""
 
 
 class Shard:
@@ -31,31 +40,65 @@ class Shard:
         owner: The lease under which everything is written.
         session: Makes the shard's MQTT session, given what to do with a message.
         receive: Handles the messages of the shard's devices, one device's in order.
+        confirm: Says before every further connection whether the lease is still held.
     """
 
-    def __init__(self, number: int, owner: Owner, session: Callable[["Shard"], MqttSession], receive: Receive) -> None:
+    def __init__(
+        self,
+        number: int,
+        owner: Owner,
+        session: Callable[["Shard"], MqttSession],
+        receive: Receive,
+        confirm: Callable[["Shard"], Awaitable[bool]],
+    ) -> None:
         self.number = number
         self.owner = owner
-        self._make_session = session
+        self.until = math.inf
+        """When the lease may have ended, on the monotonic clock."""
+        self.away_since: float | None = time.monotonic()
+        """Since when its messages do not arrive, on the monotonic clock; None while they do."""
+        self.lanes = Lanes(self.spawn)
+        self._open = session
         self._receive = receive
+        self._confirm = confirm
         self._session: MqttSession | None = None
         self._group = asyncio.TaskGroup()
         self._ready = asyncio.Event()
-        self.lanes = Lanes(self.spawn)
+        self._turns: set[asyncio.Task[None]] = set()
 
     @property
     def connected(self) -> bool:
         """Whether the shard's messages arrive."""
         return self._session is not None and self._session.connected
 
+    @property
+    def held(self) -> bool:
+        """Whether nobody else can own the shard.
+
+        If not, nothing may be written, published or answered for it, and what runs for it ends without a word: its next
+        owner goes on with it.
+        """
+        return time.monotonic() < self.until
+
+    @property
+    def turns(self) -> int:
+        """How many turns of its devices run."""
+        return len(self._turns)
+
     async def run(self) -> None:
-        """Serve the shard until cancelled; then everything that was begun for its devices ends too."""
-        async with self._group:
-            backoff = Backoff()
-            await keep_running(f"shard {self.number}", lambda: self._connect(backoff), backoff)
+        """Serve the shard until cancelled or another worker's; then everything begun for its devices ends too."""
+        try:
+            async with self._group:
+                await self._serve()
+        except* Fenced:
+            log.warning("the shard is another worker's now", extra={"shard": self.number})
 
     def spawn(self, what: str, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         """Start work that ends with the shard.
+
+        Args:
+            what: Names the work; `turn …` is waited for when the worker leaves.
+            work: Not yet awaited.
 
         Raises:
             Unavailable: The shard is being given up; the work was not begun.
@@ -69,39 +112,91 @@ class Shard:
             raise Unavailable("the shard is being given up") from None
         # A task that is cancelled before it has begun never awaits its work.
         task.add_done_callback(lambda _: work.close())
+        if what.startswith("turn "):
+            self._turns.add(task)
+            task.add_done_callback(self._turns.discard)
         return task
 
     def tell(self, mac: str, order: Order) -> None:
         """Send a device an order, once.
 
         Raises:
+            Fenced: The lease may have ended; nothing was sent.
             Unavailable: The broker is away; nothing was sent.
         """
+        self.check()
         if self._session is None:
             raise Unavailable("the broker is away")
         self._session.publish(topics.down_topic(mac), DIALECT.send(order))
 
+    def check(self) -> None:
+        """Return if nobody else can own the shard; to be asked before what no fence in Redis would refuse.
+
+        Raises:
+            Fenced: Somebody may.
+        """
+        if not self.held:
+            raise Fenced(f"shard {self.number} may be another worker's")
+
+    async def drain(self, seconds: float) -> None:
+        """Take no more messages; wait until those that came are handled and acknowledged, at most so long."""
+        if self._session is not None:
+            await self._session.drain(seconds)
+
     async def receive(self, topic: str, payload: bytes) -> None:
-        """Handle a message of the shard's session; returns when its effect is in Redis."""
-        parsed = topics.parse(topic)
+        """Handle a message of the shard's session; returns when its effect is in Redis.
+
+        Raises:
+            Unavailable: It could not be handled now, nor may those that came after it be.
+            Fenced: The shard is another worker's.
+        """
+        parsed = ("boot", "") if topic == BOOT_TOPIC else topics.parse(topic)
         if parsed is None:
             log.warning("message on a topic that contradicts itself", extra={"topic": topic})
             return
         kind, mac = parsed
+        session = self._session
         with fields(device=mac):
-            await self.lanes.run(mac, lambda: self._handle(kind, mac, payload))
+            await self.lanes.run(mac, lambda: self._handle(session, kind, mac, payload))
 
-    async def _handle(self, kind: str, mac: str, payload: bytes) -> None:
+    async def _handle(self, session: MqttSession | None, kind: str, mac: str, payload: bytes) -> None:
         # What the broker kept comes before it lets us answer. If it never does, the message comes again.
         await self._ready.wait()
-        await self._receive(self, kind, mac, payload)
+        pauses, deadline = Backoff(first=0.1, limit=1.0), time.monotonic() + RETRY_SECONDS
+        while session is self._session and self.held:
+            try:
+                return await self._receive(self, kind, mac, payload)
+            except Unavailable as error:
+                if _lasts(error):
+                    log.error("message cannot be handled", extra={"reason": str(error)})  # noqa: TRY400 - not a crash
+                    return None
+                if time.monotonic() > deadline:
+                    break
+                log.warning("message will be tried again", extra={"reason": str(error)})
+            await pauses.pause()
+        # The broker sends it to the next session, and after it all that came later: this one handles none of them.
+        if session is self._session:
+            self._session = None
+        raise Unavailable("it waits for the next session")
 
-    async def _connect(self, backoff: Backoff) -> None:
-        session = self._make_session(self)
-        self._session = session
+    async def _serve(self) -> None:
+        pauses = Backoff(limit=_RECONNECT_SECONDS)
+        while True:
+            try:
+                await self._connect(pauses)
+            except (FleetError, OSError) as error:
+                log.warning("shard not connected", extra={"shard": self.number, "reason": str(error)})
+            await pauses.pause()
+            # Another worker that took the shard over must not be thrown out of its session.
+            if not await self._confirm(self):
+                raise Fenced(f"shard {self.number} is another worker's")
+
+    async def _connect(self, pauses: Backoff) -> None:
+        session = self._session = self._open(self)
 
         def be_ready() -> None:
-            backoff.reset()
+            pauses.reset()
+            self.away_since = None
             self._ready.set()
 
         try:
@@ -109,6 +204,7 @@ class Shard:
         finally:
             self._ready.clear()
             self._session = None
+            self.away_since = self.away_since or time.monotonic()
 
 
 def shard_session(shard: Shard, address: MqttAddress, credentials: Credentials, shards: int) -> MqttSession:
@@ -117,6 +213,11 @@ def shard_session(shard: Shard, address: MqttAddress, credentials: Credentials, 
         address,
         credentials,
         persistent=True,
-        will=Will(topics.lost_topic(shard.number), b""),
-        reading=Reading(topics.shard_filters(shard.number, shards), shard.receive),
+        will=Will(topics.lost_topic(shard.number), shard.owner.fence.encode()),
+        reading=Reading([*topics.shard_filters(shard.number, shards), BOOT_TOPIC], shard.receive),
     )
+
+
+def _lasts(error: Unavailable) -> bool:
+    """Whether the store refused for good, as it would the next time."""
+    return error.__cause__ is not None and not passes(error.__cause__)

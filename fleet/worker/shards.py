@@ -1,18 +1,30 @@
-"""Which shards this worker owns: leases taken, renewed, spread evenly and given back."""
+"""Which shards this worker owns: spread evenly, taken over from the dead, handed over at the end."""
 
 import asyncio
 import logging
-import math
 import random
+import time
 from collections.abc import Callable
 
-from fleet.errors import Unavailable
-from fleet.store.leases import Leases
+from fleet.errors import FleetError, Unavailable
+from fleet.store.leases import Leases, Peer
 from fleet.store.owner import Owner
-from fleet.tasks import isolate
+from fleet.worker.balance import FRESH_SECONDS, share, should_give
+from fleet.worker.holdings import Holdings
+from fleet.worker.losses import Losses
 from fleet.worker.shard import Shard
 
 log = logging.getLogger(__name__)
+
+STEP_SECONDS = 0.5
+"""Pause between two looks at who owns how much; at most one shard is given away in each."""
+_SPREAD_SECONDS = 3.0
+"""How long a newcomer may wait for its share: with many shards the pauses are shorter."""
+_STEP_LIMIT = 5.0
+_CALM_SECONDS = FRESH_SECONDS + STEP_SECONDS
+"""After a loss nothing is given away: until then the dead look as if they lived."""
+_DEFERENCE_SECONDS = 0.02
+"""How much longer a worker leaves a lost shard to the others for each shard that it owns more."""
 
 
 class Shards:
@@ -21,88 +33,113 @@ class Shards:
     Args:
         leases: This worker's leases.
         count: Number of shards in the fleet.
-        renew_seconds: Pause between renewals, well below the leases' life time.
         make: Makes a shard for a lease.
+        losses: Tells of shards without an owner, and whether this worker reaches the broker at all.
     """
 
-    def __init__(self, leases: Leases, count: int, renew_seconds: float, make: Callable[[int, Owner], Shard]) -> None:
+    def __init__(self, leases: Leases, count: int, make: Callable[[int, Owner], Shard], losses: Losses) -> None:
         self._leases = leases
         self._count = count
-        self._pause = renew_seconds
-        self._make = make
-        self._owned: dict[int, tuple[Shard, asyncio.Task[None]]] = {}
+        self._losses = losses
+        self._holdings = Holdings(leases, make, losses.tell)
+        self._calm_until = self._look_at = 0.0
+        self._least = 0
+        """How many shards the one of the others owned last that owned least."""
 
     @property
     def owned(self) -> dict[int, Shard]:
         """The shards owned now, by number."""
-        return {number: shard for number, (shard, _) in self._owned.items()}
+        return self._holdings.owned
 
     async def run(self) -> None:
         """Own a fair share of the shards until cancelled; then give all of them back."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._holdings.run(), name="leases")
+            group.create_task(self._spread(), name="spread of shards")
+
+    async def leave(self, seconds: float) -> None:
+        """Hand all shards over to the other workers: at once where no turn runs, else when it ends, or in `seconds`."""
+        self._holdings.closed = True
         try:
+            await self._leases.retire()
+        except Unavailable as error:
+            log.warning("left without saying so", extra={"reason": str(error)})
+        deadline = time.monotonic() + seconds
+        while self._holdings.count:
+            late = time.monotonic() >= deadline
             async with asyncio.TaskGroup() as group:
-                while True:
-                    await self._step(group)
-                    await asyncio.sleep(self._pause)
-        finally:
-            await self._leave()
+                for number, shard in self.owned.items():
+                    if late or not shard.turns:
+                        group.create_task(self._holdings.give(number), name=f"hand over {number}")
+            await asyncio.sleep(0.05)
 
-    async def _step(self, group: asyncio.TaskGroup) -> None:
-        try:
-            async with asyncio.timeout(self._pause * 2):
-                workers = await self._leases.announce()
-                await self._renew()
-                await self._balance(group, math.ceil(self._count / max(workers, 1)))
-        except (Unavailable, TimeoutError) as error:
-            # The leases may have passed to others: whoever cannot prove ownership stops acting as owner.
-            log.warning("cannot renew leases", extra={"reason": str(error) or "no answer in time"})
-            await self._drop(list(self._owned))
-
-    async def _renew(self) -> None:
-        for number, (shard, task) in list(self._owned.items()):
-            if task.done():
-                del self._owned[number]
-                await self._leases.release(number)
-            elif await self._leases.take(number) != shard.owner:
-                log.warning("lost a shard", extra={"shard": number})
-                await self._drop([number])
-
-    async def _balance(self, group: asyncio.TaskGroup, share: int) -> None:
-        if len(self._owned) > share:
-            number = next(iter(self._owned))
-            await self._drop([number])
-            await self._leases.release(number)
-            log.info("handed a shard over", extra={"shard": number})
+    async def lost(self, number: int, fence: str, released: bool) -> None:
+        """Take over a shard whose owner lost its connection or gave it back; those who own least come first."""
+        if not released:
+            self._calm_until = time.monotonic() + _CALM_SECONDS
+        if number in self.owned or (released and self._holdings.shy(number, fence)):
             return
-        free = [number for number in range(self._count) if number not in self._owned]
+        more = max(0, self._holdings.count - self._least)
+        await asyncio.sleep(_DEFERENCE_SECONDS * (more + random.random()))
+        try:
+            await self._holdings.take(number, fence)
+        except Unavailable as error:
+            log.warning("lost shard not taken", extra={"shard": number, "reason": str(error)})
+
+    async def confirm(self, shard: Shard) -> bool:
+        """Whether a shard is still this worker's; as long as nobody can say, until its lease ends."""
+        return await self._holdings.confirm(shard)
+
+    async def _spread(self) -> None:
+        await self._losses.met.wait()
+        while True:
+            pause = STEP_SECONDS
+            try:
+                async with asyncio.timeout(_STEP_LIMIT):
+                    pause = await self._step()
+            except (FleetError, TimeoutError) as error:
+                log.warning("shards not spread", extra={"reason": str(error) or "no answer in time"})
+            await asyncio.sleep(pause * random.uniform(0.8, 1.0))
+
+    async def _step(self) -> float:
+        """Take or give what is due; return the pause until the next step."""
+        if self._holdings.closed:
+            return STEP_SECONDS
+        await self._holdings.tidy()
+        await self._give_the_deaf()
+        if not self._losses.connected:
+            # Who cannot reach the broker takes nothing, and is not waited for by the others.
+            await self._leases.retire()
+            return STEP_SECONDS
+        peers = await self._leases.announce(len(self.owned))
+        return await self._even_out(peers)
+
+    async def _give_the_deaf(self) -> None:
+        """Give away what has not been connected for so long that another worker may have more luck."""
+        for number, shard in self.owned.items():
+            if shard.away_since is not None and time.monotonic() - shard.away_since > 2 * self._leases.seconds:
+                log.warning("a shard cannot be heard", extra={"shard": number})
+                await self._holdings.give(number)
+
+    async def _even_out(self, peers: list[Peer]) -> float:
+        me, owned, most = self._leases.worker, self.owned, share(self._count, peers)
+        self._least = min((peer.shards for peer in peers if peer.worker != me), default=self._count)
+        now = time.monotonic()
+        if now >= self._calm_until and should_give(me, len(owned), self._count, peers):
+            await self._holdings.give(min(owned, key=lambda number: owned[number].turns))
+            if len(owned) - 1 > most:
+                return min(STEP_SECONDS, _SPREAD_SECONDS / most)
+        elif len(owned) < most and now >= self._look_at:
+            self._look_at = now + self._leases.seconds / 3
+            await self._fill(most)
+        return STEP_SECONDS
+
+    async def _fill(self, most: int) -> None:
+        holdings = self._holdings
+        wanted = [number for number in range(self._count) if number not in self.owned and not holdings.shy(number)]
+        free = await self._leases.free(wanted)
         random.shuffle(free)
         for number in free:
-            if len(self._owned) >= share:
+            if len(self.owned) >= most:
                 break
-            owner = await self._leases.take(number)
-            if owner is not None:
-                self._own(group, number, owner)
-
-    def _own(self, group: asyncio.TaskGroup, number: int, owner: Owner) -> None:
-        shard = self._make(number, owner)
-        task = group.create_task(isolate(f"shard {number}", shard.run()), name=f"shard {number}")
-        self._owned[number] = (shard, task)
-        log.debug("took a shard", extra={"shard": number})
-
-    async def _drop(self, numbers: list[int]) -> None:
-        tasks = [self._owned.pop(number)[1] for number in numbers]
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=self._pause)
-
-    async def _leave(self) -> None:
-        numbers = list(self._owned)
-        await self._drop(numbers)
-        try:
-            async with asyncio.timeout(self._pause):
-                for number in numbers:
-                    await self._leases.release(number)
-                await self._leases.retire()
-        except (Unavailable, TimeoutError) as error:
-            log.warning("left without giving the leases back", extra={"reason": str(error) or "no answer in time"})
+            await holdings.take(number)

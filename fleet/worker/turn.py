@@ -1,18 +1,21 @@
 """One turn: a user's utterance until its answer is written."""
 
+import asyncio
 import logging
+from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC, datetime, timedelta
 
 from fleet.core import agent
+from fleet.core.agent import Progress
 from fleet.core.history import since_user
 from fleet.core.phrases import DEFAULT_PROMPT, Phrase, phrase
-from fleet.core.ports import Message
+from fleet.core.ports import Llm, LlmEvent, Message, ToolOffer
 from fleet.core.reports import tell
 from fleet.core.tool_kinds import kind_of
 from fleet.core.toolbox import Toolbox
-from fleet.errors import Fenced, FleetError
-from fleet.log import fields
-from fleet.store.sessions import Session
+from fleet.errors import Fenced, FleetError, ProviderError, Unavailable
+from fleet.store.conversations import Begun, Journal
+from fleet.tasks import isolate
 from fleet.wire.mail import UtteranceHeard
 from fleet.wire.words import CallTool
 from fleet.worker.calls import DeviceCalls, Outcome, Terms
@@ -27,66 +30,107 @@ from fleet.worker.speech import Speech
 
 log = logging.getLogger(__name__)
 
+_CUT_SECONDS = 2.0
+
+
+class _Watched:
+    """The model, with a line in the log for each request."""
+
+    def __init__(self, llm: Llm) -> None:
+        self._llm = llm
+
+    def stream(self, messages: Sequence[Message], tools: Sequence[ToolOffer]) -> AsyncGenerator[LlmEvent, None]:
+        log.debug("model asked", extra={"messages": len(messages), "tools": len(tools)})
+        return self._llm.stream(messages, tools)
+
 
 class Turn:
-    """Answers one utterance.
+    """Answers one utterance, from its beginning or from where another worker left it.
 
     Args:
         resources: What it works with.
         calls: Calls the device's tools.
         shard: The device's.
-        session: The device's.
+        begun: The device's session, and how far the turn had got.
         heard: What the user said.
     """
 
     def __init__(
-        self, resources: Resources, calls: DeviceCalls, shard: Shard, session: Session, heard: UtteranceHeard
+        self, resources: Resources, calls: DeviceCalls, shard: Shard, begun: Begun, heard: UtteranceHeard
     ) -> None:
         self._resources = resources
         self._calls = calls
         self._shard = shard
-        self._session = session
+        self._session = begun.session
         self._heard = heard
-        self._speech = Speech(shard, resources.mailboxes, session, heard.turn, heard.language)
-        self._record = Record(resources.conversations, shard.owner, heard, self._speech)
+        self._again = begun.journal is not None
+        self._late = begun.late
+        self._journal = begun.journal or Journal(heard.turn, "running", (Message("user", heard.text),), 0)
+        handed = self._journal.sentences
+        self._speech = Speech(shard, resources.mailboxes, begun.session, heard, handed)
+        self._record = Record(resources.conversations, shard.owner, heard.device, self._journal, self._speech)
         self._patience = Patience(resources.settings.turn_seconds, self._speech)
 
     async def run(self) -> None:
-        """Answer; whatever happens, the edge hears that the answer has ended, and what was said is remembered."""
-        with fields(session=self._session.id, turn=self._heard.turn):
-            try:
-                await self._run()
-            finally:
-                await self._speech.abandon()
-                await self._record.abandon()
+        """Answer, and tell the edge that the answer has ended.
 
-    async def _run(self) -> None:
-        log.info("turn begins", extra={"pii": {"text": self._heard.text}})
-        failure = await self._answer()
-        if failure is not None:
-            await self._speech.flush()
-            await self._speech.write(phrase(failure, self._heard.language))
-        await self._speech.flush()
-        await self._record.keep()
+        Raises:
+            Fenced: Another worker goes on with the turn, or a newer one has begun.
+            Unavailable: Redis is away; the turn can be taken up again.
+        """
+        if self._again:
+            log.info("turn goes on", extra={"state": self._journal.state, "sentences": self._journal.sentences})
+        else:
+            log.info("turn begins", extra={"pii": {"text": self._heard.text}})
+        if self._journal.state == "cut":
+            await self._speech.leave()
+            return
+        before = await self._record.replay() if self._again else Progress()
+        if self._journal.state == "running":
+            failure = await self._answer(before)
+            if failure is not None:
+                self._record.apologise(phrase(failure, self._heard.language))
+            await self._record.keep()
         await self._speech.end()
-        log.info("turn written", extra={"sentences": self._speech.sentences})
+        log.info("turn written", extra={"sentences": self._speech.handed})
 
-    async def _answer(self) -> Phrase | None:
+    async def cut(self) -> None:
+        """End a turn that was cancelled: it is remembered as far as it got, and the edge waits no more.
+
+        Raises:
+            Fenced: Another worker goes on with the turn.
+            Unavailable: Redis is away.
+            TimeoutError: It took too long.
+        """
+        async with asyncio.timeout(_CUT_SECONDS):
+            await self._record.cut()
+            await self._speech.leave()
+
+    async def _answer(self, before: Progress) -> Phrase | None:
         """Let the model answer; return what to say when it could not."""
+        if self._late:
+            log.warning("turn comes too late")
+            return "failed"
+        self._failure: Phrase | FleetError | None = "failed"
+        await isolate("answer", self._try(before))
+        if isinstance(self._failure, FleetError):
+            raise self._failure
+        return self._failure
+
+    async def _try(self, before: Progress) -> None:
         try:
             async with self._patience.limit():
-                await self._ask()
-        except Fenced:
-            raise
+                await self._ask(before)
+            self._failure = None
         except TimeoutError:
             log.warning("turn took too long", extra={"limit": self._resources.settings.turn_seconds})
-            return "too_long"
-        except FleetError as error:
+            self._failure = "too_long"
+        except ProviderError as error:
             log.warning("turn failed", extra={"reason": str(error)})
-            return "failed"
-        return None
+        except (Fenced, Unavailable) as error:
+            self._failure = error
 
-    async def _ask(self) -> None:
+    async def _ask(self, before: Progress) -> None:
         settings, mac = self._resources.settings, self._session.device
         context = await self._resources.conversations.context(mac, settings.history_messages)
         toolbox = Toolbox(context.tools)
@@ -98,7 +142,10 @@ class Turn:
             Message("user", self._heard.text),
         )
         tools = DeviceTools(toolbox, self._send, self._session, self._heard.turn, self._patience, settings.tool_seconds)
-        await agent.run_turn(asked, self._resources.llm, tools, self._record.say, self._record)
+        model = _Watched(self._resources.llm)
+        added = await agent.run_turn(asked, model, tools, self._record.say, self._record, before)
+        if not any(message.text.strip() for message in added if message.role == "assistant"):
+            raise ProviderError("the model wrote no answer", retryable=False)
 
     async def _send(self, order: CallTool, terms: Terms) -> Outcome:
         mac = self._session.device

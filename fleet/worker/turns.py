@@ -2,13 +2,17 @@
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fleet.core.ports import Message
-from fleet.store.conversations import Conversations
+from fleet.errors import Fenced, FleetError, Unavailable
+from fleet.log import fields
+from fleet.store.conversations import Begun, Conversations, Opening, Refusal
+from fleet.store.mailbox import Letter
+from fleet.tasks import Backoff
 from fleet.wire.mail import SpeechInterrupted, UtteranceHeard
 from fleet.worker.calls import DeviceCalls
-from fleet.worker.record import amend
+from fleet.worker.record import amend, settle_orphan
 from fleet.worker.resources import Resources
 from fleet.worker.shard import Shard
 from fleet.worker.turn import Turn
@@ -17,17 +21,24 @@ log = logging.getLogger(__name__)
 
 _HALT_SECONDS = 3.0
 """Longest wait until a cancelled turn has written down how far it got."""
+_MOST_ATTEMPTS = 3
+"""How often this worker takes up a turn of its own that broke off because Redis was away."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Running:
-    turn: str
-    task: asyncio.Task[None]
+    """A turn under way. Its letter stays in the mailbox until it has ended: so the shard's next owner finds it."""
+
+    shard: Shard
+    letter: Letter
+    heard: UtteranceHeard
     cancelled: bool = False
+    work: Turn | None = None
+    task: asyncio.Task[None] = field(init=False)
 
 
 class Turns:
-    """Begins, cancels and corrects turns; a newer one ends an older one."""
+    """Begins, takes up, cancels and corrects turns; a newer one ends an older one."""
 
     def __init__(self, resources: Resources, calls: DeviceCalls) -> None:
         self._resources = resources
@@ -38,41 +49,104 @@ class Turns:
     def _conversations(self) -> Conversations:
         return self._resources.conversations
 
-    async def begin(self, shard: Shard, heard: UtteranceHeard) -> None:
-        """Start a turn in the background, once it is written down that it began."""
-        mac = heard.device
-        running = self._running.get(mac)
-        if running is not None and running.turn == heard.turn:
+    async def begin(self, shard: Shard, letter: Letter, heard: UtteranceHeard) -> bool:
+        """Start a turn in the background, or go on with it, once that is written down.
+
+        Returns:
+            Whether the letter is still needed: it is discarded when the turn has ended.
+
+        Raises:
+            Fenced: The shard is another worker's now.
+            Unavailable: Redis is away.
+        """
+        mac, running = heard.device, self._running.get(heard.device)
+        if running is not None and running.shard is not shard:
+            # Left over from an earlier lease, and being cancelled: what it still does comes to nothing.
+            await asyncio.wait([running.task], timeout=_HALT_SECONDS)
+        elif running is not None and running.heard.turn == heard.turn:
             log.info("utterance delivered again", extra={"turn": heard.turn})
-            return
-        # What the earlier turn said has its place in the history before this one's.
+            return running.letter.id == letter.id
+        begun = await self._open(shard, letter, heard)
+        if not isinstance(begun, Begun):
+            log.info("utterance not answered", extra={"turn": heard.turn, "reason": begun})
+            return False
+        log.debug("turn begun", extra={"turn": heard.turn, "again": begun.journal is not None})
         await self._halt(mac)
-        asked = Message("user", heard.text)
-        begun = await self._conversations.begin(shard.owner, mac, heard.session, heard.turn, asked)
-        if begun == "gone":
-            log.info("utterance of a session that is over", extra={"session": heard.session})
-        elif begun == "again":
-            log.info("utterance delivered again", extra={"turn": heard.turn})
-        else:
-            turn = Turn(self._resources, self._calls, shard, begun, heard)
-            self._add(mac, _Running(heard.turn, shard.spawn(f"turn {mac}", turn.run())))
+        fresh = _Running(shard, letter, heard)
+        fresh.task = shard.spawn(f"turn {mac}", self._serve(fresh, begun))
+        self._add(mac, fresh)
+        # A task that is cancelled before it has begun would leave the turn as it is.
+        await asyncio.sleep(0)
+        return True
 
     def cancel(self, mac: str, turn: str | None = None) -> None:
         """End the device's running turn, or only a certain one; its model request is closed."""
         running = self._running.get(mac)
         # Once: a second time would stop it from writing down how far it got.
-        if running is None or running.cancelled or turn not in (None, running.turn):
+        if running is None or running.cancelled or turn not in (None, running.heard.turn):
             return
         running.cancelled = True
         if running.task.cancel():
-            log.info("turn cancelled", extra={"turn": running.turn})
+            log.info("turn cancelled", extra={"turn": running.heard.turn})
 
     async def interrupt(self, shard: Shard, cut: SpeechInterrupted) -> None:
         """End a turn if it still runs, and remember only what was heard of it."""
         running = self._running.get(cut.device)
-        if running is not None and running.turn == cut.turn:
+        if running is not None and running.heard.turn == cut.turn:
             await self._halt(cut.device)
         await amend(self._conversations, shard.owner, cut.device, cut.turn, cut.spoken)
+
+    async def _open(self, shard: Shard, letter: Letter, heard: UtteranceHeard) -> Begun | Refusal:
+        mac, patience = heard.device, self._resources.settings.turn_seconds
+        opening = Opening(heard.session, heard.turn, Message("user", heard.text), letter.id)
+        begun = await self._conversations.begin(shard.owner, mac, opening, patience)
+        if begun == "busy":
+            # What the earlier turn said has its place in the history before this one's.
+            await self._halt(mac)
+            await settle_orphan(self._conversations, shard.owner, mac)
+            begun = await self._conversations.begin(shard.owner, mac, opening, patience)
+        if begun == "busy":
+            raise Unavailable("the turn before does not end")
+        return begun
+
+    async def _serve(self, running: _Running, begun: Begun) -> None:
+        with fields(session=running.heard.session, turn=running.heard.turn):
+            try:
+                await self._answer(running, begun)
+            except asyncio.CancelledError:
+                # Not cancelled on purpose, it is left as it is: whoever owns the shard next goes on.
+                if running.cancelled:
+                    await self._cut(running)
+                raise
+            await self._resources.mailboxes.discard([running.letter])
+
+    async def _answer(self, running: _Running, begun: Begun | Refusal | None) -> None:
+        """Run a turn to its end, and take it up again when it broke off because Redis was away for a moment."""
+        pauses, left = Backoff(first=0.5, limit=2.0), _MOST_ATTEMPTS
+        while True:
+            try:
+                begun = begun or await self._open(running.shard, running.letter, running.heard)
+                if isinstance(begun, Begun):
+                    running.work = Turn(self._resources, self._calls, running.shard, begun, running.heard)
+                    await running.work.run()
+                return
+            except Fenced:
+                raise
+            except FleetError as error:
+                left -= 1
+                if not left:
+                    raise
+                log.warning("turn broke off", extra={"reason": str(error)})
+            begun = None
+            await pauses.pause()
+
+    async def _cut(self, running: _Running) -> None:
+        try:
+            if running.work is not None:
+                await running.work.cut()
+            await self._resources.mailboxes.discard([running.letter])
+        except (FleetError, TimeoutError) as error:
+            log.warning("turn not remembered", extra={"reason": str(error) or "no answer in time"})
 
     async def _halt(self, mac: str) -> None:
         """Cancel the device's running turn and wait until it has written down how far it got."""

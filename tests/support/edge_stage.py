@@ -71,13 +71,14 @@ class ScriptedAsr:
 
     script: deque[str | Exception | Awaitable[str]] = field(default_factory=deque)
     heard: list[bytes] = field(default_factory=list)
+    language: str = "en"
 
     async def transcribe(self, pcm: bytes) -> Transcript:
         self.heard.append(pcm)
         answer = self.script.popleft() if self.script else "hello"
         if isinstance(answer, Exception):
             raise answer
-        return Transcript(answer if isinstance(answer, str) else await answer, "en")
+        return Transcript(answer if isinstance(answer, str) else await answer, self.language)
 
     def markers(self, utterance: int = -1) -> list[int]:
         """Return the sample values of an utterance's frames, in order, without repetitions."""
@@ -185,7 +186,10 @@ class Stage:
         self.asr, self.voice, self.ears = ScriptedAsr(), ScriptedVoice(), ScriptedEars()
         self.orders: list[dict[str, Any]] = []
         self.posted: list[mail.ShardMail] = []
+        self.refused: list[mail.ShardMail] = []
         self.post_failure: Exception | None = None
+        self.offline = False
+        """Whether the broker is away: orders are lost."""
         self.changed = asyncio.Condition()
         self._mail: asyncio.Queue[mail.EdgeMail] = asyncio.Queue()
         self.edge = Edge(
@@ -206,12 +210,15 @@ class Stage:
             yield await self._mail.get()
             self._mail.task_done()
 
-    def _publish(self, topic: str, payload: bytes) -> None:
+    def _publish(self, topic: str, payload: bytes) -> bool:
         assert topic == f"fleet/down/{MAC}"
-        self.orders.append(json.loads(payload))
+        if not self.offline:
+            self.orders.append(json.loads(payload))
+        return not self.offline
 
     async def _post(self, shard: int, letter: mail.ShardMail) -> None:
         if self.post_failure:
+            self.refused.append(letter)
             raise self.post_failure
         assert shard == 3
         self.posted.append(letter)
@@ -274,10 +281,11 @@ class Stage:
         await settle()
 
     async def hears(self, device: Device) -> None:
-        """Send quiet frames until one is heard, as a microphone that has been opened does."""
+        """Send quiet frames until they are heard, as a microphone that has been opened does."""
         async with asyncio.timeout(LIMIT):
             while not self.ears.seen:
-                device.be_silent(1)
+                # Two, because one is no proof of an address.
+                device.be_silent(2)
                 await asyncio.sleep(0.02)
 
     async def told_at_least(self, *orders: str) -> None:

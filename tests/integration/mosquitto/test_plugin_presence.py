@@ -130,6 +130,18 @@ async def test_epochs_are_higher_after_the_broker_was_killed(own_broker: Mosquit
     assert boots[0] < epochs[0] < boots[1] < epochs[1]
 
 
+async def test_a_shard_hears_of_devices_that_came_before_it_after_a_start(own_broker: MosquittoServer) -> None:
+    async with Clients(own_broker) as clients:
+        await clients.device(MAC)
+        other, shard, next_one = [await clients.service(f"fleet-{name}") for name in ("other", "shard-3", "shard-4")]
+        wanted = presence_topic(MAC).rpartition("/")[0] + "/+"
+        for service in (other, shard, next_one):
+            await service.subscribe(wanted, qos=1)
+        assert presence(await shard.message()).online
+        assert await other.pending() == []
+        assert await next_one.pending() == []
+
+
 async def test_each_subscriber_is_told_the_epoch_of_the_start(clients: Clients) -> None:
     one, two = await clients.service("fleet-one"), await clients.service("fleet-two")
     for service in (one, two):

@@ -11,7 +11,7 @@ from fleet.core.ports import Message
 from fleet.store import client, cluster
 from fleet.store.calls import Calls, Go, Known
 from fleet.store.connect import Store
-from fleet.store.conversations import Conversations, Journal
+from fleet.store.conversations import Begun, Conversations, Journal, Opening
 from fleet.store.devices import Devices
 from fleet.store.edges import EdgeRecord, Edges
 from fleet.store.leases import Leases
@@ -48,8 +48,12 @@ async def doubled(store: Store, owner: Owner, monkeypatch: pytest.MonkeyPatch) -
 
         return once
 
-    single = losing(client.execute, lambda _, *words: str(words[1] if words[0] == "FCALL" else words[0]))
+    def first(_: object, *words: object) -> str:
+        return str(words[1] if words[0] == "FCALL" else words[0])
+
+    single = losing(client.execute, first)
     monkeypatch.setattr(client, "execute", single)
+    monkeypatch.setattr(client, "quick", losing(client.quick, first))
     monkeypatch.setattr(cluster, "execute", single)
     for kind in (client.ServerClient, cluster.ClusterClient):
         send = kind._send
@@ -96,11 +100,11 @@ async def test_a_lease_is_taken_and_given_back_once(store: Store, doubled: list[
     leases = Leases(store, "w", 60)
     owner = await leases.take(5)
     assert owner is not None and await leases.take(5) == owner
-    assert await leases.announce() == 1
+    assert [peer.worker for peer in await leases.announce(3)] == ["w"]
     await leases.release(5)
     await leases.retire()
     assert await Leases(store, "other", 60).take(5) is not None
-    assert {"fleet_lease", "fleet_release", "fleet_announce", "ZREM"} <= set(doubled)
+    assert {"fleet_lease", "fleet_release", "fleet_announce", "fleet_retire"} <= set(doubled)
 
 
 async def test_a_letter_that_was_written_twice_is_read_once(store: Store, doubled: list[str], mac: str) -> None:
@@ -141,13 +145,15 @@ async def test_histories_are_as_if_once(store: Store, owner: Owner, doubled: lis
     conversations = Conversations(store, 60)
     await Sessions(store).open(owner, session(mac))
     asked, answered = Message("user", "hello"), Message("assistant", "Hi.")
-    await conversations.begin(owner, mac, "s1", "t1", asked)
-    journal = Journal("t1", "running", (asked, answered), 1)
-    await conversations.record(owner, mac, journal)
+    begun = await conversations.begin(owner, mac, Opening("s1", "t1", asked, "1-1"), 60)
+    assert isinstance(begun, Begun)
+    assert (begun.session.id, begun.journal, begun.late) == ("s1", None, True)
+    await conversations.record(owner, mac, Journal("t1", "running", (asked, answered), 1))
+    journal = Journal("t1", "written", (asked, answered), 1)
     assert await conversations.remember(owner, mac, journal, (asked, answered))
     assert (await conversations.context(mac, 10)).history == (asked, answered)
     assert await conversations.journal(mac) == journal
-    assert {"fleet_turn_begin", "fleet_set", "fleet_remember", "fleet_turn_context"} <= set(doubled)
+    assert {"fleet_turn_begin", "fleet_turn_record", "fleet_remember", "fleet_turn_context"} <= set(doubled)
 
 
 async def test_edges_are_as_if_once(store: Store, doubled: list[str]) -> None:

@@ -59,3 +59,45 @@ async def test_old_presence_changes_nothing(store: Store, mac: str) -> None:
     await devices.appear(mac, online=True, epoch=6)
     assert not (await devices.appear(mac, online=False, epoch=5)).applied
     assert (await devices.read(mac)).online
+
+
+async def test_presence_of_who_lost_the_shard_changes_nothing(store: Store, owner: Owner, mac: str) -> None:
+    devices = Devices(store)
+    assert (await devices.appear(mac, online=True, epoch=6, owner=owner)).applied
+    with pytest.raises(Fenced):
+        await devices.appear(mac, online=False, epoch=6, owner=replace(owner, fence="1"))
+    assert (await devices.read(mac)).online
+
+
+async def test_devices_that_connected_before_the_broker_began_are_offline(store: Store, owner: Owner, mac: str) -> None:
+    devices, shard = Devices(store), shard_of(mac, 16)
+    await devices.appear(mac, online=True, epoch=6, owner=owner)
+    assert await devices.outdate(owner, shard, 6, 10) == []
+    assert await devices.outdate(owner, shard, 7, 10) == [(mac, "")]
+    assert not (await devices.read(mac)).online
+    assert await devices.outdate(owner, shard, 7, 10) == []
+    await devices.appear(mac, online=True, epoch=8, owner=owner)
+    await devices.appear(mac, online=False, epoch=8, owner=owner)
+    assert await devices.outdate(owner, shard, 9, 10) == []
+
+
+async def test_sessions_of_a_dead_edge_are_found(store: Store, owner: Owner, session: Session) -> None:
+    sessions, shard, mac = Sessions(store), shard_of(session.device, 16), session.device
+    await sessions.open(owner, session)
+    assert await sessions.orphans(owner, shard, ["e1", "e2"], 10) == []
+    assert await sessions.orphans(owner, shard, ["e2"], 10) == [(mac, "s1")]
+    await sessions.open(owner, replace(session, id="s2", edge="e2"))
+    assert await sessions.orphans(owner, shard, ["e2"], 10) == []
+    assert await sessions.orphans(owner, shard, ["e1"], 10) == [(mac, "s2")]
+    await sessions.close(owner, mac, "s2")
+    assert await sessions.orphans(owner, shard, [], 10) == []
+    assert await store.client.exists(store.keys.session_edges(shard)) == 0
+
+
+async def test_an_expired_session_leaves_no_orphan(store: Store, owner: Owner, session: Session) -> None:
+    sessions, shard = Sessions(store), shard_of(session.device, 16)
+    await sessions.open(owner, session)
+    await store.client.delete(store.keys.session(session.device))
+    for _ in range(2):
+        assert await sessions.orphans(owner, shard, [], 10) == []
+    assert await store.client.exists(store.keys.session_edges(shard)) == 0

@@ -1,7 +1,9 @@
 import pytest
 from typer.testing import CliRunner
 
-from fleet.cli import app
+from fleet.cli import add_people, app
+
+add_people()
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,12 @@ from collections.abc import AsyncGenerator, Sequence
 import pytest
 
 from fleet.core import agent
+from fleet.core.agent import Progress
 from fleet.core.ports import CallsAsked, LlmEvent, Message, TextDelta, ToolCall, ToolOffer
 from fleet.errors import ProviderError
 
 OFFER = ToolOffer("volume", "sets it")
+NOTHING = Progress()
 
 
 class ScriptedLlm:
@@ -32,8 +34,10 @@ class Tools:
 
     def __init__(self, parties: int = 1) -> None:
         self.together = asyncio.Barrier(parties)
+        self.called: list[str] = []
 
     async def call(self, call: ToolCall) -> str:
+        self.called.append(call.id)
         await self.together.wait()
         return f"done {call.id}"
 
@@ -46,7 +50,9 @@ class Journal:
         self.steps.append(len(messages))
 
 
-async def run(llm: ScriptedLlm, tools: Tools | None = None) -> tuple[tuple[Message, ...], str, list[int]]:
+async def run(
+    llm: ScriptedLlm, tools: Tools | None = None, before: Progress = NOTHING
+) -> tuple[tuple[Message, ...], str, list[int]]:
     said: list[str] = []
     journal = Journal()
 
@@ -54,7 +60,7 @@ async def run(llm: ScriptedLlm, tools: Tools | None = None) -> tuple[tuple[Messa
         said.append(text)
 
     async with asyncio.timeout(5):
-        added = await agent.run_turn([Message("user", "hi")], llm, tools or Tools(), say, journal)
+        added = await agent.run_turn([Message("user", "hi")], llm, tools or Tools(), say, journal, before)
     return added, "".join(said), journal.steps
 
 
@@ -112,3 +118,63 @@ async def test_a_failure_travels_and_the_stream_is_closed() -> None:
     with pytest.raises(ProviderError):
         await run(llm)
     assert llm.closed == 1
+
+
+CALLS = (ToolCall("a", "volume", "{}"), ToolCall("b", "volume", "{}"))
+ASKED = Message("assistant", "One moment.", CALLS)
+DONE = (Message("tool", "done a", call_id="a"), Message("tool", "done b", call_id="b"))
+
+
+async def test_calls_that_were_asked_for_before_are_given_to_the_tools_once_more() -> None:
+    llm, tools = ScriptedLlm([TextDelta("Okay.")]), Tools(parties=2)
+    added, said, steps = await run(llm, tools, Progress((ASKED,)))
+    assert sorted(tools.called) == ["a", "b"]
+    assert added == (ASKED, *DONE, Message("assistant", "Okay."))
+    assert llm.asked[0][0][1:] == (ASKED, *DONE)
+    assert (said, steps) == ("Okay.", [3, 4])
+
+
+async def test_calls_whose_outcomes_are_known_are_not_made_again() -> None:
+    llm, tools = ScriptedLlm([TextDelta("Okay.")]), Tools()
+    added, said, _ = await run(llm, tools, Progress((ASKED, *DONE)))
+    assert tools.called == []
+    assert added[-1] == Message("assistant", "Okay.")
+    assert said == "Okay."
+
+
+async def test_a_message_that_broke_off_is_gone_on_with() -> None:
+    llm = ScriptedLlm([TextDelta("Once there was "), TextDelta("a cat. It was red. It slept.")])
+    added, said, steps = await run(llm, before=Progress((), ("Once there was a cat.", "It was red.")))
+    assert added == (
+        Message("assistant", "Once there was a cat."),
+        Message("assistant", "It was red."),
+        Message("assistant", " It slept."),
+    )
+    assert said == " It slept."
+    assert steps == [3]
+    system, user = llm.asked[0][0]
+    assert "Once there was a cat. It was red." in system.text
+    assert user == Message("user", "hi")
+
+
+async def test_only_the_message_that_broke_off_is_reminded_of() -> None:
+    llm = ScriptedLlm([TextDelta("Go."), CallsAsked(CALLS[:1])], [TextDelta("Done.")])
+    added, said, _ = await run(llm, before=Progress((), ("Wait.",)))
+    assert said == "Go.Done."
+    assert [message.role for message in llm.asked[0][0]] == ["system", "user"]
+    assert [message.role for message in llm.asked[1][0]] == ["user", "assistant", "tool"]
+    assert [message.text for message in added] == ["Wait.", "Go.", "done a", "Done."]
+
+
+async def test_the_rounds_before_count() -> None:
+    before = tuple(
+        message
+        for number in range(agent.MOST_ROUNDS - 1)
+        for message in (
+            Message("assistant", "", (ToolCall(str(number), "volume", "{}"),)),
+            Message("tool", "x", call_id=str(number)),
+        )
+    )
+    llm = ScriptedLlm([TextDelta("Done.")])
+    await run(llm, before=Progress(before))
+    assert llm.asked[0][1] == ()

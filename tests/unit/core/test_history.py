@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.core.history import INTERRUPTED, UNANSWERED, cut, settle, since_user
+from fleet.core.history import INTERRUPTED, UNANSWERED, certain, cut, settle, since_user
 from fleet.core.ports import Message, ToolCall
 from fleet.core.sentences import SentenceSplitter
 from fleet.core.speakable import speakable
@@ -104,6 +104,22 @@ def test_what_is_kept_is_what_was_handed_over_for_speech(text: str, spoken: int,
     kept = cut((USER, assistant(text)), spoken)[-1].text.removesuffix(INTERRUPTED).strip()
     assert pieces(kept)[:spoken] == handed[:spoken]
     assert "".join(text.split()).startswith("".join(kept.split()))
+
+
+@given(TEXT, st.integers(0, 60), TEXT)
+def test_what_is_certain_of_a_text_is_cut_as_the_whole_text_is(text: str, at: int, more: str) -> None:
+    splitter = SentenceSplitter()
+    cuts = [*splitter.feed(text[:at]), *splitter.feed(text[at:])]
+    kept = certain(text)
+    assert text.startswith(kept)
+    again = SentenceSplitter()
+    assert [*again.feed(kept), *again.flush()] == cuts
+    assert SentenceSplitter().feed(text + more)[: len(cuts)] == cuts
+
+
+def test_nothing_is_certain_of_a_sentence_that_has_no_end_yet() -> None:
+    assert certain("Once there was a cat. It was") == "Once there was a cat."
+    assert certain("Once") == certain("") == ""
 
 
 def test_long_code_that_is_not_spoken_does_not_confuse_the_count() -> None:

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from fleet.errors import Overloaded, ProviderError, Unavailable
+from fleet.wire.mail import SpeechInterrupted, UtteranceHeard
 from tests.support.edge_stage import LIMIT, QUIET, Device, Stage, on_stage, opus_like
 
 ONE_ANSWER = ["start", "sentence_start", "stop"]
@@ -275,6 +276,48 @@ async def test_utterance_that_cannot_be_delivered_is_apologised_for() -> None:
         await stage.heard()
 
 
+async def test_utterance_that_was_delivered_though_nobody_knew_is_not_answered_after_the_apology() -> None:
+    async with on_stage() as stage:
+        device = await begin(stage)
+        stage.post_failure = Unavailable("redis is away")
+        device.say()
+        await stage.told_at_least(*ONE_ANSWER)
+        [turn] = {letter.turn for letter in stage.refused if isinstance(letter, UtteranceHeard)}
+        await stage.speak(turn, "A")
+        assert stage.voice.spoken == ["Sorry, I cannot answer right now."]
+        assert stage.told() == ["stt", *ONE_ANSWER]
+
+
+async def test_an_older_turn_is_not_spoken_once_something_newer_was_said() -> None:
+    async with on_stage() as stage:
+        device = await begin(stage, "realtime")
+        device.say()
+        older = (await stage.heard()).turn
+        device.say(first=20)
+        newer = (await stage.heard(2)).turn
+        await stage.speak(older, "old")
+        await stage.speak(newer, "new")
+        await stage.told_at_least("stop")
+        assert stage.voice.spoken == ["new"]
+        assert stage.told() == ["stt", "stt", *ONE_ANSWER]
+
+
+async def test_an_answer_that_another_worker_goes_on_with_is_spoken_once() -> None:
+    async with on_stage() as stage:
+        device = await begin(stage)
+        device.say()
+        turn = (await stage.heard()).turn
+        await stage.speak(turn, "A", "B", ended=False)
+        await device.packets(4)
+        await stage.send("turn_working", turn=turn)
+        await stage.speak(turn, "A", "B", "C")
+        await stage.speak(turn, "A", "B", "C")
+        await stage.told_at_least("stop")
+        await stage.speak(turn, "A", "B", "C")
+        assert stage.voice.spoken == ["A", "B", "C"]
+        assert stage.told() == ["stt", "start", *["sentence_start"] * 3, "stop"]
+
+
 async def test_answer_without_words_lets_the_user_go_on() -> None:
     async with on_stage() as stage:
         device = await begin(stage)
@@ -293,10 +336,41 @@ async def test_shard_that_never_answers_is_given_up() -> None:
         await stage.heard()
         stage.pass_time(64)
         assert stage.edge._registry.find("aa:bb:cc:dd:ee:01", "s1")
+        assert not stage.voice.spoken
         stage.pass_time(66)
+        await stage.told_at_least("stop")
+        assert stage.told() == ["stt", *ONE_ANSWER]
+        assert stage.voice.spoken == ["Sorry, I cannot answer right now."]
+        await stage.until(lambda: gate(stage) == "open")
         device.say(first=20)
         await stage.heard(2)
-        assert stage.told() == ["stt", "stt"]
+
+
+async def test_shard_is_told_that_it_was_given_up_and_what_it_says_then_is_not_spoken() -> None:
+    async with on_stage() as stage:
+        device = await begin(stage)
+        device.say()
+        turn = (await stage.heard()).turn
+        stage.pass_time(66)
+        await stage.told_at_least("stop")
+        await stage.speak(turn, "A")
+        device.say(first=20)
+        await stage.heard(2)
+        assert stage.voice.spoken == ["Sorry, I cannot answer right now."]
+        assert stage.told() == ["stt", *ONE_ANSWER, "stt"]
+        cut = [letter for letter in stage.posted if isinstance(letter, SpeechInterrupted)]
+        assert [(letter.turn, letter.spoken) for letter in cut] == [(turn, 0)]
+
+
+async def test_apology_of_a_turn_that_is_given_up_is_in_its_users_language() -> None:
+    async with on_stage(languages="en,zh") as stage:
+        device = await begin(stage)
+        stage.asr.language = "zh"
+        device.say()
+        await stage.heard()
+        stage.pass_time(66)
+        await stage.told_at_least("stop")
+        assert stage.voice.spoken == ["抱歉，我现在无法回答。"]
 
 
 async def test_shard_that_falls_silent_in_the_middle_of_an_answer_is_given_up() -> None:
@@ -307,7 +381,11 @@ async def test_shard_that_falls_silent_in_the_middle_of_an_answer_is_given_up() 
         await stage.speak(turn, "A", ended=False)
         await device.packets(3)
         stage.pass_time(66)
-        assert stage.told() == ["stt", *ONE_ANSWER]
+        await stage.told_at_least(*ONE_ANSWER, *ONE_ANSWER)
+        assert stage.told() == ["stt", *ONE_ANSWER, *ONE_ANSWER]
+        assert stage.voice.spoken == ["A", "Sorry, I cannot answer right now."]
+        cut = [letter for letter in stage.posted if isinstance(letter, SpeechInterrupted)]
+        assert [(letter.turn, letter.spoken) for letter in cut] == [(turn, 1)]
 
 
 async def test_silent_session_is_reported_once() -> None:

@@ -95,8 +95,12 @@ async def test_a_turn_that_goes_on_is_waited_for() -> None:
         await stage.send("turn_working", turn="another")
         stage.pass_time(60)
         assert session._floor.turns.busy
+        assert not stage.voice.spoken
         stage.pass_time(66)
+        await stage.told_at_least("stop")
+        assert stage.voice.spoken == ["Sorry, I cannot answer right now."]
         assert not session._floor.turns.busy
+        assert interruptions(stage) == [(turn, 0)]
 
 
 async def test_a_full_edge_takes_no_session_more() -> None:

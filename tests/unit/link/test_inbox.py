@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from fleet.errors import Unavailable
+from fleet.link import inbox as module
 from fleet.link.inbox import Inbox
 from fleet.link.mqtt_packets import Incoming
 
@@ -17,7 +19,8 @@ class Desk:
         self.acknowledged: list[int] = []
         self.full: list[bool] = []
         self.gates: dict[str, asyncio.Future[None]] = {}
-        self.inbox = Inbox(self._handle, self._acknowledge, self.full.append, bound)
+        self.refused: list[str] = []
+        self.inbox = Inbox(self._handle, self._acknowledge, self.full.append, self.refused.append, bound)
 
     async def _handle(self, topic: str, payload: bytes) -> None:
         self.begun.append(topic)
@@ -30,6 +33,12 @@ class Desk:
     def put(self, group: asyncio.TaskGroup, *numbers: int) -> None:
         for number in numbers:
             self.inbox.put(group, Incoming(str(number), b"", number))
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Acknowledgements do not wait for more."""
+    monkeypatch.setattr(module, "ACKNOWLEDGE_SECONDS", 0.0)
 
 
 async def turns() -> None:
@@ -50,6 +59,27 @@ async def test_acknowledgements_wait_for_those_before_them() -> None:
         desk.gates["1"].set_result(None)
         await turns()
         assert desk.acknowledged == [1, 2, 3]
+
+
+async def test_acknowledgements_of_the_same_moment_travel_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ACKNOWLEDGE_SECONDS", 0.2)
+    packets: list[list[int]] = []
+    sent = asyncio.Event()
+
+    async def handle(topic: str, payload: bytes) -> None:
+        """Done at once."""
+
+    def acknowledge(ids: Sequence[int]) -> None:
+        packets.append(list(ids))
+        sent.set()
+
+    inbox = Inbox(handle, acknowledge, lambda _: None, lambda _: None, 10)
+    async with asyncio.TaskGroup() as group, asyncio.timeout(5):
+        inbox.put(group, Incoming("t", b"", 1))
+        await turns()
+        inbox.put(group, Incoming("t", b"", 2))
+        await sent.wait()
+    assert packets == [[1, 2]]
 
 
 async def test_messages_beyond_the_bound_wait_and_say_so() -> None:
@@ -95,13 +125,26 @@ async def test_handler_whose_own_work_was_cancelled_does_not_hold_back_the_other
     assert "work failed" in caplog.messages
 
 
+async def test_message_that_cannot_be_handled_now_and_those_after_it_stay_unacknowledged() -> None:
+    desk = Desk()
+    async with asyncio.TaskGroup() as group:
+        desk.put(group, 1, 2, 3)
+        await turns()
+        desk.gates["1"].set_result(None)
+        desk.gates["2"].set_exception(Unavailable("the store is away"))
+        desk.gates["3"].set_result(None)
+        await turns()
+        assert desk.acknowledged == [1]
+        assert desk.refused == ["the store is away"]
+
+
 async def test_handler_that_is_no_coroutine_may_raise_at_once() -> None:
     acknowledged: list[int] = []
 
     def explode(topic: str, payload: bytes) -> asyncio.Future[None]:
         raise ValueError
 
-    inbox = Inbox(explode, acknowledged.extend, lambda _: None, 10)
+    inbox = Inbox(explode, acknowledged.extend, lambda _: None, lambda _: None, 10)
     async with asyncio.TaskGroup() as group:
         inbox.put(group, Incoming("t", b"", 5))
         await turns()

@@ -37,8 +37,36 @@ async def test_a_draining_edge_is_given_nothing() -> None:
     assert await picks(one, 1) == [""]
 
 
-async def test_an_edge_is_gone_only_once_it_was_looked_for() -> None:
+def test_an_edge_is_gone_when_it_was_missed_for_a_while() -> None:
     one = EdgeDirectory(cast("Edges", cast("Any", Announced())), 1)
     assert not one.gone("a")
-    await one.refresh()
+    a, b = EdgeRecord("a", "h", 1, 0), EdgeRecord("b", "h", 2, 0)
+    for at in range(5):
+        one.learn([a, b], at)
+    one.learn([a], 5)
+    assert not one.gone("b")
+    assert set(one.present) == {"a", "b"}
+    one.learn([a], 6)
+    assert one.gone("b")
+    assert one.present == ["a"]
+
+
+def test_nobody_is_gone_because_the_store_was_away() -> None:
+    one = EdgeDirectory(cast("Edges", cast("Any", Announced())), 1)
+    for at in (0, 1, 2, 3):
+        one.learn([EdgeRecord("a", "h", 1, 0)], at)
+    for at in (20, 21):
+        one.learn([], at)
+        assert not one.gone("a")
+        assert not one.sure
+    one.learn([], 22)
+    assert one.gone("a")
+
+
+def test_who_has_looked_for_a_while_knows_that_an_edge_never_seen_is_gone() -> None:
+    one = EdgeDirectory(cast("Edges", cast("Any", Announced())), 1)
+    for at in (0, 1):
+        one.learn([], at)
+        assert not one.gone("a")
+    one.learn([], 2)
     assert one.gone("a")

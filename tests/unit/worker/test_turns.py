@@ -1,11 +1,15 @@
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from fleet.store.conversations import Journal
+from fleet.errors import Fenced, Unavailable
+from fleet.store.conversations import Begun, Journal, Opening
+from fleet.store.mailbox import Letter
+from fleet.store.sessions import Session
+from fleet.tasks import Backoff, isolate
 from fleet.wire.mail import SpeechInterrupted, UtteranceHeard
 from fleet.worker import turns
 from fleet.worker.calls import DeviceCalls
@@ -17,57 +21,83 @@ MAC = "aa:bb:cc:dd:ee:ff"
 
 
 class SlowTurn:
-    """A turn that never ends by itself, and takes its time to write down how far it got."""
+    """A turn that ends when it is let go, and takes its time to write down how far it got."""
 
     written: list[str]
     may_write: asyncio.Event
+    may_end: asyncio.Event
+    failures: list[Exception]
+    """Each ends one run."""
+    runs: list[str]
 
     def __init__(self, *about: Any) -> None:
         self.turn = about[-1].turn
 
     async def run(self) -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            await self.may_write.wait()
-            self.written.append(self.turn)
+        self.runs.append(self.turn)
+        if self.failures:
+            raise self.failures.pop(0)
+        await self.may_end.wait()
+
+    async def cut(self) -> None:
+        await self.may_write.wait()
+        self.written.append(self.turn)
 
 
 class Conversations:
-    """The table as `Turns` uses it."""
+    """The table as `Turns` uses it; `running` is the turn that it knows as such."""
 
     def __init__(self) -> None:
         self.done: list[str] = []
+        self.running = ""
+        self.stuck = False
+        """Whether the turn before does not end."""
 
-    async def begin(self, owner: Any, mac: str, session: str, turn: str, asked: Any) -> Any:
-        self.done.append(f"begin {turn} after {SlowTurn.written}")
-        return {"gone": "gone", "again": "again"}.get(turn, object())
+    async def begin(self, owner: Any, mac: str, opening: Opening, patience: float) -> Any:
+        self.done.append(f"begin {opening.turn} after {SlowTurn.written}")
+        if opening.turn in ("gone", "over"):
+            return opening.turn
+        if self.stuck or self.running not in ("", opening.turn, *SlowTurn.written):
+            return "busy"
+        again, self.running = self.running == opening.turn, opening.turn
+        return Begun(cast("Session", None), Journal(opening.turn, "running", (), 0) if again else None)
 
     async def journal(self, mac: str) -> Journal:
-        return Journal("one", "cut", (), 0)
+        state = "cut" if self.running in SlowTurn.written else "running"
+        return Journal(self.running, cast("Any", state), (), 0)
 
     async def remember(self, owner: Any, mac: str, journal: Journal, lines: Any) -> bool:
         self.done.append(f"amend {journal.turn} after {SlowTurn.written}")
+        if not self.stuck:
+            self.running = ""
         return True
 
 
 class Stage:
     def __init__(self, group: asyncio.TaskGroup) -> None:
         self.conversations = Conversations()
-        resources = cast("Resources", SimpleNamespace(conversations=self.conversations))
-        self.turns = Turns(resources, cast("DeviceCalls", None))
+        self.discarded: list[str] = []
+        settings = SimpleNamespace(turn_seconds=60)
+        resources = SimpleNamespace(conversations=self.conversations, mailboxes=self, settings=settings)
+        self.turns = Turns(cast("Resources", resources), cast("DeviceCalls", None))
         self._group = group
-        self.shard = cast("Shard", SimpleNamespace(owner=None, spawn=self._spawn))
-        self.spawned = 0
+        self.spawned: list[asyncio.Task[None]] = []
+        self.shard = self.another_shard()
+
+    def another_shard(self) -> Shard:
+        return cast("Shard", SimpleNamespace(owner=None, spawn=self._spawn))
 
     def _spawn(self, what: str, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-        self.spawned += 1
-        return self._group.create_task(work, name=what)
+        self.spawned.append(self._group.create_task(isolate(what, work), name=what))
+        return self.spawned[-1]
 
-    async def begin(self, turn: str) -> None:
+    async def discard(self, letters: Iterable[Letter]) -> None:
+        self.discarded += [letter.id for letter in letters]
+
+    async def begin(self, turn: str, letter: str = "", shard: Shard | None = None) -> bool:
+        """Hand the turns a letter; return whether it is still needed."""
         heard = UtteranceHeard(device=MAC, session="s", turn=turn, text="hi")
-        await self.turns.begin(self.shard, heard)
-        await asyncio.sleep(0)
+        return await self.turns.begin(shard or self.shard, Letter(0, letter or turn, heard), heard)
 
     async def interrupt(self, turn: str) -> None:
         await self.turns.interrupt(self.shard, SpeechInterrupted(device=MAC, session="s", turn=turn, spoken=1))
@@ -75,13 +105,29 @@ class Stage:
 
 @pytest.fixture(autouse=True)
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def at_once(self: Backoff) -> None:
+        await asyncio.sleep(0)
+
     monkeypatch.setattr(turns, "Turn", SlowTurn)
-    SlowTurn.written, SlowTurn.may_write = [], asyncio.Event()
+    monkeypatch.setattr(Backoff, "pause", at_once)
+    SlowTurn.written, SlowTurn.failures, SlowTurn.runs = [], [], []
+    SlowTurn.may_write, SlowTurn.may_end = asyncio.Event(), asyncio.Event()
 
 
 async def settle() -> None:
     for _ in range(10):
         await asyncio.sleep(0)
+
+
+async def test_a_turns_letter_is_kept_until_it_has_ended() -> None:
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        stage = Stage(group)
+        assert await stage.begin("one", "7-0")
+        await settle()
+        assert stage.discarded == []
+        SlowTurn.may_end.set()
+    assert stage.discarded == ["7-0"]
+    assert not stage.turns._running
 
 
 async def test_a_turn_that_is_cancelled_twice_still_writes_down_how_far_it_got() -> None:
@@ -91,8 +137,20 @@ async def test_a_turn_that_is_cancelled_twice_still_writes_down_how_far_it_got()
         for _ in range(2):
             stage.turns.cancel(MAC)
             await settle()
+        assert stage.discarded == []
         SlowTurn.may_write.set()
     assert SlowTurn.written == ["one"]
+    assert stage.discarded == ["one"]
+    assert not stage.turns._running
+
+
+async def test_a_turn_that_ends_with_its_shard_is_left_as_it_is() -> None:
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        stage = Stage(group)
+        await stage.begin("one")
+        SlowTurn.may_write.set()
+        stage.spawned[0].cancel()
+    assert SlowTurn.written == stage.discarded == []
     assert not stage.turns._running
 
 
@@ -112,31 +170,96 @@ async def test_a_newer_turn_begins_after_the_older_one_wrote_down_how_far_it_got
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
         stage = Stage(group)
         await stage.begin("one")
-        group.create_task(stage.begin("two"))
+        newer = group.create_task(stage.begin("two"))
         await settle()
+        assert stage.conversations.done == ["begin one after []", "begin two after []"]
         SlowTurn.may_write.set()
-        await settle()
+        assert await newer
         stage.turns.cancel(MAC)
-    assert stage.conversations.done == ["begin one after []", "begin two after ['one']"]
+    assert stage.conversations.done[2:] == ["begin two after ['one']"]
+    assert SlowTurn.runs == ["one", "two"]
 
 
-@pytest.mark.parametrize("turn", ["gone", "again"])
-async def test_what_cannot_begin_does_not_run(turn: str) -> None:
+async def test_a_turn_that_nobody_works_on_is_ended_before_a_newer_one_begins() -> None:
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
         stage = Stage(group)
-        await stage.begin(turn)
-    assert stage.spawned == 0
+        stage.conversations.running = "orphan"
+        assert await stage.begin("two")
+        SlowTurn.may_end.set()
+    assert stage.conversations.done == ["begin two after []", "amend orphan after []", "begin two after []"]
+    assert SlowTurn.runs == ["two"]
+
+
+async def test_a_newer_turn_waits_for_another_attempt_while_the_one_before_does_not_end() -> None:
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        stage = Stage(group)
+        stage.conversations.running, stage.conversations.stuck = "orphan", True
+        with pytest.raises(Unavailable):
+            await stage.begin("two")
+    assert stage.spawned == SlowTurn.runs == []
+
+
+@pytest.mark.parametrize("turn", ["gone", "over"])
+async def test_what_cannot_begin_does_not_run_and_its_letter_goes(turn: str) -> None:
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        stage = Stage(group)
+        assert not await stage.begin(turn)
+    assert stage.spawned == []
 
 
 async def test_an_utterance_that_comes_again_leaves_its_turn_running() -> None:
-    SlowTurn.may_write.set()
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
         stage = Stage(group)
-        for _ in range(2):
-            await stage.begin("one")
-        assert stage.spawned == 1
+        assert await stage.begin("one", "7-0")
+        assert await stage.begin("one", "7-0"), "the letter that was read before is still needed"
+        assert not await stage.begin("one", "8-0"), "one letter is enough"
+        assert len(stage.spawned) == 1
         stage.turns.cancel(MAC, "another")
+        await settle()
+        SlowTurn.may_write.set()
         await settle()
         assert SlowTurn.written == []
         stage.turns.cancel(MAC, "one")
     assert SlowTurn.written == ["one"]
+
+
+async def test_a_turn_of_an_earlier_lease_is_taken_up_once_it_is_gone() -> None:
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        stage = Stage(group)
+        await stage.begin("one")
+        again = group.create_task(stage.begin("one", shard=stage.another_shard()))
+        await settle()
+        assert len(stage.spawned) == 1
+        stage.spawned[0].cancel()
+        assert await again
+        SlowTurn.may_end.set()
+    assert SlowTurn.runs == ["one", "one"]
+    assert SlowTurn.written == []
+
+
+async def test_a_turn_that_broke_off_is_taken_up_again_by_the_same_worker() -> None:
+    SlowTurn.failures = [Unavailable("redis is away"), Unavailable("redis is away")]
+    SlowTurn.may_end.set()
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        stage = Stage(group)
+        await stage.begin("one")
+    assert SlowTurn.runs == ["one"] * 3
+    assert stage.discarded == ["one"]
+
+
+async def test_a_turn_that_breaks_off_again_and_again_is_left_to_the_next_owner() -> None:
+    SlowTurn.failures = [Unavailable("redis is away")] * 9
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        stage = Stage(group)
+        await stage.begin("one")
+    assert SlowTurn.runs == ["one"] * 3
+    assert stage.discarded == []
+
+
+async def test_a_turn_of_a_worker_that_lost_the_shard_is_not_taken_up_by_it() -> None:
+    SlowTurn.failures = [Fenced("another worker's")]
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        stage = Stage(group)
+        await stage.begin("one")
+    assert SlowTurn.runs == ["one"]
+    assert stage.discarded == []

@@ -1,0 +1,70 @@
+"""Going on with a message of a chat model that broke off after its beginning had been spoken.
+
+Chat endpoints have no common way to continue a message: some refuse one of the assistant's at the end, most begin a new
+one. So the model is told in words what was heard, in the system message, where every endpoint takes it; and what it
+repeats nevertheless is left out, as long as it repeats it word for word. White space does not count.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from fleet.core.ports import Message
+
+_REMINDER = (
+    "Your answer to the newest message broke off for a technical reason. The user has already heard this beginning of "
+    "it: <heard>{said}</heard> Go on directly after these words. Repeat none of them, and do not mention that you "
+    "broke off."
+)
+
+
+def remind(asked: Sequence[Message], said: Sequence[str]) -> tuple[Message, ...]:
+    """Return the conversation with the model told what was heard of its answer, part by part."""
+    reminder = _REMINDER.format(said=" ".join(said))
+    if asked and asked[0].role == "system":
+        return (Message("system", f"{asked[0].text}\n{reminder}"), *asked[1:])
+    return (Message("system", reminder), *asked)
+
+
+class Continuation:
+    """Passes a message's text on as it comes, without what was said already.
+
+    Args:
+        said: What the message may repeat at its beginning, part by part; empty for a message of its own.
+        say: Takes each piece.
+    """
+
+    def __init__(self, said: Sequence[str], say: Callable[[str], Awaitable[None]]) -> None:
+        self._said = _solid("".join(said))
+        self._say = say
+        self._held = ""
+        self._passed: list[str] = []
+
+    @property
+    def new(self) -> str:
+        """All that was passed on."""
+        return "".join(self._passed)
+
+    async def take(self, piece: str) -> None:
+        """Take the next piece; it is held back while it may be a repetition."""
+        if self._said:
+            self._held += piece
+            heard = _solid(self._held)
+            if len(heard) < len(self._said) and self._said.startswith(heard):
+                return
+            piece = _after(self._held, len(self._said)) if heard.startswith(self._said) else self._held
+            self._said = self._held = ""
+        if piece:
+            self._passed.append(piece)
+            await self._say(piece)
+
+
+def _solid(text: str) -> str:
+    return "".join(text.split())
+
+
+def _after(text: str, solid: int) -> str:
+    """Return what follows so many characters that are no white space."""
+    at = 0
+    while solid:
+        solid -= not text[at].isspace()
+        at += 1
+    return text[at:]

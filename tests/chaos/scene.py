@@ -1,0 +1,72 @@
+"""What the scripted chat model does in a turn: it calls the device's tool, and tells what came of it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue
+
+from fleet.conformance.steering.records import Asked, Body
+from fleet.conformance.steering.script import Round, Scene
+from tests.chaos.history import Turn, classify, letters
+
+NAME = "chaos.act"
+_TELLS = {
+    "not_sent": "it was not done",
+    "unknown": "it may have been done or not",
+    "error": "it could not be done",
+    "other": "there is no such tool",
+}
+
+
+def _nothing() -> Sequence[Asked]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolScene(Scene):
+    """A scene whose last text holds the call's result.
+
+    `turn` takes what the model is told and what it writes, `asked` returns the requests of the scene so far; `more`
+    sentences follow the one with the result, and `pace` seconds pass between the pieces of all of them.
+    """
+
+    turn: Turn = field(default_factory=lambda: Turn(0, "", 0, 0.0))
+    asked: Callable[[], Sequence[Asked]] = _nothing
+    more: int = 1
+    slow: float = 0.0
+    """Seconds between the pieces of the answer."""
+
+    def round(self, number: int) -> Round:
+        """Return the answer to the request that came last; its messages say how far the turn is."""
+        messages = _since_user(self.asked()[-1].messages)
+        results = [_text(message) for message in messages if message.get("role") == "tool"]
+        if not results:
+            return Round(calls=((NAME, {"turn": self.turn.number}),))
+        for result in results:
+            if result not in self.turn.told:
+                self.turn.told.append(result)
+        self.turn.wanted[:] = self._sentences(results[-1])
+        spoken = letters(" ".join(_text(message) for message in messages if message.get("role") == "assistant"))
+        left = [sentence for sentence in self.turn.wanted if letters(sentence) not in spoken]
+        return Round(" ".join(left), pace=self.slow)
+
+    def _sentences(self, result: str) -> list[str]:
+        kind = classify(result, [result] if result.isalnum() else [])
+        told = _TELLS.get(kind, f"the device said {result}")
+        more = [f"Scene {self.mark} goes on with its part number {part}." for part in range(1, self.more + 1)]
+        return [f"Scene {self.mark}: {told}.", *more]
+
+
+def _since_user(messages: Sequence[Body]) -> list[Body]:
+    """Return what came after the newest message of the user."""
+    found: list[Body] = []
+    for message in reversed(messages):
+        if message.get("role") == "user":
+            break
+        found.insert(0, message)
+    return found
+
+
+def _text(message: Body) -> str:
+    content: JsonValue = message.get("content")
+    return content if isinstance(content, str) else ""

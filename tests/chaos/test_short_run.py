@@ -1,0 +1,27 @@
+"""The short chaos run of `scripts/test`: some turns, a fault of each kind, nothing lost and nothing done twice."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.report import describe
+from tests.chaos.run import Options, run
+
+SEED = 4
+
+
+async def test_nothing_is_lost_or_done_twice_while_everything_is_killed(tmp_path: Path) -> None:
+    outcome = await run(Options(out=tmp_path, seed=SEED, turns=40, faults=8, devices=6))
+    assert not outcome.violations, describe(outcome)
+    assert len(outcome.faults) == 8
+    assert len(outcome.turns) >= 40
+    assert len(outcome.executions) >= 30
+
+
+@pytest.mark.slow
+async def test_a_thousand_turns_survive_a_hundred_faults(tmp_path: Path) -> None:
+    outcome = await run(Options(out=tmp_path, seed=SEED, turns=1000, faults=100, devices=12))
+    assert not outcome.violations, describe(outcome)
+    assert len(outcome.faults) == 100
+    assert len(outcome.turns) >= 1000
+    assert len(outcome.executions) >= 900

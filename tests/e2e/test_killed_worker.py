@@ -1,0 +1,145 @@
+"""A worker is killed in the middle of a turn: real processes, a broker, a Redis, real audio, and scripted models."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from fleet.conformance.probe.probe import Probe
+from fleet.conformance.stage import Setup, Stage, answered, say
+from fleet.conformance.steering.script import Round, Scene, long_text
+from fleet.conformance.steering.server import Steering
+from fleet.conformance.tool_use import number_of, results_of, saying, tool, tooled
+from fleet.local.ports import LOOPBACK
+from fleet.sim import mcp_server
+from fleet.sim.message import JsonObject
+from fleet.sim.profile import find_profile
+from tests.support.process import accepts
+from tests.support.role_process import RoleProcess
+from tests.support.role_site import RoleSite, role_site
+from tests.support.until import until
+
+LIGHT = tool("self.stage.light")
+TWO_SHARDS = {"FLEET_SHARDS": "2"}
+SENTENCES = 8
+MOST_SECONDS = 10.0
+"""From a worker's end until the device hears more."""
+LIMIT = 60.0
+
+
+@dataclass
+class House:
+    """Two workers, an edge and an api, and the stage on which devices talk to them."""
+
+    stage: Stage
+    site: RoleSite
+    workers: list[RoleProcess]
+
+    def owner(self) -> RoleProcess:
+        """Return the worker that works on the turn."""
+        [found] = [worker for worker in self.workers if worker.count("turn begun")]
+        return found
+
+    def other(self) -> RoleProcess:
+        [found] = [worker for worker in self.workers if worker is not self.owner()]
+        return found
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    async with Steering(LOOPBACK, 0) as steering:
+        with role_site(tmp_path, steering.url) as site:
+            site.edge(**TWO_SHARDS)
+            site.start("api", FLEET_HTTP_HOST=LOOPBACK, FLEET_HTTP_PORT=str(site.http_port), **TWO_SHARDS)
+            await asyncio.to_thread(until, lambda: site.edges() == 1 and accepts(site.http_port), LIMIT)
+            # Workers know the edge from their first look on.
+            workers = [site.worker(**TWO_SHARDS), site.worker(**TWO_SHARDS)]
+            await asyncio.to_thread(site.until_spread, 1, 1, seconds=LIMIT)
+            yield House(Stage(Setup(site.ota, steering), find_profile("P1")), site, workers)
+            crashes = [line for role in site.roles for line in role.lines if "crashed" in str(line["message"])]
+    assert crashes == []
+
+
+@asynccontextmanager
+async def story(house: House, *, pace: float) -> AsyncIterator[Scene]:
+    """Have a scene in which the model switches the light on and tells a long story, in real time."""
+    mark = house.stage.steering.free_mark()
+    rounds = (Round(calls=(("stage.light", {}),)), Round(long_text(mark, SENTENCES), pace=pace))
+    scene = Scene(mark, "a story", rounds=rounds, reply_seconds=SENTENCES * 1.0)
+    house.stage.steering.stage(scene)
+    yield scene
+    house.stage.steering.release(mark)
+
+
+def sentences(scene: Scene) -> list[str]:
+    return [f"{one}." for one in long_text(scene.mark, SENTENCES).rstrip(".").split(". ")]
+
+
+async def ask(probe: Probe, scene: Scene) -> float:
+    """Say the scene; return when that began."""
+    since = probe.clock()
+    probe.listen()
+    await say(probe, scene)
+    return since
+
+
+async def kill(house: House) -> RoleProcess:
+    """Kill the worker that works on the turn; return the other one."""
+    other = house.other()
+    await asyncio.to_thread(house.owner().kill)
+    return other
+
+
+async def test_the_device_hears_the_rest_and_nothing_twice(house: House) -> None:
+    async with (
+        asyncio.timeout(LIMIT),
+        story(house, pace=0.1) as scene,
+        tooled(house.stage, LIGHT, intercept={LIGHT.name: saying("on")}) as probe,
+    ):
+        since = await ask(probe, scene)
+        second = sentences(scene)[1]
+        await probe.mail.expect(
+            "tts", "sentence_start", seconds=20, after=since, where=lambda one: one["text"] == second
+        )
+        killed = probe.clock()
+        other = await kill(house)
+        answer = await answered(probe, since, LIMIT)
+        asked = house.stage.steering.asked(scene.mark)
+    assert [one["text"] for one in answer.sentences] == sentences(scene)
+    later = [one.at - killed for one in answer.sentences if one.at > killed]
+    print(f"the device heard its next sentence {later[0]:.2f} s after the end of its worker")
+    assert later[0] < MOST_SECONDS
+    assert len(probe.tools.find(LIGHT.name)) == 1
+    assert other.count("turn goes on") == 1
+    assert [results_of(one) for one in asked] == [[], ["on"], ["on"]]
+    assert house.stage.findings == []
+
+
+def reply(probe: Probe, request: JsonObject) -> None:
+    answer = mcp_server.answer(number_of(request), "on")
+    probe.send(f'{{"session_id":"{probe.session}","type":"mcp","payload":{answer}}}')
+
+
+async def test_a_call_that_was_sent_is_waited_for_and_never_sent_again(house: House) -> None:
+    async with (
+        asyncio.timeout(LIMIT),
+        story(house, pace=0.0) as scene,
+        tooled(house.stage, LIGHT, intercept={LIGHT.name: lambda request: None}) as probe,
+    ):
+        since = await ask(probe, scene)
+        [request] = await probe.tools.until(LIGHT.name, 20.0, after=since)
+        killed = probe.clock()
+        other = await kill(house)
+        await asyncio.to_thread(until, lambda: other.count("call was begun before") == 1, MOST_SECONDS)
+        reply(probe, request.body)
+        answer = await answered(probe, since, LIMIT)
+        asked = house.stage.steering.asked(scene.mark)
+    print(f"the device heard the answer {answer.sentences[0].at - killed:.2f} s after the end of its worker")
+    assert answer.sentences[0].at - killed < MOST_SECONDS
+    assert [one["text"] for one in answer.sentences] == sentences(scene)
+    assert len(probe.tools.find(LIGHT.name)) == 1
+    assert [results_of(one) for one in asked] == [[], ["on"]]
+    assert house.stage.findings == []

@@ -1,0 +1,23 @@
+"""The benchmark of hellos runs against real servers; what a hello costs is never asserted."""
+
+import asyncio
+
+from fleet.bench.hello import Plan, measure
+from fleet.bench.stand import PARTS
+
+LIMIT = 60
+CONNECTED, KNOWN = 6, 40
+
+
+async def test_devices_say_hello_to_a_real_worker() -> None:
+    done: list[str] = []
+    async with asyncio.timeout(LIMIT):
+        [case] = await measure(Plan([KNOWN], CONNECTED, rate=20, seconds=0.3, repeats=1), done.append)
+    assert (case.devices, case.connected) == (KNOWN, CONNECTED)
+    assert case.connect.count == CONNECTED // 2
+    assert case.hello.count > 0
+    assert case.hello.lost == case.low.lost == 0
+    assert case.hello.ms.p50 > 0
+    assert case.idle.tools > 0
+    assert set(case.hello.us) == set(case.goodbye_us) == set(case.at_rest) == set(PARTS)
+    assert any("low load" in what for what in done)

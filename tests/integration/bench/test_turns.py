@@ -1,0 +1,17 @@
+"""The benchmark of turns runs with one and with two real workers; how fast they are is never asserted."""
+
+import asyncio
+
+from fleet.bench.turns import Plan, measure
+
+LIMIT = 90
+
+
+async def test_one_worker_and_two_answer_turns() -> None:
+    async with asyncio.timeout(LIMIT):
+        one, two = await measure(Plan([1, 2], users=4, calls=1, seconds=0.3, repeats=1), lambda what: None)
+    assert (one.workers, two.workers) == (1, 2)
+    for case in (one, two):
+        assert case.turns.median > 0
+        assert case.lost == 0
+        assert case.cores["worker"] > 0

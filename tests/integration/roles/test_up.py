@@ -1,0 +1,20 @@
+"""`fleet up` told to end by a supervisor: nobody takes over, so it does not wait."""
+
+import os
+import signal
+from pathlib import Path
+
+from tests.support.fleet_process import children, fleet_up
+from tests.support.role_site import NOWHERE
+
+SILENT = {"ASR_BASE_URL": NOWHERE, "TTS_BASE_URL": NOWHERE}
+
+
+def test_it_ends_in_order_and_leaves_nothing_running(tmp_path: Path) -> None:
+    with fleet_up(tmp_path, FLEET_DRAIN_SECONDS="300", **SILENT) as process:
+        offspring = children(process.pid)
+        os.kill(process.pid, signal.SIGTERM)
+        assert process.wait() == 0
+        assert not any(Path(f"/proc/{pid}").exists() for pid in offspring)
+        assert process.errors == []
+        assert {line["role"] for line in process.lines if line["message"] == "leaving"} == {"edge", "worker"}
