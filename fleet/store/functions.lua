@@ -110,7 +110,7 @@ local function index_of(prefix, edge) return prefix .. 'e:' .. edge end
 -- Replaces the device's session. Returns {old session id, old edge, epoch, epoch of the tool list or ''}.
 local function hello(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
-  local old = redis.call('HMGET', K[2], 'id', 'edge', 'prior')
+  local old = redis.call('HMGET', K[2], 'id', 'edge')
   local device = redis.call('HMGET', K[3], 'ep', 'tep')
   if old[2] and old[2] ~= A[8] then redis.call('SREM', index_of(A[6], old[2]), A[7]) end
   for _, set in ipairs({{K[5], A[8]}, {index_of(A[6], A[8]), A[7]}}) do
@@ -123,10 +123,6 @@ local function hello(K, A)
   local tools = redis.call('EXPIRE', K[4], A[4])
   redis.call('DEL', K[2])
   redis.call('HSET', K[2], unpack(A, split + 1))
-  -- A client that did not hear our answer sends the same session again.
-  local prior = old[1]
-  if prior == redis.call('HGET', K[2], 'id') then prior = old[3] end
-  if prior then redis.call('HSET', K[2], 'prior', prior) end
   redis.call('EXPIRE', K[2], A[3])
   return {old[1] or '', old[2] or '', device[1] or '', tools == 1 and device[2] or ''}
 end

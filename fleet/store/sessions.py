@@ -14,7 +14,7 @@ from fleet.wire.words import AudioFormat
 class Session:
     """A session's record.
 
-    `key` is 32 hex digits; `ssrc` routes its audio; `prior` is the id of the session that it replaced while that lived.
+    `key` is 32 hex digits; `ssrc` routes its audio.
     """
 
     id: str
@@ -26,7 +26,6 @@ class Session:
     uplink: AudioFormat
     downlink: AudioFormat
     aec: bool = False
-    prior: str = ""
 
     def fields(self) -> dict[str, str]:
         return {
@@ -52,7 +51,6 @@ class Session:
             uplink=_format(record["up"]),
             downlink=_format(record["down"]),
             aec=record["aec"] == "1",
-            prior=record.get("prior", ""),
         )
 
 

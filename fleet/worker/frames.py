@@ -36,6 +36,7 @@ from fleet.worker.boot import outdate
 from fleet.worker.calls import DeviceCalls
 from fleet.worker.discovery import Discovery
 from fleet.worker.hello import Receptionist
+from fleet.worker.replaced import Replaced
 from fleet.worker.resources import Resources
 from fleet.worker.shard import Shard
 from fleet.worker.turns import Turns
@@ -59,6 +60,7 @@ class Frames:
         self._turns = turns
         self._calls = calls
         self._discovery = discovery
+        self._replaced = Replaced()
 
     async def receive(self, shard: Shard, kind: str, mac: str, payload: bytes) -> None:
         """Handle one message of a device, of its presence, or the broker's word when it began."""
@@ -91,6 +93,8 @@ class Frames:
     async def _hello(self, shard: Shard, mac: str, hello: Hello) -> None:
         self._turns.cancel(mac)
         opened = await self._receptionist.welcome(shard, mac, hello)
+        if opened and opened.old_session:
+            self._replaced.note(mac, opened.old_session)
         if opened and hello.mcp and not opened.tools_known:
             self._discovery.start(shard, mac)
 
@@ -99,8 +103,8 @@ class Frames:
         if session is not None and self._receptionist.lost(session):
             await self._abandon(shard, mac, session)
             return
-        # To a device that asked twice its first answer may still be the newest when it says that it listens.
-        if session is None or event.session not in ("", session.id, session.prior):
+        known = session and (event.session in ("", session.id) or self._replaced.holds(mac, event.session))
+        if session is None or not known:
             self._correct(shard, mac, event)
             return
         if isinstance(event, Aborted):

@@ -281,10 +281,11 @@ class Stage:
         await settle()
 
     async def hears(self, device: Device) -> None:
-        """Send quiet frames until one is heard, as a microphone that has been opened does."""
+        """Send quiet frames until they are heard, as a microphone that has been opened does."""
         async with asyncio.timeout(LIMIT):
             while not self.ears.seen:
-                device.be_silent(1)
+                # Two, because one is no proof of an address.
+                device.be_silent(2)
                 await asyncio.sleep(0.02)
 
     async def told_at_least(self, *orders: str) -> None:
