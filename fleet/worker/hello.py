@@ -41,12 +41,12 @@ class Receptionist:
             self._refuse(shard, mac, "the device is not admitted", "refused")
             await self._close_old(shard, mac)
             return None
-        edge = self._directory.pick()
-        if edge is None:
-            self._refuse(shard, mac, "no edge is ready", "unavailable")
-            await self._close_old(shard, mac)
-            return None
         try:
+            edge = await self._directory.choose()
+            if edge is None:
+                self._refuse(shard, mac, "no edge is ready", "unavailable")
+                await self._close_old(shard, mac)
+                return None
             return await self._open(shard, mac, hello, edge)
         except Unavailable as error:
             self._refuse(shard, mac, str(error), "unavailable")
