@@ -165,11 +165,12 @@ class Crowd:
         return await tally.settle()
 
     async def _pace(self, rate: float, seconds: float, do: Callable[[Puppet], Awaitable[None]]) -> None:
+        """Do so many operations, evenly or, after a pause of this process, as soon as possible."""
         clock = asyncio.get_running_loop().time
-        begun, done = clock(), 0
+        begun, done, count = clock(), 0, max(1, round(rate * seconds))
         puppets = iter(self._next)
-        while (past := clock() - begun) < seconds:
-            while done < int(past * rate):
+        while done < count:
+            while done < min(count, (clock() - begun) * rate):
                 await do(next(puppets))
                 done += 1
             await asyncio.sleep(_TICK)

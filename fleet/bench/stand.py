@@ -90,13 +90,15 @@ class Stand:
     async def rest(self) -> None:
         """Measure what everything uses when nothing happens."""
         self.idle = dict.fromkeys(PARTS, 0.0)
+        await self.crowd.ask("tell")  # it has started when it answers
+        await asyncio.sleep(_SETTLE_SECONDS)
         window = await self._window(self._nothing())
         self.idle = {part: cpu / window.seconds for part, cpu in window.cpu.items()}
 
     async def meet(self, connected: int, known: int) -> None:
         """Let devices connect and open sessions; others become known as if they had been here before."""
         await self.crowd.ask("connect", count=connected)
-        await self.crowd.ask("hello", rate=MEETING_RATE, seconds=(connected + 2) / MEETING_RATE, goodbye=False)
+        await self.crowd.ask("hello", rate=MEETING_RATE, seconds=connected / MEETING_RATE, goodbye=False)
         await self.crowd.ask("copy", known=known)
 
     async def measure(self, verb: str, **arguments: object) -> Window:

@@ -9,6 +9,8 @@ from fleet.store.edges import EdgeRecord, Edges
 from fleet.tasks import Backoff, keep_running
 
 REFRESH_SECONDS = 1.0
+LOOK_AGAIN_SECONDS = 0.1
+"""Age of a look that is too young to be repeated, however many devices ask."""
 GRACE_SECONDS = 2.0
 """How long an edge must be missed: a store that comes back has forgotten edges which soon announce themselves again."""
 _FORGET_SECONDS = 60.0
@@ -30,6 +32,7 @@ class EdgeDirectory:
         """When each edge was last seen to live."""
         self._since = self._looked = -math.inf
         """When the present series of looks began, and its last one; a gap between two looks ends a series."""
+        self._looking = asyncio.Lock()
 
     async def run(self) -> None:
         backoff = Backoff(limit=REFRESH_SECONDS)
@@ -70,6 +73,20 @@ class EdgeDirectory:
             return None
         edge = min(ready, key=lambda edge: edge.load)
         self._live[edge.id] = replace(edge, load=edge.load + 1)
+        return edge
+
+    async def choose(self) -> EdgeRecord | None:
+        """Return an edge as `pick` does; where none seems ready, look again: one may have begun just now.
+
+        Raises:
+            Unavailable: Redis is away.
+        """
+        edge = self.pick()
+        if edge is None:
+            async with self._looking:
+                if asyncio.get_running_loop().time() - self._looked > LOOK_AGAIN_SECONDS:
+                    await self.refresh()
+            edge = self.pick()
         return edge
 
     async def _follow(self, backoff: Backoff) -> None:

@@ -41,12 +41,12 @@ class Receptionist:
             self._refuse(shard, mac, "the device is not admitted", "refused")
             await self._close_old(shard, mac)
             return None
-        edge = self._directory.pick()
-        if edge is None:
-            self._refuse(shard, mac, "no edge is ready", "unavailable")
-            await self._close_old(shard, mac)
-            return None
         try:
+            edge = await self._directory.choose()
+            if edge is None:
+                self._refuse(shard, mac, "no edge is ready", "unavailable")
+                await self._close_old(shard, mac)
+                return None
             return await self._open(shard, mac, hello, edge)
         except Unavailable as error:
             self._refuse(shard, mac, str(error), "unavailable")
@@ -72,11 +72,11 @@ class Receptionist:
             return False
         # First of all: what fails after it is done again, and a goodbye twice does no harm.
         shard.tell(mac, Farewell(session))
+        if reason == "leaving":
+            await _alert_later(shard, mac, self._words("interrupted"))
         edge = await self._resources.sessions.close(shard.owner, mac, session)
         if edge:
             await self._forget(edge, mac, session)
-            if reason == "leaving":
-                self._show(shard, mac, "interrupted")
             log.info("session ended by the server", extra={"session": session, "reason": reason})
         return bool(edge)
 
@@ -85,10 +85,10 @@ class Receptionist:
         # First of all: what fails after it is done again, and a goodbye twice does no harm.
         shard.tell(mac, SpeechStops(session))
         shard.tell(mac, Farewell(session))
+        # What the user said meanwhile may have been lost with the edge.
+        await _alert_later(shard, mac, self._words("interrupted"))
         edge = await self._resources.sessions.close(shard.owner, mac, session)
         if edge:
-            # What the user said meanwhile may have been lost with the edge.
-            self._show(shard, mac, "interrupted")
             log.warning("session lost with its edge", extra={"session": session, "edge": edge})
         return bool(edge)
 
@@ -127,12 +127,12 @@ class Receptionist:
         nonce = packet.nonce(secrets.randbits(32)).hex()
         shard.tell(mac, Welcome(session, "127.0.0.1", 9, key, nonce, DOWNLINK))
         shard.tell(mac, Farewell(session))
-        self._show(shard, mac, shown)
+        shard.spawn(f"alert {mac}", _alert_later(shard, mac, self._words(shown)))
 
-    def _show(self, shard: Shard, mac: str, words: Phrase) -> None:
+    def _words(self, name: Phrase) -> str:
         settings = self._resources.settings
         language = settings.languages.split(",")[0].strip() if settings.language == "auto" else settings.language
-        shard.spawn(f"alert {mac}", _alert_later(shard, mac, phrase(words, language)))
+        return phrase(name, language)
 
 
 async def _alert_later(shard: Shard, mac: str, message: str) -> None:

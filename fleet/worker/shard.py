@@ -64,7 +64,7 @@ class Shard:
         self._session: MqttSession | None = None
         self._group = asyncio.TaskGroup()
         self._ready = asyncio.Event()
-        self._turns: set[asyncio.Task[None]] = set()
+        self._awaited: set[asyncio.Task[None]] = set()
 
     @property
     def connected(self) -> bool:
@@ -83,7 +83,7 @@ class Shard:
     @property
     def turns(self) -> int:
         """How many turns of its devices run."""
-        return len(self._turns)
+        return sum(task.get_name().startswith("turn ") for task in self._awaited)
 
     async def run(self) -> None:
         """Serve the shard until cancelled or another worker's; then everything begun for its devices ends too."""
@@ -97,7 +97,7 @@ class Shard:
         """Start work that ends with the shard.
 
         Args:
-            what: Names the work; `turn …` is waited for when the worker leaves.
+            what: Names the work; `turn …` is waited for when the worker leaves, `alert …` when the shard is given away.
             work: Not yet awaited.
 
         Raises:
@@ -112,9 +112,9 @@ class Shard:
             raise Unavailable("the shard is being given up") from None
         # A task that is cancelled before it has begun never awaits its work.
         task.add_done_callback(lambda _: work.close())
-        if what.startswith("turn "):
-            self._turns.add(task)
-            task.add_done_callback(self._turns.discard)
+        if what.startswith(("turn ", "alert ")):
+            self._awaited.add(task)
+            task.add_done_callback(self._awaited.discard)
         return task
 
     def tell(self, mac: str, order: Order) -> None:
@@ -139,9 +139,14 @@ class Shard:
             raise Fenced(f"shard {self.number} may be another worker's")
 
     async def drain(self, seconds: float) -> None:
-        """Take no more messages; wait until those that came are handled and acknowledged, at most so long."""
+        """Take no more messages; wait until those that came are handled and acknowledged, at most so long.
+
+        What a device is about to be shown, it is shown: nobody else would.
+        """
         if self._session is not None:
             await self._session.drain(seconds)
+        if alerts := [task for task in self._awaited if task.get_name().startswith("alert ")]:
+            await asyncio.wait(alerts, timeout=seconds)
 
     async def receive(self, topic: str, payload: bytes) -> None:
         """Handle a message of the shard's session; returns when its effect is in Redis.

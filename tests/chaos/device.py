@@ -31,6 +31,7 @@ from tests.chaos.wire import Wire
 State = Literal["idle", "connecting", "listening", "speaking"]
 
 HELLO_SECONDS = 10.0
+SAY_SECONDS = 10.0
 STALE_SECONDS = 120.0
 """After so long without a word of the server the channel counts as closed when the user wants something."""
 PROFILE = find_profile("P1")
@@ -107,7 +108,7 @@ class Device:
     async def say(self, packets: list[bytes]) -> float:
         """Say something; return which part was sent, all of it unless the device does not listen any more."""
         self._wire.speech.extend(packets)
-        await self.signal.until(lambda: not self._wire.speech or self.state != "listening")
+        await self.until(SAY_SECONDS, lambda: not self._wire.speech or self.state != "listening")
         left = len(self._wire.speech)
         self._wire.speech.clear()
         return 1 - left / len(packets)
@@ -208,7 +209,7 @@ class Device:
                 self._take_speech(parsed)
             case "stt":
                 self._take_transcript(text(parsed, "text") or "")
-            case "goodbye" if text(parsed, "session_id") == self._wire.session and self.open:
+            case "goodbye" if text(parsed, "session_id") == self._wire.session:
                 self._note("goodbye")
                 self._close()
                 self._go("idle")

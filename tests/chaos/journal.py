@@ -20,7 +20,7 @@ class Journal:
     def __init__(self, path: Path, clock: Callable[[], float]) -> None:
         self.executions: list[Execution] = []
         self._clock = clock
-        self._file: TextIO = path.open("w", encoding="utf-8")
+        self._file: TextIO = path.open("w", buffering=1, encoding="utf-8")
 
     def note(self, device: str, what: str, **fields: object) -> None:
         at, wall = round(self._clock(), 3), time.strftime("%H:%M:%S", time.gmtime())
@@ -32,7 +32,6 @@ class Journal:
         """Write an execution down, on disk too before the tool acts."""
         self.executions.append(execution)
         self.note(execution.device, "executed", call=execution.call, turn=execution.turn, token=execution.token)
-        self._file.flush()
 
     def close(self) -> None:
         self._file.close()

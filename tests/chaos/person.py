@@ -68,8 +68,12 @@ class Person:
     async def _listen(self) -> None:
         """Get the device to listen."""
         device, since = self.device, self._house.now()
-        while device.state != "listening":
-            if device.state == "speaking":
+        while device.state != "listening" or not device.open:
+            if device.state == "listening":
+                if not await device.until(_STOP_SECONDS, lambda: device.open or device.state != "listening"):
+                    self._house.blame("stuck listening", f"{device.mac} listens, and has no channel")
+                    device.reset()
+            elif device.state == "speaking":
                 if not await device.until(_REST_SECONDS, lambda: device.state != "speaking"):
                     await self._give_up()
             elif not device.online:

@@ -1,5 +1,7 @@
 from typing import Any, cast
 
+import pytest
+
 from fleet.store.edges import EdgeRecord, Edges
 from fleet.worker.directory import EdgeDirectory
 
@@ -70,3 +72,22 @@ def test_who_has_looked_for_a_while_knows_that_an_edge_never_seen_is_gone() -> N
         assert not one.gone("a")
     one.learn([], 2)
     assert one.gone("a")
+
+
+async def test_an_edge_that_began_since_the_last_look_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fleet.worker.directory.LOOK_AGAIN_SECONDS", -1.0)
+    announced = Announced()
+    one = EdgeDirectory(cast("Edges", cast("Any", announced)), 10)
+    await one.refresh()
+    announced.edges.append(EdgeRecord("a", "h", 1, 0))
+    edge = await one.choose()
+    assert edge is not None and edge.id == "a"
+
+
+async def test_a_look_is_not_repeated_for_every_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fleet.worker.directory.LOOK_AGAIN_SECONDS", 60.0)
+    announced = Announced()
+    one = EdgeDirectory(cast("Edges", cast("Any", announced)), 10)
+    await one.refresh()
+    announced.edges.append(EdgeRecord("a", "h", 1, 0))
+    assert await one.choose() is None

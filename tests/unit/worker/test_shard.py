@@ -179,3 +179,24 @@ async def test_work_for_a_shard_that_is_given_up_is_not_begun() -> None:
     with pytest.raises(Unavailable):
         shard.spawn("work", late)
     assert inspect.getcoroutinestate(late) == inspect.CORO_CLOSED
+
+
+async def test_a_shard_that_is_given_away_first_shows_what_it_was_about_to() -> None:
+    shown = asyncio.Event()
+
+    async def show() -> None:
+        await asyncio.sleep(0)
+        shown.set()
+
+    async def receive(shard: Shard, kind: str, mac: str, payload: bytes) -> None:
+        raise AssertionError
+
+    shard = Shard(1, Owner("w", "1"), slow, receive, always)
+    async with asyncio.timeout(5), running("shard", shard.run):
+        await asyncio.sleep(0)
+        shard.spawn(f"alert {MAC}", show())
+        turn = shard.spawn(f"turn {MAC}", cast("Any", asyncio.sleep(3600)))
+        shard._session = None
+        await shard.drain(5)
+        assert shown.is_set()
+        assert (shard.turns, turn.done()) == (1, False)
