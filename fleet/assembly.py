@@ -15,9 +15,11 @@ from fleet.edge.announcer import Announcer
 from fleet.edge.app import Edge
 from fleet.errors import ConfigError
 from fleet.front.door import Front
+from fleet.front.listeners import secure_listener
 from fleet.link.http import HttpServer
-from fleet.link.mqtt_url import MqttAddress, parse_mqtt_url
+from fleet.link.mqtt_url import MqttAddress
 from fleet.link.publisher import Publisher
+from fleet.link.transport import broker_address, serve
 from fleet.llm.llm_openai import OpenAiLlm
 from fleet.settings import Settings, load
 from fleet.speech.ears import Ears
@@ -82,8 +84,8 @@ async def site(settings: Settings, *, broker: bool = True) -> AsyncIterator[Site
     for name, value in {**needed, **({"MQTT_URL": settings.mqtt_url} if broker else {})}.items():
         if value is None:
             raise ConfigError(f"FLEET_{name} is missing; only `fleet up` brings its own")
-    address = parse_mqtt_url(settings.mqtt_url) if broker and settings.mqtt_url else None
-    store = await Store.open(settings.redis_url or "", settings.shards)
+    address = broker_address(settings, settings.mqtt_url) if broker and settings.mqtt_url else None
+    store = await Store.open(settings.redis_url or "", settings.shards, settings.tls_ca)
     try:
         keys = read_keys(settings)
         async with follow_keys(settings, keys):
@@ -217,10 +219,9 @@ async def api(here: Site) -> AsyncIterator[HttpServer]:
     settings, shelf = here.settings, FirmwareShelf(here.settings.firmware_dir)
     vision = load_vision(settings)
     app = build_app(settings, here.keys, here.store, shelf, vision)
-    server = HttpServer(app, settings.http_host, settings.http_port)
     access = AccessWatch(here.store, here.keys, settings.revocations_file)
     try:
-        async with running("access", access.run), running("firmware", shelf.run), running("api", server.run):
+        async with running("access", access.run), running("firmware", shelf.run), serve(app, settings) as server:
             yield server
     finally:
         if vision is not None:
@@ -237,12 +238,14 @@ async def front(settings: Settings) -> AsyncIterator[Front]:
     if settings.mqtt_url is None or (settings.keys is None and settings.keys_file is None):
         raise ConfigError("the front needs FLEET_MQTT_URL and FLEET_KEYS")
     keys = read_keys(settings)
-    role = Front(host=settings.mqtt_host, port=settings.mqtt_port, upstream=settings.mqtt_url, keys=keys)
+    broker, host = broker_address(settings, settings.mqtt_url), settings.plain_host(settings.mqtt_host)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
+        secure = await enter(secure_listener(settings))
+        role = Front(host=host, port=settings.mqtt_port, upstream=broker, keys=keys, secure=secure)
         await enter(follow_keys(settings, keys))
         if settings.redis_url is not None:
-            store = await Store.open(settings.redis_url, settings.shards)
+            store = await Store.open(settings.redis_url, settings.shards, settings.tls_ca)
             stack.push_async_callback(store.close)
             access = AccessWatch(store, keys, expel=role.expel)
             # Before anybody comes in.

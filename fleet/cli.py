@@ -16,7 +16,7 @@ from fleet import __version__, assembly, log, runtime
 from fleet.assembly import Site
 from fleet.demo_llm.server import DemoLlmServer
 from fleet.errors import ConfigError
-from fleet.operations import devices_command, keys_command
+from fleet.operations import certs_command, devices_command, keys_command
 from fleet.settings import Settings, load, variable
 from fleet.up import up as run_up
 
@@ -134,6 +134,7 @@ def version() -> None:
 
 app.add_typer(devices_command.app, name="devices")
 app.add_typer(keys_command.app, name="keys")
+app.add_typer(certs_command.app, name="certs")
 
 
 def _shown(value: object) -> str:

@@ -16,6 +16,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from fleet.errors import ConfigError
 from fleet.log import LogFormat
+from fleet.tls import Tls
 
 Policy = Literal["open", "code", "closed"]
 """Which devices are served."""
@@ -118,6 +119,31 @@ class Identity(BaseModel):
         return ",".join(_canonical(mac) for mac in value.split(",") if mac.strip())
 
 
+class Rates(BaseModel):
+    """How often something may be done, `PER_SECOND/BURST`: so often for long, and so often at once."""
+
+    rate_address: str = Field(
+        "500/5000",
+        description="HTTP requests of one address, for bootstrap, activation, photos and firmware each. A whole site "
+        "may have one address.",
+    )
+    rate_device: str = Field("20/100", description="Bootstrap and activation requests of one device from one address.")
+    rate_photos: str = Field("0.2/10", description="Photos of one device.")
+    rate_hellos: str = Field("1/20", description="Hellos of one device.")
+    rate_tools: str = Field("5/50", description="Tool calls to one device.")
+    trusted_proxies: str = Field(
+        "127.0.0.1,::1",
+        description="Addresses or networks, separated by commas, whose X-Forwarded-For and -Proto are believed.",
+    )
+
+    @field_validator("rate_address", "rate_device", "rate_photos", "rate_hellos", "rate_tools")
+    @classmethod
+    def _is_rate(cls, value: str) -> str:
+        if not re.fullmatch(r"(?=.*[1-9].*/)\d{1,6}(\.\d{1,6})?/0*[1-9]\d{0,6}", value):
+            raise ValueError("must be PER_SECOND/BURST, such as 0.5/10, both above 0")
+        return value
+
+
 class Sharding(BaseModel):
     """How work is spread."""
 
@@ -211,7 +237,7 @@ class Logging(BaseModel):
     log_pii: bool = Field(False, description="Also log what people say and what models are told.")
 
 
-class Settings(Places, Identity, Sharding, Conversation, Models, Logging, BaseSettings):
+class Settings(Places, Tls, Identity, Rates, Sharding, Conversation, Models, Logging, BaseSettings):
     """Every setting of every role."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", populate_by_name=True, validate_default=True)
@@ -255,6 +281,8 @@ def variable(name: str) -> str:
 
 
 def _explain(place: Sequence[int | str], message: str) -> str:
+    if not place:
+        return message.removeprefix("Value error, ")
     name = str(place[0])
     if name not in Settings.model_fields:
         return f"unknown setting {name}"

@@ -14,7 +14,8 @@ from fleet.embedded.redis import EmbeddedRedis
 from fleet.embedded.secrets import keys_path
 from fleet.errors import ConfigError
 from fleet.front.door import Front
-from fleet.link.mqtt_url import parse_mqtt_url
+from fleet.front.listeners import secure_listener
+from fleet.link.transport import broker_address
 from fleet.settings import EVERYWHERE, Settings, variable
 from fleet.store import whereabouts
 from fleet.store.access import AccessWatch
@@ -43,12 +44,12 @@ async def up(settings: Settings, while_up: Callable[[], Awaitable[None]]) -> Non
         settings = _with_keys(settings).model_copy(update={"drain_seconds": 0.0})
         keys = assembly.read_keys(settings)
         await enter(assembly.follow_keys(settings, keys))
-        store = await Store.open(redis_url, settings.shards)
+        store = await Store.open(redis_url, settings.shards, settings.tls_ca)
         stack.push_async_callback(store.close)
         broker_url = settings.mqtt_url if settings.mqtt_url else await enter(_broker(settings, keys, store))
         if settings.llm_base_url is None:
             settings = settings.model_copy(update={"llm_base_url": await enter(_demo_llm())})
-        here = Site(settings, keys, parse_mqtt_url(broker_url), store)
+        here = Site(settings, keys, broker_address(settings, broker_url), store)
         log.info("loading speech")
         speech = await assembly.load_speech(settings)
         await enter(assembly.edge(here, speech, public=public))
@@ -71,15 +72,16 @@ async def _redis(settings: Settings) -> AsyncIterator[str]:
 async def _broker(settings: Settings, keys: Keys, store: Store) -> AsyncIterator[str]:
     broker = EmbeddedBroker(settings.data_dir / "broker")
     await broker.start()
-    front = Front(host=settings.mqtt_host, port=settings.mqtt_port, upstream=broker.url, keys=keys)
-    access = AccessWatch(store, keys, expel=front.expel)
-    # Before anybody comes in.
-    await access.look()
-    async with (
-        running("embedded broker", broker.run),
-        running("front", front.run),
-        running("front access", access.run),
-    ):
+    async with AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        secure, host = await enter(secure_listener(settings)), settings.plain_host(settings.mqtt_host)
+        front = Front(host=host, port=settings.mqtt_port, upstream=broker.url, keys=keys, secure=secure)
+        access = AccessWatch(store, keys, expel=front.expel)
+        # Before anybody comes in.
+        await access.look()
+        await enter(running("embedded broker", broker.run))
+        await enter(running("front", front.run))
+        await enter(running("front access", access.run))
         await front.started.wait()
         yield broker.url
 
@@ -105,8 +107,12 @@ def _claim_ports(settings: Settings) -> None:
         ("udp_port", settings.udp_host, settings.udp_port, socket.SOCK_DGRAM),
         ("http_port", settings.http_host, settings.http_port, socket.SOCK_STREAM),
     ]
+    if settings.tls_cert is not None:
+        wanted.append(("https_port", settings.http_host, settings.https_port, socket.SOCK_STREAM))
     if settings.mqtt_url is None:
         wanted.append(("mqtt_port", settings.mqtt_host, settings.mqtt_port, socket.SOCK_STREAM))
+        if settings.tls_cert is not None:
+            wanted.append(("mqtts_port", settings.mqtt_host, settings.mqtts_port, socket.SOCK_STREAM))
     for name, host, port, kind in wanted:
         with socket.socket(socket.AF_INET, kind) as probe:
             if kind is socket.SOCK_STREAM:
@@ -117,14 +123,15 @@ def _claim_ports(settings: Settings) -> None:
                 if error.errno == errno.EADDRINUSE:
                     raise ConfigError(f"port {port} is taken; stop what uses it or set {variable(name)}") from error
                 where = f"{host}:{port} ({error.strerror})"
-                hint = f"{variable(name.replace('port', 'host'))} and {variable(name)}"
+                hint = f"{variable(name.replace('s_', '_').replace('port', 'host'))} and {variable(name)}"
                 raise ConfigError(f"cannot listen on {where}; see {hint}") from error
 
 
 def _ota_url(settings: Settings, port: int) -> str:
     listening = settings.http_host
     host = settings.public_host or (_own_address() if listening == EVERYWHERE else listening)
-    return f"http://{host}:{port}/xiaozhi/ota/"
+    scheme = "http" if settings.tls_cert is None else "https"
+    return f"{scheme}://{host}:{port}/xiaozhi/ota/"
 
 
 def _own_address() -> str:

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #define SIZE_FIRST 64
+#define SECOND INT64_C(1000000)
+#define BURST_SECONDS 10
 
 /* MACs of one maker differ in few bits; a multiplication by 2^64 / golden ratio spreads them. */
 static size_t home(const struct clients *clients, uint64_t mac)
@@ -39,8 +41,10 @@ bool clients_put(struct clients *clients, uint64_t mac, const void *connection, 
 	if (clients->count * 4 >= clients->size * 3 && !resize(clients, clients->size ? clients->size * 2 : SIZE_FIRST))
 		return false;
 	struct client *entry = &clients->places[place(clients, mac)];
+	/* Who takes its own connection over has sent what it has sent. */
+	int64_t due = entry->connection ? entry->due : 0;
 	clients->count += entry->connection == NULL;
-	*entry = (struct client){.mac = mac, .connection = connection, .epoch = epoch};
+	*entry = (struct client){.mac = mac, .connection = connection, .epoch = epoch, .due = due};
 	return true;
 }
 
@@ -50,6 +54,19 @@ const struct client *clients_find(const struct clients *clients, uint64_t mac)
 		return NULL;
 	const struct client *entry = &clients->places[place(clients, mac)];
 	return entry->connection ? entry : NULL;
+}
+
+bool clients_may_send(struct clients *clients, uint64_t mac, size_t bytes, unsigned a_second, int64_t now)
+{
+	if (a_second == 0 || !clients_find(clients, mac))
+		return true;
+	struct client *entry = &clients->places[place(clients, mac)];
+	int64_t cost = (1 + (int64_t)(bytes / BYTES_A_MESSAGE)) * SECOND / a_second;
+	int64_t due = (entry->due > now ? entry->due : now) + cost;
+	if (due - now > BURST_SECONDS * SECOND)
+		return false;
+	entry->due = due;
+	return true;
 }
 
 void clients_drop(struct clients *clients, uint64_t mac)

@@ -10,6 +10,7 @@ struct client {
 	uint64_t mac;
 	const void *connection; /* never followed, only compared; NULL marks a free place */
 	int64_t epoch;
+	int64_t due; /* when it may again send a whole burst, in microseconds */
 };
 
 struct clients {
@@ -23,6 +24,14 @@ bool clients_put(struct clients *clients, uint64_t mac, const void *connection, 
 
 /* Returns the entry of a MAC, or NULL. Valid until the next put or drop. */
 const struct client *clients_find(const struct clients *clients, uint64_t mac);
+
+/* How much a device may send: `a_second` messages for long and ten times as many at once; 0 is without a limit. A message
+ * counts once for each BYTES_A_MESSAGE that it has begun. */
+#define BYTES_A_MESSAGE 4096
+
+/* Counts a message of a connected device. Returns false when it is one too many; then it was not counted.
+ * `now` in microseconds, never going back. */
+bool clients_may_send(struct clients *clients, uint64_t mac, size_t bytes, unsigned a_second, int64_t now);
 
 void clients_drop(struct clients *clients, uint64_t mac);
 void clients_free(struct clients *clients);

@@ -1,6 +1,7 @@
 /* Mosquitto plugin of fleet: delivers to devices that never subscribe, checks who connects, limits topics and tells
  * presence. One thread of the broker runs all of it, so nothing here may block. */
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -15,9 +16,21 @@
 #define REFUSALS_SECONDS 10
 #define COUNTS_SECONDS 5
 #define UNTICKED_SECONDS 5
+/* A device sends a few messages a second at most. One that may send without end fills the queue of its shard's session,
+ * and the messages of all other devices of the shard are dropped. */
+#define MESSAGES_A_SECOND 50
+#define MOST_MESSAGES_A_SECOND 100000
 
 /* How many of what since the start, told under COUNTS_TOPIC. */
-enum count { DELIVERED, OFFLINE, REFUSED_CONNECTIONS, REFUSED_MESSAGES, REFUSED_SUBSCRIPTIONS, COUNTS };
+enum count {
+	DELIVERED,
+	OFFLINE,
+	REFUSED_CONNECTIONS,
+	REFUSED_MESSAGES,
+	REFUSED_SUBSCRIPTIONS,
+	REFUSED_FLOODS,
+	COUNTS
+};
 
 static const char *const count_names[COUNTS] = {
 	[DELIVERED] = "delivered",
@@ -25,6 +38,7 @@ static const char *const count_names[COUNTS] = {
 	[REFUSED_CONNECTIONS] = "refused/connections",
 	[REFUSED_MESSAGES] = "refused/messages",
 	[REFUSED_SUBSCRIPTIONS] = "refused/subscriptions",
+	[REFUSED_FLOODS] = "refused/floods",
 };
 
 static struct {
@@ -35,18 +49,24 @@ static struct {
 	int64_t started, polled, told, refusals_since; /* seconds, monotonic */
 	unsigned refusals;			       /* since refusals_since */
 	uint64_t counts[COUNTS];
+	unsigned messages_a_second; /* of one device; 0 is without a limit */
 	bool slots_told[SLOTS]; /* a shard has subscribed to the presence of this slot since the broker began */
 	bool ticking;   /* the broker calls on_tick */
 	bool unticked;	/* and it was said that it does not */
 	bool reloading; /* from SIGHUP until the next tick */
 } fleet;
 
-static int64_t seconds_now(void)
+static int64_t micros_now(void)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec;
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static int64_t seconds_now(void)
+{
+	return micros_now() / 1000000;
 }
 
 /* Microseconds since 1970, and always more than the last: epochs rise through restarts of the broker and from one
@@ -179,6 +199,12 @@ static int on_acl_check(int event, void *event_data, void *userdata)
 		note_refusal(act == ACT_SUBSCRIBE ? REFUSED_SUBSCRIPTIONS : REFUSED_MESSAGES, id, check->topic);
 		return BROKER_ACL_DENIED;
 	}
+	uint64_t mac;
+	if (act == ACT_WRITE && mac_parse(id, &mac) &&
+	    !clients_may_send(&fleet.clients, mac, check->payloadlen, fleet.messages_a_second, micros_now())) {
+		note_refusal(REFUSED_FLOODS, id, check->topic);
+		return BROKER_ACL_DENIED;
+	}
 	/* Works like a retained message, on a broker that retains none. */
 	if (act == ACT_SUBSCRIBE && strcmp(check->topic, BOOT_TOPIC) == 0)
 		message_boot(id, fleet.boot_epoch);
@@ -264,6 +290,20 @@ EXPORTED int mosquitto_plugin_version(int supported_version_count, const int *su
 	return -1;
 }
 
+static bool take_rate(const char *text)
+{
+	char *end = NULL;
+	unsigned long rate = text[0] >= '0' && text[0] <= '9' ? strtoul(text, &end, 10) : 0;
+
+	if (!end || *end || rate > MOST_MESSAGES_A_SECOND) {
+		mosquitto_log_printf(LOG_LEVEL_ERROR, "fleet: plugin_opt_messages_a_second must be 0 to %d",
+				     MOST_MESSAGES_A_SECOND);
+		return false;
+	}
+	fleet.messages_a_second = (unsigned)rate;
+	return true;
+}
+
 static bool take_options(const struct mosquitto_opt *options, int count, const char **keys, const char **revoked)
 {
 	for (int at = 0; at < count; at++) {
@@ -271,6 +311,9 @@ static bool take_options(const struct mosquitto_opt *options, int count, const c
 			*keys = options[at].value;
 		} else if (strcmp(options[at].key, "revoked_file") == 0) {
 			*revoked = options[at].value;
+		} else if (strcmp(options[at].key, "messages_a_second") == 0) {
+			if (!take_rate(options[at].value))
+				return false;
 		} else {
 			mosquitto_log_printf(LOG_LEVEL_ERROR, "fleet: unknown option plugin_opt_%s", options[at].key);
 			return false;
@@ -289,6 +332,7 @@ EXPORTED int mosquitto_plugin_init(mosquitto_plugin_id_t *identifier, void **use
 	*userdata = identifier;
 	/* A broker that loads the plugin for each of its listeners comes here for each of them. */
 	access_close(&fleet.access);
+	fleet.messages_a_second = MESSAGES_A_SECOND;
 	if (!take_options(options, option_count, &keys, &revoked) || !access_open(&fleet.access, keys, revoked))
 		return BROKER_INVAL;
 	for (size_t at = 0; at < sizeof(callbacks) / sizeof(callbacks[0]); at++) {

@@ -217,6 +217,34 @@ static void test_clients_remember_exactly_what_was_put(void)
 	CHECK(clients_find(&clients, 1) == NULL);
 }
 
+static void test_a_client_may_send_so_much_and_no_more(void)
+{
+	struct clients clients = {0};
+	int64_t now = 5000000;
+	int sent = 0, connection = 0;
+
+	CHECK(clients_may_send(&clients, 7, 1, 50, now));
+	CHECK(clients_put(&clients, 7, &connection, 1));
+	CHECK(clients_put(&clients, 8, &connection, 1));
+	while (sent < 1000 && clients_may_send(&clients, 7, 100, 50, now))
+		sent++;
+	CHECK(sent == 500);
+	CHECK(clients_may_send(&clients, 8, 100, 50, now));
+	CHECK(!clients_may_send(&clients, 7, 100, 50, now + 19999));
+	CHECK(clients_may_send(&clients, 7, 100, 50, now + 20000));
+	CHECK(!clients_may_send(&clients, 7, 100, 50, now + 20000));
+	/* To come again helps nobody; to have been silent does, up to a whole burst. */
+	CHECK(clients_put(&clients, 7, &sent, 2));
+	CHECK(!clients_may_send(&clients, 7, 100, 50, now + 20000));
+	now += INT64_C(3600000000);
+	for (sent = 0; sent < 1000 && clients_may_send(&clients, 7, 64 * 1024, 50, now); sent++)
+		;
+	CHECK(sent == 29); /* 500 / 17 */
+	for (sent = 0; sent < 1000; sent++)
+		CHECK(clients_may_send(&clients, 7, 1 << 20, 0, now));
+	clients_free(&clients);
+}
+
 static void test_macs_are_written_as_they_are_read(void)
 {
 	char text[MAC_LENGTH + 1];
@@ -239,6 +267,7 @@ int main(void)
 	test_kind_and_client_id_must_fit();
 	test_bad_keys_file_changes_nothing_and_says_why();
 	test_clients_remember_exactly_what_was_put();
+	test_a_client_may_send_so_much_and_no_more();
 	test_macs_are_written_as_they_are_read();
 	test_files();
 	printf("%s\n", failures ? "FAILED" : "all tests passed");

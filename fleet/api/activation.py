@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from fleet.api.body import read_body
+from fleet.api.throttle import Throttle
 from fleet.api.visitor import Visitor, visitor
 from fleet.core.standing import Policy, Verdict, judge
 from fleet.errors import Overloaded, Unavailable
@@ -131,16 +132,20 @@ class ActivationRoute:
 
     Args:
         desk: Decides.
+        throttle: Limits how often somebody asks.
     """
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, throttle: Throttle) -> None:
         self._desk = desk
+        self._throttle = throttle
         self.router = APIRouter()
         self.router.add_route("/xiaozhi/ota/activate", self.answer, methods=["POST"])
 
     async def answer(self, request: Request) -> JSONResponse:
         """Return status 200 for a device that is bound, 202 for one that has to wait; 403 refuses a wrong proof."""
+        self._throttle.admit_address("activation", request)
         who = visitor(request)
+        self._throttle.admit_device("activation", request, who.mac)
         proof = parse_proof(await read_body(request, LARGEST_BODY))
         try:
             async with asyncio.timeout(STORE_SECONDS):

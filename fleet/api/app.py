@@ -1,6 +1,7 @@
 """The api's routes."""
 
 import asyncio
+from collections import Counter
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
@@ -10,6 +11,8 @@ from fleet.api.activation import ActivationRoute, Desk
 from fleet.api.bootstrap import Bootstrap
 from fleet.api.firmware import Firmware
 from fleet.api.headers import TitledHeaders
+from fleet.api.refusals import Refusals
+from fleet.api.throttle import Throttle
 from fleet.api.vision import VisionRoute
 from fleet.errors import Unavailable
 from fleet.llm.vision import OpenAiVision
@@ -31,7 +34,9 @@ def build_app(
     shelf: FirmwareShelf | None = None,
     vision: OpenAiVision | None = None,
 ) -> FastAPI:
-    """Return the api; it holds no state of its own.
+    """Return the api; it holds no state of its own but how often who asked.
+
+    `state.counts` has its refusals.
 
     Args:
         settings: Of the process.
@@ -45,12 +50,13 @@ def build_app(
     """
     app = FastAPI(title="fleet", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
     desk = Desk(settings.activation, store, Serials(settings.serials_file))
-    firmware = Firmware(shelf or FirmwareShelf(None), store)
+    throttle, counts = Throttle(settings), Counter[str]()
+    firmware = Firmware(shelf or FirmwareShelf(None), store, throttle)
     for part in (
-        Bootstrap(settings, keys, desk, Roster(store), firmware),
-        ActivationRoute(desk),
+        Bootstrap(settings, keys, desk, Roster(store), firmware, throttle),
+        ActivationRoute(desk, throttle),
         firmware,
-        VisionRoute(keys, vision),
+        VisionRoute(keys, vision, throttle),
     ):
         app.include_router(part.router)
 
@@ -68,9 +74,15 @@ def build_app(
             return JSONResponse({"status": "unavailable", "reason": reason}, 503)
         return JSONResponse({"status": "ready"})
 
+    _surround(app, counts)
+    return app
+
+
+def _surround(app: FastAPI, counts: Counter[str]) -> None:
+    app.state.counts = counts
     app.add_exception_handler(HTTPException, _refuse)
     app.add_middleware(TitledHeaders)
-    return app
+    app.add_middleware(Refusals, counts=counts)
 
 
 async def _refuse(_: Request, error: Exception) -> JSONResponse:

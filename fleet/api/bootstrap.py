@@ -13,12 +13,14 @@ from fleet.api.activation import Desk
 from fleet.api.body import read_body
 from fleet.api.clock import server_time
 from fleet.api.firmware import Firmware
+from fleet.api.throttle import Throttle
 from fleet.api.visitor import Visitor, place, visitor
 from fleet.core.standing import Verdict
 from fleet.errors import Overloaded, Unavailable
 from fleet.settings import Settings
 from fleet.store.admissions import Admission
 from fleet.store.roster import Roster
+from fleet.tls import FIRMWARE_PORT
 from fleet.wire import topics
 from fleet.wire.bootstrap import (
     ActivationSection,
@@ -49,14 +51,18 @@ class Bootstrap:
         desk: Decides who is served.
         roster: Where it is kept what a device said of itself.
         firmware: What devices are to install.
+        throttle: Limits how often somebody asks.
     """
 
-    def __init__(self, settings: Settings, keys: Keys, desk: Desk, roster: Roster, firmware: Firmware) -> None:
+    def __init__(
+        self, settings: Settings, keys: Keys, desk: Desk, roster: Roster, firmware: Firmware, throttle: Throttle
+    ) -> None:
         self._settings = settings
         self._keys = keys
         self._desk = desk
         self._roster = roster
         self._firmware = firmware
+        self._throttle = throttle
         self.router = APIRouter()
         for path in ("/xiaozhi/ota/", "/xiaozhi/ota"):
             self.router.add_route(path, self.answer, methods=["POST"])
@@ -65,9 +71,12 @@ class Bootstrap:
         """Return what the device needs; its identity comes from the headers, its body is best effort.
 
         Raises:
-            HTTPException: 400 without a MAC, 403 for a device that is not served, 503 when that cannot be decided.
+            HTTPException: 400 without a MAC, 403 for a device that is not served, 429 for one that asks too often, 503
+                when it cannot be decided.
         """
+        self._throttle.admit_address("bootstrap", request)
         who, where = visitor(request), place(request, self._settings)
+        self._throttle.admit_device("bootstrap", request, who.mac)
         told = parse_body(await read_body(request, LARGEST_BODY))
         if who.mac in self._keys.revoked:
             log.warning("bootstrap refused", extra={"device": who.mac, "reason": "revoked"})
@@ -76,6 +85,7 @@ class Bootstrap:
         verdict, admission = await self._standing(who, deadline)
         mqtt = firmware = activation = None
         if verdict == "asked":
+            self._throttle.admit_address("invitation", request)
             activation = await self._invite(who, deadline)
         else:
             mqtt = self._credentials(who.mac, where.host)
@@ -109,8 +119,9 @@ class Bootstrap:
 
     def _credentials(self, mac: str, host: str) -> MqttSection:
         credentials = self._keys.issue("device", mac)
+        port = self._settings.mqtt_port if self._settings.tls_cert is None else FIRMWARE_PORT
         return MqttSection(
-            endpoint=self._settings.mqtt_public or f"{host}:{self._settings.mqtt_port}",
+            endpoint=self._settings.mqtt_public or f"{host}:{port}",
             client_id=credentials.client_id,
             username=credentials.username,
             password=credentials.password,

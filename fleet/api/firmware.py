@@ -2,10 +2,11 @@
 
 import logging
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse
 from starlette.exceptions import HTTPException
 
+from fleet.api.throttle import Throttle
 from fleet.api.visitor import Visitor
 from fleet.store.connect import Store
 from fleet.store.firmware_shelf import FirmwareShelf
@@ -23,10 +24,12 @@ class Firmware:
     Args:
         shelf: Has them.
         store: Counts offers.
+        throttle: Limits how often somebody asks.
     """
 
-    def __init__(self, shelf: FirmwareShelf, store: Store) -> None:
+    def __init__(self, shelf: FirmwareShelf, store: Store, throttle: Throttle) -> None:
         self._shelf = shelf
+        self._throttle = throttle
         self._roster = Roster(store)
         self.router = APIRouter()
         self.router.add_api_route(f"{_PATH}/{{board}}/{{name}}.bin", self.send, methods=["GET", "HEAD"])
@@ -58,12 +61,13 @@ class Firmware:
             force=1 if self._shelf.is_forced(image) else None,
         )
 
-    async def send(self, board: str, name: str) -> FileResponse:
+    async def send(self, request: Request, board: str, name: str) -> FileResponse:
         """Send an image; only what the shelf has is ever opened.
 
         Raises:
-            HTTPException: There is no such image, or not any more (404).
+            HTTPException: There is no such image, or not any more (404); its address asks too often (429).
         """
+        self._throttle.admit_address("firmware", request)
         image = self._shelf.find(board, name)
         if image is None or not image.is_unchanged():
             raise HTTPException(404, "there is no such firmware")

@@ -14,6 +14,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from fleet.api.photo import Upload, drain, read_upload
+from fleet.api.throttle import Throttle
 from fleet.errors import ProviderError
 from fleet.llm.vision import OpenAiVision
 from fleet.settings import Settings
@@ -32,6 +33,7 @@ DEMO_MODEL = "fleet-demo"
 
 _BLIND = "No model that sees is set up on the server."
 _BUSY = "The server has too many photos to look at; try again in a moment."
+_TOO_OFTEN = "There were too many photos; try again in a moment."
 _FAILED = "The photo could not be looked at just now; try again later."
 
 
@@ -41,21 +43,27 @@ class VisionRoute:
     Args:
         keys: Tell whose token is genuine.
         model: Sees; None where none is set up.
+        throttle: Limits how often somebody asks.
     """
 
-    def __init__(self, keys: Keys, model: OpenAiVision | None) -> None:
+    def __init__(self, keys: Keys, model: OpenAiVision | None, throttle: Throttle) -> None:
         self._keys = keys
         self._model = model
+        self._throttle = throttle
         self._places = asyncio.Semaphore(MOST_AT_ONCE)
         self.router = APIRouter()
         self.router.add_api_route("/vision/explain", self.answer, methods=["POST"])
 
     async def answer(self, request: Request) -> JSONResponse:
         """Return what is on the photo; 200 also when that is unknown, so that the device passes on the reason."""
+        self._throttle.admit_address("photo", request)
         mac = self._prove(request)
         if mac is None:
             await drain(request)
             return _refusal(401, "the token is wrong, over, or another device's")
+        if wait := self._throttle.admit_photo(mac):
+            await drain(request)
+            return _refusal(429, _TOO_OFTEN, {"Retry-After": wait})
         if self._places.locked():
             await drain(request)
             return _refusal(200, _BUSY)
@@ -118,5 +126,5 @@ def clip(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _refusal(status: int, message: str) -> JSONResponse:
-    return JSONResponse({"success": False, "message": message}, status)
+def _refusal(status: int, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
+    return JSONResponse({"success": False, "message": message}, status, headers)

@@ -97,6 +97,7 @@ def _config(port: int, folder: Path, plugin: Path | None, keys: Keys) -> str:
         keys_file.touch(mode=0o600)
         keys_file.write_text(keys.as_file(), encoding="utf-8")
         security = ["allow_anonymous false", f"plugin {plugin}", f"plugin_opt_keys_file {keys_file}"]
+        security.append("plugin_opt_messages_a_second 0")
     # Started by root, it would otherwise become the user mosquitto, who cannot read our folder.
     listener = [f"listener {port} {LOOPBACK}" if line.startswith("listener ") else line for line in kept]
     return "\n".join(["user root", *security, *listener, ""])

@@ -17,6 +17,8 @@ from fleet.settings import Settings
 from fleet.wire.identity import Keys
 
 _SOURCES = Path(__file__).parents[2] / "mosquitto"
+_UNLIMITED = {"rate_hellos": "100000/1000000", "rate_tools": "100000/1000000"}
+"""A few simulated devices do what many would."""
 _BUILD_SECONDS = 60.0
 _READY_SECONDS = 15.0
 
@@ -59,7 +61,7 @@ async def site(settings: Mapping[str, Value]) -> AsyncIterator[Place]:
             url = f"redis://{LOOPBACK}:{redis}/0"
             places: dict[str, Value] = {"mqtt_url": f"mqtt://{LOOPBACK}:{mqtt}", "redis_url": url, "keys": secret}
             path = folder / "fleet.toml"
-            write_settings({**places, "public_host": LOOPBACK, "log_format": "json", **settings}, path)
+            write_settings({**places, **_UNLIMITED, "public_host": LOOPBACK, "log_format": "json", **settings}, path)
             yield Place(path, url, broker.pid, redis_program.pid, folder)
 
 
@@ -82,7 +84,7 @@ async def _configure(folder: Path, port: int, keys: Keys) -> Path:
     changes = {
         "listener": f"{port} {LOOPBACK}",
         "plugin": str(folder / "fleet_plugin.so"),
-        "plugin_opt_keys_file": str(keys_file),
+        "plugin_opt_keys_file": f"{keys_file}\nplugin_opt_messages_a_second 0",
     }
     lines = (_SOURCES / "mosquitto.conf").read_text(encoding="utf-8").splitlines()
     # Started by root, it would become another user, who cannot read this folder.

@@ -19,6 +19,7 @@ from fleet.conformance.target import Activation, Target, reach
 from fleet.errors import ConfigError
 from fleet.local.ports import LOOPBACK
 from fleet.sim.profile import find_profile
+from fleet.sim.trust import load_trust
 from fleet.wire.topics import canonical_mac
 
 STOCK = ("P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8")
@@ -48,6 +49,7 @@ def conformance(  # noqa: PLR0913 - the arguments are the command line
     serial: Annotated[str, typer.Option(help="SERIAL:KEY that it knows, the key 64 hexadecimal digits.")] = "",
     firmware: Annotated[str, typer.Option(help="BOARD/VERSION that the server offers.")] = "",
     forced: Annotated[str, typer.Option(help="BOARD/VERSION to which it brings every device of a board.")] = "",
+    ca: Annotated[Path | None, typer.Option(help="PEM file of the authorities that devices trust, with --ota.")] = None,
     rounds: Annotated[int, typer.Option(min=1, help="Run everything so many times.")] = 1,
     at_once: Annotated[int, typer.Option(min=1, help="Checks side by side.")] = MOST_AT_ONCE,
     junit: Annotated[Path | None, typer.Option(help="File for the results as JUnit XML.")] = None,
@@ -68,6 +70,7 @@ def conformance(  # noqa: PLR0913 - the arguments are the command line
             _mac(refused),
             _activation(activation, bind, serial),
             Images(firmware, forced),
+            load_trust(ca),
         )
     except ConfigError as error:
         typer.echo(str(error), err=True)

@@ -10,6 +10,7 @@ from fleet.conformance.stage import Setup, Stage
 from fleet.conformance.verdict import Failed, NotApplicable
 from fleet.errors import FleetError
 from fleet.sim.profile import Profile
+from fleet.sim.trust import trusting
 from fleet.tasks import isolate
 
 Verdict = tuple[Outcome, str]
@@ -104,7 +105,8 @@ async def _run(check: Check, stage: Stage, verdicts: list[Verdict]) -> None:
     limit = asyncio.timeout(check.seconds)
     try:
         async with limit:
-            seen = await check.run(stage)
+            with trusting(stage.setup.tls):
+                seen = await check.run(stage)
     except (*_TOLD, ExceptionGroup) as error:
         told = _told(error)
         if told is None:

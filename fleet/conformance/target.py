@@ -1,6 +1,7 @@
 """Which server is run against: one that is up already, or a `fleet up` of one's own."""
 
 import shlex
+import ssl
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -29,6 +30,7 @@ class Target:
     refused: str = ""
     activation: "Activation | None" = None
     images: Images = NO_IMAGES
+    tls: ssl.SSLContext | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,14 @@ async def reach(target: Target) -> AsyncIterator[Setup]:
             yield setup
         return
     binding = _binding(target.activation) if target.activation else None
-    setup = Setup(target.ota, None, target.idle_seconds, target.refused, binding=binding, images=target.images)
+    setup = Setup(
+        target.ota,
+        idle_seconds=target.idle_seconds,
+        refused=target.refused,
+        tls=target.tls,
+        binding=binding,
+        images=target.images,
+    )
     if target.steer_port is None:
         yield setup
         return

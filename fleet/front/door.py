@@ -6,18 +6,20 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Iterable
+from functools import partial
 
-from fleet.errors import ConfigError
+from fleet.core.rates import Buckets, Rate
 from fleet.front.admission import Admitted, Refused, admit
 from fleet.front.gate import Gate
 from fleet.front.limits import Limits
+from fleet.front.listeners import Listeners, Secure
 from fleet.front.passage import Passage
 from fleet.front.presence import Outbox
 from fleet.front.presence_link import KEEPALIVE, PresenceLink
 from fleet.front.register import Register, Stay
 from fleet.front.side import Side
 from fleet.link.mqtt import tls_context
-from fleet.link.mqtt_url import parse_mqtt_url
+from fleet.link.mqtt_url import MqttAddress, parse_mqtt_url
 from fleet.tasks import isolate
 from fleet.wire import mqtt_packet as mqtt
 from fleet.wire.identity import Credentials, Keys
@@ -28,7 +30,7 @@ _SWEEP_SECONDS = 1.0
 # rumqttd looks for a Will up to a few ms after a connection's end, by client id: it finds that of a quick next one.
 _SETTLE_SECONDS = 0.05
 _SWEEPS_A_REPORT = 60
-_QUEUE = 1024
+_MESSAGE = 4096
 
 
 class Front:
@@ -45,34 +47,45 @@ class Front:
         login: For the broker, when it wants one: client id of the front's own connection, and the user name and
             password of all connections.
         limits: What is bounded.
+        secure: A listener with TLS besides; `tls_port` holds its true port.
 
     Raises:
         ConfigError: The broker's URL is wrong.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all of it by name
         self,
         *,
         host: str,
         port: int,
-        upstream: str,
+        upstream: str | MqttAddress,
         keys: Keys,
         login: Credentials | None = None,
         limits: Limits | None = None,
+        secure: Secure | None = None,
     ) -> None:
-        self.host = host
-        self.port = port
         self.started = asyncio.Event()
         self.counts: Counter[str] = Counter()
         """How often what happened: reasons of refusals and ends, and what was dropped."""
         self._keys = keys
-        self._broker = parse_mqtt_url(upstream)
+        self._broker = parse_mqtt_url(upstream) if isinstance(upstream, str) else upstream
         self._login = login
         self._limits = limits or Limits()
+        self._listeners = Listeners((host, port), secure, self._limits, self.counts)
         self._link = PresenceLink(self._broker, _greeting(login), Outbox(2 * self._limits.connections, self.counts))
         self._register = Register(self._link.announce)
         self._passages: set[Passage] = set()
-        self._strangers = 0
+        self._strangers: dict[Passage, None] = {}
+        self._messages = Buckets(Rate(self._limits.messages, 10 * self._limits.messages))
+
+    @property
+    def port(self) -> int:
+        return self._listeners.port
+
+    @property
+    def tls_port(self) -> int | None:
+        """None without a listener with TLS."""
+        return self._listeners.tls_port
 
     @property
     def connections(self) -> int:
@@ -84,16 +97,12 @@ class Front:
         Raises:
             ConfigError: The address cannot be listened on.
         """
-        async with asyncio.TaskGroup() as group:
-            server = await self._listen(group)
+        async with asyncio.TaskGroup() as group, self._listeners.open(group, lambda: self._accept(group)):
             group.create_task(self._link.run(), name="front presence")
             group.create_task(self._sweep(), name="front sweep")
-            log.info("front listens", extra={"port": self.port, "broker": str(self._broker)})
+            log.info("front listens", extra={"port": self.port, "tls": self.tls_port, "broker": str(self._broker)})
             self.started.set()
-            try:
-                await asyncio.get_running_loop().create_future()
-            finally:
-                server.close()
+            await asyncio.get_running_loop().create_future()
 
     def expel(self, macs: Iterable[str]) -> None:
         """Close the connections of these devices; `keys` must refuse them already."""
@@ -102,26 +111,24 @@ class Front:
             if stay is not None:
                 stay.passage.end("revoked")
 
-    async def _listen(self, group: asyncio.TaskGroup) -> asyncio.Server:
-        try:
-            server = await asyncio.get_running_loop().create_server(
-                lambda: self._accept(group), self.host, self.port, backlog=_QUEUE
-            )
-        except OSError as error:
-            raise ConfigError(f"cannot listen on {self.host}:{self.port}: {error.strerror or error}") from error
-        self.port = server.sockets[0].getsockname()[1]
-        return server
-
     def _accept(self, group: asyncio.TaskGroup) -> Side:
         passage = Passage(self._limits)
-        if self.connections >= self._limits.connections or self._strangers >= self._limits.strangers:
+        if self.connections >= self._limits.connections:
             self.counts["full"] += 1
             passage.cut()
             return passage.device
+        if len(self._strangers) >= self._limits.strangers:
+            self._crowd_out()
         self._passages.add(passage)
-        self._strangers += 1
+        self._strangers[passage] = None
         group.create_task(isolate("front connection", self._serve(passage)), name="front connection")
         return passage.device
+
+    def _crowd_out(self) -> None:
+        """End the stranger that has been silent for longest: a device speaks at once, so it is seldom one."""
+        oldest = next(iter(self._strangers))
+        del self._strangers[oldest]
+        oldest.end("crowded out")
 
     async def _serve(self, passage: Passage) -> None:
         """Carry one connection from its first packet to its end; when cancelled, cut it, so that the Will speaks."""
@@ -138,7 +145,7 @@ class Front:
         try:
             first = await passage.greet()
         finally:
-            self._strangers -= 1
+            self._strangers.pop(passage, None)
         if first is None:
             self.counts[passage.reason] += 1
             return None
@@ -154,7 +161,7 @@ class Front:
         passage.device.write(verdict.answer)
 
     async def _carry(self, passage: Passage, device: Admitted) -> None:
-        gate = Gate(device, self.counts)
+        gate = Gate(device, self.counts, partial(self._affords, device.mac))
         passage.admit(gate)
         stay, old = self._register.enter(device.mac, passage, time.time_ns() // 1000)
         try:
@@ -174,11 +181,15 @@ class Front:
         finally:
             self._register.leave(stay)
 
+    def _affords(self, mac: str, size: int) -> bool:
+        # By MAC, not by connection: to come again must not help.
+        return not self._messages.take(mac, asyncio.get_running_loop().time(), 1 + size // _MESSAGE)
+
     async def _connect(self, passage: Passage, gate: Gate, stay: Stay) -> None:
         """Connect to the broker and wait until the gate is open or the passage has ended."""
         if passage.reason:
             return
-        loop, tls = asyncio.get_running_loop(), tls_context() if self._broker.tls else None
+        loop, tls = asyncio.get_running_loop(), tls_context(self._broker.authorities) if self._broker.tls else None
         try:
             async with asyncio.timeout(self._limits.upstream):
                 await loop.create_connection(lambda: passage.broker, self._broker.host, self._broker.port, ssl=tls)

@@ -6,6 +6,7 @@ subscription has QoS 0: a tool call must not act twice, and nothing waits in the
 """
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -36,11 +37,13 @@ class Gate:
     Args:
         device: Who was let in.
         counts: Counts what is dropped.
+        affords: Says whether the device may send one more message of so many bytes now.
     """
 
-    def __init__(self, device: Admitted, counts: Counter[str]) -> None:
+    def __init__(self, device: Admitted, counts: Counter[str], affords: Callable[[int], bool] = lambda _: True) -> None:
         self._device = device
         self._counts = counts
+        self._affords = affords
         self._up = up_topic(device.mac).encode()
         self._down = down_topic(device.mac)
         self._from_broker = mqtt.Splitter()
@@ -128,14 +131,16 @@ class Gate:
         head = mqtt.parse_publish(packet)
         if head is None:
             step.end = "malformed"
-        elif head.topic == self._up and not head.retain:
-            step.to_broker += packet.raw
+        elif head.topic != self._up or head.retain:
+            self._drop(head, step, "foreign topic")
+        elif not self._affords(len(packet.raw)):
+            self._drop(head, step, "flood")
         else:
-            self._drop(head, step)
+            step.to_broker += packet.raw
 
-    def _drop(self, head: mqtt.Publish, step: Step) -> None:
+    def _drop(self, head: mqtt.Publish, step: Step, reason: str) -> None:
         """Drop a message as MQTT 3.1.1 has it: acknowledged, for there is no way to refuse one (3.3.5)."""
-        self._counts["foreign topic"] += 1
+        self._counts[reason] += 1
         if head.qos == 1:
             step.to_device += mqtt.acknowledge(Kind.PUBACK, head.packet_id)
         elif head.qos == 2:

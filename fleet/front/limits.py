@@ -10,7 +10,7 @@ class Limits:
     connections: int = 10_000
     """Device connections; one more is closed at once."""
     strangers: int = 1_000
-    """Connections that have not proved who they are; one more is closed at once."""
+    """Connections that have not proved who they are; for one more the oldest is closed."""
     greeting: float = 5.0
     """From the TCP connection to a whole CONNECT."""
     upstream: float = 9.0
@@ -19,3 +19,8 @@ class Limits:
     """How long either side may read nothing of what waits for it."""
     backlog: int = 256 * 1024
     """How much may wait for a device that does not read."""
+    messages: int = 50
+    """What one device may send a second for long, ten times as much at once; a message counts once for each 4 KiB.
+
+    Stock firmware sends a few; one that floods would fill the queue in which all devices of its shard wait.
+    """

@@ -63,7 +63,7 @@ class PresenceLink:
     async def _open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
-                tls = tls_context() if self._address.tls else None
+                tls = tls_context(self._address.authorities) if self._address.tls else None
                 return await asyncio.open_connection(self._address.host, self._address.port, ssl=tls)
         except OSError as error:  # TimeoutError is one
             raise Unavailable(f"{self._address}: {error or 'no answer'}") from error

@@ -86,7 +86,8 @@ class Side(asyncio.Protocol):
         if self._unwanted:
             transport.abort()
             return
-        transport.set_write_buffer_limits(high=0)  # so that a single waiting byte counts as stuck
+        # So that a waiting packet counts as stuck. With TLS a limit of 0 is reached when nothing waits.
+        transport.set_write_buffer_limits(high=1, low=0)
         connection = transport.get_extra_info("socket")
         if connection is not None:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

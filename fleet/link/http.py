@@ -8,6 +8,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from fleet.errors import ConfigError
+from fleet.link.http_connection import BoundedConnection, Bounds
 
 
 class HttpServer:
@@ -17,12 +18,17 @@ class HttpServer:
         app: What is served.
         host: Address to listen on.
         port: Port to listen on; 0 takes a free one.
+        bounds: Of its connections.
+        proxies: Addresses or networks, separated by commas, whose X-Forwarded headers are believed.
 
     Raises:
         ConfigError: The address is in use or not this machine's.
     """
 
-    def __init__(self, app: FastAPI, host: str, port: int) -> None:
+    def __init__(
+        self, app: FastAPI, host: str, port: int, *, bounds: Bounds | None = None, proxies: str = "127.0.0.1,::1"
+    ) -> None:
+        self.bounds = bounds or Bounds()
         try:
             self._socket = socket.create_server((host, port), backlog=1024)
         except OSError as error:
@@ -30,7 +36,14 @@ class HttpServer:
         self.port: int = self._socket.getsockname()[1]
         self._server = _Server(
             uvicorn.Config(
-                app, http="h11", log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=2
+                app,
+                http=BoundedConnection.within(self.bounds),
+                ws="none",
+                log_config=None,
+                access_log=False,
+                lifespan="off",
+                forwarded_allow_ips=proxies,
+                timeout_graceful_shutdown=2,
             )
         )
 

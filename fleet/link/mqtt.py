@@ -9,6 +9,7 @@ import logging
 import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from fleet.errors import Overloaded, Unavailable
 from fleet.link import mqtt_packets
@@ -174,7 +175,7 @@ class MqttSession:
         return ended.pop().result()
 
     async def _open(self, connection: MqttConnection) -> None:
-        context = tls_context() if self._address.tls else None
+        context = tls_context(self._address.authorities) if self._address.tls else None
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(CONNECT_SECONDS):
             await loop.create_connection(lambda: connection, self._address.host, self._address.port, ssl=context)
@@ -204,6 +205,16 @@ class MqttSession:
 
 
 @functools.cache
-def tls_context() -> ssl.SSLContext:
-    """Return the context for brokers: the system's authorities, host names checked; loading them takes a while."""
-    return ssl.create_default_context()
+def tls_context(authorities: Path | None = None) -> ssl.SSLContext:
+    """Return the context for brokers: the system's authorities, host names checked; loading them takes a while.
+
+    Args:
+        authorities: PEM file with more of them.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    context = ssl.create_default_context()
+    if authorities is not None:
+        context.load_verify_locations(authorities)
+    return context

@@ -1,6 +1,7 @@
 """Where a broker is."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from fleet.errors import ConfigError
@@ -10,18 +11,22 @@ _PORTS = {"mqtt": 1883, "mqtts": 8883}
 
 @dataclass(frozen=True, slots=True)
 class MqttAddress:
-    """A broker's address; with `tls` its certificate must be valid for `host` under the system's authorities."""
+    """A broker's address; with `tls` its certificate must be valid for `host`.
+
+    It must come from the system's authorities, or from one in the file `authorities`.
+    """
 
     host: str
     port: int
     tls: bool = False
+    authorities: Path | None = None
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'mqtts' if self.tls else 'mqtt'}://{host}:{self.port}"
 
 
-def parse_mqtt_url(url: str) -> MqttAddress:
+def parse_mqtt_url(url: str, authorities: Path | None = None) -> MqttAddress:
     """Return the address in `mqtt://host[:port]` or `mqtts://host[:port]`; without a port it is 1883 or 8883.
 
     Raises:
@@ -39,4 +44,5 @@ def parse_mqtt_url(url: str) -> MqttAddress:
         raise ConfigError("the broker's URL must not hold a user name or password: they are derived from FLEET_KEYS")
     if parts.path not in ("", "/") or parts.query or parts.fragment:
         raise ConfigError("the broker's URL must end after the port")
-    return MqttAddress(host, port or _PORTS[parts.scheme], parts.scheme == "mqtts")
+    tls = parts.scheme == "mqtts"
+    return MqttAddress(host, port or _PORTS[parts.scheme], tls, authorities if tls else None)

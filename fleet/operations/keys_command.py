@@ -9,8 +9,8 @@ import typer
 
 from fleet import runtime
 from fleet.errors import ConfigError, Unavailable
-from fleet.link.mqtt_url import parse_mqtt_url
 from fleet.link.publisher import Publisher
+from fleet.link.transport import broker_address
 from fleet.operations.reach import broker_url, reach_store, run
 from fleet.operations.rotation import KeysFile, Pace, Rotation
 from fleet.settings import Settings
@@ -55,7 +55,7 @@ def rotate(
 async def _rotate(settings: Settings, pace: Pace, *, force: bool) -> int:
     file = KeysFile(_path(settings))
     name = f"fleet-keys-{secrets.token_hex(4)}"
-    publisher = Publisher(parse_mqtt_url(broker_url(settings)), lambda: file.read().issue("service", name))
+    publisher = Publisher(broker_address(settings, broker_url(settings)), lambda: file.read().issue("service", name))
     async with reach_store(settings) as store, running("publisher", publisher.run):
         await _connected(publisher)
         rotation = Rotation(file, Roster(store), publisher.publish, typer.echo, pace)

@@ -37,7 +37,7 @@ async def reach_store(settings: Settings) -> AsyncIterator[Store]:
     url = settings.redis_url or (found.redis_url if found else None)
     if url is None:
         raise ConfigError(f"set FLEET_REDIS_URL; no `fleet up` runs with its data in {settings.data_dir}")
-    store = await Store.open(url, settings.shards)
+    store = await Store.open(url, settings.shards, settings.tls_ca)
     try:
         yield store
     finally:

@@ -12,6 +12,7 @@ from fleet.sim.identity import Identity, headers
 from fleet.sim.journal import Journal
 from fleet.sim.message import JsonObject, member, text
 from fleet.sim.profile import Profile
+from fleet.sim.trust import web
 
 BOUND, WAITING = 200, 202
 
@@ -53,9 +54,7 @@ class Activation:
     async def _ask(self, challenge: str) -> int:
         content = json.dumps(proof(self._identity, self._profile, challenge), separators=(",", ":")).encode()
         try:
-            async with httpx2.AsyncClient(
-                timeout=self._profile.timing.ota_read, follow_redirects=False, trust_env=False
-            ) as client:
+            async with web(self._profile.timing.ota_read) as client:
                 sent = headers(self._identity, self._profile)
                 return (await client.post(self._url, content=content, headers=sent)).status_code
         except (httpx2.HTTPError, httpx2.InvalidURL):

@@ -18,6 +18,7 @@ from fleet.sim.profile import PROFILES, Mode, find_profile
 from fleet.sim.recording import read_recording
 from fleet.sim.report import Report
 from fleet.sim.run import DEFAULT_MAC, SimOptions, simulate
+from fleet.sim.trust import load_trust
 from fleet.wire.topics import canonical_mac
 
 PROFILE_HELP = "Kind of device. " + " · ".join(f"{name}: {one.about}" for name, one in PROFILES.items())
@@ -48,6 +49,7 @@ def build(synthesise: Synthesise) -> Callable[..., None]:
         reply: Annotated[Path | None, typer.Option(help="WAV file for what the device played.")] = None,
         report: Annotated[Path | None, typer.Option(help="JSON file for the report.")] = None,
         mac: Annotated[str, typer.Option(help="The device's MAC.")] = DEFAULT_MAC,
+        ca: Annotated[Path | None, typer.Option(help="PEM file of the authorities it trusts, in place of all.")] = None,
     ) -> None:
         """Simulate a stock device, and check all that the server does to it."""
         said = _Said(tuple(wav or ()), tuple(text or ()), mic)
@@ -63,6 +65,7 @@ def build(synthesise: Synthesise) -> Callable[..., None]:
                 report=report,
                 faults=faults.parse(fault or ()),
                 seed=seed,
+                tls=load_trust(ca),
             )
             found = asyncio.run(_run(options, said, synthesise))
         except ConfigError as error:

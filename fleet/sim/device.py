@@ -39,7 +39,7 @@ class SimDevice(Gauge):
         ota_url: Where it boots from.
         mac: Canonical MAC.
         on_step: Told every step at once, for live display.
-        tls: Trust for MQTT on port 8883; the public authorities without it.
+        tls: Trust for HTTPS, and for MQTT on port 8883; the public authorities without it.
         seed: Makes the drawn times and faults repeatable.
         faults: What goes wrong.
     """

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import httpx2
 
 from fleet.sim.audit import Finding
+from fleet.sim.trust import web
 
 _SECONDS = 30.0
 _LARGEST = 16_777_216
@@ -24,7 +25,7 @@ async def download(url: str, sent: Mapping[str, str] | None = None) -> Download:
     """Fetch what a device can take: exactly 200, no redirect, a length, the whole of it, at most 16 MB."""
     try:
         async with (
-            httpx2.AsyncClient(timeout=_SECONDS, follow_redirects=False, trust_env=False) as client,
+            web(_SECONDS) as client,
             client.stream("GET", url, headers=dict(sent or {})) as response,
         ):
             if fault := _fault(response):

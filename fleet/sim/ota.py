@@ -15,6 +15,7 @@ from fleet.sim.journal import Journal
 from fleet.sim.message import JsonObject, member, number
 from fleet.sim.ota_rules import check_answer, check_response
 from fleet.sim.profile import Profile
+from fleet.sim.trust import web
 
 DEFAULT_KEEPALIVE = 240
 
@@ -111,9 +112,7 @@ class Bootstrap:
 
     async def _post(self) -> httpx2.Response:
         body = system_info(self._identity, self._profile).encode("utf-8", "surrogateescape")
-        async with httpx2.AsyncClient(
-            timeout=self._profile.timing.ota_read, follow_redirects=False, trust_env=False
-        ) as client:
+        async with web(self._profile.timing.ota_read) as client:
             return await client.post(self._url, content=body, headers=headers(self._identity, self._profile))
 
     def _read(self, body: bytes) -> JsonObject | None:

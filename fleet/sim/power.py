@@ -10,6 +10,7 @@ from fleet.sim.download import download
 from fleet.sim.identity import Identity, headers
 from fleet.sim.ota import Bootstrap
 from fleet.sim.owner import Owner
+from fleet.sim.trust import trusting
 from fleet.sim.unit import Unit
 
 
@@ -20,7 +21,7 @@ class Power:
         owner: What outlives a restart.
         identity: Who the device is.
         ota_url: Where it boots from.
-        tls: Trust for MQTT on port 8883.
+        tls: Trust for HTTPS, and for MQTT on port 8883; the public authorities without it.
     """
 
     def __init__(self, owner: Owner, identity: Identity, ota_url: str, tls: ssl.SSLContext | None) -> None:
@@ -62,7 +63,8 @@ class Power:
         """
         try:
             async with asyncio.TaskGroup() as tasks:
-                life = tasks.create_task(self._live(), name="sim-device")
+                with trusting(self._tls):  # whatever it starts inherits that
+                    life = tasks.create_task(self._live(), name="sim-device")
                 try:
                     if not await self._owner.signal.within(seconds, lambda: self.ready):
                         raise Unavailable(f"MQTT was not up within {seconds:g} s of power-on")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import httpx2
 
 from fleet.sim.board import Board
+from fleet.sim.trust import web
 
 _BOUNDARY = "----ESP32_CAMERA_BOUNDARY"
 _CHUNK = 2048
@@ -46,7 +47,7 @@ async def upload_screen(board: Board, url: str) -> bool:
 async def _post(url: str, form: AsyncIterator[bytes], headers: dict[str, str]) -> httpx2.Response | None:
     sent = {"Content-Type": f"multipart/form-data; boundary={_BOUNDARY}", **headers}
     try:
-        async with httpx2.AsyncClient(timeout=_SECONDS, trust_env=False) as client:
+        async with web(_SECONDS) as client:
             # A body that is iterated goes out in chunks without a length, as the board's does.
             return await client.post(url, content=form, headers=sent)
     except (httpx2.HTTPError, httpx2.InvalidURL):

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from importlib.resources import files
+from pathlib import Path
 from typing import TypeVar, cast
 
 from redis.exceptions import AuthenticationError, ResponseError
@@ -41,14 +42,19 @@ class Store:
         self._code = (files("fleet.store") / "functions.lua").read_text(encoding="utf-8")
 
     @classmethod
-    async def open(cls, url: str, shards: int) -> "Store":
+    async def open(cls, url: str, shards: int, authorities: Path | None = None) -> "Store":
         """Connect and load the functions.
+
+        Args:
+            url: As FLEET_REDIS_URL.
+            shards: Of all processes.
+            authorities: PEM file with authorities for TLS, besides those of the system.
 
         Raises:
             ConfigError: The URL is none, or the server refuses us or is too old for functions.
             Unavailable: The server is not reachable.
         """
-        address = parse_redis_url(url)
+        address = parse_redis_url(url, authorities)
         reader = _connect(address, READERS, BLOCK_SECONDS + ANSWER_SECONDS)
         store = cls(_connect(address, PLACES, ANSWER_SECONDS), reader, shards)
         async with AsyncExitStack() as unless_open:

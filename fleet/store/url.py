@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, Literal
 from urllib.parse import parse_qsl, unquote
 
@@ -52,13 +53,17 @@ class RedisAddress:
     """Arguments of redis-py that begin with `ssl_`."""
 
 
-def parse_redis_url(url: str) -> RedisAddress:
+def parse_redis_url(url: str, authorities: Path | None = None) -> RedisAddress:
     """Read FLEET_REDIS_URL.
 
     `redis://[user:password@]host[:port][/database]`, `rediss://…` with TLS, `unix://[user:password@]/path[?db=n]`,
     `redis+sentinel://[user:password@]host[:port],…/name[/database][?sentinel_password=…]` and
     `redis+cluster://[user:password@]host[:port],…`, the last two also as `rediss+…`. What is special in a name or
     password is percent-encoded.
+
+    Args:
+        url: The setting's text.
+        authorities: PEM file with authorities for TLS where the URL has no `ssl_ca_certs`, besides the system's.
 
     Raises:
         ConfigError: It is no such address; the message never shows a password.
@@ -89,7 +94,7 @@ def parse_redis_url(url: str) -> RedisAddress:
             if kind == "sentinel"
             else Login(),
             tls,
-            _tls_options(options) if tls else {},
+            _tls_options(options, authorities) if tls else {},
         )
     options.check()
     return address
@@ -146,9 +151,10 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _tls_options(options: _Options) -> dict[str, str | bool]:
+def _tls_options(options: _Options, authorities: Path | None) -> dict[str, str | bool]:
     given = {name: value for name in _TLS if (value := options.take(name)) is not None}
-    checked: dict[str, str | bool] = dict(given)
+    checked: dict[str, str | bool] = {"ssl_ca_certs": str(authorities)} if authorities else {}
+    checked |= given
     if given.get("ssl_cert_reqs", "required") not in ("required", "optional", "none"):
         raise _wrong("ssl_cert_reqs is required, optional or none")
     wish = given.get("ssl_check_hostname", "true").lower()

@@ -1,7 +1,9 @@
 """The worker role."""
 
 import asyncio
+from collections import Counter
 
+from fleet.core.rates import Rate
 from fleet.link.mqtt_url import MqttAddress
 from fleet.store.leases import Leases
 from fleet.store.owner import Owner
@@ -32,11 +34,13 @@ class Worker:
 
     def __init__(self, resources: Resources, worker_id: str, broker: MqttAddress) -> None:
         settings = resources.settings
+        self.counts: Counter[str] = Counter()
+        """What was refused, by reason."""
         self._resources = resources
         self._broker = broker
         self._directory = EdgeDirectory(resources.edges, settings.edge_sessions)
-        receptionist = Receptionist(resources, self._directory)
-        calls = DeviceCalls(resources.calls)
+        receptionist = Receptionist(resources, self._directory, self.counts)
+        calls = DeviceCalls(resources.calls, Rate.parse(settings.rate_tools), self.counts)
         turns = Turns(resources, calls)
         self._frames = Frames(resources, receptionist, turns, calls, Discovery(resources))
         credentials = resources.keys.issue("service", f"fleet-worker-{worker_id}")

@@ -3,10 +3,12 @@
 import asyncio
 import json
 import logging
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from fleet.core.rates import Buckets, Rate
 from fleet.errors import Overloaded, Unavailable
 from fleet.store.calls import Asker, Calls, Go, Known, Refused
 from fleet.wire.mcp import ToolResult, clip, parse_result
@@ -20,6 +22,7 @@ Status = Literal["ok", "error", "not_sent", "unknown"]
 
 _OFFLINE = "the device is not connected"
 _BUSY = "the device has too many calls to do"
+_TOO_OFTEN = "the device is called too often; wait before another try"
 _OVER = "the user has said something else meanwhile"
 _NO_ANSWER = "the device did not answer in time"
 _GONE = "the device disconnected before it answered"
@@ -61,10 +64,18 @@ class Terms:
 
 
 class DeviceCalls:
-    """Calls tools of the devices of this worker's shards."""
+    """Calls tools of the devices of this worker's shards.
 
-    def __init__(self, calls: Calls) -> None:
+    Args:
+        calls: In the store.
+        rate: How often one device is called.
+        counts: Counts what is refused.
+    """
+
+    def __init__(self, calls: Calls, rate: Rate, counts: Counter[str]) -> None:
         self._calls = calls
+        self._rate = Buckets(rate)
+        self._counts = counts
         self._waiters = Waiters()
         self._leaving = Waiters()
         """Those whose device goes away, which is their answer."""
@@ -96,6 +107,12 @@ class DeviceCalls:
                 return Outcome("not_sent", _OFFLINE)
             case Known():
                 return Outcome("ok", _LEFT) if terms.leaves else Outcome("unknown", _NO_ANSWER)
+            case Go(number) if self._rate.take(mac, asyncio.get_running_loop().time()):
+                # Only now: of a call that was begun before it would not be true that nothing was sent.
+                self._counts["call: too often"] += 1
+                log.warning("call refused", extra={"call": terms.name, "reason": "too often"})
+                await self._calls.give_up(mac, number, sent=False)
+                return Outcome("not_sent", _TOO_OFTEN)
             case Go(number):
                 request = CallTool(number, order.name, order.arguments, order.session)
                 return await self._await(mac, number, terms, lambda: shard.tell(mac, request))

@@ -36,4 +36,6 @@ async def _address(resources: Resources, mac: str) -> str | None:
         host = settings.public_host or (await resources.devices.read(mac)).host
     except Unavailable:
         return None
-    return f"http://{host}:{settings.http_port}" if host and settings.http_port else None
+    tls = settings.tls_cert is not None
+    scheme, port = ("https", settings.https_port) if tls else ("http", settings.http_port)
+    return f"{scheme}://{host}:{port}" if host and port else None

@@ -3,8 +3,10 @@
 import asyncio
 import logging
 import secrets
+from collections import Counter
 
 from fleet.core.phrases import Phrase, phrase
+from fleet.core.rates import Buckets, Rate
 from fleet.errors import Unavailable
 from fleet.store.edges import EdgeRecord
 from fleet.store.sessions import Opened, Session
@@ -24,19 +26,36 @@ _ALERT_PAUSE = 0.45
 """Seconds between goodbye and alert: the change to idle wipes what was shown before it."""
 
 
-class Receptionist:
-    """Answers hellos and says goodbye."""
+_TOLD = Rate(0.2, 3)
+"""How often a device that says hello too often hears so; each time costs three messages."""
 
-    def __init__(self, resources: Resources, directory: EdgeDirectory) -> None:
+
+class Receptionist:
+    """Answers hellos and says goodbye.
+
+    Args:
+        resources: What it works with.
+        directory: Knows the edges.
+        counts: Counts what is refused.
+    """
+
+    def __init__(self, resources: Resources, directory: EdgeDirectory, counts: Counter[str]) -> None:
         self._resources = resources
         self._directory = directory
+        self._counts = counts
         self._refused = frozenset(resources.settings.refused_devices.split(","))
+        self._hellos = Buckets(Rate.parse(resources.settings.rate_hellos))
+        self._told = Buckets(_TOLD)
 
     async def welcome(self, shard: Shard, mac: str, hello: Hello) -> Opened | None:
         """Give the device a new session in place of any other; None when it was refused.
 
         Every hello gets a fresh key: the device starts counting its packets anew.
         """
+        now = asyncio.get_running_loop().time()
+        if self._hellos.take(mac, now):
+            await self._calm(shard, mac, now)
+            return None
         if mac in self._refused:
             self._refuse(shard, mac, "the device is not admitted", "refused")
             await self._close_old(shard, mac)
@@ -51,6 +70,13 @@ class Receptionist:
         except Unavailable as error:
             self._refuse(shard, mac, str(error), "unavailable")
             return None
+
+    async def _calm(self, shard: Shard, mac: str, now: float) -> None:
+        """Refuse a device that says hello too often; no stock firmware does, so after a few times it hears nothing."""
+        self._counts["hello: too often"] += 1
+        if not self._told.take(mac, now):
+            self._refuse(shard, mac, "too many hellos", "unavailable")
+            await self._close_old(shard, mac)
 
     async def _open(self, shard: Shard, mac: str, hello: Hello, edge: EdgeRecord) -> Opened:
         host = await self._host(edge, mac)
@@ -121,6 +147,7 @@ class Receptionist:
 
     def _refuse(self, shard: Shard, mac: str, reason: str, shown: Phrase) -> None:
         """Refuse fast: without a valid hello the user would wait ten seconds."""
+        self._counts[f"hello: {shown}"] += 1
         log.warning("hello refused", extra={"reason": reason})
         session = secrets.token_hex(8)
         key = secrets.token_hex(packet.HEADER)

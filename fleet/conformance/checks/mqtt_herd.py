@@ -16,6 +16,7 @@ from fleet.conformance.verdict import Failed, NotApplicable, require, span
 from fleet.sim import message, outbound
 from fleet.sim.message import member
 from fleet.sim.ota import MqttAccess, read_mqtt
+from fleet.sim.trust import web
 from fleet.sim.watch import Signal
 
 _DEVICES = 2000
@@ -130,7 +131,7 @@ async def _boot(stage: Stage) -> list[MqttAccess]:
         return access
 
     async with (
-        httpx2.AsyncClient(timeout=bootstrap.SECONDS, trust_env=False) as client,
+        web(bootstrap.SECONDS) as client,
         asyncio.TaskGroup() as group,
     ):
         tasks = [group.create_task(boot(client), name="herd boot") for _ in range(_DEVICES)]

@@ -8,6 +8,7 @@ from fleet.conformance.verdict import Failed
 from fleet.sim.message import JsonObject
 from fleet.sim.ota import Identity, MqttAccess, headers, system_info
 from fleet.sim.profile import Profile
+from fleet.sim.trust import web
 from fleet.wire.topics import down_topic, up_topic
 
 SECONDS = 30.0
@@ -22,7 +23,7 @@ async def ask(url: str, mac: str, profile: Profile, client: httpx2.AsyncClient |
         Failed: It is away, or answers something else than a JSON object with status 200.
     """
     if client is None:
-        async with httpx2.AsyncClient(timeout=SECONDS, trust_env=False) as own:
+        async with web(SECONDS) as own:
             return await ask(url, mac, profile, own)
     identity = Identity.of(mac)
     try:

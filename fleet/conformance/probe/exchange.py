@@ -9,6 +9,7 @@ import httpx2
 
 from fleet.conformance.verdict import Failed, require
 from fleet.sim.message import JsonObject
+from fleet.sim.trust import web
 
 SECONDS = 60.0
 """Longer than any firmware waits: a check says how late an answer was."""
@@ -97,7 +98,7 @@ async def _exchange(method: str, url: str, headers: Mapping[str, str], content: 
     clock = asyncio.get_running_loop().time
     begun = clock()
     try:
-        async with httpx2.AsyncClient(timeout=SECONDS, follow_redirects=False, trust_env=False) as client:
+        async with web(SECONDS) as client:
             answer = await client.request(method, url, headers=dict(headers), content=content)
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise Failed(f"{url}: {str(error) or type(error).__name__} after {clock() - begun:.1f} s") from error

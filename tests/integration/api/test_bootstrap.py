@@ -124,7 +124,8 @@ async def test_a_body_that_never_ends_is_given_up(client: httpx2.AsyncClient, mo
 
 async def test_a_herd_is_answered(client: httpx2.AsyncClient) -> None:
     async with asyncio.timeout(30), asyncio.TaskGroup() as group:
-        asked = [group.create_task(client.post(OTA, headers=headers(), content=BODY)) for _ in range(200)]
+        macs = [f"02:00:00:00:00:{number:02x}" for number in range(200)]
+        asked = [group.create_task(client.post(OTA, headers=headers(Device_Id=mac), content=BODY)) for mac in macs]
     assert {task.result().status_code for task in asked} == {200}
 
 

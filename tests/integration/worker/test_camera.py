@@ -2,11 +2,13 @@
 
 import asyncio
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from fleet.wire import camera
 from fleet.wire.identity import Keys
 from tests.integration.worker.scene import PHOTO, asks, says, scene, text
+from tests.support.certificates import Pki
 from tests.support.mosquitto_server import MosquittoServer
 
 LOOK = asks("camera_take_photo", '{"question":"what is it?"}')
@@ -41,3 +43,12 @@ async def test_the_first_request_to_a_device_holds_its_camera_too(
         given = vision(await stage.device.hear_request("initialize"))
         assert given["url"] == "http://198.51.100.7:8123/vision/explain"
         assert camera.is_valid(keys, given["token"], stage.device.mac, datetime.now(UTC).timestamp())
+
+
+async def test_with_a_certificate_cameras_upload_over_https(
+    redis_url: str, broker: MosquittoServer, keys: Keys, tmp_path: Path
+) -> None:
+    settings = {"public_host": "voice.example.org", "https_port": 8443, **Pki(tmp_path / "pki").settings}
+    async with scene(redis_url, broker, keys, **settings) as stage:
+        given = vision(await stage.device.hear_request("initialize"))
+        assert given["url"] == "https://voice.example.org:8443/vision/explain"

@@ -1,5 +1,7 @@
 """mqtt_url."""
 
+from pathlib import Path
+
 import pytest
 
 from fleet.errors import ConfigError
@@ -42,3 +44,9 @@ def test_credentials_are_refused_and_not_repeated() -> None:
     with pytest.raises(ConfigError, match="FLEET_KEYS") as caught:
         parse_mqtt_url("mqtt://user:secret@broker:1883")
     assert "secret" not in str(caught.value)
+
+
+def test_authorities_are_those_of_a_connection_with_tls(tmp_path: Path) -> None:
+    own = tmp_path / "ca.pem"
+    assert parse_mqtt_url("mqtts://broker", own) == MqttAddress("broker", 8883, tls=True, authorities=own)
+    assert parse_mqtt_url("mqtt://broker", own) == MqttAddress("broker", 1883)

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from fleet.errors import ConfigError
@@ -27,6 +29,9 @@ def test_tls() -> None:
     address = parse_redis_url("rediss://host?ssl_ca_certs=/ca.pem")
     assert address.tls
     assert address.tls_options == {"ssl_ca_certs": "/ca.pem", "ssl_check_hostname": True}
+    assert parse_redis_url("rediss://host", Path("/own.pem")).tls_options["ssl_ca_certs"] == "/own.pem"
+    assert parse_redis_url("rediss://host?ssl_ca_certs=/ca.pem", Path("/own.pem")).tls_options == address.tls_options
+    assert parse_redis_url("redis://host", Path("/own.pem")).tls_options == {}
     unchecked = parse_redis_url("rediss://host?ssl_cert_reqs=none")
     assert unchecked.tls_options == {"ssl_cert_reqs": "none", "ssl_check_hostname": False}
 

@@ -1,0 +1,35 @@
+"""Counting what the api refuses."""
+
+from collections import Counter
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_NOWHERE = "elsewhere"
+_FIRST_REFUSAL = 400
+
+
+class Refusals:
+    """Counts refused requests by route and status, `/xiaozhi/ota/ 429`; paths that are no route count as one.
+
+    Args:
+        app: Answers the requests.
+        counts: Where they are counted; there are as many entries as routes and statuses, whoever asks for what.
+    """
+
+    def __init__(self, app: ASGIApp, counts: Counter[str]) -> None:
+        self._app = app
+        self._counts = counts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def counted(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] >= _FIRST_REFUSAL:
+                self._counts[f"{_route(scope)} {message['status']}"] += 1
+            await send(message)
+
+        await self._app(scope, receive, counted if scope["type"] == "http" else send)
+
+
+def _route(scope: Scope) -> str:
+    if scope.get("path_params"):
+        return getattr(scope.get("route"), "path", _NOWHERE)
+    return str(scope["path"]) if "endpoint" in scope else _NOWHERE

@@ -1,0 +1,65 @@
+"""How often something may be done: token buckets for as many keys as fit into a fixed memory."""
+
+import re
+from collections import OrderedDict
+from dataclasses import dataclass
+
+MOST_KEYS = 65_536
+"""Buckets kept at a time, about 150 bytes each."""
+
+_FORM = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)/(\d{1,7})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """So many a second for long, and so many at once; the first is above 0, the second at least 1."""
+
+    per_second: float
+    burst: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Rate":
+        """Read `PER_SECOND/BURST`, such as `0.5/10`.
+
+        Raises:
+            ValueError: It is not of that form, or one of them is 0.
+        """
+        found = _FORM.fullmatch(text.strip())
+        if found is None or not float(found[1]) or not int(found[2]):
+            raise ValueError(f"{text!r} is not PER_SECOND/BURST, such as 0.5/10, both above 0")
+        return cls(float(found[1]), int(found[2]))
+
+
+class Buckets:
+    """One bucket a key.
+
+    When there are too many keys, the one that was used longest ago is forgotten, and has a full bucket when it comes
+    back: whoever invents keys gains nothing for a key in use, and takes nothing from others.
+
+    Args:
+        rate: Of each key.
+        most: Keys remembered.
+    """
+
+    def __init__(self, rate: Rate, most: int = MOST_KEYS) -> None:
+        self._interval = 1.0 / rate.per_second
+        self._slack = (rate.burst - 1) * self._interval
+        self._most = most
+        self._due: OrderedDict[str, float] = OrderedDict()
+        """When each bucket is full again."""
+
+    def __len__(self) -> int:
+        return len(self._due)
+
+    def take(self, key: str, now: float, cost: int = 1) -> float:
+        """Take so many from a key's bucket; return 0, or the seconds until they are there: then nothing was taken.
+
+        More than the burst are never there.
+        """
+        due = max(self._due.get(key, now), now)
+        wait = due + (cost - 1) * self._interval - now - self._slack
+        self._due[key] = due if wait > 0 else due + cost * self._interval
+        self._due.move_to_end(key)
+        if len(self._due) > self._most:
+            self._due.popitem(last=False)
+        return max(wait, 0.0)

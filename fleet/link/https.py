@@ -1,0 +1,45 @@
+"""The HTTP server behind TLS."""
+
+import asyncio
+from collections import Counter
+
+from fastapi import FastAPI
+
+from fleet.link.certificate import ServerCertificate
+from fleet.link.http import HttpServer
+from fleet.link.tls_entry import TlsEntry
+
+LOCAL_PROXIES = "127.0.0.1,::1"
+
+
+class HttpsServer(HttpServer):
+    """Serves an app over HTTPS until cancelled; see `HttpServer`.
+
+    Args:
+        app: What is served.
+        host: Address to listen on.
+        port: Port to listen on; 0 takes a free one.
+        certificate: What visitors are shown; followed by who made it.
+        proxies: As `HttpServer` has it.
+    """
+
+    def __init__(
+        self, app: FastAPI, host: str, port: int, certificate: ServerCertificate, *, proxies: str = LOCAL_PROXIES
+    ) -> None:
+        super().__init__(app, host, port, proxies=proxies)
+        self._certificate = certificate
+        self.counts: Counter[str] = Counter()
+        """Who did not come through the handshake."""
+
+    async def run(self) -> None:
+        config = self._server.config
+        config.load()
+
+        def connection() -> asyncio.Protocol:
+            state = self._server.server_state
+            return config.http_protocol_class(config=config, server_state=state, app_state={})  # type: ignore[call-arg] # as uvicorn itself calls it
+
+        async with asyncio.TaskGroup() as handshakes:
+            entry = TlsEntry(self._certificate.context, handshakes, self.counts)
+            with entry.open(self._socket, connection):
+                await self._server.serve(sockets=[])

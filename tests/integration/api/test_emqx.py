@@ -1,0 +1,240 @@
+"""Logins of clients of an EMQX broker, asked for as EMQX asks, and its connections closed through its API."""
+
+import asyncio
+import base64
+from collections import Counter
+from collections.abc import AsyncIterator
+
+import pytest
+from pydantic import SecretStr
+
+from fleet.api.mqtt_login import LARGEST_BODY, MqttLogin
+from fleet.errors import ConfigError
+from fleet.link import emqx
+from fleet.link.emqx import Emqx, expelling
+from fleet.store.access import AccessWatch
+from fleet.store.connect import Store
+from fleet.store.revocations import Revocations
+from fleet.tasks import running
+from fleet.wire.identity import Credentials, Keys
+from fleet.wire.topics import shard_client_id, slot
+from tests.support.emqx_requests import TOKEN, Connection, RestApi, connection, login_request, login_server, rest_api
+from tests.support.ports import free_port
+
+MAC = "aa:bb:cc:dd:ee:ff"
+OTHER = "02:00:00:00:00:01"
+KEY = "fleet:a-secret-of-emqx"
+DENY = {"result": "deny"}
+IGNORE = {"result": "ignore"}
+
+
+@pytest.fixture
+async def served(keys: Keys) -> AsyncIterator[tuple[MqttLogin, Connection]]:
+    async with login_server(keys) as (route, port), connection(port) as asker:
+        yield route, asker
+
+
+@pytest.fixture
+def asker(served: tuple[MqttLogin, Connection]) -> Connection:
+    return served[1]
+
+
+async def test_a_device_is_let_in_with_its_slot(asker: Connection, keys: Keys) -> None:
+    assert await asker.ask(login_request(keys.issue("device", MAC))) == {
+        "result": "allow",
+        "is_superuser": False,
+        "client_attrs": {"kind": "device", "slot": str(slot(MAC))},
+    }
+
+
+async def test_a_shards_session_is_let_in_as_a_service(asker: Connection, keys: Keys) -> None:
+    answer = await asker.ask(login_request(keys.issue("service", shard_client_id(3))))
+    assert answer == {"result": "allow", "is_superuser": False, "client_attrs": {"kind": "service"}}
+
+
+async def test_requests_sent_before_earlier_answers_are_answered_in_order(asker: Connection, keys: Keys) -> None:
+    good, bad = keys.issue("device", MAC), Credentials(MAC, "device.k1", "x")
+    asker.send(login_request(good), login_request(bad), login_request(good))
+    results = [(await asker.answer())[2]["result"] for _ in range(3)]
+    assert results == ["allow", "deny", "allow"]
+
+
+async def test_nobody_else_is_let_in(served: tuple[MqttLogin, Connection], keys: Keys) -> None:
+    route, asker = served
+    mine, service = keys.issue("device", MAC), keys.issue("service", "fleet-worker")
+    strangers = [
+        Credentials(MAC, mine.username, "x"),
+        Credentials(MAC, mine.username, ""),
+        Credentials(MAC, "", mine.password),
+        Credentials(MAC, "device.none", mine.password),
+        Credentials(OTHER, mine.username, mine.password),
+        Credentials(MAC.upper(), mine.username, mine.password),
+        Credentials(MAC, service.username, service.password),
+        Credentials("fleet-other", service.username, service.password),
+        keys.issue("device", "fleet-worker"),
+        keys.issue("service", MAC),
+        Credentials(MAC, mine.username, "密码"),
+        # What EMQX sends of a client that gives neither.
+        Credentials(MAC, "undefined", "undefined"),
+    ]
+    for who in strangers:
+        assert await asker.ask(login_request(who)) == DENY, who
+    assert dict(route._counts) == {"mqtt login: refused": len(strangers)}
+
+
+async def test_a_revoked_device_is_refused_and_an_old_key_counts_until_it_is_retired(
+    asker: Connection, keys: Keys
+) -> None:
+    mine = keys.issue("device", MAC)
+    keys.revoke([MAC])
+    assert await asker.ask(login_request(mine)) == DENY
+    keys.revoke([])
+    text = keys.as_file()
+    keys.replace(f"k9 another-key-of-this-test\n{text}")
+    assert (await asker.ask(login_request(mine)))["result"] == "allow"
+    keys.replace("k9 another-key-of-this-test")
+    assert await asker.ask(login_request(mine)) == DENY
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"\xff",
+        b'{"clientid":"%s","username":"x"}' % MAC.encode(),
+        b'{"clientid":1,"username":true,"password":null}',
+        b'{"clientid":{},"username":[],"password":{}}',
+        b'{"clientid":"\\ud800","username":"device.k1","password":"\\ud800"}',
+        b"[" * 5000,
+        b'{"clientid":"' + b"x" * 2 * LARGEST_BODY + b'","username":"","password":""}',
+    ],
+)
+async def test_what_is_no_login_lets_nobody_in(asker: Connection, body: bytes) -> None:
+    assert await asker.ask(login_request(body)) == DENY
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [None, "", TOKEN, f"Basic {TOKEN}", "Bearer", "Bearer ", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", "Bearer é"],
+)
+async def test_whoever_is_not_the_broker_learns_nothing(
+    served: tuple[MqttLogin, Connection], keys: Keys, authorization: str | None
+) -> None:
+    route, asker = served
+    assert await asker.ask(login_request(keys.issue("device", MAC), authorization)) == IGNORE
+    assert dict(route._counts) == {"mqtt login: wrong token": 1}
+
+
+async def test_strangers_do_not_fill_the_log(keys: Keys, caplog: pytest.LogCaptureFixture) -> None:
+    async with login_server(keys) as (route, port):
+        for _ in range(20):
+            async with connection(port) as stranger:
+                assert await stranger.ask(login_request(b"{}", "Bearer wrong-token-of-nobody")) == IGNORE
+    assert route._counts["mqtt login: wrong token"] == 20
+    assert [record.levelname for record in caplog.records if "token" in record.message] == ["WARNING"]
+
+
+def test_a_short_token_is_refused_at_the_start(keys: Keys) -> None:
+    with pytest.raises(ConfigError, match="16"):
+        MqttLogin(keys, "short", Counter())
+
+
+@pytest.fixture
+async def told() -> AsyncIterator[RestApi]:
+    async with rest_api() as told:
+        yield told
+
+
+async def test_devices_are_closed_at_once_and_once_more(told: RestApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(emqx, "AGAIN_SECONDS", 0.05)
+    broker = Emqx(told.url, KEY)
+    async with running("emqx", broker.run):
+        broker.expel([MAC, OTHER])
+        assert await told.kicked() == [MAC, OTHER]
+        assert await told.kicked() == [MAC, OTHER]
+        broker.expel([OTHER])
+        assert await told.kicked() == [OTHER]
+        assert await told.kicked() == [OTHER]
+    assert set(told.logins) == {f"Basic {base64.b64encode(KEY.encode()).decode()}"}
+    assert told.kicks.empty()
+
+
+async def test_a_long_list_is_told_in_parts(told: RestApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(emqx, "_AT_ONCE", 3)
+    broker = Emqx(told.url, KEY)
+    macs = [f"02:00:00:00:00:{number:02x}" for number in range(7)]
+    async with running("emqx", broker.run):
+        broker.expel(macs)
+        assert [await told.kicked() for _ in range(3)] == [macs[:3], macs[3:6], macs[6:]]
+        # Each waits to be closed once more.
+        assert broker.waiting == 7
+
+
+@pytest.mark.parametrize("answer", [401, 404, 500, 503])
+async def test_what_emqx_did_not_do_is_asked_for_again(told: RestApi, answer: int) -> None:
+    told.answers = [answer, answer]
+    broker = Emqx(told.url, KEY)
+    async with running("emqx", broker.run):
+        broker.expel([MAC])
+        assert await told.kicked() == [MAC]
+    assert len(told.logins) == 3
+
+
+async def test_an_emqx_that_is_away_is_told_when_it_is_back(caplog: pytest.LogCaptureFixture) -> None:
+    port = free_port()
+    broker = Emqx(f"http://127.0.0.1:{port}", KEY)
+    async with running("emqx", broker.run):
+        broker.expel([MAC])
+        async with asyncio.timeout(10):
+            while "will try again" not in caplog.text:
+                await asyncio.sleep(0.01)
+        async with rest_api(port) as back:
+            assert await back.kicked() == [MAC]
+    assert KEY.partition(":")[2] not in caplog.text
+
+
+async def test_revoking_a_device_closes_its_connection(store: Store, keys: Keys, told: RestApi) -> None:
+    async with (
+        expelling(told.url, SecretStr(KEY)) as expel,
+        running("access", AccessWatch(store, keys, expel=expel).run),
+    ):
+        await Revocations(store).add(MAC)
+        assert await told.kicked() == [MAC]
+        assert keys.verify(*_fields(keys.issue("device", MAC))) is None
+    assert (await Revocations(store).remove(MAC)) is True
+
+
+async def test_without_an_emqx_nothing_is_closed() -> None:
+    async with expelling(None, None) as expel:
+        expel(frozenset([MAC]))
+
+
+async def test_an_emqx_without_a_key_is_refused_at_the_start() -> None:
+    with pytest.raises(ConfigError, match="FLEET_EMQX_API_KEY"):
+        async with expelling("http://emqx:18083", None):
+            pass
+
+
+def _fields(who: Credentials) -> tuple[str, str, str]:
+    return who.client_id, who.username, who.password
+
+
+@pytest.mark.parametrize(
+    ("url", "key"),
+    [
+        ("emqx:18083", KEY),
+        ("ftp://emqx", KEY),
+        ("http://", KEY),
+        ("http://me:secret@emqx", KEY),
+        ("http://emqx:18083", "fleet"),
+        ("http://emqx:18083", ":x"),
+        ("http://emqx:18083", "fleet:"),
+    ],
+)
+def test_a_wrong_address_or_key_is_told_without_the_key(url: str, key: str) -> None:
+    with pytest.raises(ConfigError) as failure:
+        Emqx(url, key)
+    assert "secret" not in str(failure.value).replace("with its secret, key:secret", "")

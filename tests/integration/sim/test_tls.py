@@ -1,0 +1,83 @@
+"""A whole simulated device that boots over HTTPS and connects with TLS on 8883, as firmware does."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from fleet.api.app import build_app
+from fleet.conformance.checks import select
+from fleet.conformance.probe.probe import Probe
+from fleet.conformance.run import Observer, plan, run_all
+from fleet.conformance.stage import Setup
+from fleet.front import Front
+from fleet.front.listeners import secure_listener
+from fleet.link.transport import serve
+from fleet.settings import load
+from fleet.sim.device import SimDevice
+from fleet.sim.profile import find_profile
+from fleet.store.connect import Store
+from fleet.tasks import running
+from fleet.wire.identity import Keys
+from tests.support.certificates import Pki, firmware_address
+from tests.support.mosquitto_server import MosquittoServer
+from tests.support.redis_store import opened
+
+MAC = "02:00:00:77:01:01"
+
+
+@asynccontextmanager
+async def site(store: Store, keys: Keys, broker: MosquittoServer, pki: Pki, host: str) -> AsyncIterator[str]:
+    """Run a front and an api with TLS; give the bootstrap address."""
+    settings = load(mqtt_host=host, mqtt_port=0, http_host=host, http_port=0, https_port=0, **pki.settings)
+    async with secure_listener(settings) as secure:
+        front = Front(host=host, port=0, upstream=broker.url, keys=keys, secure=secure)
+        app = build_app(settings, keys, store)
+        async with running("front", front.run), serve(app, settings) as server:
+            await front.started.wait()
+            assert front.tls_port == 8883
+            yield f"https://{host}:{server.port}/xiaozhi/ota/"
+
+
+@pytest.fixture
+async def store(redis_url: str) -> AsyncIterator[Store]:
+    async with opened(redis_url) as store:
+        yield store
+
+
+async def test_device_boots_and_connects_with_tls_throughout(
+    store: Store, keys: Keys, plain_broker: MosquittoServer, tmp_path: Path
+) -> None:
+    host = firmware_address()
+    pki = Pki(tmp_path / "pki", host)
+    async with site(store, keys, plain_broker, pki, host) as ota:
+        device = SimDevice(find_profile("P1"), ota_url=ota, mac=MAC, tls=pki.client)
+        async with asyncio.timeout(20), device.running():
+            assert [step.detail["endpoint"] for step in device.report.steps if step.name == "ota"] == [f"{host}:8883"]
+        assert not device.report.violations
+
+
+async def test_device_that_trusts_public_authorities_only_does_not_boot(
+    store: Store, keys: Keys, plain_broker: MosquittoServer, tmp_path: Path
+) -> None:
+    host = firmware_address()
+    profile = find_profile("P1")
+    async with site(store, keys, plain_broker, Pki(tmp_path / "pki", host), host) as ota:
+        probe = Probe(profile, MAC, ota, None)
+        with pytest.raises(Exception, match="CERTIFICATE_VERIFY_FAILED"):
+            async with asyncio.timeout(20), probe.running():
+                await probe.boot()
+
+
+async def test_conformance_reaches_a_server_of_a_private_authority(
+    store: Store, keys: Keys, plain_broker: MosquittoServer, tmp_path: Path
+) -> None:
+    host = firmware_address()
+    pki = Pki(tmp_path / "pki", host)
+    tasks = plan(select(["O1", "O10", "O11", "M3"]), [find_profile("P1")], 1)
+    observer = Observer(lambda _: None, lambda _: None)
+    async with site(store, keys, plain_broker, pki, host) as ota, asyncio.timeout(60):
+        results = await run_all(tasks, Setup(ota, tls=pki.client), observer, 2)
+    assert {result.id: result.outcome for result in results} == dict.fromkeys(["O1", "O10", "O11", "M3"], "passed")

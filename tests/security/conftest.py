@@ -1,0 +1,29 @@
+"""What attacks share."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from fleet.store.connect import Store
+from tests.support.front_client import FrontClient
+from tests.support.mosquitto_server import MosquittoServer
+from tests.support.mqtt_clients import Clients
+from tests.support.redis_store import opened
+
+
+@pytest.fixture
+async def store(redis_url: str) -> AsyncIterator[Store]:
+    async with opened(redis_url) as store:
+        yield store
+
+
+@pytest.fixture
+async def own_clients(own_broker: MosquittoServer) -> AsyncIterator[Clients]:
+    async with Clients(own_broker) as clients:
+        yield clients
+
+
+@pytest.fixture(autouse=True)
+async def _no_connection_left() -> AsyncIterator[None]:
+    yield
+    await FrontClient.discard_all()

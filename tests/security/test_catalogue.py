@@ -1,0 +1,154 @@
+"""The attacks that fleet must withstand, and the tests that try them, wherever they are."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+_ACCESS, _TRAPS = "integration/mosquitto/test_plugin_access.py", "integration/mosquitto/test_plugin_traps.py"
+_SESSIONS, _FRONT = "integration/mosquitto/test_plugin_sessions.py", "integration/front/test_front.py"
+_FLOODS, _CONNECTIONS = "security/test_http_floods.py", "security/test_http_connections.py"
+_BROKER, _AUDIO = "security/test_broker.py", "security/test_audio.py"
+
+CATALOGUE = {
+    "wrong password": [
+        f"{_ACCESS}::test_connection_without_the_right_proof_is_refused",
+        f"{_BROKER}::test_a_storm_of_wrong_passwords_gets_nobody_in",
+        f"{_FRONT}::test_wrong_credentials_are_refused",
+        "security/test_front.py::test_a_storm_of_wrong_passwords_gets_nobody_in",
+    ],
+    "foreign client id": [
+        f"{_TRAPS}::test_client_id_that_names_nobody_is_refused",
+        f"{_TRAPS}::test_stranger_cannot_take_over_a_connection",
+        "unit/wire/test_identity.py::test_credentials_are_worth_nothing_for_another_client_id_or_kind",
+    ],
+    "publish to other devices, $SYS and wildcards": [
+        f"{_ACCESS}::test_device_publishes_to_its_own_topic_only",
+        f"{_TRAPS}::test_nobody_publishes_to_the_brokers_own_topics_or_wildcards",
+        f"{_TRAPS}::test_will_is_no_way_to_a_device",
+        f"{_BROKER}::test_a_device_that_floods_reaches_nobody_and_stops_nobody",
+        f"{_FRONT}::test_foreign_topic_and_retained_message_are_dropped_and_acknowledged",
+    ],
+    "subscribe to other devices, #, $share and $SYS": [
+        f"{_ACCESS}::test_device_may_subscribe_to_nothing_foreign",
+        f"{_ACCESS}::test_device_may_not_share_its_own_topic",
+        f"{_FRONT}::test_device_that_also_subscribes_gets_everything_once",
+    ],
+    "retained message": [
+        f"{_ACCESS}::test_retained_messages_are_dropped",
+        f"{_TRAPS}::test_retained_message_ends_its_sender_and_is_not_kept",
+    ],
+    "oversized message": [
+        f"{_TRAPS}::test_oversized_message_ends_its_sender_and_reaches_nobody",
+        f"{_TRAPS}::test_announced_giant_is_refused_before_it_is_sent",
+        f"{_FRONT}::test_oversize_message_ends_the_device_and_the_largest_passes",
+    ],
+    "revoked device": [
+        "integration/mosquitto/test_plugin_revocation.py::test_revoked_device_is_ended_and_refused_within_5_seconds",
+        "integration/front/test_revocation.py::test_a_revoked_device_is_put_out_and_stays_out",
+        "integration/api/test_bootstrap.py::test_a_revoked_device_gets_no_credentials",
+        "unit/wire/test_camera.py::test_a_revoked_device_has_no_good_token",
+    ],
+    "replayed UDP": [
+        f"{_AUDIO}::test_what_was_sent_before_is_not_heard_again",
+        f"{_AUDIO}::test_what_the_server_sent_is_not_taken_back",
+    ],
+    "forged UDP": [
+        f"{_AUDIO}::test_a_known_ssrc_without_the_key_moves_nobody_and_is_seldom_heard",
+        f"{_AUDIO}::test_random_datagrams_are_dropped",
+        f"{_AUDIO}::test_a_flood_with_the_key_is_cut_to_what_a_device_sends",
+    ],
+    "UDP from source port 0": [
+        f"{_AUDIO}::test_datagrams_from_port_0_are_dropped",
+        f"{_AUDIO}::test_a_datagram_from_port_0_is_dropped_also_where_none_can_be_sent",
+    ],
+    "zero-length and 64 KB datagrams": [f"{_AUDIO}::test_datagrams_without_a_byte_or_with_64_kilobytes_are_dropped"],
+    "ssrc guessing": [f"{_AUDIO}::test_guessing_an_ssrc_gets_nowhere_and_fills_nothing"],
+    "sequence 0xFFFFFFFF": [
+        f"{_AUDIO}::test_the_largest_sequence_number_mutes_nobody",
+        "unit/wire/test_replay.py::test_a_forged_jump_does_not_mute_the_stream",
+    ],
+    "one unauthenticated packet from elsewhere": [
+        f"{_AUDIO}::test_one_packet_from_elsewhere_moves_nobody_though_it_is_right"
+    ],
+    "junk before login": [
+        f"{_SESSIONS}::test_broker_survives_junk",
+        "security/test_front.py::test_junk_before_login_is_closed_and_counted",
+        f"{_CONNECTIONS}::test_a_head_that_lies_is_refused",
+    ],
+    "silence before login": [
+        f"{_BROKER}::test_silent_strangers_keep_no_device_out",
+        "security/test_front.py::test_silent_strangers_keep_no_device_out",
+        f"{_CONNECTIONS}::test_who_sends_no_request_is_put_out",
+    ],
+    "takeover storm": [
+        f"{_BROKER}::test_a_storm_of_takeovers_leaves_one_connection",
+        "security/test_front.py::test_a_storm_of_takeovers_leaves_one_connection",
+    ],
+    "hello storm of one device": [
+        "security/test_worker.py::test_a_hello_storm_of_one_device_is_refused_and_then_ignored"
+    ],
+    "hello storm of a thousand devices": [
+        "security/test_worker.py::test_a_hello_storm_of_a_thousand_devices_leaves_no_session"
+    ],
+    "message flood of one device": [
+        f"{_BROKER}::test_a_flood_on_the_own_topic_is_cut_and_counted",
+        "security/test_worker.py::test_a_device_that_floods_its_own_topic_deafens_nobody_in_its_shard",
+        "security/test_front.py::test_a_device_that_floods_is_cut_and_others_are_heard",
+    ],
+    "tool calls without end": [
+        "security/test_worker.py::test_a_model_cannot_call_a_device_faster_than_it_may_be_called"
+    ],
+    "bootstrap flood": [
+        f"{_FLOODS}::test_a_device_that_floods_is_told_when_to_come_again_and_no_other_is",
+        f"{_FLOODS}::test_an_address_that_invents_devices_is_refused",
+        f"{_FLOODS}::test_a_site_that_boots_at_once_from_one_address_is_served",
+    ],
+    "stolen camera tokens": [
+        f"{_FLOODS}::test_a_stolen_token_is_good_for_a_few_photos_of_that_device_only",
+        f"{_FLOODS}::test_tokens_cannot_be_guessed_fast",
+        "integration/api/test_vision.py::test_only_the_devices_own_token_counts_and_not_for_long",
+        "unit/wire/test_camera.py::test_a_longer_life_cannot_be_written_into_a_token",
+    ],
+    "activation brute force": [
+        f"{_FLOODS}::test_guessing_a_challenge_gets_nowhere_and_leaves_the_device_its_own",
+        f"{_FLOODS}::test_one_address_cannot_take_the_codes_of_all",
+        f"{_FLOODS}::test_one_address_invents_few_devices_that_show_codes",
+        "integration/api/test_activation.py::test_who_borrows_a_bound_mac_gets_nothing",
+    ],
+    "header spoofing": [
+        f"{_FLOODS}::test_a_forwarded_address_is_believed_of_nobody_but_a_proxy",
+        f"{_FLOODS}::test_a_second_device_id_changes_nobody_elses_credentials",
+        f"{_FLOODS}::test_nobody_uses_up_what_a_device_may_ask_by_borrowing_its_mac",
+        "integration/api/test_bootstrap.py::test_a_host_header_changes_nothing_but_its_own_answer",
+    ],
+    "path traversal in firmware names": [
+        "integration/api/test_firmware.py::test_no_name_leads_out_of_the_folder",
+        "integration/api/test_firmware.py::test_a_file_that_was_changed_after_its_check_is_not_sent",
+    ],
+    "decompression and JSON bombs": [
+        f"{_CONNECTIONS}::test_a_bomb_in_a_body_does_nothing",
+        f"{_CONNECTIONS}::test_a_body_of_100_megabytes_is_not_kept",
+        "security/test_worker.py::test_junk_of_a_device_is_dropped_and_others_are_served",
+    ],
+    "slow-loris on HTTP": [
+        f"{_CONNECTIONS}::test_a_head_that_trickles_is_put_out",
+        f"{_CONNECTIONS}::test_a_body_that_goes_on_after_its_answer_is_put_out",
+        f"{_CONNECTIONS}::test_who_does_not_read_its_answer_is_put_out",
+        f"{_CONNECTIONS}::test_connections_of_one_address_are_bounded_and_leave_others_room",
+        "integration/api/test_bootstrap.py::test_a_body_that_never_ends_is_given_up",
+    ],
+}
+
+
+@pytest.mark.parametrize("attack", CATALOGUE)
+def test_each_attack_is_tried(attack: str) -> None:
+    for place in CATALOGUE[attack]:
+        path, _, name = place.partition("::")
+        known = {
+            node.name
+            for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        }
+        assert name in known, place

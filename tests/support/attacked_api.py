@@ -1,0 +1,91 @@
+"""An api under attack: over real HTTP, with what it counts, and raw connections to it."""
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+
+from fleet.api.app import build_app
+from fleet.link.http import HttpServer
+from fleet.link.http_connection import Bounds
+from fleet.settings import load
+from fleet.store.connect import Store
+from fleet.store.firmware_shelf import FirmwareShelf
+from fleet.tasks import running
+from fleet.wire.identity import Keys
+from tests.support.api_server import BODY, headers
+from tests.support.descriptors import Descriptors
+
+OTA, ACTIVATE = "/xiaozhi/ota/", "/xiaozhi/ota/activate"
+LIMIT = 10
+_POOL = 128
+"""Connections to Redis that the store may keep."""
+NORMAL = "0a:00:00:00:00:01"
+"""A device that nobody attacks, and that must be served whatever happens to others."""
+
+
+@dataclass
+class AttackedApi:
+    client: httpx2.AsyncClient
+    neighbour: httpx2.AsyncClient
+    """Asks from another address."""
+    counts: Counter[str]
+    """Refused requests."""
+    server: HttpServer
+
+    @property
+    def ended(self) -> Counter[str]:
+        """Connections that were ended, by reason."""
+        return self.server.bounds.counts
+
+    async def boot(self, mac: str, **changed: str) -> httpx2.Response:
+        return await self.client.post(OTA, headers=headers(Device_Id=mac, **changed), content=BODY)
+
+    async def serves(self) -> None:
+        """Fail unless a normal device at another address is served."""
+        async with asyncio.timeout(LIMIT):
+            answer = await self.neighbour.post(OTA, headers=headers(Device_Id=NORMAL), content=BODY)
+        assert answer.status_code == 200, answer.text
+        assert "mqtt" in answer.json() or "activation" in answer.json()
+
+    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        async with asyncio.timeout(LIMIT):
+            return await asyncio.open_connection("127.0.0.1", self.server.port)
+
+
+@asynccontextmanager
+async def attacked_api(
+    store: Store, keys: Keys, shelf: FirmwareShelf | None = None, bounds: Bounds | None = None, **settings: Any
+) -> AsyncIterator[AttackedApi]:
+    """Run an api; after the block it must still serve, and hold no more descriptors than before."""
+    loaded = load(**settings)
+    app = build_app(loaded, keys, store, shelf)
+    server = HttpServer(app, "127.0.0.1", 0, bounds=bounds, proxies=loaded.trusted_proxies)
+    url = f"http://127.0.0.1:{server.port}"
+    async with running("api", server.run), _client(url, None) as client, _client(url, "127.0.0.2") as neighbour:
+        site = AttackedApi(client, neighbour, app.state.counts, server)
+        await site.serves()
+        here = Descriptors()
+        yield site
+        await site.serves()
+        await here.no_more(spare=_POOL)
+
+
+def _client(url: str, address: str | None) -> httpx2.AsyncClient:
+    transport = httpx2.AsyncHTTPTransport(local_address=address, limits=httpx2.Limits(max_keepalive_connections=0))
+    return httpx2.AsyncClient(base_url=url, transport=transport, trust_env=False, timeout=20)
+
+
+async def closed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+    """Wait until the server closes; return what it said."""
+    said = b""
+    async with asyncio.timeout(LIMIT):
+        with contextlib.suppress(ConnectionError):
+            said = await reader.read()
+    writer.close()
+    return said
