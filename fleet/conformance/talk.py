@@ -1,7 +1,7 @@
 """How a check talks: a channel that is ready, utterances of any make, and what recognition was given of them."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -31,6 +31,14 @@ async def talking(stage: Stage, **changes: Any) -> AsyncIterator[Probe]:
             probe.listen()
             await asyncio.sleep(WARM_UP)
         yield probe
+
+
+async def twice(once: Callable[[], Awaitable[str]]) -> str:
+    """Do it again with other marks if it fails: a codec garbles one of thirty, a server's fault comes again."""
+    try:
+        return await once()
+    except Failed:
+        return await once()
 
 
 async def press(probe: Probe) -> None:

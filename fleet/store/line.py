@@ -86,7 +86,9 @@ class _Wire(asyncio.Protocol):
     def abort(self, reason: Exception) -> None:
         """End the connection; what is under way may have been done, or not."""
         self.lost = True
-        self._transport.abort()
+        # With TLS, Python 3.11.2's transport cannot be aborted once it is closed.
+        if not self._transport.is_closing():
+            self._transport.abort()
         while self._waiting:
             asked = self._waiting.popleft()
             if not asked.done.done():

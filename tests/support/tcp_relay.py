@@ -52,7 +52,8 @@ class TcpRelay:
         """Reset all connections, as the death of a client or a router does."""
         self._flows.set()
         for writer in self._writers:
-            writer.transport.abort()
+            if not writer.transport.is_closing():
+                writer.transport.abort()
         self._writers.clear()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -5,6 +5,7 @@ import random
 import resource
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from functools import cache
 
 import httpx2
 
@@ -114,17 +115,23 @@ async def _herd(stage: Stage, accesses: Sequence[MqttAccess]) -> AsyncIterator[l
                 reader.cancel()
 
 
+@cache
+def _macs() -> list[str]:
+    """Return the herd's MACs, the same in every round: a broker may keep something of each device that it ever saw."""
+    return [fresh_mac() for _ in range(_DEVICES)]
+
+
 async def _boot(stage: Stage) -> list[MqttAccess]:
-    """Return the MQTT sections of so many new devices.
+    """Return the MQTT sections of the herd.
 
     Raises:
         Failed: Bootstrap failed for one of them.
     """
     slots = asyncio.Semaphore(_AT_ONCE)
 
-    async def boot(client: httpx2.AsyncClient) -> MqttAccess:
+    async def boot(client: httpx2.AsyncClient, mac: str) -> MqttAccess:
         async with slots:
-            answer = await bootstrap.ask(stage.setup.ota_url, fresh_mac(), stage.profile, client)
+            answer = await bootstrap.ask(stage.setup.ota_url, mac, stage.profile, client)
         access = read_mqtt(member(answer, "mqtt"))
         if access is None:
             raise Failed("bootstrap gave no usable mqtt section")
@@ -134,7 +141,7 @@ async def _boot(stage: Stage) -> list[MqttAccess]:
         web(bootstrap.SECONDS) as client,
         asyncio.TaskGroup() as group,
     ):
-        tasks = [group.create_task(boot(client), name="herd boot") for _ in range(_DEVICES)]
+        tasks = [group.create_task(boot(client, mac), name="herd boot") for mac in _macs()]
     return [task.result() for task in tasks]
 
 

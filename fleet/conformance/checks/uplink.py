@@ -8,6 +8,7 @@ from fleet.conformance.probe.audio import HEADER
 from fleet.conformance.probe.probe import Probe
 from fleet.conformance.stage import Stage, answered
 from fleet.conformance.steering import voice
+from fleet.conformance.steering.script import Scene
 from fleet.conformance.talk import (
     REPLY_SECONDS,
     ask,
@@ -43,14 +44,20 @@ async def recognised(stage: Stage) -> str:
             return f"recognition was given {got:.2f} of {_SAID:g} s of speech, {probe.audio.sent} packets sent"
 
 
+async def _say_half(probe: Probe, scene: Scene) -> float:
+    """Say the first half of a scene while the rest waits to be said; return when that began."""
+    since = probe.clock()
+    await press(probe)
+    probe.microphone.say(voice.say(scene.mark, _SAID))
+    await asyncio.sleep(_SAID / 2)
+    return since
+
+
 @GROUP.check("U2", "when the source port changes, audio follows to the new address", steered=True)
 async def follows(stage: Stage) -> str:
     with stage.scene(reply_seconds=REPLY_SECONDS) as scene:
         async with talking(stage) as probe:
-            since = probe.clock()
-            await press(probe)
-            probe.microphone.say(voice.say(scene.mark, _SAID))
-            await asyncio.sleep(_SAID / 2)
+            since = await _say_half(probe, scene)
             old, new = probe.audio.port, probe.audio.rebind()
             await finish(probe)
             answer = await answered(probe, since)
@@ -114,10 +121,7 @@ async def repeated(stage: Stage) -> str:
 async def jump(stage: Stage) -> str:
     with stage.scene(reply_seconds=REPLY_SECONDS) as scene:
         async with talking(stage) as probe:
-            since = probe.clock()
-            await press(probe)
-            probe.microphone.say(voice.say(scene.mark, _SAID))
-            await asyncio.sleep(_SAID / 2)
+            since = await _say_half(probe, scene)
             encoder = UplinkEncoder(probe.profile.frame_ms)
             probe.audio.send(encoder.encode(bytes(encoder.frame_bytes)), sequence=_JUMP)
             await finish(probe)

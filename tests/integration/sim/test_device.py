@@ -4,8 +4,7 @@ import asyncio
 import io
 import json
 import wave
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 
 import numpy as np
@@ -17,48 +16,20 @@ from fleet.sim.device import SimDevice
 from fleet.sim.profile import PROFILES, Profile, Timing
 from fleet.sim.state import State
 from fleet.sim.turns import Turn
+from tests.support import sim_stage
 from tests.support.scripted_server import ScriptedServer, tone
+from tests.support.sim_stage import MAC, start_speech, stop_speech
 
-MAC = "02:00:00:00:00:01"
 QUICK = replace(PROFILES["P1"], timing=Timing(ota_tries=1, hello=0.4, reconnect=0.1, reboot=0.05))
 SPEECH = tone(0.4, 16_000)
 
 
-@pytest.fixture
-async def server() -> AsyncIterator[ScriptedServer]:
-    async with ScriptedServer.running() as running:
-        yield running
+def powered(server: ScriptedServer, profile: Profile = QUICK) -> AbstractAsyncContextManager[SimDevice]:
+    return sim_stage.powered(server, profile)
 
 
-@asynccontextmanager
-async def powered(server: ScriptedServer, profile: Profile = QUICK) -> AsyncIterator[SimDevice]:
-    device = SimDevice(profile, ota_url=server.ota_url, mac=MAC, seed=1)
-    async with asyncio.timeout(20), device.running():
-        yield device
-
-
-@asynccontextmanager
-async def talking(server: ScriptedServer, profile: Profile = QUICK) -> AsyncIterator[SimDevice]:
-    """Power on, and open the channel by the button."""
-    async with powered(server, profile) as device, asyncio.TaskGroup() as tasks:
-        pressed = tasks.create_task(device.press())
-        await server.expect(type="hello")
-        server.welcome()
-        assert await pressed
-        await server.expect(type="listen", state="start")
-        await server.expect_datagrams(1)
-        yield device
-
-
-async def start_speech(server: ScriptedServer, device: SimDevice) -> None:
-    """Send `tts start`, and wait until the queue is surely cleared."""
-    server.send(type="tts", session_id=server.session, state="start")
-    assert await device.until(5, lambda: device.state is State.SPEAKING)
-    await asyncio.sleep(0.12)
-
-
-def stop_speech(server: ScriptedServer) -> None:
-    server.send(type="tts", session_id=server.session, state="stop")
+def talking(server: ScriptedServer, profile: Profile = QUICK) -> AbstractAsyncContextManager[SimDevice]:
+    return sim_stage.talking(server, profile)
 
 
 def broken(device: SimDevice) -> set[str]:

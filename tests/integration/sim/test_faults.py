@@ -1,8 +1,7 @@
 """What the knobs do to a conversation, and that the server is not blamed for it."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 
 import pytest
@@ -11,42 +10,20 @@ from fleet.sim.device import SimDevice
 from fleet.sim.faults import Faults
 from fleet.sim.profile import PROFILES
 from fleet.sim.state import State
+from tests.support import sim_stage
 from tests.support.scripted_server import ScriptedServer
+from tests.support.sim_stage import start_speech
 
-MAC = "02:00:00:00:00:01"
 P1 = PROFILES["P1"]
 QUICK = replace(P1, timing=replace(P1.timing, ota_tries=1, hello=2.0, reconnect=0.1))
 
 
-@pytest.fixture
-async def server() -> AsyncIterator[ScriptedServer]:
-    async with ScriptedServer.running() as running:
-        yield running
+def powered(server: ScriptedServer, faults: Faults) -> AbstractAsyncContextManager[SimDevice]:
+    return sim_stage.powered(server, QUICK, faults)
 
 
-@asynccontextmanager
-async def powered(server: ScriptedServer, faults: Faults) -> AsyncIterator[SimDevice]:
-    device = SimDevice(QUICK, ota_url=server.ota_url, mac=MAC, seed=1, faults=faults)
-    async with asyncio.timeout(25), device.running():
-        yield device
-
-
-@asynccontextmanager
-async def talking(server: ScriptedServer, faults: Faults) -> AsyncIterator[SimDevice]:
-    async with powered(server, faults) as device, asyncio.TaskGroup() as tasks:
-        pressed = tasks.create_task(device.press())
-        await server.expect(type="hello")
-        server.welcome()
-        assert await pressed
-        await server.expect(type="listen", state="start")
-        await server.expect_datagrams(1)
-        yield device
-
-
-async def start_speech(server: ScriptedServer, device: SimDevice) -> None:
-    server.send(type="tts", session_id=server.session, state="start")
-    assert await device.until(5, lambda: device.state is State.SPEAKING)
-    await asyncio.sleep(0.12)
+def talking(server: ScriptedServer, faults: Faults) -> AbstractAsyncContextManager[SimDevice]:
+    return sim_stage.talking(server, QUICK, faults)
 
 
 def broken(device: SimDevice) -> set[str]:

@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
@@ -12,52 +10,16 @@ from fleet.sim.device import SimDevice
 from fleet.sim.profile import PROFILES, Profile
 from fleet.sim.state import State
 from tests.support.scripted_server import ScriptedServer, page, tone
+from tests.support.sim_stage import MAC, powered, start_speech, stop_speech, talking
 
-MAC = "02:00:00:00:00:01"
 SPEECH = tone(0.4, 16_000)
 DOWN = "fleet/down/02:00:00:00:00:01"
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[ScriptedServer]:
-    async with ScriptedServer.running() as running:
-        yield running
 
 
 def quick(name: str, **changes: object) -> Profile:
     """Return a profile whose long waits are short."""
     timing = replace(PROFILES[name].timing, ota_tries=1, hello=2.0, reconnect=0.1, reboot=0.05, photo=(0.1, 0.2))
     return replace(PROFILES[name], timing=timing, **changes)  # type: ignore[arg-type]
-
-
-@asynccontextmanager
-async def powered(server: ScriptedServer, profile: Profile) -> AsyncIterator[SimDevice]:
-    device = SimDevice(profile, ota_url=server.ota_url, mac=MAC, seed=1)
-    async with asyncio.timeout(25), device.running():
-        yield device
-
-
-@asynccontextmanager
-async def talking(server: ScriptedServer, profile: Profile) -> AsyncIterator[SimDevice]:
-    """Power on, and open the channel by the button."""
-    async with powered(server, profile) as device, asyncio.TaskGroup() as tasks:
-        pressed = tasks.create_task(device.press())
-        await server.expect(type="hello")
-        server.welcome()
-        assert await pressed
-        await server.expect(type="listen", state="start")
-        await server.expect_datagrams(1)
-        yield device
-
-
-async def start_speech(server: ScriptedServer, device: SimDevice) -> None:
-    server.send(type="tts", session_id=server.session, state="start")
-    assert await device.until(5, lambda: device.speaking)
-    await asyncio.sleep(0.12)
-
-
-def stop_speech(server: ScriptedServer) -> None:
-    server.send(type="tts", session_id=server.session, state="stop")
 
 
 def broken(device: SimDevice) -> set[str]:

@@ -1,0 +1,44 @@
+"""A simulated device before a scripted server: powered on, with an open channel, and spoken to."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fleet.sim.device import SimDevice
+from fleet.sim.faults import Faults
+from fleet.sim.profile import Profile
+from tests.support.scripted_server import ScriptedServer
+
+MAC = "02:00:00:00:00:01"
+
+
+@asynccontextmanager
+async def powered(server: ScriptedServer, profile: Profile, faults: Faults | None = None) -> AsyncIterator[SimDevice]:
+    """Power a device on until the block ends."""
+    device = SimDevice(profile, ota_url=server.ota_url, mac=MAC, seed=1, faults=faults or Faults())
+    async with asyncio.timeout(25), device.running():
+        yield device
+
+
+@asynccontextmanager
+async def talking(server: ScriptedServer, profile: Profile, faults: Faults | None = None) -> AsyncIterator[SimDevice]:
+    """Power on, and open the channel by the button."""
+    async with powered(server, profile, faults) as device, asyncio.TaskGroup() as tasks:
+        pressed = tasks.create_task(device.press())
+        await server.expect(type="hello")
+        server.welcome()
+        assert await pressed
+        await server.expect(type="listen", state="start")
+        await server.expect_datagrams(1)
+        yield device
+
+
+async def start_speech(server: ScriptedServer, device: SimDevice) -> None:
+    """Send `tts start`, and wait until the queue is surely cleared."""
+    server.send(type="tts", session_id=server.session, state="start")
+    assert await device.until(5, lambda: device.speaking)
+    await asyncio.sleep(0.12)
+
+
+def stop_speech(server: ScriptedServer) -> None:
+    server.send(type="tts", session_id=server.session, state="stop")
