@@ -12,13 +12,11 @@ from pydantic import SecretStr
 from rich.console import Console
 from rich.table import Table
 
-from fleet import __version__, assembly, log, runtime
-from fleet.assembly import Site
-from fleet.demo_llm.server import DemoLlmServer
+from fleet import __version__, log, runtime
+from fleet.assembly.site import Site, site
 from fleet.errors import ConfigError
 from fleet.operations import certs_command, devices_command, keys_command
 from fleet.settings import Settings, load, variable
-from fleet.up import up as run_up
 
 _FOR_PEOPLE = ("sim", "conformance", "endurance")
 _MASK = "********"
@@ -47,68 +45,79 @@ def main() -> None:
     app()
 
 
-@app.command()
-def up(
+@app.command("up")
+def run_up(
     mqtt_url: MqttUrl = None,
     redis_url: RedisUrl = None,
     llm_base_url: LlmUrl = None,
     public_host: PublicHost = None,
 ) -> None:
     """Run everything; what you do not name, it brings itself."""
+    from fleet.up import up
+
     named = {"mqtt_url": mqtt_url, "redis_url": redis_url, "llm_base_url": llm_base_url, "public_host": public_host}
-    _run(named, lambda settings: run_up(settings, _for_ever))
+    _run(named, lambda settings: up(settings, _for_ever))
 
 
-@app.command()
-def worker(mqtt_url: MqttUrl = None, redis_url: RedisUrl = None, llm_base_url: LlmUrl = None) -> None:
+@app.command("worker")
+def run_worker(mqtt_url: MqttUrl = None, redis_url: RedisUrl = None, llm_base_url: LlmUrl = None) -> None:
     """Run a worker: it owns shards, runs turns and calls tools."""
+    from fleet.assembly.worker import worker
+
     named = {"mqtt_url": mqtt_url, "redis_url": redis_url, "llm_base_url": llm_base_url}
-    _run(named, lambda settings: _role(settings, assembly.worker))
+    _run(named, lambda settings: _role(settings, worker))
 
 
-@app.command()
-def edge(mqtt_url: MqttUrl = None, redis_url: RedisUrl = None) -> None:
+@app.command("edge")
+def run_edge(mqtt_url: MqttUrl = None, redis_url: RedisUrl = None) -> None:
     """Run an edge: UDP audio, recognition, voices. Needs FLEET_UDP_PUBLIC."""
+    from fleet.assembly.edge import edge, public_address
+    from fleet.assembly.speech import load_speech
 
     @asynccontextmanager
     async def open_edge(here: Site) -> AsyncIterator[None]:
-        public = assembly.public_address(here.settings)
-        speech = await assembly.load_speech(here.settings)
-        async with assembly.edge(here, speech, public=public):
+        public = public_address(here.settings)
+        speech = await load_speech(here.settings)
+        async with edge(here, speech, public=public):
             yield
 
     _run({"mqtt_url": mqtt_url, "redis_url": redis_url}, lambda settings: _role(settings, open_edge))
 
 
-@app.command()
-def api(redis_url: RedisUrl = None, public_host: PublicHost = None) -> None:
+@app.command("api")
+def run_api(redis_url: RedisUrl = None, public_host: PublicHost = None) -> None:
     """Run the api: bootstrap and health."""
+    from fleet.assembly.api import api
+
     _run(
         {"redis_url": redis_url, "public_host": public_host},
-        lambda settings: _role(settings, assembly.api, broker=False),
+        lambda settings: _role(settings, api, broker=False),
     )
 
 
-@app.command()
-def front(mqtt_url: MqttUrl = None, redis_url: RedisUrl = None) -> None:
+@app.command("front")
+def run_front(mqtt_url: MqttUrl = None, redis_url: RedisUrl = None) -> None:
     """Run the front: lets a broker without our plugin reach devices that never subscribe.
 
     With Redis it refuses revoked devices.
     """
+    from fleet.assembly.front import front
 
     async def serve(settings: Settings) -> None:
-        async with assembly.front(settings):
+        async with front(settings):
             await _for_ever()
 
     _run({"mqtt_url": mqtt_url, "redis_url": redis_url}, serve)
 
 
 @app.command("demo-llm")
-def demo_llm(
+def run_demo_llm(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.")] = 8010,
 ) -> None:
     """Run the demo model: an OpenAI-compatible server with rules instead of a language model."""
+    from fleet.demo_llm.server import DemoLlmServer
+
     _run({}, lambda _: DemoLlmServer(host, port).run())
 
 
@@ -155,6 +164,7 @@ def _run(named: dict[str, Any], serve: Callable[[Settings], Coroutine[None, None
 def add_people() -> None:
     """Add the commands that are no part of a server."""
     try:
+        from fleet.assembly.speech import synthesise
         from fleet.conformance.command import conformance
         from fleet.conformance.endurance_command import endurance
         from fleet.sim import command
@@ -163,7 +173,7 @@ def add_people() -> None:
         for name in _FOR_PEOPLE:
             app.command(name)(lambda: _fail(needs))
     else:
-        app.command("sim")(command.build(assembly.synthesise))
+        app.command("sim")(command.build(synthesise))
         app.command("conformance")(conformance)
         app.command("endurance")(endurance)
 
@@ -171,7 +181,7 @@ def add_people() -> None:
 async def _role(
     settings: Settings, role: Callable[[Site], AbstractAsyncContextManager[object]], *, broker: bool = True
 ) -> None:
-    async with assembly.site(settings, broker=broker) as here, role(here):
+    async with site(settings, broker=broker) as here, role(here):
         await _for_ever()
 
 

@@ -6,8 +6,11 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from fleet import assembly
-from fleet.assembly import Site
+from fleet.assembly.api import api
+from fleet.assembly.edge import edge, public_address
+from fleet.assembly.site import Site, follow_keys, read_keys
+from fleet.assembly.speech import load_speech
+from fleet.assembly.worker import worker
 from fleet.demo_llm.server import DemoLlmServer
 from fleet.embedded.broker import EmbeddedBroker
 from fleet.embedded.redis import EmbeddedRedis
@@ -16,7 +19,8 @@ from fleet.errors import ConfigError
 from fleet.front.door import Front
 from fleet.front.listeners import secure_listener
 from fleet.link.transport import broker_address
-from fleet.settings import EVERYWHERE, Settings, variable
+from fleet.settings import Settings, variable
+from fleet.settings.fields import EVERYWHERE
 from fleet.store import whereabouts
 from fleet.store.access import AccessWatch
 from fleet.store.connect import Store
@@ -35,15 +39,15 @@ async def up(settings: Settings, while_up: Callable[[], Awaitable[None]]) -> Non
         ConfigError: A port is taken, a part is missing, or a setting is wrong.
         Unavailable: A broker or Redis that the settings name is away.
     """
-    public = assembly.public_address(settings) if settings.udp_public else None
+    public = public_address(settings) if settings.udp_public else None
     _claim_ports(settings)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         redis_url = settings.redis_url if settings.redis_url else await enter(_redis(settings))
         # Nobody takes over here, and who pressed Ctrl-C waits.
         settings = _with_keys(settings).model_copy(update={"drain_seconds": 0.0})
-        keys = assembly.read_keys(settings)
-        await enter(assembly.follow_keys(settings, keys))
+        keys = read_keys(settings)
+        await enter(follow_keys(settings, keys))
         store = await Store.open(redis_url, settings.shards, settings.tls_ca)
         stack.push_async_callback(store.close)
         broker_url = settings.mqtt_url if settings.mqtt_url else await enter(_broker(settings, keys, store))
@@ -51,10 +55,10 @@ async def up(settings: Settings, while_up: Callable[[], Awaitable[None]]) -> Non
             settings = settings.model_copy(update={"llm_base_url": await enter(_demo_llm())})
         here = Site(settings, keys, broker_address(settings, broker_url), store)
         log.info("loading speech")
-        speech = await assembly.load_speech(settings)
-        await enter(assembly.edge(here, speech, public=public))
-        await enter(assembly.worker(here))
-        server = await enter(assembly.api(here))
+        speech = await load_speech(settings)
+        await enter(edge(here, speech, public=public))
+        await enter(worker(here))
+        server = await enter(api(here))
         stack.enter_context(whereabouts.tell(settings.data_dir, redis_url, broker_url))
         log.info("fleet is up", extra={"ota": _ota_url(settings, server.port)})
         await while_up()

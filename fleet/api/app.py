@@ -1,6 +1,5 @@
 """The api's routes."""
 
-import asyncio
 from collections import Counter
 
 from fastapi import FastAPI, Request
@@ -11,10 +10,11 @@ from fleet.api.activation import ActivationRoute, Desk
 from fleet.api.bootstrap import Bootstrap
 from fleet.api.firmware import Firmware
 from fleet.api.headers import TitledHeaders
+from fleet.api.health import Health
+from fleet.api.mqtt_login import MqttLogin
 from fleet.api.refusals import Refusals
 from fleet.api.throttle import Throttle
 from fleet.api.vision import VisionRoute
-from fleet.errors import Unavailable
 from fleet.llm.vision import OpenAiVision
 from fleet.settings import Settings
 from fleet.store.connect import Store
@@ -22,9 +22,6 @@ from fleet.store.firmware_shelf import FirmwareShelf
 from fleet.store.roster import Roster
 from fleet.store.serials import Serials
 from fleet.wire.identity import Keys
-
-READY_SECONDS = 1.0
-"""A probe's own limit is seldom longer."""
 
 
 def build_app(
@@ -46,7 +43,7 @@ def build_app(
         vision: Sees what is on photos; without it devices are told that nobody does.
 
     Raises:
-        ConfigError: The file of serial numbers cannot be read.
+        ConfigError: The file of serial numbers cannot be read, or the broker's token is too short.
     """
     app = FastAPI(title="fleet", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
     desk = Desk(settings.activation, store, Serials(settings.serials_file))
@@ -57,23 +54,11 @@ def build_app(
         ActivationRoute(desk, throttle),
         firmware,
         VisionRoute(keys, vision, throttle),
+        Health(store),
     ):
         app.include_router(part.router)
-
-    @app.get("/healthz")
-    async def alive() -> dict[str, str]:
-        return {"status": "alive"}
-
-    @app.get("/readyz")
-    async def ready() -> JSONResponse:
-        try:
-            async with asyncio.timeout(READY_SECONDS):
-                await store.ping()
-        except (Unavailable, TimeoutError) as error:
-            reason = str(error) or "Redis: no answer in time"
-            return JSONResponse({"status": "unavailable", "reason": reason}, 503)
-        return JSONResponse({"status": "ready"})
-
+    if settings.broker_token is not None:
+        app.include_router(MqttLogin(keys, settings.broker_token.get_secret_value(), counts).router)
     _surround(app, counts)
     return app
 

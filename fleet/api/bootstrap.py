@@ -18,9 +18,9 @@ from fleet.api.visitor import Visitor, place, visitor
 from fleet.core.standing import Verdict
 from fleet.errors import Overloaded, Unavailable
 from fleet.settings import Settings
+from fleet.settings.tls import FIRMWARE_PORT
 from fleet.store.admissions import Admission
 from fleet.store.roster import Roster
-from fleet.tls import FIRMWARE_PORT
 from fleet.wire import topics
 from fleet.wire.bootstrap import (
     ActivationSection,

@@ -11,7 +11,8 @@ from fleet.errors import Unavailable
 from fleet.local.log_line import LogLine, parse_log
 from fleet.local.ports import LOOPBACK, Ports
 from fleet.local.process import run_program
-from fleet.settings import PREFIX, Settings, variable
+from fleet.settings import Settings, variable
+from fleet.settings.fields import PREFIX
 
 READY_SECONDS = 90.0
 _READY = "fleet is up"

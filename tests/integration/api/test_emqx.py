@@ -29,6 +29,12 @@ IGNORE = {"result": "ignore"}
 
 
 @pytest.fixture
+def keys() -> Keys:
+    """Keys of their own: these tests change them."""
+    return Keys("k1:" + "e" * 32)
+
+
+@pytest.fixture
 async def served(keys: Keys) -> AsyncIterator[tuple[MqttLogin, Connection]]:
     async with login_server(keys) as (route, port), connection(port) as asker:
         yield route, asker

@@ -2,7 +2,8 @@ import pytest
 
 from fleet.core.rates import Buckets, Rate
 from fleet.errors import ConfigError
-from fleet.settings import Rates, load
+from fleet.settings import load
+from fleet.settings.rates import Rates
 
 SETTINGS = [name for name in Rates.model_fields if name.startswith("rate_")]
 

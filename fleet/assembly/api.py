@@ -1,0 +1,30 @@
+"""The api, from the settings."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fleet.api.app import build_app
+from fleet.api.vision import load_vision
+from fleet.assembly.site import Site
+from fleet.link.emqx import expelling
+from fleet.link.http import HttpServer
+from fleet.link.transport import serve
+from fleet.store.access import AccessWatch
+from fleet.store.firmware_shelf import FirmwareShelf
+from fleet.tasks import running
+
+
+@asynccontextmanager
+async def api(here: Site) -> AsyncIterator[HttpServer]:
+    """Run the api beside the block."""
+    settings, shelf = here.settings, FirmwareShelf(here.settings.firmware_dir)
+    vision = load_vision(settings)
+    app = build_app(settings, here.keys, here.store, shelf, vision)
+    try:
+        async with expelling(settings.emqx_api_url, settings.emqx_api_key) as expel, running("firmware", shelf.run):
+            access = AccessWatch(here.store, here.keys, settings.revocations_file, expel)
+            async with running("access", access.run), serve(app, settings) as server:
+                yield server
+    finally:
+        if vision is not None:
+            await vision.aclose()

@@ -1,0 +1,87 @@
+"""An edge, from the settings."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fleet.assembly.leaving import limited, new_name
+from fleet.assembly.site import Site
+from fleet.assembly.speech import Speech
+from fleet.edge.announcer import Announcer
+from fleet.edge.app import Edge
+from fleet.errors import ConfigError
+from fleet.link.publisher import Publisher
+from fleet.settings import Settings
+from fleet.speech.ears import Ears
+from fleet.speech.voice import Voice
+from fleet.store.edges import EdgeRecord, Edges
+from fleet.store.mailbox import Mailboxes
+from fleet.tasks import running
+
+
+@asynccontextmanager
+async def edge(here: Site, speech: Speech, *, public: tuple[str, int] | None) -> AsyncIterator[Edge]:
+    """Run an edge beside the block; the block begins when the edge is announced.
+
+    Args:
+        here: What it shares.
+        speech: Its engines.
+        public: Host and port by which devices reach it; without it they use the host that they know from bootstrap.
+    """
+    if here.broker is None:
+        raise ConfigError("an edge needs FLEET_MQTT_URL")
+    edge_id = new_name()
+    mailboxes = Mailboxes(here.store)
+    publisher = Publisher(here.broker, lambda: here.keys.issue("service", f"fleet-edge-{edge_id}"))
+    voice = Voice(speech.tts)
+    role = Edge(
+        settings=here.settings,
+        edge_id=edge_id,
+        ears=Ears(speech.vad),
+        asr=speech.asr,
+        voice=voice,
+        publish=publisher.publish,
+        post=mailboxes.to_shard,
+        mail=lambda: mailboxes.read_edge(edge_id),
+    )
+    try:
+        role.bind()
+    except OSError as error:
+        raise ConfigError(f"cannot listen on UDP port {here.settings.udp_port}: {error.strerror}") from error
+    announcer = _announcer(here, role, public)
+    try:
+        async with (
+            running("edge publisher", publisher.run),
+            running("edge", role.run),
+            running("edge announcer", announcer.run),
+        ):
+            try:
+                await announcer.announced.wait()
+                yield role
+            finally:
+                role.draining = True
+                announcer.hurry()
+                async with limited("edge", here.settings.drain_seconds):
+                    await role.drain(here.settings.drain_seconds)
+    finally:
+        voice.close()
+        await speech.close()
+
+
+def _announcer(here: Site, role: Edge, public: tuple[str, int] | None) -> Announcer:
+    def describe() -> EdgeRecord:
+        host, port = public or ("", role.port)
+        return EdgeRecord(role.id, host, port, role.load, role.draining)
+
+    return Announcer(Edges(here.store), describe)
+
+
+def public_address(settings: Settings) -> tuple[str, int]:
+    """Return where devices reach an edge that runs on its own.
+
+    Raises:
+        ConfigError: It is not set: a guess would mean calls without sound.
+    """
+    host, _, port = (settings.udp_public or "").rpartition(":")
+    if not host or not port.isdigit():
+        raise ConfigError("FLEET_UDP_PUBLIC must be host:port, the address by which devices reach this edge")
+    return host, int(port)

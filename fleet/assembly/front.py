@@ -1,0 +1,42 @@
+"""A front, from the settings."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from fleet.assembly.site import follow_keys, read_keys
+from fleet.errors import ConfigError
+from fleet.front.door import Front
+from fleet.front.listeners import secure_listener
+from fleet.link.transport import broker_address
+from fleet.settings import Settings
+from fleet.store.access import AccessWatch
+from fleet.store.connect import Store
+from fleet.tasks import running
+
+
+@asynccontextmanager
+async def front(settings: Settings) -> AsyncIterator[Front]:
+    """Run a front beside the block; revocations reach it where Redis is named.
+
+    Raises:
+        ConfigError: FLEET_MQTT_URL, FLEET_KEYS or the port cannot be used.
+    """
+    if settings.mqtt_url is None or (settings.keys is None and settings.keys_file is None):
+        raise ConfigError("the front needs FLEET_MQTT_URL and FLEET_KEYS")
+    keys = read_keys(settings)
+    broker, host = broker_address(settings, settings.mqtt_url), settings.plain_host(settings.mqtt_host)
+    async with AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        secure = await enter(secure_listener(settings))
+        role = Front(host=host, port=settings.mqtt_port, upstream=broker, keys=keys, secure=secure)
+        await enter(follow_keys(settings, keys))
+        if settings.redis_url is not None:
+            store = await Store.open(settings.redis_url, settings.shards, settings.tls_ca)
+            stack.push_async_callback(store.close)
+            access = AccessWatch(store, keys, expel=role.expel)
+            # Before anybody comes in.
+            await access.look()
+            await enter(running("access", access.run))
+        await enter(running("front", role.run))
+        await role.started.wait()
+        yield role

@@ -1,0 +1,74 @@
+"""What the roles of a process share."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from fleet.errors import ConfigError
+from fleet.link.mqtt_url import MqttAddress
+from fleet.link.transport import broker_address
+from fleet.settings import Settings
+from fleet.store.access import KeysWatch
+from fleet.store.connect import Store
+from fleet.store.watched_file import WatchedFile
+from fleet.tasks import running
+from fleet.wire.identity import Keys
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What all roles of a process share."""
+
+    settings: Settings
+    keys: Keys
+    broker: MqttAddress | None
+    """None for a role that does not speak MQTT."""
+    store: Store
+
+
+@asynccontextmanager
+async def site(settings: Settings, *, broker: bool = True) -> AsyncIterator[Site]:
+    """Open what a role on its own needs; everything must be named in the settings.
+
+    Args:
+        settings: Of the process.
+        broker: Whether the role speaks MQTT.
+
+    Raises:
+        ConfigError: FLEET_MQTT_URL, FLEET_REDIS_URL or FLEET_KEYS is missing or wrong.
+    """
+    needed = {"REDIS_URL": settings.redis_url, "KEYS": settings.keys or settings.keys_file}
+    for name, value in {**needed, **({"MQTT_URL": settings.mqtt_url} if broker else {})}.items():
+        if value is None:
+            raise ConfigError(f"FLEET_{name} is missing; only `fleet up` brings its own")
+    address = broker_address(settings, settings.mqtt_url) if broker and settings.mqtt_url else None
+    store = await Store.open(settings.redis_url or "", settings.shards, settings.tls_ca)
+    try:
+        keys = read_keys(settings)
+        async with follow_keys(settings, keys):
+            yield Site(settings, keys, address, store)
+    finally:
+        await store.close()
+
+
+def read_keys(settings: Settings) -> Keys:
+    """Return the keys that passwords derive from.
+
+    Raises:
+        ConfigError: There are none, or they are named twice or wrongly.
+    """
+    if settings.keys is not None and settings.keys_file is not None:
+        raise ConfigError("set FLEET_KEYS or FLEET_KEYS_FILE, not both")
+    if settings.keys_file is not None:
+        return Keys(WatchedFile(settings.keys_file).read())
+    return Keys(settings.keys.get_secret_value() if settings.keys else "")
+
+
+@asynccontextmanager
+async def follow_keys(settings: Settings, keys: Keys) -> AsyncIterator[None]:
+    """Take the changes of the keys' file, if there is one, beside the block."""
+    if settings.keys_file is None:
+        yield
+        return
+    async with running("keys file", KeysWatch(settings.keys_file, keys).run):
+        yield

@@ -1,0 +1,85 @@
+"""All settings, and the only reader of the environment.
+
+Each setting is a `FLEET_…` variable; those of the models keep the names that their users know (`LLM_BASE_URL`). A TOML
+file named by `FLEET_CONFIG` may hold the same names in lower case; the environment wins over it. A `FLEET_…` variable
+that is no setting is an error, so that a typing mistake does not pass unseen.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import AliasChoices, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+from fleet.errors import ConfigError
+from fleet.settings.conversation import Conversation
+from fleet.settings.emqx import Emqx
+from fleet.settings.fields import PREFIX
+from fleet.settings.identity import Identity
+from fleet.settings.logs import Logging
+from fleet.settings.models import Models
+from fleet.settings.places import Places
+from fleet.settings.rates import Rates
+from fleet.settings.sharding import Sharding
+from fleet.settings.tls import Tls
+
+
+class Settings(Places, Tls, Identity, Emqx, Rates, Sharding, Conversation, Models, Logging, BaseSettings):
+    """Every setting of every role."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", populate_by_name=True, validate_default=True)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        file = os.environ.get(f"{PREFIX}CONFIG")
+        toml = (TomlConfigSettingsSource(settings_cls, toml_file=file),) if file else ()
+        return (init_settings, env_settings, *toml)
+
+
+def load(**overrides: Any) -> Settings:
+    """Return the settings from the environment and the TOML file; `overrides` that are None are left out.
+
+    Raises:
+        ConfigError: A value is wrong, a `FLEET_…` variable is unknown, or the file cannot be read.
+    """
+    _refuse_unknown_variables()
+    file = os.environ.get(f"{PREFIX}CONFIG")
+    if file and not Path(file).is_file():
+        raise ConfigError(f"FLEET_CONFIG names {file}, which is no file")
+    try:
+        return Settings(**{name: value for name, value in overrides.items() if value is not None})
+    except ValidationError as error:
+        raise ConfigError("; ".join(_explain(fault["loc"], fault["msg"]) for fault in error.errors())) from error
+    except ValueError as error:
+        raise ConfigError(f"{file}: {error}") from error
+
+
+def variable(name: str) -> str:
+    """Return the environment variable of a setting."""
+    alias = Settings.model_fields[name].validation_alias
+    return str(alias.choices[0]) if isinstance(alias, AliasChoices) else f"{PREFIX}{name.upper()}"
+
+
+def _explain(place: Sequence[int | str], message: str) -> str:
+    if not place:
+        return message.removeprefix("Value error, ")
+    name = str(place[0])
+    if name not in Settings.model_fields:
+        return f"unknown setting {name}"
+    return f"{variable(name)}: {message.removeprefix('Value error, ')}"
+
+
+def _refuse_unknown_variables() -> None:
+    known = {variable(name) for name in Settings.model_fields} | {f"{PREFIX}CONFIG"}
+    unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
+    if unknown:
+        raise ConfigError(f"unknown setting {', '.join(unknown)}; `fleet settings` lists all")

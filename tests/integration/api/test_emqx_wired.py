@@ -1,0 +1,36 @@
+"""The api as the role runs it, with EMQX set up."""
+
+from fleet.assembly.api import api
+from fleet.assembly.site import Site
+from fleet.settings import load
+from fleet.store.connect import Store
+from fleet.store.revocations import Revocations
+from fleet.wire.identity import Keys
+from tests.support.emqx_requests import TOKEN, connection, login_request, rest_api
+
+MAC = "aa:bb:cc:dd:ee:ff"
+
+
+async def test_the_role_answers_logins_and_closes_who_is_revoked(store: Store, keys: Keys) -> None:
+    async with rest_api() as emqx:
+        settings = load(
+            broker_token=TOKEN,
+            emqx_api_url=emqx.url,
+            emqx_api_key="fleet:secret",
+            http_host="127.0.0.1",
+            http_port=0,
+        )
+        async with api(Site(settings, keys, None, store)) as server, connection(server.port) as asker:
+            login = login_request(keys.issue("device", MAC))
+            assert (await asker.ask(login))["result"] == "allow"
+            await Revocations(store).add(MAC)
+            assert await emqx.kicked() == [MAC]
+            assert await asker.ask(login) == {"result": "deny"}
+            await Revocations(store).remove(MAC)
+
+
+async def test_without_a_token_there_is_no_such_route(store: Store, keys: Keys) -> None:
+    settings = load(http_host="127.0.0.1", http_port=0)
+    async with api(Site(settings, keys, None, store)) as server, connection(server.port) as asker:
+        asker.send(login_request(keys.issue("device", MAC)))
+        assert (await asker.answer())[0] == 404
