@@ -1,0 +1,53 @@
+"""The port to tools that run on the server: the built-in ones, and those of MCP servers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pydantic import JsonValue
+
+from fleet.core.ports import ToolOffer
+
+
+@dataclass(frozen=True, slots=True)
+class Persona:
+    """How the model speaks with one client; kept with its session, or with its device."""
+
+    language: str = ""
+    """Code of the language to answer in; empty for the user's own."""
+    character: str = ""
+    """Name of the role that is played; empty for none."""
+
+
+@dataclass(slots=True)
+class Caller:
+    """For whom tools run. They may put another `persona` in its place; who runs the turn keeps it."""
+
+    session: str
+    address: str = ""
+    """The client's IP address, where it is known."""
+    timezone_offset: int = 0
+    """Minutes east of UTC."""
+    persona: Persona = field(default_factory=Persona)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerResult:
+    """What a tool returned; with `failed`, the reason as text."""
+
+    value: JsonValue
+    failed: bool = False
+
+
+class ServerTools(Protocol):
+    """The tools that a server offers beside those of devices and clients."""
+
+    @property
+    def offers(self) -> Sequence[ToolOffer]:
+        """The tools as the model sees them at this moment; MCP servers come and go."""
+
+    def introduce(self, persona: Persona) -> str:
+        """Return what the system prompt says of the persona, in a sentence or more; empty for the usual one."""
+
+    async def call(self, name: str, arguments: dict[str, JsonValue], caller: Caller) -> ServerResult:
+        """Run a tool by the name in its offer, within its limit in time; failures are results, never exceptions."""

@@ -1,0 +1,1 @@
+"""The LLM Gateway WebSocket API, docs/protocol/gateway.md."""

@@ -1,0 +1,1 @@
+"""Tools that run on the server: built-in ones and those of MCP servers."""
