@@ -15,7 +15,7 @@ from rich.table import Table
 from fleet import __version__, log, runtime
 from fleet.assembly.site import Site, site
 from fleet.errors import ConfigError
-from fleet.operations import certs_command, devices_command, keys_command
+from fleet.operations import certs_command, devices_command, keys_command, tokens_command
 from fleet.settings import Settings, load, variable
 
 _FOR_PEOPLE = ("sim", "conformance", "endurance")
@@ -42,6 +42,8 @@ def main() -> None:
     # To import these takes as long as all that a role needs, and roles are started in a hurry.
     if sys.argv[1:2] in ([], ["--help"], *([name] for name in _FOR_PEOPLE)):
         add_people()
+    if sys.argv[1:2] in ([], ["--help"], ["doctor"]):
+        add_doctor()
     app()
 
 
@@ -70,13 +72,14 @@ def run_worker(mqtt_url: MqttUrl = None, redis_url: RedisUrl = None, llm_base_ur
 
 @app.command("edge")
 def run_edge(mqtt_url: MqttUrl = None, redis_url: RedisUrl = None) -> None:
-    """Run an edge: UDP audio, recognition, voices. Needs FLEET_UDP_PUBLIC."""
-    from fleet.assembly.edge import edge, public_address
+    """Run an edge: UDP audio, recognition, voices. Needs FLEET_UDP_PUBLIC, or a node or STUN servers that know it."""
+    from fleet.assembly.edge import edge
+    from fleet.assembly.public_address import Discovery, find_public_address
     from fleet.assembly.speech import load_speech
 
     @asynccontextmanager
     async def open_edge(here: Site) -> AsyncIterator[None]:
-        public = public_address(here.settings)
+        public = await find_public_address(Discovery.of(here.settings))
         speech = await load_speech(here.settings)
         async with edge(here, speech, public=public):
             yield
@@ -93,6 +96,15 @@ def run_api(redis_url: RedisUrl = None, public_host: PublicHost = None) -> None:
         {"redis_url": redis_url, "public_host": public_host},
         lambda settings: _role(settings, api, broker=False),
     )
+
+
+@app.command("gateway")
+def run_gateway(redis_url: RedisUrl = None, llm_base_url: LlmUrl = None) -> None:
+    """Run the gateway: the LLM Gateway WebSocket API. Needs LLM_BASE_URL; without Redis it brings its own."""
+    from fleet.assembly.gateway import log_settings, stand_alone
+
+    named = {"redis_url": redis_url, "llm_base_url": llm_base_url}
+    _run(named, lambda settings: stand_alone(settings, _for_ever), log_settings)
 
 
 @app.command("front")
@@ -143,6 +155,7 @@ def version() -> None:
 
 app.add_typer(devices_command.app, name="devices")
 app.add_typer(keys_command.app, name="keys")
+app.add_typer(tokens_command.app, name="tokens")
 app.add_typer(certs_command.app, name="certs")
 
 
@@ -152,13 +165,25 @@ def _shown(value: object) -> str:
     return _MASK if isinstance(value, SecretStr) else re.sub(r"(://)[^/@]*@", rf"\1{_MASK}@", str(value))
 
 
-def _run(named: dict[str, Any], serve: Callable[[Settings], Coroutine[None, None, None]]) -> None:
+def _run(
+    named: dict[str, Any],
+    serve: Callable[[Settings], Coroutine[None, None, None]],
+    log_settings: Callable[[Settings], tuple[str, log.LogFormat]] = lambda one: (one.log_level, one.log_format),
+) -> None:
     try:
         loaded = load(**named)
     except ConfigError as error:
         _fail(error)
-    log.configure(loaded.log_level, loaded.log_format, pii=loaded.log_pii)
+    level, form = log_settings(loaded)
+    log.configure(level, form, pii=loaded.log_pii)
     sys.exit(runtime.run(lambda: serve(loaded)))
+
+
+def add_doctor() -> None:
+    """Add the command that looks at everything, and so imports everything."""
+    from fleet.operations.doctor.command import doctor
+
+    app.command("doctor")(doctor)
 
 
 def add_people() -> None:

@@ -71,6 +71,48 @@ class ConsoleFormatter(logging.Formatter):
         return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
 
 
+class _Magnifier(logging.Filter):
+    """Lets all lines of a few devices through, whatever the level of the others.
+
+    While there is no such device nothing is different from a log without it: the level of fleet's loggers keeps lines
+    from being made. With one, debug lines of all are made, and those of the others dropped here.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._devices: frozenset[str] = frozenset()
+        self._handler: logging.Handler | None = None
+        self._level = logging.INFO
+
+    def begin(self, handler: logging.Handler, level: int) -> None:
+        self._handler, self._level = handler, level
+        self.watch(self._devices)
+
+    def watch(self, devices: frozenset[str]) -> None:
+        self._devices = devices
+        ours = logging.getLogger("fleet")
+        if self._handler is None:
+            return
+        self._handler.removeFilter(self)
+        ours.setLevel(logging.NOTSET)
+        if devices and self._level > logging.DEBUG:
+            self._handler.addFilter(self)
+            ours.setLevel(logging.DEBUG)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno >= self._level:
+            return True
+        return getattr(record, "device", None) in self._devices or _context.get().get("device") in self._devices
+
+
+_magnifier = _Magnifier()
+
+
+def watch_devices(devices: frozenset[str]) -> None:
+    """Write all lines of these devices (canonical MACs), down to the level debug, from now on and of no others."""
+    _magnifier.watch(devices)
+
+
 def configure(level: str, form: LogFormat, *, pii: bool, stream: TextIO | None = None) -> None:
     """Send all logging to one stream in one format.
 
@@ -85,6 +127,7 @@ def configure(level: str, form: LogFormat, *, pii: bool, stream: TextIO | None =
     logging._srcfile = None  # noqa: SLF001 - the way that the logging HOWTO names
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter(pii=pii) if form == "json" else ConsoleFormatter(pii=pii))
+    _magnifier.begin(handler, logging.getLevelNamesMapping()[level.upper()])
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     for noisy in ("httpx", "httpx2", "httpcore", "httpcore2", "openai", "uvicorn"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, logging.getLogger().level))

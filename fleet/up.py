@@ -1,4 +1,4 @@
-"""`fleet up`: worker, edge and api in one process, with embedded parts for whatever the settings do not name."""
+"""`fleet up`: all roles in one process, with embedded parts for whatever the settings do not name."""
 
 import errno
 import logging
@@ -7,8 +7,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from fleet.assembly.api import api
-from fleet.assembly.edge import edge, public_address
-from fleet.assembly.site import Site, follow_keys, read_keys
+from fleet.assembly.edge import edge
+from fleet.assembly.public_address import read_address
+from fleet.assembly.gateway import gateway
+from fleet.assembly.site import Site, follow_debugging, follow_keys, read_keys
 from fleet.assembly.speech import load_speech
 from fleet.assembly.worker import worker
 from fleet.demo_llm.server import DemoLlmServer
@@ -39,7 +41,7 @@ async def up(settings: Settings, while_up: Callable[[], Awaitable[None]]) -> Non
         ConfigError: A port is taken, a part is missing, or a setting is wrong.
         Unavailable: A broker or Redis that the settings name is away.
     """
-    public = public_address(settings) if settings.udp_public else None
+    public = read_address(settings.udp_public) if settings.udp_public else None
     _claim_ports(settings)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
@@ -50,6 +52,7 @@ async def up(settings: Settings, while_up: Callable[[], Awaitable[None]]) -> Non
         await enter(follow_keys(settings, keys))
         store = await Store.open(redis_url, settings.shards, settings.tls_ca)
         stack.push_async_callback(store.close)
+        await enter(follow_debugging(store))
         broker_url = settings.mqtt_url if settings.mqtt_url else await enter(_broker(settings, keys, store))
         if settings.llm_base_url is None:
             settings = settings.model_copy(update={"llm_base_url": await enter(_demo_llm())})
@@ -59,6 +62,7 @@ async def up(settings: Settings, while_up: Callable[[], Awaitable[None]]) -> Non
         await enter(edge(here, speech, public=public))
         await enter(worker(here))
         server = await enter(api(here))
+        await enter(gateway(settings, store, here.broker))
         stack.enter_context(whereabouts.tell(settings.data_dir, redis_url, broker_url))
         log.info("fleet is up", extra={"ota": _ota_url(settings, server.port)})
         await while_up()
@@ -110,6 +114,7 @@ def _claim_ports(settings: Settings) -> None:
     wanted = [
         ("udp_port", settings.udp_host, settings.udp_port, socket.SOCK_DGRAM),
         ("http_port", settings.http_host, settings.http_port, socket.SOCK_STREAM),
+        ("cloud_port", settings.cloud_host, settings.cloud_port, socket.SOCK_STREAM),
     ]
     if settings.tls_cert is not None:
         wanted.append(("https_port", settings.http_host, settings.https_port, socket.SOCK_STREAM))

@@ -18,6 +18,7 @@ from fleet.store.activations import Activations, Pending
 from fleet.store.admissions import Admission, Admissions
 from fleet.store.connect import Store
 from fleet.store.serials import Serials
+from fleet.store.traces import Traces, Turned
 from fleet.wire.activation import LARGEST_BODY, Proof, parse_proof, verify
 from fleet.wire.bootstrap import ActivationSection
 
@@ -31,6 +32,8 @@ _MESSAGES = {"en": "Enter this code at the server:\n{}", "zh": "请在服务器�
 _PROVING = {"en": "The device is being activated.", "zh": "设备正在激活。"}
 
 Outcome = Literal["bound", "waiting", "refused"]
+
+_TRACE_SECONDS = 0.5
 
 
 class Desk:
@@ -46,6 +49,7 @@ class Desk:
         self._policy = policy
         self._admissions = Admissions(store)
         self._activations = Activations(store)
+        self._traces = Traces(store)
         self._serials = serials
 
     async def standing(self, who: Visitor) -> tuple[Verdict, Admission]:
@@ -75,6 +79,14 @@ class Desk:
         return ActivationSection(
             message=text.format(pending.code), code=pending.code or None, challenge=pending.challenge
         )
+
+    async def turn_away(self, who: Visitor, reason: Turned) -> None:
+        """Write down that a visitor was given nothing, for whoever asks why it is silent; without Redis, nothing."""
+        try:
+            async with asyncio.timeout(_TRACE_SECONDS):
+                await self._traces.turn_away(who.mac, reason)
+        except (Unavailable, TimeoutError):
+            log.debug("refusal not written down", extra={"device": who.mac})
 
     async def check(self, who: Visitor, proof: Proof | None) -> Outcome:
         """Decide about a visitor who asks whether it is bound.

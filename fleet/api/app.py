@@ -8,10 +8,12 @@ from starlette.exceptions import HTTPException
 
 from fleet.api.activation import ActivationRoute, Desk
 from fleet.api.bootstrap import Bootstrap
+from fleet.api.devices import DevicesRoute
 from fleet.api.firmware import Firmware
 from fleet.api.headers import TitledHeaders
 from fleet.api.health import Health
 from fleet.api.mqtt_login import MqttLogin
+from fleet.api.operators import Operators
 from fleet.api.refusals import Refusals
 from fleet.api.throttle import Throttle
 from fleet.api.vision import VisionRoute
@@ -19,6 +21,7 @@ from fleet.llm.vision import OpenAiVision
 from fleet.settings import Settings
 from fleet.store.connect import Store
 from fleet.store.firmware_shelf import FirmwareShelf
+from fleet.store.operator_tokens import OperatorTokens, tokens_path
 from fleet.store.roster import Roster
 from fleet.store.serials import Serials
 from fleet.wire.identity import Keys
@@ -49,11 +52,13 @@ def build_app(
     desk = Desk(settings.activation, store, Serials(settings.serials_file))
     throttle, counts = Throttle(settings), Counter[str]()
     firmware = Firmware(shelf or FirmwareShelf(None), store, throttle)
+    operators = Operators(OperatorTokens(tokens_path(settings)), throttle, counts)
     for part in (
         Bootstrap(settings, keys, desk, Roster(store), firmware, throttle),
         ActivationRoute(desk, throttle),
         firmware,
         VisionRoute(keys, vision, throttle),
+        DevicesRoute(operators, store, throttle),
         Health(store),
     ):
         app.include_router(part.router)

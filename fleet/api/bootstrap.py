@@ -80,6 +80,7 @@ class Bootstrap:
         told = parse_body(await read_body(request, LARGEST_BODY))
         if who.mac in self._keys.revoked:
             log.warning("bootstrap refused", extra={"device": who.mac, "reason": "revoked"})
+            await self._desk.turn_away(who, "revoked")
             raise HTTPException(403, "the device is not admitted")
         deadline = asyncio.get_running_loop().time() + STORE_SECONDS
         verdict, admission = await self._standing(who, deadline)
@@ -87,6 +88,7 @@ class Bootstrap:
         if verdict == "asked":
             self._throttle.admit_address("invitation", request)
             activation = await self._invite(who, deadline)
+            await self._desk.turn_away(who, "not bound")
         else:
             mqtt = self._credentials(who.mac, where.host)
             given = {"host": where.written, "kid": mqtt.username.rpartition(".")[2]}
@@ -106,6 +108,7 @@ class Bootstrap:
             raise HTTPException(503, "try again later") from error
         if verdict == "refused":
             log.warning("bootstrap refused", extra={"device": who.mac, "reason": "not on the list"})
+            await self._desk.turn_away(who, "not on the list")
             raise HTTPException(403, "the device is not admitted")
         return verdict, admission
 

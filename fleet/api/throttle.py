@@ -14,7 +14,7 @@ from fleet.settings import Settings
 
 log = logging.getLogger(__name__)
 
-Door = Literal["bootstrap", "invitation", "activation", "photo", "firmware"]
+Door = Literal["bootstrap", "invitation", "activation", "photo", "firmware", "operator"]
 
 INVITATIONS = Rate(100, 5000)
 """Of one address: each may take one of a million codes for a quarter of an hour, and leaves others fewer to mistype."""
@@ -42,7 +42,9 @@ class Throttle:
             "activation": Buckets(address),
             "photo": Buckets(address),
             "firmware": Buckets(address),
+            "operator": Buckets(address),
         }
+        self._inputs = Buckets(Rate.parse(settings.rate_input))
         self._devices: dict[Door, Buckets] = {
             "bootstrap": Buckets(device),
             "activation": Buckets(device),
@@ -55,7 +57,7 @@ class Throttle:
         Raises:
             HTTPException: It may not (429, with Retry-After); the connection is closed, for its body was not read.
         """
-        address = _site(request)
+        address = site_of(request)
         wait = self._addresses[door].take(address, _now())
         if wait:
             log.debug("address throttled", extra={"door": door, "address": address})
@@ -69,10 +71,20 @@ class Throttle:
         Raises:
             HTTPException: It may not (429, with Retry-After).
         """
-        wait = self._devices[door].take(f"{mac} {_site(request)}", _now())
+        wait = self._devices[door].take(f"{mac} {site_of(request)}", _now())
         if wait:
             log.debug("device throttled", extra={"door": door, "device": mac})
             raise HTTPException(429, "too many requests of this device", {"Retry-After": _whole(wait)})
+
+    def admit_input(self, mac: str) -> None:
+        """Return if an operator may enter text for a device now.
+
+        Raises:
+            HTTPException: It may not (429, with Retry-After).
+        """
+        wait = self._inputs.take(mac, _now())
+        if wait:
+            raise HTTPException(429, "too many texts for this device", {"Retry-After": _whole(wait)})
 
     def admit_photo(self, mac: str) -> str:
         """Return how many seconds a device that has proved itself must wait, as Retry-After has it; empty if none."""
@@ -88,7 +100,7 @@ def _whole(seconds: float) -> str:
     return str(max(1, math.ceil(seconds)))
 
 
-def _site(request: Request) -> str:
+def site_of(request: Request) -> str:
     """Return the address that is limited as one; what a trusted proxy names as one need not be an address."""
     named = request.client.host if request.client else ""
     if ":" not in named:

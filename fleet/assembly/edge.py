@@ -15,6 +15,7 @@ from fleet.speech.ears import Ears
 from fleet.speech.voice import Voice
 from fleet.store.edges import EdgeRecord, Edges
 from fleet.store.mailbox import Mailboxes
+from fleet.store.traces import Traces
 from fleet.tasks import running
 
 
@@ -50,6 +51,7 @@ async def edge(here: Site, speech: Speech, *, public: tuple[str, int] | None) ->
     announcer = _announcer(here, role, public)
     try:
         async with (
+            running("edge traces", lambda: role.traces.run(Traces(here.store).write)),
             running("edge publisher", publisher.run),
             running("edge", role.run),
             running("edge announcer", announcer.run),
@@ -73,15 +75,3 @@ def _announcer(here: Site, role: Edge, public: tuple[str, int] | None) -> Announ
         return EdgeRecord(role.id, host, port, role.load, role.draining)
 
     return Announcer(Edges(here.store), describe)
-
-
-def public_address(settings: Settings) -> tuple[str, int]:
-    """Return where devices reach an edge that runs on its own.
-
-    Raises:
-        ConfigError: It is not set: a guess would mean calls without sound.
-    """
-    host, _, port = (settings.udp_public or "").rpartition(":")
-    if not host or not port.isdigit():
-        raise ConfigError("FLEET_UDP_PUBLIC must be host:port, the address by which devices reach this edge")
-    return host, int(port)

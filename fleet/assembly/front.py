@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from fleet.assembly.site import follow_keys, read_keys
+from fleet.assembly.site import follow_debugging, follow_keys, read_keys
 from fleet.errors import ConfigError
 from fleet.front.door import Front
 from fleet.front.listeners import secure_listener
@@ -37,6 +37,7 @@ async def front(settings: Settings) -> AsyncIterator[Front]:
             # Before anybody comes in.
             await access.look()
             await enter(running("access", access.run))
+            await enter(follow_debugging(store))
         await enter(running("front", role.run))
         await role.started.wait()
         yield role

@@ -1,15 +1,17 @@
 """What the roles of a process share."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 
 from fleet.errors import ConfigError
 from fleet.link.mqtt_url import MqttAddress
 from fleet.link.transport import broker_address
+from fleet.log import watch_devices
 from fleet.settings import Settings
 from fleet.store.access import KeysWatch
 from fleet.store.connect import Store
+from fleet.store.debugging import DebuggedDevices, DebugWatch
 from fleet.store.watched_file import WatchedFile
 from fleet.tasks import running
 from fleet.wire.identity import Keys
@@ -45,10 +47,15 @@ async def site(settings: Settings, *, broker: bool = True) -> AsyncIterator[Site
     store = await Store.open(settings.redis_url or "", settings.shards, settings.tls_ca)
     try:
         keys = read_keys(settings)
-        async with follow_keys(settings, keys):
+        async with follow_keys(settings, keys), follow_debugging(store):
             yield Site(settings, keys, address, store)
     finally:
         await store.close()
+
+
+def follow_debugging(store: Store) -> AbstractAsyncContextManager[None]:
+    """Write all log lines of the devices that an operator looks at, beside the block (`fleet devices debug`)."""
+    return running("debugged devices", DebugWatch(DebuggedDevices(store), watch_devices).run)
 
 
 def read_keys(settings: Settings) -> Keys:

@@ -3,12 +3,13 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from fleet.assembly.leaving import limited, new_name
+from fleet.assembly.llm import chat_model
 from fleet.assembly.site import Site
 from fleet.errors import ConfigError
-from fleet.llm.llm_openai import OpenAiLlm
+from fleet.server_tools.load import open_tools
 from fleet.tasks import running
 from fleet.worker.app import Worker
 from fleet.worker.resources import Resources
@@ -22,21 +23,12 @@ READY_SECONDS = 20.0
 async def worker(here: Site) -> AsyncIterator[None]:
     """Run a worker beside the block; the block begins when it hears its devices."""
     settings = here.settings
-    key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else None
-    if settings.llm_base_url is None:
-        raise ConfigError("LLM_BASE_URL is missing; only `fleet up` brings a demo model")
-    llm = OpenAiLlm(
-        settings.llm_base_url,
-        key,
-        settings.llm_model,
-        settings.llm_timeout,
-        temperature=settings.llm_temperature,
-        max_tokens=settings.llm_max_tokens,
-    )
     if here.broker is None:
         raise ConfigError("a worker needs FLEET_MQTT_URL")
-    role = Worker(Resources.of(settings, here.keys, llm, here.store), new_name(), here.broker)
-    try:
+    async with AsyncExitStack() as stack:
+        llm = await stack.enter_async_context(chat_model(settings))
+        tools = await stack.enter_async_context(open_tools(settings)) if settings.device_server_tools else None
+        role = Worker(Resources.of(settings, here.keys, llm, here.store, tools), new_name(), here.broker)
         async with running("worker", role.run):
             try:
                 await _until_ready("the broker", role)
@@ -44,8 +36,6 @@ async def worker(here: Site) -> AsyncIterator[None]:
             finally:
                 async with limited("worker", settings.drain_seconds):
                     await role.drain(settings.drain_seconds)
-    finally:
-        await llm.aclose()
 
 
 async def _until_ready(what: str, role: Worker) -> None:

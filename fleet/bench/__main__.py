@@ -14,12 +14,14 @@ from fleet import runtime
 from fleet.bench import broker as broker_bench
 from fleet.bench import call as call_bench
 from fleet.bench import hello as hello_bench
+from fleet.bench import turn as turn_bench
 from fleet.bench import turns as turns_bench
 from fleet.bench import udp as udp_bench
 from fleet.bench.broker_table import show_broker
 from fleet.bench.machine import Machine
 from fleet.bench.role_tables import show_call, show_hello, show_turns
 from fleet.bench.table import make_console, show_udp
+from fleet.bench.turn_table import show_turn
 from fleet.errors import ConfigError
 
 T = TypeVar("T")
@@ -103,6 +105,23 @@ def turns(
     """Turns a second of one worker process and of two, with a chat model that costs nothing."""
     plan = turns_bench.Plan(workers or [1, 2], users, calls, seconds, repeats)
     _run("turns", plan, lambda doing: turns_bench.measure(plan, doing), show_turns, json_file)
+
+
+@app.command()
+def turn(
+    at_once: Annotated[list[int] | None, typer.Option(min=1, max=100, help="Turns that run at the same time.")] = None,
+    rate: Annotated[float, typer.Option(min=1, max=1000, help="Turns a second.")] = 40,
+    seconds: Seconds = 3.0,
+    repeats: Repeats = 3,
+    json_file: JsonFile = None,
+) -> None:
+    """What fleet adds between a chat model's first token and a gateway client's first sentence."""
+    plan = turn_bench.Plan(at_once or [1, 100], rate, seconds, repeats)
+
+    def show(console: Console, machine: Machine, found: list[turn_bench.Case]) -> None:
+        show_turn(console, machine, found, rate)
+
+    _run("turn", plan, lambda doing: turn_bench.measure(plan, doing), show, json_file)
 
 
 def _run(

@@ -3,7 +3,7 @@
 import time
 from collections.abc import AsyncGenerator, Sequence
 
-from fleet.core.ports import CallsAsked, LlmEvent, Message, TextDelta, ToolCall, ToolOffer
+from fleet.core.ports import USUAL, CallsAsked, LlmEvent, LlmOptions, Message, TextDelta, ToolCall, ToolOffer
 
 TOOL = "set_volume"
 _ARGUMENTS = '{"volume": 50}'
@@ -26,7 +26,9 @@ class ScriptedModel:
         self._waited = waited
         self._asked: dict[str, float] = {}
 
-    async def stream(self, messages: Sequence[Message], tools: Sequence[ToolOffer]) -> AsyncGenerator[LlmEvent, None]:
+    async def stream(
+        self, messages: Sequence[Message], tools: Sequence[ToolOffer], options: LlmOptions = USUAL
+    ) -> AsyncGenerator[LlmEvent, None]:
         now = time.perf_counter()
         said = next(message.text for message in reversed(messages) if message.role == "user")
         begun = self._asked.pop(said, None)

@@ -3,15 +3,28 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from fleet.core.continuation import Continuation, remind
+from fleet.core.continuation import Continuation, remind, urge
 from fleet.core.history import settle
-from fleet.core.ports import CallsAsked, Llm, Message, TextDelta, ToolCall, ToolOffer
+from fleet.core.ports import (
+    USUAL,
+    CallsAsked,
+    Llm,
+    LlmOptions,
+    Message,
+    TextDelta,
+    ThoughtDelta,
+    ToolCall,
+    ToolOffer,
+)
+from fleet.core.toolbox import read_arguments
 
 MOST_ROUNDS = 6
-"""Model messages in one turn; the last is offered no tools, so that it must answer."""
+"""Model messages in one turn; in the last it may call nothing, so that it must answer."""
+MOST_REPAIRS = 1
+"""How often in one turn the model is asked again for calls whose arguments are no JSON; then it must answer."""
 MOST_CALLS = 16
 """Calls of one message that are made; a device takes no more at once."""
 
@@ -42,13 +55,15 @@ class Progress:
     said: tuple[str, ...] = ()
 
 
-async def run_turn(
+async def run_turn(  # noqa: PLR0913 - what each role brings to a turn; in a bundle it would only be unpacked again
     asked: Sequence[Message],
     llm: Llm,
     tools: Tools,
     say: Callable[[str], Awaitable[None]],
     journal: Journal,
     before: Progress = Progress(),
+    think: Callable[[str], Awaitable[None]] | None = None,
+    options: LlmOptions = USUAL,
 ) -> tuple[Message, ...]:
     """Let the model answer, running the tools that it asks for.
 
@@ -59,9 +74,12 @@ async def run_turn(
         say: Takes each piece of text as it is written.
         journal: Told every message before the next step.
         before: Where to go on. Calls that were asked for are given to `tools` once more, with the ids that they had.
+        think: Takes each piece of a reasoning model's thoughts; without it they are dropped.
+        options: How each message is asked for.
 
     Returns:
-        The messages of the turn, from the first assistant message to the answer.
+        The messages of the turn, from the first assistant message to the answer; that is empty where the model wrote
+        nothing, even when urged to.
 
     Raises:
         ProviderError: The model failed; what was said before stays said.
@@ -70,29 +88,70 @@ async def run_turn(
     if added and added[-1].calls:
         added = await _run_calls(added, tools)
         await journal.record(added)
-    rounds = max(MOST_ROUNDS - sum(message.role == "assistant" for message in added), 1)
-    for left in reversed(range(rounds)):
-        context = (*(remind(asked, said) if said else asked), *settle(added))
-        message = await _listen(llm, context, tools.offers if left else (), Continuation(said, say))
-        added, said = (*added, *(Message("assistant", part) for part in said), message), ()
+    model = _Model(llm, tools, say, think, options)
+    left = max(MOST_ROUNDS - sum(message.role == "assistant" for message in added), 1)
+    while True:
+        left -= 1
+        message = await model.ask(asked, added, said, may_call=left > 0)
+        parts = (*added, *(Message("assistant", part) for part in said), message)
+        if not model.urged and not message.calls and not _words(parts):
+            model.urged = True
+            continue
+        added, said = parts, ()
         await journal.record(added)
         if not message.calls:
-            break
+            return added
         added = await _run_calls(added, tools)
         await journal.record(added)
-    return added
 
 
-async def _listen(llm: Llm, messages: Sequence[Message], offers: Sequence[ToolOffer], text: Continuation) -> Message:
-    calls: tuple[ToolCall, ...] = ()
-    async with aclosing(llm.stream(messages, offers)) as events:
-        async for event in events:
-            match event:
-                case TextDelta(piece):
-                    await text.take(piece)
-                case CallsAsked(asked):
-                    calls = asked[:MOST_CALLS]
-    return Message("assistant", text.new, calls if offers else ())
+@dataclass(slots=True)
+class _Model:
+    """The model as one turn asks it."""
+
+    llm: Llm
+    tools: Tools
+    say: Callable[[str], Awaitable[None]]
+    think: Callable[[str], Awaitable[None]] | None
+    options: LlmOptions
+    urged: bool = False
+    """Whether it is told not to be silent."""
+
+    async def ask(
+        self, asked: Sequence[Message], added: Sequence[Message], said: Sequence[str], *, may_call: bool
+    ) -> Message:
+        """Listen to its next message; calls that it may not ask for are dropped."""
+        may_call = may_call and self.options.may_call and _unreadable(added) <= MOST_REPAIRS
+        context = (*_context(asked, said, urged=self.urged), *settle(added))
+        stream = self.llm.stream(context, self.tools.offers, replace(self.options, may_call=may_call))
+        text = Continuation(said, self.say)
+        calls: tuple[ToolCall, ...] = ()
+        async with aclosing(stream) as events:
+            async for event in events:
+                match event:
+                    case TextDelta(piece):
+                        await text.take(piece)
+                    case ThoughtDelta(piece) if self.think:
+                        await self.think(piece)
+                    case CallsAsked(wanted) if may_call:
+                        calls = wanted[:MOST_CALLS]
+        return Message("assistant", text.new, calls)
+
+
+def _context(asked: Sequence[Message], said: Sequence[str], *, urged: bool) -> Sequence[Message]:
+    if said:
+        return remind(asked, said)
+    return urge(asked) if urged else asked
+
+
+def _words(messages: Sequence[Message]) -> bool:
+    """Whether the model has said anything."""
+    return any(message.role == "assistant" and message.text.strip() for message in messages)
+
+
+def _unreadable(messages: Sequence[Message]) -> int:
+    """Count the messages with calls whose arguments could not be read."""
+    return sum(any(read_arguments(call.arguments) is None for call in message.calls) for message in messages)
 
 
 async def _run_calls(added: tuple[Message, ...], tools: Tools) -> tuple[Message, ...]:

@@ -15,13 +15,23 @@ _REMINDER = (
     "broke off."
 )
 
+_URGENT = "Your answer must not be empty: say in a sentence or more what you found out, did, or could not do."
+
 
 def remind(asked: Sequence[Message], said: Sequence[str]) -> tuple[Message, ...]:
     """Return the conversation with the model told what was heard of its answer, part by part."""
-    reminder = _REMINDER.format(said=" ".join(said))
+    return _instruct(asked, _REMINDER.format(said=" ".join(said)))
+
+
+def urge(asked: Sequence[Message]) -> tuple[Message, ...]:
+    """Return the conversation with the model told to answer in words, since it wrote nothing."""
+    return _instruct(asked, _URGENT)
+
+
+def _instruct(asked: Sequence[Message], words: str) -> tuple[Message, ...]:
     if asked and asked[0].role == "system":
-        return (Message("system", f"{asked[0].text}\n{reminder}"), *asked[1:])
-    return (Message("system", reminder), *asked)
+        return (Message("system", f"{asked[0].text}\n{words}"), *asked[1:])
+    return (Message("system", words), *asked)
 
 
 class Continuation:

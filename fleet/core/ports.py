@@ -92,8 +92,29 @@ class ToolOffer:
 
 
 @dataclass(frozen=True, slots=True)
+class LlmOptions:
+    """How one message is asked for; None leaves a choice to the model's adapter."""
+
+    temperature: float | None = None
+    max_tokens: int | None = None
+    may_call: bool = True
+    """False: tools are shown, since the conversation holds calls of them, but the model must answer in words."""
+
+
+USUAL = LlmOptions()
+"""Nothing chosen."""
+
+
+@dataclass(frozen=True, slots=True)
 class TextDelta:
     """A piece of the answer's text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThoughtDelta:
+    """A piece of what a reasoning model thinks: neither said nor remembered."""
 
     text: str
 
@@ -105,13 +126,15 @@ class CallsAsked:
     calls: tuple[ToolCall, ...]
 
 
-LlmEvent = TextDelta | CallsAsked
+LlmEvent = TextDelta | ThoughtDelta | CallsAsked
 
 
 class Llm(Protocol):
     """Streams a chat model's next message."""
 
-    def stream(self, messages: Sequence[Message], tools: Sequence[ToolOffer]) -> AsyncGenerator[LlmEvent, None]:
+    def stream(
+        self, messages: Sequence[Message], tools: Sequence[ToolOffer], options: LlmOptions = USUAL
+    ) -> AsyncGenerator[LlmEvent, None]:
         """Yield the model's next message. Closing the iterator closes the request behind it.
 
         Raises:

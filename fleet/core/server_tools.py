@@ -46,6 +46,9 @@ class ServerTools(Protocol):
     def offers(self) -> Sequence[ToolOffer]:
         """The tools as the model sees them at this moment; MCP servers come and go."""
 
+    def repeatable(self, name: str) -> bool:
+        """Whether a tool may be run again when it is not known if it has run: it only tells, or does nothing twice."""
+
     def introduce(self, persona: Persona) -> str:
         """Return what the system prompt says of the persona, in a sentence or more; empty for the usual one."""
 

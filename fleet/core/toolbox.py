@@ -7,14 +7,17 @@ Arguments are checked against the tool's schema before anything is sent: a devic
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Literal
 
 from pydantic import JsonValue
 from pydantic_core import from_json
 
 from fleet.core.ports import ToolCall, ToolOffer
-from fleet.core.schema import clean, fit
+from fleet.core.schema import LARGEST_INTEGER, clean, fit
+from fleet.core.shown_schema import shown
 from fleet.wire.mcp import ToolSpec
 
 LONGEST_NAME = 64
@@ -23,12 +26,26 @@ MOST_OFFERS = 128
 """Tools that are offered; more than that some endpoints refuse."""
 LARGEST_OFFERS = 100_000
 """Characters of all offers together: they are part of every request to the model."""
-LARGEST_ARGUMENTS = 4_000
-"""Bytes of a call's arguments: a device without much memory takes messages of 6 KB."""
-DEEPEST_ARGUMENTS = 6
-"""Levels of a call's arguments; firmware's parser has a small stack and takes ten in all."""
-
 _NAMED = 20
+
+Fault = Literal["TOOL_NOT_FOUND", "INVALID_TOOL_PARAMETERS"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the arguments of a call may be; the defaults are a device's."""
+
+    size: int = 4_000
+    """Bytes: a device without much memory takes messages of 6 KB."""
+    levels: int = 6
+    """Firmware's parser has a small stack and takes ten in all."""
+    integer: int = LARGEST_INTEGER
+    """The largest integer, with either sign."""
+
+
+DEVICE = Limits()
+PROGRAM = Limits(100_000, 16, 2**53 - 1)
+"""A client or a server tool that is a program on a computer; JavaScript reads integers up to this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +58,12 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a call is not sent, in words from which the model can do better."""
+    """Why a call is not sent."""
 
     reason: str
+    """For the model, in words from which it can do better."""
+    fault: Fault
+    """For programs."""
 
 
 class Toolbox:
@@ -51,9 +71,14 @@ class Toolbox:
 
     Args:
         tools: As the device announced them; those meant for people only are left out.
+        taken: Names that the model knows other tools by; none is used twice.
+        limits: Of the calls' arguments.
     """
 
-    def __init__(self, tools: Sequence[ToolSpec]) -> None:
+    def __init__(self, tools: Sequence[ToolSpec], taken: Collection[str] = (), limits: Limits = DEVICE) -> None:
+        self._taken = frozenset(taken)
+        self._limits = limits
+        self._schemas: dict[str, dict[str, Any]] = {}
         self._tools: dict[str, ToolSpec] = {}
         self._offers: dict[str, ToolOffer] = {}
         self._room = LARGEST_OFFERS
@@ -72,39 +97,43 @@ class Toolbox:
         """Return what to send for a call, or why nothing is sent; never raises."""
         tool = self._tools.get(call.name)
         if tool is None:
-            names = ", ".join(list(self._tools)[:_NAMED]) or "none"
-            return Refusal(f"error: there is no tool {call.name[:LONGEST_NAME]!r}; there are: {names}")
-        arguments = _parse(call.arguments)
+            return no_such_tool(call.name, self._tools)
+        arguments = read_arguments(call.arguments)
         if arguments is None:
-            return Refusal("error: not done, the arguments are no valid JSON object")
-        fitted = fit(self._offers[call.name].parameters, arguments)
+            return _refuse("the arguments are no valid JSON object")
+        fitted = fit(self._schemas[call.name], arguments, self._limits.integer)
         if isinstance(fitted, str):
-            return Refusal(f"error: not done, {fitted}")
-        if not _is_small(fitted):
-            return Refusal("error: not done, the arguments are too long or nested too deeply for the device")
+            return _refuse(fitted)
+        if not _is_small(fitted, self._limits):
+            return _refuse("the arguments are too long or nested too deeply for the device")
         return Prepared(tool, fitted)
 
     def _offer(self, tool: ToolSpec) -> None:
         schema = clean(tool.input_schema)
-        description = tool.description[:LONGEST_DESCRIPTION]
-        size = len(description) + len(json.dumps(schema))
+        parameters = shown(schema)
+        description = (tool.description.strip() or tool.name)[:LONGEST_DESCRIPTION]
+        description = description.encode("utf-8", "replace").decode()
+        size = len(description) + len(json.dumps(parameters))
         if len(self._offers) >= MOST_OFFERS or size > self._room:
             return
         self._room -= size
         name = self._free_name(tool.name)
-        self._tools[name] = tool
-        self._offers[name] = ToolOffer(name, description, schema)
+        self._tools[name], self._schemas[name] = tool, schema
+        self._offers[name] = ToolOffer(name, description, parameters)
 
     def _free_name(self, name: str) -> str:
         plain = re.sub(r"[^a-zA-Z0-9_-]", "_", name.removeprefix("self."))
+        if plain[:1].isdigit() or plain.startswith("-"):
+            plain = f"_{plain}"  # Gemini's names begin with a letter or an underscore
         free, salt = plain, name
-        while not 0 < len(free) <= LONGEST_NAME or free in self._tools:
+        while not 0 < len(free) <= LONGEST_NAME or free in self._tools or free in self._taken:
             salt = hashlib.sha256(salt.encode("utf-8", "replace")).hexdigest()
             free = f"{plain[: LONGEST_NAME - 9]}_{salt[:8]}"
         return free
 
 
-def _parse(text: str) -> dict[str, JsonValue] | None:
+def read_arguments(text: str) -> dict[str, JsonValue] | None:
+    """Return a call's arguments as the model wrote them, or None if they are no JSON object."""
     try:
         arguments = from_json(text.strip() or "{}", allow_inf_nan=False)
         json.dumps(arguments, allow_nan=False)  # 1e999 was read as infinity
@@ -113,10 +142,21 @@ def _parse(text: str) -> dict[str, JsonValue] | None:
     return arguments if isinstance(arguments, dict) else None
 
 
-def _is_small(arguments: dict[str, JsonValue]) -> bool:
-    if not _fits(arguments, DEEPEST_ARGUMENTS):
+def no_such_tool(name: str, known: Iterable[str]) -> Refusal:
+    """Return the refusal of a call that names no tool."""
+    names = ", ".join(islice(known, _NAMED)) or "none"
+    reason = f"error: there is no tool {name[:LONGEST_NAME]!r} (TOOL_NOT_FOUND); there are: {names}"
+    return Refusal(reason, "TOOL_NOT_FOUND")
+
+
+def _refuse(why: str) -> Refusal:
+    return Refusal(f"error: not done, {why}", "INVALID_TOOL_PARAMETERS")
+
+
+def _is_small(arguments: dict[str, JsonValue], limits: Limits) -> bool:
+    if not _fits(arguments, limits.levels):
         return False
-    return len(json.dumps(arguments, ensure_ascii=False).encode("utf-8", "replace")) <= LARGEST_ARGUMENTS
+    return len(json.dumps(arguments, ensure_ascii=False).encode("utf-8", "replace")) <= limits.size
 
 
 def _fits(value: JsonValue, levels: int) -> bool:

@@ -25,9 +25,8 @@ def make_small_talk(reading: Reading, tools: Sequence[Tool], now: datetime) -> s
     """Return an answer to small talk, or None when the utterance is something else."""
     if reading.has("negation"):
         return None
-    clock = _tell_clock(reading, now)
-    if clock:
-        return clock
+    if told := tell_clock(reading, now):
+        return told
     for talk in small_talk().values():
         if any(_says(reading, phrase, talk.extra) for phrase in (*talk.en, *talk.zh)):
             said = talk.reply_zh if reading.language == "zh" else talk.reply_en
@@ -107,7 +106,10 @@ def _says(reading: Reading, phrase: str, extra: int) -> bool:
     return found and len(said) - len(wanted) <= extra
 
 
-def _tell_clock(reading: Reading, now: datetime) -> str | None:
+def tell_clock(reading: Reading, now: datetime) -> str | None:
+    """Return the time or the date if that is all that is asked for, or None."""
+    if reading.has("negation"):
+        return None
     others = set(reading.names("topic", "color", "value")) - {"time", "date", *_DAYS}
     if reading.has("time") and reading.names("value"):
         return None

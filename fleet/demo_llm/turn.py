@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fleet.demo_llm.answers import answer_step, ask, tell_missing_value
-from fleet.demo_llm.chat import explains_itself, make_small_talk, tell_not_understood
+from fleet.demo_llm.chat import explains_itself, make_small_talk, tell_clock, tell_not_understood
 from fleet.demo_llm.lexicon import Language
 from fleet.demo_llm.plan import Missing, Plan, Step, Which, force, make_plan, topics_of
 from fleet.demo_llm.reading import CHANGES, Reading, read
@@ -75,6 +75,9 @@ def reply(conversation: Conversation, tools: Sequence[Tool], choice: Choice, clo
         return Reply(_talk(conversation, (), None, clock))
     if choice.named and not conversation.done:
         return _forced(conversation, [tool for tool in tools if tool.name == choice.named])
+    if not (conversation.done or choice.required) and (told := tell_clock(read(conversation.utterance), clock())):
+        # The demo model has a clock of its own, and most tools that speak of days or times are no clocks.
+        return Reply(told)
     plan = plan_turn(conversation, tools)
     steps = plan if isinstance(plan, tuple) else ()
     open_ = _open_calls(steps, conversation) if choice.allowed and conversation.rounds < MOST_ROUNDS else ()

@@ -14,6 +14,7 @@ from fleet.edge.registry import Registry
 from fleet.edge.services import Services
 from fleet.edge.session import Session
 from fleet.edge.socket import Address, AudioSocket
+from fleet.edge.traces import Traces
 from fleet.settings import Settings
 from fleet.speech.ears import Ears
 from fleet.speech.voice import Voice
@@ -90,6 +91,11 @@ class Edge:
     def load(self) -> int:
         """Sessions."""
         return len(self._registry)
+
+    @property
+    def traces(self) -> Traces:
+        """What is to be written down of devices; `run` of it writes."""
+        return self._services.traces
 
     @property
     def port(self) -> int:

@@ -9,7 +9,9 @@ from fleet.edge.line import Line
 from fleet.edge.services import Services
 from fleet.edge.speech import MOST_PACKETS, Speech, synthesise
 from fleet.edge.wheel import Timer
+from fleet.metrics import turns as timed
 from fleet.speech.opus import silence
+from fleet.tracing import turns as traced
 from fleet.wire.mail import SentenceReady
 from fleet.wire.words import SentenceStarts, SpeechStarts, SpeechStops
 
@@ -143,6 +145,9 @@ class Downlink:
     def _first_sent(self, speech: Speech, now: float) -> None:
         speech.first_sent = True
         since = {} if speech.since is None else {"since_end_of_speech": round(now - speech.since, 3)}
+        if speech.since is not None:
+            timed.e2e_latency.observe(now - speech.since)
+        traced.find(speech.turn).note("first packet sent")
         with self._line.fields(speech.turn):
             log.info("first packet sent", extra=since)
 

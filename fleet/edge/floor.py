@@ -14,6 +14,8 @@ from fleet.edge.silence import Silence
 from fleet.edge.turns import Turn, Turns
 from fleet.edge.uplink import Listener, Uplink
 from fleet.errors import FleetError
+from fleet.metrics import turns as timed
+from fleet.tracing import turns as traced
 from fleet.wire.mail import SessionSilent, SpeechBegun, UtteranceHeard
 from fleet.wire.words import AudioFormat, Heard, ListenMode
 
@@ -132,6 +134,8 @@ class Floor:
             return
         with self._line.fields():
             seconds = {"speech_seconds": round(utterance.voiced_ms / 1000, 2)}
+            self._services.traces.note(self._line.opened.device, "heard")
+            timed.end_of_turn_delay.observe(now - utterance.ended_at)
             log.info("utterance ended", extra={**seconds, "endpoint_seconds": round(now - utterance.ended_at, 3)})
             if not self._always:
                 self.uplink.hold()
@@ -139,23 +143,31 @@ class Floor:
 
     async def _understood(self, utterance: Utterance, transcript: Transcript) -> None:
         text = transcript.text.strip()
+        timed.utterances.add("understood" if text else "empty")
         if not text:
             if self._mode in ("auto", "realtime") and self.uplink.gate == "held":
                 self.uplink.resume()
             return
         opened, turn = self._line.opened, uuid4().hex
+        self._services.traces.note(opened.device, "understood")
         self._language = transcript.language or self._language
         if not self._always and self._mode is not None:
             self.uplink.shut()
         self.turns.expect(Turn(turn, self._clock(), utterance.ended_at, self._language))
         self._line.order(Heard(opened.session, text))
         heard = UtteranceHeard(
-            device=opened.device, session=opened.session, turn=turn, text=text, language=transcript.language
+            device=opened.device,
+            session=opened.session,
+            turn=turn,
+            text=text,
+            language=transcript.language,
+            traceparent=traced.adopt(turn),
         )
         try:
             await self._services.post(opened.shard, heard)
         except FleetError as error:
             log.warning("utterance not delivered", extra={"reason": str(error), "kind": type(error).__name__})
+            timed.utterances.add("undelivered")
             # It may have been delivered all the same: one apology and no answer.
             self.turns.leave()
             self.fail("failed")

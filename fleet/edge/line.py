@@ -47,6 +47,11 @@ class Line:
         return AudioFormat(self.opened.downlink_rate, self.opened.downlink_frame_ms)
 
     @property
+    def sent(self) -> int:
+        """Packets sent."""
+        return self._sequence
+
+    @property
     def addressed(self) -> bool:
         """Whether it is known where the device is."""
         return self._stream.address is not None

@@ -8,9 +8,14 @@ from fleet.core.ports import Transcript
 from fleet.edge.recorder import Utterance
 from fleet.edge.services import Services
 from fleet.errors import FleetError
+from fleet.metrics import turns
+from fleet.tracing import spans
+from fleet.tracing import turns as traced
 
 log = logging.getLogger(__name__)
 
+OFFLINE_MODEL = "offline"
+"""Stands in traces for the engines that need no endpoint."""
 LONGEST_SECONDS = 20.0
 """Longest wait for a transcript; engines and endpoints have shorter limits of their own."""
 
@@ -72,20 +77,34 @@ class Recognition:
             early.settle(None)  # the real attempt will say why
 
     async def _recognise(self, utterance: Utterance, early: "_Early | None") -> None:
+        ago = asyncio.get_running_loop().time() - utterance.ended_at
+        with traced.hearing({"fleet.speech_seconds": utterance.voiced_ms / 1000}, ago):
+            await self._understand(utterance, early)
+
+    async def _understand(self, utterance: Utterance, early: "_Early | None") -> None:
         clock = asyncio.get_running_loop().time
         asked_at = clock()
         try:
-            transcript = await self._take(early, utterance)
+            with spans.span("transcribe", self._described()) as span:
+                transcript = await self._take(early, utterance)
+                spans.private(span, {"fleet.transcript": transcript.text})
         except (FleetError, TimeoutError) as error:
             reason = str(error) or "no transcript within the limit"
             log.warning("recognition failed", extra={"reason": reason, "kind": type(error).__name__})
             self._task = None
+            turns.utterances.add("failed")
             self._on_failure()
             return
         extra = {"asr_seconds": round(clock() - asked_at, 3), "language": transcript.language}
+        turns.transcription_delay.observe(clock() - asked_at)
         log.info("utterance recognised", extra={**extra, "pii": {"text": transcript.text}})
         self._task = None
         await self._on_text(utterance, transcript)
+
+    def _described(self) -> spans.Attributes:
+        settings = self._services.settings
+        model = settings.asr_model if settings.asr_base_url else OFFLINE_MODEL
+        return {"gen_ai.operation.name": "speech_to_text", "gen_ai.request.model": model}
 
     async def _take(self, early: "_Early | None", utterance: Utterance) -> Transcript:
         if early is not None:

@@ -20,6 +20,11 @@ class Reorder:
         self.late = 0
         """Packets that came after they were given up."""
 
+    @property
+    def released(self) -> int:
+        """Frames that have had their turn, lost ones too."""
+        return self._next - 1
+
     def next(self, sequence: int) -> bool:
         """Whether a packet that came is the next one and nothing waits: it is released at once, and counted so."""
         if sequence == self._next and not self._held:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from fleet.core.ports import Asr
 from fleet.edge.socket import AudioSocket
+from fleet.edge.traces import Traces
 from fleet.settings import Settings
 from fleet.speech.ears import Ears
 from fleet.speech.voice import Voice
@@ -29,3 +30,5 @@ class Services:
     spawn: Callable[[str, Coroutine[None, None, None]], "asyncio.Task[None]"]
     """Runs work of its own whose failure is logged; the name is the work's in the log."""
     counters: Counter[str] = field(default_factory=Counter)
+    traces: Traces = field(default_factory=Traces)
+    """For who asks later why a device was silent."""

@@ -7,6 +7,9 @@ from fleet.edge.line import Line
 from fleet.edge.services import Services
 from fleet.edge.socket import Address
 from fleet.edge.stream import UplinkStream
+from fleet.metrics import audio
+from fleet.store.traces import EdgeNote
+from fleet.wire import echo
 from fleet.wire.dialect import Dialect
 from fleet.wire.mail import (
     DeviceReturned,
@@ -28,6 +31,9 @@ from fleet.wire.words import Farewell, Order, SpeechStops
 
 log = logging.getLogger(__name__)
 
+MOST_ECHOES = 16
+"""Questions of a session that are looked at: `fleet doctor` asks up to eight times."""
+
 
 class Session:
     """One session's audio.
@@ -47,12 +53,17 @@ class Session:
         self._stream = UplinkStream(channel, opened.uplink_frame_ms, services.counters)
         self._line = Line(opened, channel, self._stream, services.socket, self._order)
         self._floor = Floor(self._line, services, now)
+        self._echoes = 0
+        self._opened_at: float | None = now
+        """Until the device is heard."""
 
     def receive(self, header: Header, datagram: bytes, address: Address, now: float) -> None:
         """Take one packet that carries this session's ssrc."""
         earlier = self._stream.address
         payload = self._stream.admit(header, datagram, address, now)
         if payload is None:
+            if header.flags == echo.FLAGS:
+                self._echo(datagram, address)
             return
         if self._stream.address != earlier:
             self._move(now)
@@ -65,6 +76,7 @@ class Session:
     def take(self, mail: EdgeMail, now: float) -> None:
         """Do what a shard says about this session."""
         with self._line.fields(getattr(mail, "turn", "")):
+            log.debug("mail", extra={"kind": mail.kind})
             self._take(mail, now)
 
     @property
@@ -94,13 +106,16 @@ class Session:
 
     def leave(self) -> None:
         """Fall silent because the edge ends, and tell the device to begin anew elsewhere."""
-        self._floor.close()
+        self.close()
         self._order(SpeechStops(self.opened.session))
         self._order(Farewell(self.opened.session))
 
     def close(self) -> None:
         """Fall silent at once; nothing is told to anybody."""
         self._floor.close()
+        self._note("end", f"{self._stream.newest} {self._line.sent}")
+        with self._line.fields():
+            log.debug("audio ends", extra={"uplink": self._stream.newest, "downlink": self._line.sent})
 
     def _take(self, mail: EdgeMail, now: float) -> None:
         floor = self._floor
@@ -135,8 +150,21 @@ class Session:
         elif not turns.downlink.speaking:
             turns.downlink.stop()
 
+    def _echo(self, datagram: bytes, address: Address) -> None:
+        """Answer whoever asks under the session's key whether audio gets through."""
+        self._echoes += 1
+        if self._echoes <= MOST_ECHOES and (answer := echo.answer(bytes.fromhex(self.opened.key), datagram)):
+            self._services.socket.send(answer, address)
+
+    def _note(self, what: EdgeNote, text: str) -> None:
+        self._services.traces.note(self.opened.device, what, f"{self.opened.session} {text}")
+
     def _move(self, now: float) -> None:
+        if self._opened_at is not None:
+            audio.first_uplink_delay.observe(now - self._opened_at)
+            self._opened_at = None
         self._floor.silence.used = True
+        self._note("audio", "{}:{}".format(*self._stream.address) if self._stream.address else "")
         with self._line.fields():
             log.info("device address", extra={"address": self._stream.address})
             self._floor.turns.downlink.try_again(now)

@@ -84,6 +84,7 @@ class AudioSocket:
     def _wake(self) -> None:
         if self._handle is None and not self._closed:
             self._idle = 0
+            self.wheel.expected = self._loop.time()
             self._loop.remove_reader(self._socket)
             # An empty context: else all later lines would be logged with the fields of the session that came first.
             self._handle = self._loop.call_soon(self._tick, context=self._context)
@@ -106,7 +107,7 @@ class AudioSocket:
         if self._idle < IDLE_TICKS:
             # On a grid, not a while from now: the wheel's times lie on it, and delays must not add up. But not at once
             # after a tick that was late: a device's packets of both would reach it together.
-            due = max((tick_of(now) + 1) * TICK, now + TICK / 2)
+            self.wheel.expected = due = max((tick_of(now) + 1) * TICK, now + TICK / 2)
             self._handle = self._loop.call_at(due, self._tick, context=self._context)
         else:
             self._loop.add_reader(self._socket, self._wake)

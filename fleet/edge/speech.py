@@ -6,10 +6,14 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from typing import Final
 
 from fleet.core.playout import Playout
 from fleet.errors import FleetError
+from fleet.metrics import turns as timed
 from fleet.speech.voice import Voice
+from fleet.tracing import spans
+from fleet.tracing import turns as traced
 from fleet.wire.mail import SentenceReady
 from fleet.wire.packet import HEADER, LARGEST
 from fleet.wire.words import AudioFormat
@@ -22,6 +26,8 @@ MOST_PACKETS = 1000
 """Packets that wait to be sent (a minute); the voice then waits for room."""
 PACKET_SECONDS = 20.0
 """Longest wait for the voice's next packet; its engines have shorter limits of their own."""
+
+_ABOUT: Final = {"gen_ai.operation.name": "text_to_speech"}
 
 
 @dataclass(slots=True)
@@ -103,8 +109,11 @@ async def synthesise(speech: Speech, voice: Voice, downlink: AudioFormat, ready:
     """
     try:
         while (sentence := await speech.next()) is not None:
-            async with aclosing(voice.packets(sentence.text, sentence.language, downlink)) as packets:
-                await _speak(sentence, speech, packets, ready)
+            with spans.span("speak", _ABOUT, traced.find(speech.turn).traceparent) as span:
+                span.set({"fleet.sentence": sentence.index})
+                spans.private(span, {"fleet.text": sentence.text})
+                async with aclosing(voice.packets(sentence.text, sentence.language, downlink)) as packets:
+                    await _speak(sentence, speech, packets, ready)
     except (FleetError, TimeoutError) as error:
         reason = str(error) or "no audio within the limit"
         log.warning("speech failed", extra={"reason": reason, "kind": type(error).__name__})
@@ -126,6 +135,8 @@ async def _speak(
             log.warning("packet dropped", extra={"size": len(packet)})
             continue
         if first and sentence.index == 0:
+            timed.tts_ttfb.observe(clock() - asked_at)
+            spans.current().note("first audio")
             log.info("first audio ready", extra={"tts_seconds": round(clock() - asked_at, 3)})
         first = False
         await speech.room()

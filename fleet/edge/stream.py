@@ -40,6 +40,11 @@ class UplinkStream:
         self.address: Address | None = None
         """Where the device sends from; None until it has proved that."""
 
+    @property
+    def newest(self) -> int:
+        """The highest sequence number that was admitted: how many packets the device has sent."""
+        return self._window.newest
+
     def admit(self, header: Header, datagram: bytes, address: Address, now: float) -> bytes | None:
         """Return the Opus packet of a datagram, or None when it is dropped."""
         # The nonce's flags are 0; with others it may be a packet of ours that somebody sent back.

@@ -13,6 +13,8 @@ from fleet.edge.line import Line
 from fleet.edge.missed import Missed
 from fleet.edge.services import Services
 from fleet.edge.speech import Speech
+from fleet.metrics import turns as timed
+from fleet.tracing import turns as traced
 from fleet.wire.mail import SentenceReady, SpeechBegun, SpeechDone, SpeechEnded, SpeechInterrupted, TurnWorking
 
 log = logging.getLogger(__name__)
@@ -63,7 +65,7 @@ class Turns:
     def expect(self, turn: Turn) -> None:
         """The user said something; its shard is about to answer. Whatever was awaited before is over."""
         if self._turn:
-            self._dropped.append(self._turn.id)
+            self._drop(self._turn.id)
         self._turn = turn
         self.missed.forget()
 
@@ -73,11 +75,12 @@ class Turns:
         if mail.turn in self._dropped or (earlier and earlier.turn == mail.turn):
             return False
         if earlier:
-            self._dropped.append(earlier.turn)
+            self._drop(earlier.turn)
             if earlier.playout.drained and not earlier.own:
                 self._tell_done(earlier.turn)
         if not self._turn or self._turn.id != mail.turn:
             self._turn = Turn(mail.turn, now, language=self._turn.language if self._turn else "")
+        traced.join(mail.turn, mail.traceparent)
         self._turn.touched, since = now, self._turn.since
         self.downlink.begin(lambda playout: Speech(mail.turn, playout, since), now)
         return True
@@ -103,7 +106,7 @@ class Turns:
         if speech and speech.turn == mail.turn:
             speech.end()
         elif self._turn and self._turn.id == mail.turn:
-            self._dropped.append(mail.turn)
+            self._drop(mail.turn)
             self._turn = None
             self._on_over(now)
 
@@ -115,6 +118,7 @@ class Turns:
         turn = uuid4().hex
         self.downlink.begin(lambda playout: Speech(turn, playout, own=True, lazy=True), now)
         opened = self._line.opened
+        self._services.traces.note(opened.device, "sorry", name)
         text = phrase(name, language)
         self.downlink.add(
             SentenceReady(
@@ -146,7 +150,7 @@ class Turns:
         speech = self.downlink.silence()
         for dropped in (speech and speech.turn, self._turn and self._turn.id):
             if dropped:
-                self._dropped.append(dropped)
+                self._drop(dropped)
         self._turn = None
         return speech
 
@@ -156,11 +160,13 @@ class Turns:
         speech, turn = self.downlink.speech, self._turn
         if self.downlink.lost(now):
             self._note("the device sends no audio")
+            timed.given_up.add("no_audio_path")
             if (speech := self.silence()) and not speech.own:
                 self._tell_done(speech.turn)
             self._on_over(now)
         elif turn and not (speech and (speech.finished or speech.playout.waiting)) and now - turn.touched > self._limit:
             self._note("nothing came from the shard")
+            timed.given_up.add("no_worker")
             speaking = self.downlink.speaking
             # Whoever takes the turn up after all is told that nobody waits for it any more.
             self.leave()
@@ -168,13 +174,18 @@ class Turns:
                 self.downlink.stop()
             self.apologise("failed", turn.language, now)
 
+    def _drop(self, turn: str) -> None:
+        self._dropped.append(turn)
+        traced.end(turn)
+
     def _note(self, reason: str) -> None:
         with self._line.fields(self._turn.id if self._turn else ""):
             log.warning("turn given up", extra={"reason": reason})
 
     def _spoken(self, speech: Speech, now: float) -> None:
-        self._dropped.append(speech.turn)
+        self._drop(speech.turn)
         if not speech.own:
+            self._services.traces.note(self._line.opened.device, "spoke")
             self._tell_done(speech.turn)
         if self._turn and (speech.own or self._turn.id == speech.turn):
             self._turn = None

@@ -10,6 +10,7 @@ from fleet.edge.recorder import Recorder, Utterance
 from fleet.edge.reorder import Reorder
 from fleet.edge.services import Services
 from fleet.edge.wheel import Timer
+from fleet.metrics import audio
 from fleet.wire import toc
 from fleet.wire.words import AudioFormat
 
@@ -129,6 +130,8 @@ class Uplink:
         self._end("shut")
         self._services.counters["lost"] += self._order.lost
         self._services.counters["late"] += self._order.late
+        if self._order.released:
+            audio.loss.observe(self._order.lost / self._order.released)
 
     def _finish(self, now: float) -> float | None:
         if not self._hearing:

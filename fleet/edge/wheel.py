@@ -1,6 +1,9 @@
 """One timer wheel for all streams of an edge: a timer or task per stream costs ten times more."""
 
+import time
 from collections.abc import Callable
+
+from fleet.metrics import audio
 
 TICK = 0.010
 """Seconds a slot: the least time between two packets to one device, and usual frames are multiples of it.
@@ -48,6 +51,9 @@ class Wheel:
         self._done = 0
         self.pending = 0
         """Timers that are on."""
+        self.expected: float | None = None
+        """When the next run is due, on the monotonic clock: what is sent in it is measured against that."""
+        self._late = audio.lateness.tally()
 
     def set(self, timer: Timer, due: float) -> None:
         """Fire `timer` at `due`, or at the next tick when that has passed; it replaces the timer's earlier time."""
@@ -70,12 +76,16 @@ class Wheel:
 
         So a stream that sends at a tick and counts on from there stays on the grid.
         """
-        current = tick_of(now)
+        current, fired = tick_of(now), False
         for tick in range(max(self._done + 1, current - SLOTS + 1), current + 1):
             self._done = tick
             if entries := self._slots[tick % SLOTS]:
                 self._slots[tick % SLOTS] = []
                 self._fire(entries, current * TICK)
+                fired = True
+        if fired and self.expected is not None:
+            # Not the loop's clock: that stands still while the timers fire.
+            self._late.observe(max(0.0, time.monotonic() - self.expected))
 
     def _place(self, timer: Timer, due: float) -> None:
         tick, done = int(due / TICK + _NEXT), self._done

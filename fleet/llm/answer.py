@@ -1,10 +1,11 @@
 """A chat model's streamed answer: payloads in, events of the `Llm` port out."""
 
 from collections.abc import Collection
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from fleet.core.ports import CallsAsked, LlmEvent, TextDelta
+from fleet.core.ports import CallsAsked, LlmEvent, TextDelta, ThoughtDelta
 from fleet.llm.calls import CallMerger, CallPiece
 from fleet.llm.reasoning import ThoughtFilter
 
@@ -21,6 +22,8 @@ class _Part(BaseModel):
 class _Delta(BaseModel):
     content: str | list[_Part] | None = None
     refusal: str | None = None
+    reasoning_content: object = None
+    reasoning: object = None
     tool_calls: list[CallPiece] | None = None
 
 
@@ -38,7 +41,7 @@ class _Chunk(BaseModel):
 
 
 class Answer:
-    """One answer as it arrives. Reasoning is left out; nothing is raised.
+    """One answer as it arrives; what the model thinks is kept apart, and nothing is raised.
 
     Args:
         taken: Ids of calls that the conversation holds already.
@@ -53,7 +56,9 @@ class Answer:
         """How often the model has written something, thoughts included."""
         self._taken = taken
         self._calls = CallMerger()
-        self._said = 0
+        self._written = 0
+        self.thought = ""
+        """What came as `reasoning_content`, the only form of thoughts that any endpoint wants back."""
         self._thoughts = ThoughtFilter()
 
     def feed(self, payload: bytes) -> list[LlmEvent]:
@@ -76,9 +81,8 @@ class Answer:
 
     def end(self) -> list[LlmEvent]:
         """Return what is left when the answer is complete: held back text, then the calls."""
-        events: list[LlmEvent] = []
-        if text := self._thoughts.end():
-            events.append(TextDelta(text))
+        said, thought = self._thoughts.end()
+        events = _events(said, thought)
         if calls := self._calls.finish(self._taken):
             events.append(CallsAsked(calls))
         return events
@@ -86,12 +90,29 @@ class Answer:
     def _take(self, delta: _Delta) -> list[LlmEvent]:
         for piece in delta.tool_calls or ():
             self._calls.add(piece)
-        text = self._thoughts.feed(_text(delta))
-        self._said += len(text)
-        if self._said + self._calls.size > LARGEST:
+        reasoning = _string(delta.reasoning_content)
+        said, thought = self._thoughts.feed(_text(delta))
+        thought = (reasoning or _string(delta.reasoning)) + thought
+        self.thought += reasoning
+        self._written += len(said) + len(thought)
+        if self._written + self._calls.size > LARGEST:
             self.fault = "wrote without an end"
             return []
-        return [TextDelta(text)] if text else []
+        return _events(said, thought)
+
+    @property
+    def extras(self) -> dict[str, dict[str, Any]]:
+        """What came with the calls, by their ids; complete after `end`."""
+        return self._calls.extras
+
+
+def _events(said: str, thought: str) -> list[LlmEvent]:
+    thoughts: list[LlmEvent] = [ThoughtDelta(thought)] if thought else []
+    return [*thoughts, TextDelta(said)] if said else thoughts
+
+
+def _string(field: object) -> str:
+    return field if isinstance(field, str) else ""
 
 
 def _text(delta: _Delta) -> str:

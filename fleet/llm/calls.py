@@ -31,6 +31,8 @@ class CallPiece(BaseModel):
     index: int | None = None
     id: str | None = None
     function: FunctionPiece | None = None
+    extra_content: dict[str, Any] | None = None
+    """What Gemini wants back with the call."""
 
 
 @dataclass(slots=True)
@@ -39,6 +41,7 @@ class _Call:
     id: str = ""
     name: str = ""
     arguments: str = ""
+    extra: dict[str, Any] | None = None
 
 
 class CallMerger:
@@ -48,6 +51,8 @@ class CallMerger:
         self._calls: list[_Call] = []
         self.size = 0
         """Roughly how many characters are held."""
+        self.extras: dict[str, dict[str, Any]] = {}
+        """What came with the finished calls, by their ids."""
 
     def add(self, piece: CallPiece) -> None:
         """Take the next piece."""
@@ -55,6 +60,7 @@ class CallMerger:
         call = self._find(piece, function)
         call.id = call.id or piece.id or ""
         call.name = call.name or function.name or ""
+        call.extra = call.extra or piece.extra_content
         before = len(call.arguments)
         if isinstance(function.arguments, dict):
             call.arguments = json.dumps(function.arguments, ensure_ascii=False)
@@ -75,6 +81,8 @@ class CallMerger:
                 continue
             name = call.id if call.id and call.id not in used else f"call_{secrets.token_hex(8)}"
             used.add(name)
+            if call.extra:
+                self.extras[name] = call.extra
             calls.append(ToolCall(name, call.name, call.arguments.strip() or "{}"))
         return tuple(calls)
 

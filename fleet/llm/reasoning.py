@@ -1,47 +1,69 @@
-"""Keeping what a model thinks out of what it says."""
+"""Keeping what a model thinks apart from what it says."""
 
-_OPEN = "<think>"
-_CLOSE = "</think>"
+import re
+from typing import NamedTuple
+
+_NAMES = ("think", "thinking", "thought")
+_TAG = re.compile(rf"<(/?)({'|'.join(_NAMES)})>")
+_TAGS = tuple(f"<{slash}{name}>" for slash in ("", "/") for name in _NAMES)
+_LONGEST = max(map(len, _TAGS))
+
+
+class Parted(NamedTuple):
+    """A piece of text, parted; either may be empty."""
+
+    said: str
+    thought: str
 
 
 class ThoughtFilter:
-    """Removes `<think>…</think>` from the start of a streamed text, and the white space around it."""
+    """Parts `<think>…</think>` from a streamed text, wherever it stands, and drops the white space behind it.
+
+    A thought without an end lasts to the end of the text; an end without a beginning is dropped.
+    """
 
     def __init__(self) -> None:
         self._held = ""
-        self._thinking = False
-        self._speaking = False
+        self._inside = ""
+        self._fresh = True
 
-    def feed(self, text: str) -> str:
-        """Return what of the text so far is to be said; "" while that is not yet known."""
-        if self._speaking:
-            return text
-        self._held += text
-        while self._enters_thought():
-            _, closed, rest = self._held.partition(_CLOSE)
-            if not closed:
-                # Enough to recognise a tag that the next piece completes.
-                self._held = self._held[-len(_CLOSE) :]
-                return ""
-            self._thinking, self._held = False, rest
-        return self._start_speaking()
+    def feed(self, text: str) -> Parted:
+        """Take the next piece; what may be the beginning of a tag is held back."""
+        said: list[str] = []
+        thought: list[str] = []
+        rest = self._held + text
+        while found := self._next_tag(rest):
+            (thought if self._inside else said).append(self._part(rest[: found.start()]))
+            self._turn(found)
+            rest = rest[found.end() :]
+        keep = _beginning_of_tag(rest)
+        self._held = rest[keep:]
+        (thought if self._inside else said).append(self._part(rest[:keep]))
+        return Parted("".join(said), "".join(thought))
 
-    def end(self) -> str:
-        """Return what was held back and turned out to be no thought; a thought without an end is dropped."""
-        held, self._held = self._held, ""
-        return "" if self._thinking else held
+    def end(self) -> Parted:
+        """Return what was held back."""
+        held, self._held = self._part(self._held), ""
+        return Parted("", held) if self._inside else Parted(held, "")
 
-    def _enters_thought(self) -> bool:
-        """Whether what is held is a thought, whose opening tag is taken off."""
-        if not self._thinking:
-            self._held = self._held.lstrip()
-            self._thinking = self._held.startswith(_OPEN)
-            self._held = self._held.removeprefix(_OPEN)
-        return self._thinking
+    def _next_tag(self, text: str) -> re.Match[str] | None:
+        """Return the next tag that counts: inside a thought only its own end does."""
+        if self._inside:
+            return re.compile(f"<(/)({self._inside})>").search(text)
+        return _TAG.search(text)
 
-    def _start_speaking(self) -> str:
-        if _OPEN.startswith(self._held):
-            return ""
-        self._speaking = True
-        said, self._held = self._held, ""
-        return said
+    def _turn(self, found: re.Match[str]) -> None:
+        self._inside = "" if found[1] else found[2]
+        self._fresh = True
+
+    def _part(self, text: str) -> str:
+        """Return the text without the white space that follows a tag, or begins the answer."""
+        text = text.lstrip() if self._fresh else text
+        self._fresh = self._fresh and not text
+        return text
+
+
+def _beginning_of_tag(text: str) -> int:
+    """Return where a tag begins that the text's end leaves open, else the text's length."""
+    at = text.rfind("<", max(0, len(text) - _LONGEST + 1))
+    return at if at >= 0 and any(tag.startswith(text[at:]) for tag in _TAGS) else len(text)

@@ -53,7 +53,7 @@ class OpenAiVision:
             )
         text = answer.choices[0].message.content if answer.choices else None
         thoughts = ThoughtFilter()
-        said = (thoughts.feed(text or "") + thoughts.end()).strip()
+        said = (thoughts.feed(text or "").said + thoughts.end().said).strip()
         if not said:
             raise ProviderError(f"{self._endpoint} gave no text", retryable=False)
         return said

@@ -35,6 +35,8 @@ def settings_for(ports: Ports, data: Path) -> dict[str, Value]:
         "mqtt_host": LOOPBACK,
         "udp_host": LOOPBACK,
         "http_host": LOOPBACK,
+        "cloud_host": LOOPBACK,
+        "cloud_port": 0,
         "public_host": LOOPBACK,
         "mqtt_port": ports.mqtt,
         "udp_port": ports.udp,

@@ -14,6 +14,7 @@ from fleet.settings import Settings
 from fleet.store.activations import Activations
 from fleet.store.admissions import Admission, Admissions
 from fleet.store.connect import Store
+from fleet.store.debugging import LONGEST_MINUTES, DebuggedDevices
 from fleet.store.revocations import Revocations
 from fleet.store.roster import Entry, Roster
 from fleet.wire.topics import canonical_mac
@@ -93,6 +94,23 @@ def timezone(
         async with reach_store(settings) as store:
             await Admissions(store).set_timezone(read_mac(mac), zone)
         typer.echo(f"{read_mac(mac)}: {zone or 'as the server'}")
+        return 0
+
+    run(work)
+
+
+@app.command()
+def debug(
+    mac: Mac,
+    minutes: Annotated[float, typer.Option(min=0, max=LONGEST_MINUTES, help="For how long; 0 ends it now.")] = 10.0,
+) -> None:
+    """Write every log line of a device, in every process, down to the level debug and whatever FLEET_LOG_LEVEL says."""
+
+    async def work(settings: Settings) -> int:
+        name = read_mac(mac)
+        async with reach_store(settings) as store:
+            await DebuggedDevices(store).set(name, minutes * 60)
+        typer.echo(f"{name}: all log lines for {minutes:g} minutes" if minutes else f"{name}: as FLEET_LOG_LEVEL says")
         return 0
 
     run(work)

@@ -17,16 +17,35 @@ from fleet.errors import ConfigError
 from fleet.settings.conversation import Conversation
 from fleet.settings.emqx import Emqx
 from fleet.settings.fields import PREFIX
+from fleet.settings.gateway import GatewayApi
 from fleet.settings.identity import Identity
 from fleet.settings.logs import Logging
 from fleet.settings.models import Models
+from fleet.settings.operators import Operating
 from fleet.settings.places import Places
 from fleet.settings.rates import Rates
+from fleet.settings.registrar import Registering
+from fleet.settings.server_tools import ServerSide
 from fleet.settings.sharding import Sharding
 from fleet.settings.tls import Tls
 
 
-class Settings(Places, Tls, Identity, Emqx, Rates, Sharding, Conversation, Models, Logging, BaseSettings):
+class Settings(
+    Places,
+    Tls,
+    Identity,
+    Emqx,
+    Rates,
+    Operating,
+    Registering,
+    Sharding,
+    Conversation,
+    Models,
+    ServerSide,
+    GatewayApi,
+    Logging,
+    BaseSettings,
+):
     """Every setting of every role."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", populate_by_name=True, validate_default=True)

@@ -13,15 +13,26 @@ class Models(BaseModel):
     llm_base_url: str | None = named(
         "LLM_BASE_URL", None, "OpenAI-compatible chat endpoint, …/v1. Default: the demo model."
     )
-    llm_model: str = named("LLM_MODEL", "fleet-demo", "Chat model's name.")
+    llm_model: str = named(
+        "LLM_MODEL", "fleet-demo", "Chat model's name. Where only LLM_BASE_URL is set: the one that the endpoint lists."
+    )
     llm_api_key: SecretStr | None = named("LLM_API_KEY", None, "Chat model's key.")
     llm_temperature: float | None = named(
-        "LLM_TEMPERATURE", None, "Sampling temperature; the endpoint's own without it."
+        "LLM_TEMPERATURE", None, "Sampling temperature. Default: the endpoint's own; 0.7 in the gateway."
     )
     llm_max_tokens: int | None = named(
-        "LLM_MAX_TOKENS", None, "Longest answer in tokens; the endpoint's own without it."
+        "LLM_MAX_TOKENS", None, "Longest answer in tokens. Default: the endpoint's own; 2048 in the gateway."
     )
-    llm_timeout: float = named("LLM_TIMEOUT", 8.0, "Seconds to wait for the model's next token.")
+    llm_timeout: float | None = named(
+        "LLM_TIMEOUT", None, "Seconds to wait for the model's next token. Default: 8; 120 in the gateway."
+    )
+    llm_fallback_base_url: str | None = named(
+        "LLM_FALLBACK_BASE_URL", None, "Second chat endpoint, asked when the first fails before its first word."
+    )
+    llm_fallback_model: str | None = named(
+        "LLM_FALLBACK_MODEL", None, "Its model's name. Default: the one that it lists."
+    )
+    llm_fallback_api_key: SecretStr | None = named("LLM_FALLBACK_API_KEY", None, "Its key.")
     asr_base_url: str | None = named("ASR_BASE_URL", None, "OpenAI-compatible transcription endpoint, …/v1.")
     asr_model: str = named("ASR_MODEL", "whisper-1", "Transcription model's name.")
     asr_api_key: SecretStr | None = named("ASR_API_KEY", None, "Transcription endpoint's key.")

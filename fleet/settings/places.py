@@ -32,6 +32,11 @@ class Places(BaseModel):
     udp_public: str | None = Field(
         None, description="host:port by which devices reach this edge. `fleet edge` needs it; `fleet up` does not."
     )
+    node_name: str = Field(
+        "", description="Kubernetes node whose public address an edge takes that has no FLEET_UDP_PUBLIC."
+    )
+    node_label: str = Field("fleet/public-host", description="Label of that node that wins over its own address.")
+    stun_servers: str = Field("", description="host[:port],… of STUN servers that an edge asks for its address.")
     http_host: str = Field(EVERYWHERE, description="Address on which the api listens.")
     http_port: int = Field(8000, ge=0, le=65535, description="HTTP port of the api: bootstrap and health.")
     http_public: str | None = Field(

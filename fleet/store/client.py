@@ -105,6 +105,10 @@ class ServerClient(Redis):
         """Return the section `replication` of what the key's node says of itself."""
         return cast("Mapping[str, Any]", await self.info("replication"))
 
+    async def primaries(self) -> "list[Redis]":
+        """Return a client of each server that takes writes, for what must be asked of each."""
+        return [self]
+
     def place(self, key: str) -> str:
         """Return the name of the key's node."""
         return ""

@@ -90,6 +90,11 @@ class ClusterClient(AsyncCoreCommands):
 
         return cast("Mapping[str, Any]", await self.patience.run(lambda: self._direct(key, ask)))
 
+    async def primaries(self) -> list[Redis]:
+        """Return a client of each server that takes writes, for what must be asked of each."""
+        await self.patience.run(self._slots.ready)
+        return list(self._slots.primaries())
+
     def place(self, key: str) -> str:
         """Return the name of the key's node, as far as it is known."""
         host, port = self._slots.owner(key)

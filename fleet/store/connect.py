@@ -39,16 +39,18 @@ class Store:
         """For blocking reads, which must not starve the pool."""
         self.keys = Keys(shards)
         self._replicas = Replicas(client)
-        self._code = (files("fleet.store") / "functions.lua").read_text(encoding="utf-8")
+        self.code = (files("fleet.store") / "functions.lua").read_text(encoding="utf-8")
+        """The functions of this version."""
 
     @classmethod
-    async def open(cls, url: str, shards: int, authorities: Path | None = None) -> "Store":
+    async def open(cls, url: str, shards: int, authorities: Path | None = None, *, load: bool = True) -> "Store":
         """Connect and load the functions.
 
         Args:
             url: As FLEET_REDIS_URL.
             shards: Of all processes.
             authorities: PEM file with authorities for TLS, besides those of the system.
+            load: Whether the functions are loaded; not for who only looks at what is there.
 
         Raises:
             ConfigError: The URL is none, or the server refuses us or is too old for functions.
@@ -62,7 +64,8 @@ class Store:
             try:
                 if not await store.client.fits():
                     raise _misfit(address.kind)
-                await store.load_functions()
+                if load:
+                    await store.load_functions()
             except FAULTS as error:
                 raise _unopened(error) from error
             unless_open.pop_all()
@@ -70,7 +73,7 @@ class Store:
 
     async def load_functions(self) -> None:
         """Load `functions.lua`, into every primary of a Cluster."""
-        await self.client.function_load(self._code, replace=True)
+        await self.client.function_load(self.code, replace=True)
 
     async def close(self) -> None:
         await self.client.aclose()

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, cast
 
 from pydantic import TypeAdapter
@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 from fleet.core.ports import Message
 from fleet.core.reports import SECONDS as REPORT_SECONDS
 from fleet.core.reports import Report
+from fleet.core.server_tools import Persona
 from fleet.store.connect import Store
 from fleet.store.keys import SESSION_SECONDS, TURN_SECONDS
 from fleet.store.owner import Owner
@@ -78,7 +79,10 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What a turn begins with: the live session, the turn's id, the user's message, and the letter that brought it."""
+    """What a turn begins with: the live session, the turn's id, the user's message, and the letter that brought it.
+
+    Without a session it is begun in whatever session the device has, or in none.
+    """
 
     session: str
     turn: str
@@ -92,11 +96,12 @@ _REFUSALS: Final[dict[str, Refusal]] = {"GONE": "gone", "OVER": "over", "BUSY": 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """All that a turn needs to know of its device: its tools, the newest history, oldest first, and its reports."""
+    """All that a turn needs to know of its device: its tools, the newest history, oldest first, its reports, persona."""
 
     tools: tuple[ToolSpec, ...]
     history: tuple[Message, ...]
     reports: tuple[Report, ...]
+    persona: Persona = field(default_factory=Persona)
 
 
 class Conversations:
@@ -130,7 +135,7 @@ class Conversations:
         keys = self._store.keys
         verdict, *answer = await self._store.call(
             "fleet_turn_begin",
-            [keys.own(keys.shard(mac)), keys.session(mac), keys.turn(mac)],
+            [keys.own(keys.shard(mac)), keys.session(mac), keys.turn(mac), keys.device(mac)],
             [
                 *(owner.worker, owner.fence, opening.session, SESSION_SECONDS, TURN_SECONDS),
                 *(opening.turn, _dump((opening.asked,)), secrets.token_hex(8), opening.letter),
@@ -142,9 +147,9 @@ class Conversations:
     async def context(self, mac: str, most: int) -> Context:
         """Return what a turn needs to know, with at most so many messages of history."""
         keys = self._store.keys
-        tools, count, *lines = await self._store.call(
+        tools, count, language, character, *lines = await self._store.call(
             "fleet_turn_context",
-            [keys.tools(mac), keys.history(mac), keys.reports(mac)],
+            [keys.tools(mac), keys.history(mac), keys.reports(mac), keys.persona(mac)],
             [most, REPORT_SECONDS * 1000],
         )
         history, reports = lines[: int(count)], lines[int(count) :]
@@ -152,6 +157,7 @@ class Conversations:
             decode_tools(tools),
             tuple(_MESSAGE.validate_json(line) for line in history),
             tuple(_report(line) for line in reports),
+            Persona(language, character),
         )
 
     async def record(self, owner: Owner, mac: str, journal: Journal, *, whole: bool = True) -> None:

@@ -23,6 +23,8 @@ class Device:
     language: str
     tools_known: bool
     """Whether the tool list is that of the present connection."""
+    dialect: str = ""
+    """How it spoke last, empty while that is not known."""
 
     @classmethod
     def of(cls, mac: str, record: Mapping[str, str]) -> "Device":
@@ -35,6 +37,7 @@ class Device:
             session=record.get("sid", ""),
             language=record.get("lang", ""),
             tools_known=bool(record.get("tep")) and record.get("tep") == record.get("ep"),
+            dialect=record.get("dialect", ""),
         )
 
 
@@ -42,13 +45,15 @@ class Device:
 class Presence:
     """What a change of presence met.
 
-    Whether it was news, the live session's id, whether the tools are known, and the id of the session that ended last.
+    Whether it was news, the live session's id, whether the tools are known, the id of the session that ended last, and
+    the device's dialect.
     """
 
     applied: bool
     session: str
     tools_known: bool
     gone: str = ""
+    dialect: str = ""
 
 
 class Devices:
@@ -58,10 +63,14 @@ class Devices:
         self._store = store
 
     async def read(self, mac: str) -> Device:
+        return await self.known(mac) or Device.of(mac, {})
+
+    async def known(self, mac: str) -> Device | None:
+        """Return a device's record, or None when it was never heard of."""
         record = await self._store.ask(
             cast("Awaitable[dict[str, str]]", self._store.client.hgetall(self._store.keys.device(mac)))
         )
-        return Device.of(mac, record)
+        return Device.of(mac, record) if record else None
 
     async def describe(self, mac: str, fields: Mapping[str, str]) -> None:
         """Write what the device said of itself at bootstrap."""
@@ -78,12 +87,13 @@ class Devices:
             Fenced: The shard is not the owner's, if one is named.
         """
         keys, shard = self._store.keys, self._store.keys.shard(mac)
-        applied, session, tools_epoch, gone = await self._store.call(
+        applied, session, tools_epoch, gone, *more = await self._store.call(
             "fleet_presence",
             [keys.device(mac), keys.own(shard), keys.online(shard)],
-            [int(online), epoch, DEVICE_SECONDS, mac, *((owner.worker, owner.fence) if owner else ("", ""))],
+            [int(online), epoch, DEVICE_SECONDS, mac, *((owner.worker, owner.fence) if owner else ("", "")), "dialect"],
         )
-        return Presence(applied == "1", session, tools_known=tools_epoch == str(epoch), gone=gone)
+        known = tools_epoch == str(epoch)
+        return Presence(applied == "1", session, tools_known=known, gone=gone, dialect="".join(more))
 
     async def outdate(self, owner: Owner, shard: int, epoch: int, most: int) -> list[tuple[str, str]]:
         """Mark some of a shard's devices offline that connected before an epoch; return them and their sessions.

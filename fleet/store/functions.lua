@@ -8,6 +8,9 @@ local function now()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
+-- In seconds, for the traces of devices (fleet/store/traces.py).
+local function seconds() return redis.call('TIME')[1] end
+
 -- Whether `worker` with `fence` still owns the shard.
 local function owns(own, worker, fence)
   local lease = redis.call('HMGET', own, 'w', 'f')
@@ -73,17 +76,18 @@ local function retire(K, A)
   return redis.call('ZREM', K[1], A[1])
 end
 
--- K: device, own, online devices by epoch  A: online 0|1, epoch, ttl s, mac, worker or '', fence or ''.
+-- K: device, own, online devices by epoch  A: online 0|1, epoch, ttl s, mac, worker or '', fence or ''[, dialect asked for].
 -- Applied only if not older than what is known. An owner's is fenced: the two news of one connection have one epoch.
--- Returns {applied, session id or '', epoch of the tool list or '', id of the session that ended last or ''}.
+-- Returns {applied, session id or '', epoch of the tool list or '', id of the session that ended last or ''[, dialect or '']}:
+-- who asks for no dialect, a worker of an older version, gets none.
 local function presence(K, A)
   if A[5] ~= '' and not owns(K[2], A[5], A[6]) then return fenced() end
-  local known = redis.call('HMGET', K[1], 'ep', 'sid', 'tep', 'gone')
-  if tonumber(A[2]) < tonumber(known[1] or '0') then return {0, '', '', ''} end
-  redis.call('HSET', K[1], 'on', A[1], 'ep', A[2])
+  local known = redis.call('HMGET', K[1], 'ep', 'sid', 'tep', 'gone', 'dialect')
+  if tonumber(A[2]) < tonumber(known[1] or '0') then return {0, '', '', '', A[7] and '' or nil} end
+  redis.call('HSET', K[1], 'on', A[1], 'ep', A[2], 'tp', seconds())
   redis.call('EXPIRE', K[1], A[3])
   if A[1] == '1' then redis.call('ZADD', K[3], A[2], A[4]) else redis.call('ZREM', K[3], A[4]) end
-  return {1, known[2] or '', known[3] or '', known[4] or ''}
+  return {1, known[2] or '', known[3] or '', known[4] or '', A[7] and (known[5] or '') or nil}
 end
 
 -- K: own, online devices by epoch  A: worker, fence, epoch, limit, prefix of the shard's keys
@@ -107,27 +111,32 @@ local function index_of(prefix, edge) return prefix .. 'e:' .. edge end
 -- K: own, session, device, tools, edges of the shard's sessions
 -- A: worker, fence, session ttl s, device ttl s, index ttl s, prefix of the shard's keys, mac, edge,
 --    number of device fields, device fields…, session fields…
--- Replaces the device's session. Returns {old session id, old edge, epoch, epoch of the tool list or ''}.
+-- Replaces the device's session. The dialect in which the device made its tools known in this connection is kept.
+-- Returns {old session id, old edge, epoch, epoch of the tool list or ''}.
 local function hello(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   local old = redis.call('HMGET', K[2], 'id', 'edge')
-  local device = redis.call('HMGET', K[3], 'ep', 'tep')
+  local device = redis.call('HMGET', K[3], 'ep', 'tep', 'dialect')
   if old[2] and old[2] ~= A[8] then redis.call('SREM', index_of(A[6], old[2]), A[7]) end
   for _, set in ipairs({{K[5], A[8]}, {index_of(A[6], A[8]), A[7]}}) do
     redis.call('SADD', set[1], set[2])
     redis.call('EXPIRE', set[1], A[5])
   end
   local split = 9 + tonumber(A[9])
-  redis.call('HSET', K[3], 'on', '1', unpack(A, 10, split))
+  redis.call('HSET', K[3], 'on', '1', 'th', seconds(), unpack(A, 10, split))
   redis.call('EXPIRE', K[3], A[4])
   local tools = redis.call('EXPIRE', K[4], A[4])
   redis.call('DEL', K[2])
   redis.call('HSET', K[2], unpack(A, split + 1))
+  if device[3] and device[2] and device[2] == device[1] then
+    redis.call('HSET', K[3], 'dialect', device[3])
+    redis.call('HSET', K[2], 'dialect', device[3])
+  end
   redis.call('EXPIRE', K[2], A[3])
   return {old[1] or '', old[2] or '', device[1] or '', tools == 1 and device[2] or ''}
 end
 
--- K: own, session, device  A: worker, fence, session id, prefix of the shard's keys, mac
+-- K: own, session, device  A: worker, fence, session id, prefix of the shard's keys, mac[, why]
 -- Ends the session if it is the one. Returns its edge or ''.
 local function goodbye(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
@@ -135,7 +144,7 @@ local function goodbye(K, A)
   if session[1] ~= A[3] then return '' end
   redis.call('DEL', K[2])
   redis.call('HDEL', K[3], 'sid')
-  redis.call('HSET', K[3], 'gone', A[3])
+  redis.call('HSET', K[3], 'gone', A[3], 'tb', seconds() .. ' ' .. (A[6] or ''))
   if session[2] then redis.call('SREM', index_of(A[4], session[2]), A[5]) end
   return session[2] or ''
 end
@@ -165,6 +174,18 @@ local function orphans(K, A)
   return answer
 end
 
+-- K: own, device, tools, session  A: worker, fence, ttl s, dialect, tools
+-- Replaces the tools of a device that made them known itself, which also tells its dialect.
+local function register(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  redis.call('SET', K[3], A[5], 'EX', A[3])
+  redis.call('HSET', K[2], 'dialect', A[4], 'tep', redis.call('HGET', K[2], 'ep') or '')
+  redis.call('HSETNX', K[2], 'on', '1')
+  redis.call('EXPIRE', K[2], A[3])
+  if redis.call('EXISTS', K[4]) == 1 then redis.call('HSET', K[4], 'dialect', A[4]) end
+  return 1
+end
+
 -- K: own, target  A: worker, fence, ttl s, field, value, …  Writes fields of a hash as the shard's owner.
 local function fenced_set(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
@@ -190,8 +211,8 @@ local function begun(verdict, late, session, turn)
   return answer
 end
 
--- K: own, session, turn
--- A: worker, fence, session id, session ttl s, turn ttl s, turn id, messages, token, letter,
+-- K: own, session, turn, device
+-- A: worker, fence, session id or '' for whatever there is, session ttl s, turn ttl s, turn id, messages, token, letter,
 --    longest age of a letter ms, longest rest of a turn ms, most attempts
 -- Begins a turn in a live session, or hands out the journal of one that was begun before. The letter that asks for it is the
 -- turn's epoch: the newest one wins. Returns {'GONE'} when the session is over, {'OVER'} when a newer turn has begun, {'BUSY'}
@@ -199,7 +220,7 @@ end
 -- when this very begin was repeated by the client library.
 local function turn_begin(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
-  if redis.call('HGET', K[2], 'id') ~= A[3] then return {'GONE'} end
+  if A[3] ~= '' and redis.call('HGET', K[2], 'id') ~= A[3] then return {'GONE'} end
   local known = redis.call('HMGET', K[3], 'turn', 'tok', 'state', 'at', 'past', 'seen')
   local at, verdict = now(), 'GO'
   local late = at - tonumber(string.match(A[9], '^%d+') or at) > tonumber(A[10])
@@ -215,7 +236,10 @@ local function turn_begin(K, A)
   end
   redis.call('EXPIRE', K[3], A[5])
   redis.call('EXPIRE', K[2], A[4])
-  return begun(verdict, late, redis.call('HGETALL', K[2]), verdict == 'AGAIN' and redis.call('HGETALL', K[3]) or {})
+  local session = redis.call('HGETALL', K[2])
+  -- Without a session all that is known is how the device speaks.
+  if #session == 0 then session = {'dialect', redis.call('HGET', K[4], 'dialect') or ''} end
+  return begun(verdict, late, session, verdict == 'AGAIN' and redis.call('HGETALL', K[3]) or {})
 end
 
 -- K: own, turn  A: worker, fence, turn ttl s, turn id, field, value, …  Writes down how far the device's newest turn got.
@@ -230,12 +254,17 @@ local function turn_record(K, A)
   return 1
 end
 
--- K: tools, history, reports  A: most messages, oldest report ms
--- All that a turn needs to know. Returns {tools or '', number of messages, message, …, 'age-in-ms report', …}.
+-- K: tools, history, reports[, persona]  A: most messages, oldest report ms
+-- All that a turn needs to know. Returns {tools or '', number of messages[, language or '', character or ''], message, …,
+-- 'age-in-ms report', …}: who asks for no persona, a worker of an older version, gets none.
 local function turn_context(K, A)
   local most = tonumber(A[1])
   local history = most > 0 and redis.call('LRANGE', K[2], -most, -1) or {}
   local answer = {redis.call('GET', K[1]) or '', #history}
+  if K[4] then
+    local persona = redis.call('HMGET', K[4], 'language', 'character')
+    answer[3], answer[4] = persona[1] or '', persona[2] or ''
+  end
   for _, line in ipairs(history) do answer[#answer + 1] = line end
   local oldest = tonumber(A[2])
   for _, line in ipairs(redis.call('LRANGE', K[3], 0, -1)) do
@@ -362,6 +391,7 @@ redis.register_function('fleet_outdate', outdate)
 redis.register_function('fleet_hello', hello)
 redis.register_function('fleet_goodbye', goodbye)
 redis.register_function('fleet_orphans', orphans)
+redis.register_function('fleet_register', register)
 redis.register_function('fleet_set', fenced_set)
 redis.register_function('fleet_turn_begin', turn_begin)
 redis.register_function('fleet_turn_record', turn_record)

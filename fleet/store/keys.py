@@ -71,6 +71,12 @@ class Keys(ShardKeys):
     def reports(self, mac: str) -> str:
         return self._of("r", mac)
 
+    def persona(self, mac: str) -> str:
+        return self._of("p", mac)
+
+    def reply(self, mac: str, turn: str) -> str:
+        return f"{self._of('a', mac)}:{turn}"
+
     def call(self, mac: str, number: int | str) -> str:
         return f"{self._of('c', mac)}:{number}"
 

@@ -9,12 +9,15 @@ from fleet.store.keys import DEVICE_SECONDS, INDEX_SECONDS, SESSION_SECONDS, pre
 from fleet.store.owner import Owner
 from fleet.wire.words import AudioFormat
 
+_NO_AUDIO = AudioFormat(0, 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Session:
     """A session's record.
 
-    `key` is 32 hex digits; `ssrc` routes its audio.
+    `key` is 32 hex digits; `ssrc` routes its audio. A turn that came as text may have none: then all but the device and
+    its dialect is empty, and nothing is spoken.
     """
 
     id: str
@@ -41,6 +44,8 @@ class Session:
 
     @classmethod
     def of(cls, mac: str, record: Mapping[str, str]) -> "Session":
+        if "id" not in record:
+            return cls("", mac, record.get("dialect", ""), "", 0, "", _NO_AUDIO, _NO_AUDIO)
         return cls(
             id=record["id"],
             device=mac,
@@ -94,13 +99,20 @@ class Sessions:
         )
         return Session.of(mac, record) if record else None
 
-    async def close(self, owner: Owner, mac: str, session: str) -> str:
-        """End a session if it is the device's; return its edge, or an empty string when it was not."""
+    async def close(self, owner: Owner, mac: str, session: str, why: str = "") -> str:
+        """End a session if it is the device's; return its edge, or an empty string when it was not.
+
+        Args:
+            owner: Of the device's shard.
+            mac: The device.
+            session: Its id.
+            why: For who asks later (`fleet.store.traces`).
+        """
         keys, shard = self._store.keys, self._store.keys.shard(mac)
         (edge,) = await self._store.call(
             "fleet_goodbye",
             [keys.own(shard), keys.session(mac), keys.device(mac)],
-            [owner.worker, owner.fence, session, prefix(shard), mac],
+            [owner.worker, owner.fence, session, prefix(shard), mac, why],
         )
         return edge
 

@@ -9,6 +9,7 @@ from pydantic import TypeAdapter
 
 from fleet.store.connect import Store
 from fleet.store.keys import DEVICE_SECONDS
+from fleet.store.owner import Owner
 from fleet.wire.mcp import ToolSpec
 
 _TOOLS: TypeAdapter[tuple[ToolSpec, ...]] = TypeAdapter(tuple[ToolSpec, ...])
@@ -44,6 +45,19 @@ class ToolLists:
         pipe.set(names.tools(mac), encode_tools(tools), ex=DEVICE_SECONDS)
         pipe.hset(device, mapping=cast("Any", about))
         await self._store.ask(cast("Awaitable[list[object]]", pipe.execute()))
+
+    async def register(self, owner: Owner, mac: str, dialect: str, tools: Sequence[ToolSpec]) -> None:
+        """Keep the tools that a device made known itself, and the dialect in which it did.
+
+        Raises:
+            Fenced: The shard is another worker's now.
+        """
+        names = self._store.keys
+        await self._store.call(
+            "fleet_register",
+            [names.own(names.shard(mac)), names.device(mac), names.tools(mac), names.session(mac)],
+            [owner.worker, owner.fence, DEVICE_SECONDS, dialect, encode_tools(tools)],
+        )
 
 
 def encode_tools(tools: Sequence[ToolSpec]) -> str:

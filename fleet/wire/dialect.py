@@ -16,4 +16,4 @@ class Dialect(Protocol):
         """Return what a frame says; `Malformed` for whatever cannot be understood. Never raises."""
 
     def send(self, order: Order) -> bytes:
-        """Return the frame that tells the device an order."""
+        """Return the frame that tells the device an order; empty where this dialect has no words for it."""

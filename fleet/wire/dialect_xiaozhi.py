@@ -3,18 +3,19 @@
 Every field of an order is always sent with its right type: firmware up to 2.3.0 crashes on a missing one.
 """
 
-import json
-import re
 from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
 from fleet.wire import jsonrpc
+from fleet.wire.json_text import LARGEST_FRAME, dump, parse
 from fleet.wire.words import (
     Aborted,
+    AiMessage,
     Alert,
     AudioFormat,
     CallTool,
+    Confirmed,
     Event,
     Farewell,
     Goodbye,
@@ -30,15 +31,14 @@ from fleet.wire.words import (
     Malformed,
     Mood,
     Order,
+    Rejected,
     SentenceStarts,
     SpeechStarts,
     SpeechStops,
+    UsualOrder,
     WakeWord,
     Welcome,
 )
-
-LARGEST_FRAME = 256 * 1024
-"""Bytes of the largest frame that is parsed; firmware sends at most 60 KB."""
 
 FRAME_MS = (5, 10, 20, 40, 60, 80, 100, 120)
 SAMPLE_RATES = (8000, 12000, 16000, 24000, 48000)
@@ -46,10 +46,6 @@ SAMPLE_RATES = (8000, 12000, 16000, 24000, 48000)
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-"""An escape that may stand for half a character, which no UTF-8 can carry on."""
 
 
 def _text(value: object) -> object:
@@ -124,9 +120,13 @@ class XiaozhiDialect:
         if len(frame) > LARGEST_FRAME:
             return Malformed("too large")
         try:
-            document = _parse(frame)
+            document = parse(frame)
         except (ValueError, RecursionError):
             return Malformed("not JSON")
+        return self.read(document)
+
+    def read(self, document: object) -> Event:
+        """Return what a frame says whose JSON was parsed already."""
         kind = document.get("type") if isinstance(document, dict) else None
         if not isinstance(kind, str):
             return Malformed("no type")
@@ -138,34 +138,7 @@ class XiaozhiDialect:
             return Malformed(f"bad {kind}")
 
     def send(self, order: Order) -> bytes:
-        return _dump(_frame(order))
-
-
-def _parse(frame: bytes) -> object:
-    """Return a frame's JSON with everything in it sayable in UTF-8.
-
-    A network's name that is not UTF-8 comes through firmware as it is, so such bytes are replaced and not refused.
-
-    Raises:
-        ValueError: It is not JSON.
-        RecursionError: It is nested too deeply.
-    """
-    text = frame.decode("utf-8", "replace")
-    document: object = _DECODER.decode(text)
-    return json.loads(_dump(document)) if _SURROGATE.search(text) else document
-
-
-def _refuse(constant: str) -> object:
-    raise ValueError(f"{constant} is not JSON")
-
-
-def _dump(document: object) -> bytes:
-    return _ENCODER.encode(document).encode("utf-8", "replace")
-
-
-_DECODER = json.JSONDecoder(parse_constant=_refuse)
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-"""Made once: the functions of `json` make one for every frame."""
+        return b"" if isinstance(order, Confirmed | Rejected | AiMessage) else dump(_frame(order))
 
 
 def _event(frame: _Hello | _Listen | _Abort | _Goodbye | _Mcp) -> Event:
@@ -201,7 +174,7 @@ def _hello(frame: _Hello) -> Event:
     )
 
 
-def _frame(order: Order) -> dict[str, Any]:
+def _frame(order: UsualOrder) -> dict[str, Any]:
     match order:
         case Welcome():
             return _welcome(order)

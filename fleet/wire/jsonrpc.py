@@ -10,7 +10,7 @@ from fleet.wire.words import Answer, Event, Ignored, Malformed, Notice
 LARGEST_ID = 2**31 - 1
 """Firmware reads ids as int32."""
 
-_LONGEST_ID = 32
+LONGEST_ID = 32
 _NO_TEXT = "the device reported an error without a text"
 
 
@@ -37,16 +37,17 @@ def receive(payload: JsonValue) -> Event:
     if isinstance(number, bool) or not isinstance(number, int | float | str):
         return Malformed("JSON-RPC answer without id")
     if message.error is not None and message.error is not False:
-        return Answer(_name(number), error=_error_text(message.error))
-    return Answer(_name(number), result=message.result)
+        return Answer(id_text(number), error=error_text(message.error))
+    return Answer(id_text(number), result=message.result)
 
 
-def _name(number: float | str) -> str:
+def id_text(number: float | str) -> str:
+    """Return an id as text, however a device writes the number that it was given: 7, 7.0 or "7"."""
     name = str(int(number)) if isinstance(number, float) and number.is_integer() else str(number)
-    return name[:_LONGEST_ID]
+    return name[:LONGEST_ID]
 
 
-def _error_text(error: JsonValue) -> str:
+def error_text(error: JsonValue) -> str:
     """Return the text of an error object, of a bare text, or of what some device sends in their place."""
     if isinstance(error, dict):
         error = error.get("message")

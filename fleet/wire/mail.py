@@ -84,6 +84,8 @@ class SpeechBegun(_Mail):
 
     kind: Literal["speech_begun"] = "speech_begun"
     turn: str
+    traceparent: str = ""
+    """The turn's trace (W3C Trace Context); empty while traces are off."""
 
 
 class SentenceReady(_Mail):
@@ -122,13 +124,19 @@ EdgeMail = Annotated[
 
 
 class UtteranceHeard(_Mail):
-    """To a shard: the user said this; begin a turn. `turn` is the edge's name for it, unique for ever."""
+    """To a shard: the user said this; begin a turn. `turn` is the sender's name for it, unique for ever."""
 
     kind: Literal["utterance_heard"] = "utterance_heard"
     turn: str
     text: str
     language: str = ""
     """ISO 639-1 code of what was heard, empty when unknown."""
+    typed: bool = False
+    """Came as text through the api: for whatever session the device has or has not (`session` is empty)."""
+    polite: bool = False
+    """Is refused while the device's turn before is being answered; else it ends that turn."""
+    traceparent: str = ""
+    """The turn's trace (W3C Trace Context); empty while traces are off."""
 
 
 class SpeechInterrupted(_Mail):

@@ -17,6 +17,7 @@ DEEPEST_SCHEMA = 12
 LONGEST_DESCRIPTION = 2_000
 LONGEST_NAME = 256
 
+_NO_REASON = "the tool failed and gave no reason"
 _ENCODED = re.compile(
     r"(?<![A-Za-z0-9+/_-])(?:"
     r"[A-Za-z0-9+/_-]{256,}|(?:[A-Za-z0-9+/]{60,76}(?:\r?\n|(?:\\r)?\\n)){4,}[A-Za-z0-9+/]*"
@@ -34,6 +35,8 @@ class ToolSpec(BaseModel):
     input_schema: dict[str, Any] = Field(default_factory=dict, alias="inputSchema")
     user_only: bool = False
     """Meant for people, not for the model: never offered to it."""
+    control: bool = False
+    """Its answer is not waited for: the model is told of success when the call was sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,7 @@ def _tool(entry: JsonValue) -> ToolSpec | None:
         tool = _Tool.model_validate(entry)
     except ValidationError:
         return None
-    if not _fits(tool.inputSchema, DEEPEST_SCHEMA) or len(json.dumps(tool.inputSchema)) > LARGEST_SCHEMA:
+    if not is_acceptable(tool.inputSchema):
         return None
     audience = tool.annotations.audience
     return ToolSpec(
@@ -138,6 +141,11 @@ def _tool(entry: JsonValue) -> ToolSpec | None:
         input_schema=tool.inputSchema,
         user_only="user" in audience and "assistant" not in audience,
     )
+
+
+def is_acceptable(schema: dict[str, Any]) -> bool:
+    """Whether a tool's schema is small enough."""
+    return _fits(schema, DEEPEST_SCHEMA) and len(json.dumps(schema)) <= LARGEST_SCHEMA
 
 
 def _fits(value: object, levels: int) -> bool:
@@ -158,6 +166,8 @@ def parse_result(result: JsonValue) -> ToolResult:
     text = "\n".join(part for entry in call.content if (part := describe(entry)))
     if not call.content and isinstance(result, dict) and not isinstance(result.get("content"), list):
         text = json.dumps(result, ensure_ascii=False)
+    if call.isError and not text.strip():
+        text = _NO_REASON
     return ToolResult(clip(text), failed=call.isError)
 
 

@@ -20,6 +20,11 @@ class ReplayWindow:
         self._newest = 0
         self._seen = 0
 
+    @property
+    def newest(self) -> int:
+        """The highest sequence number so far: how many packets a device has sent that began with 1."""
+        return self._newest
+
     def check(self, sequence: int) -> Verdict:
         """Say what a sequence number is, without recording it: `new` and `late` may pass, the others not."""
         step = sequence - self._newest

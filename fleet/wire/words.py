@@ -8,6 +8,10 @@ from typing import Literal
 
 from pydantic import JsonValue
 
+from fleet.wire.mcp import ToolSpec
+
+RequestId = str | int | float
+"""The id of a device's request, which an answer to it repeats as it is."""
 ListenMode = Literal["auto", "manual", "realtime"]
 
 
@@ -71,11 +75,38 @@ class Goodbye:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The device answers a request: `result`, or `error` as text when the request failed."""
+    """The device answers a request: `result`, or `error` as text when the request failed.
+
+    `plain` says that the result is what a tool returned, and not MCP's description of it.
+    """
 
     id: str
     result: JsonValue = None
     error: str | None = None
+    plain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsAnnounced:
+    """The device says all that it can do, in place of what it said before; to be confirmed under `id`."""
+
+    id: RequestId
+    mac: str | None
+    """Canonical; None where it names none."""
+    tools: tuple[ToolSpec, ...]
+    provided: tuple[str, ...] = ()
+    """Names of tools that it knows of, but the server has."""
+    login: tuple[str, str] | None = None
+    """User name and password with which it proves its MAC where no broker has."""
+
+
+@dataclass(frozen=True, slots=True)
+class BadRequest:
+    """What the device sent must be answered with this error; `code` is JSON-RPC's."""
+
+    id: RequestId | None
+    code: int
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +131,20 @@ class Malformed:
     reason: str
 
 
-Event = Hello | ListenStarted | ListenStopped | WakeWord | Aborted | Goodbye | Answer | Notice | Ignored | Malformed
+Event = (
+    Hello
+    | ListenStarted
+    | ListenStopped
+    | WakeWord
+    | Aborted
+    | Goodbye
+    | Answer
+    | ToolsAnnounced
+    | BadRequest
+    | Notice
+    | Ignored
+    | Malformed
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +249,32 @@ class CallTool:
     session: str = ""
 
 
-Order = (
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """The tools that the device announced are known now."""
+
+    id: RequestId
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """Answers what cannot be done, or not be understood (then without an id)."""
+
+    id: RequestId | None
+    code: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AiMessage:
+    """What the model writes, as text: `chunk`s to be put together, in the end the whole as `final`, or a `thought`."""
+
+    kind: Literal["chunk", "final", "thought"]
+    text: str
+
+
+UsualOrder = (
     Welcome
     | Heard
     | Mood
@@ -219,3 +288,4 @@ Order = (
     | ListTools
     | CallTool
 )
+Order = UsualOrder | Confirmed | Rejected | AiMessage

@@ -16,6 +16,7 @@ from fleet.worker.hello import Receptionist
 from fleet.worker.letters import Letters
 from fleet.worker.losses import Losses
 from fleet.worker.orphans import Orphans
+from fleet.worker.registration import Registrations
 from fleet.worker.resources import Resources
 from fleet.worker.shard import Shard, shard_session
 from fleet.worker.shards import Shards
@@ -40,9 +41,11 @@ class Worker:
         self._broker = broker
         self._directory = EdgeDirectory(resources.edges, settings.edge_sessions)
         receptionist = Receptionist(resources, self._directory, self.counts)
-        calls = DeviceCalls(resources.calls, Rate.parse(settings.rate_tools), self.counts)
+        calls = DeviceCalls(resources.calls, resources.reports, Rate.parse(settings.rate_tools), self.counts)
         turns = Turns(resources, calls)
-        self._frames = Frames(resources, receptionist, turns, calls, Discovery(resources))
+        discovery = Discovery(resources)
+        registrations = Registrations(resources, discovery, self.counts)
+        self._frames = Frames(resources, receptionist, turns, calls, discovery, registrations)
         credentials = resources.keys.issue("service", f"fleet-worker-{worker_id}")
         self._losses = Losses(broker, credentials, self._lost)
         leases = Leases(resources.store, worker_id, settings.lease_seconds)

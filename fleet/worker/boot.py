@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from pydantic import BaseModel, Field, ValidationError
 
+from fleet.metrics import broker as metrics
 from fleet.store.devices import Devices
 from fleet.worker.shard import Shard
 
@@ -36,6 +37,7 @@ async def outdate(
     try:
         epoch = _Boot.model_validate_json(payload).epoch
     except ValidationError:
+        metrics.malformed.add("boot")
         log.warning("malformed start of the broker")
         return
     count = 0

@@ -1,16 +1,23 @@
-"""Calling a device's tools: begun in Redis, published once, awaited, ended in exactly one outcome."""
+"""Calling a device's tools: begun in Redis, published once, awaited, ended in exactly one outcome.
+
+A call that controls something may not be awaited (`Terms.control`): the turn goes on as soon as it was published.
+"""
 
 import asyncio
+import functools
 import json
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from fleet.core import reports
 from fleet.core.rates import Buckets, Rate
 from fleet.errors import Overloaded, Unavailable
 from fleet.store.calls import Asker, Calls, Go, Known, Refused
+from fleet.store.reports import Reports
+from fleet.wire.dialects import XIAOZHI
 from fleet.wire.mcp import ToolResult, clip, parse_result
 from fleet.wire.words import Answer, CallTool
 from fleet.worker.shard import Shard
@@ -26,6 +33,7 @@ _TOO_OFTEN = "the device is called too often; wait before another try"
 _OVER = "the user has said something else meanwhile"
 _NO_ANSWER = "the device did not answer in time"
 _GONE = "the device disconnected before it answered"
+_SENT = "success"
 _LEFT = "the device was told to and does it now; it goes offline for that and confirms nothing"
 
 
@@ -50,12 +58,17 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """On what terms a call is made: its turn, its name there, the longest wait, and whether its device goes away."""
+    """On what terms a call is made: its turn, its name there, and the longest wait for its answer."""
 
     turn: str
     name: str
     seconds: float
     leaves: bool = False
+    """The device goes away, which is its answer."""
+    control: bool = False
+    """It counts as done when it was sent; should its answer be an error, the next turn is told so."""
+    dialect: str = XIAOZHI
+    """Of the device."""
 
     @property
     def idempotency(self) -> str:
@@ -68,12 +81,14 @@ class DeviceCalls:
 
     Args:
         calls: In the store.
+        reports: Tell later turns of what came too late for its own.
         rate: How often one device is called.
         counts: Counts what is refused.
     """
 
-    def __init__(self, calls: Calls, rate: Rate, counts: Counter[str]) -> None:
+    def __init__(self, calls: Calls, reports: Reports, rate: Rate, counts: Counter[str]) -> None:
         self._calls = calls
+        self._reports = reports
         self._rate = Buckets(rate)
         self._counts = counts
         self._waiters = Waiters()
@@ -102,7 +117,8 @@ class DeviceCalls:
                 return _decode(begun.result)
             case Known(number, "pending"):
                 log.info("call was begun before", extra={"id": number, "seconds": begun.seconds})
-                return await self._await(mac, number, replace(terms, seconds=begun.seconds), None)
+                pending = CallTool(number, order.name)
+                return await self._run(shard, mac, pending, replace(terms, seconds=begun.seconds), None)
             case Known(_, "never sent"):
                 return Outcome("not_sent", _OFFLINE)
             case Known():
@@ -115,16 +131,18 @@ class DeviceCalls:
                 return Outcome("not_sent", _TOO_OFTEN)
             case Go(number):
                 request = CallTool(number, order.name, order.arguments, order.session)
-                return await self._await(mac, number, terms, lambda: shard.tell(mac, request))
+                return await self._run(shard, mac, request, terms, lambda: shard.tell(mac, request, terms.dialect))
 
-    async def answer(self, mac: str, answer: Answer) -> bool:
+    async def answer(self, shard: Shard, mac: str, answer: Answer) -> bool:
         """Take a device's answer; False when it is late, repeated, or to no call."""
         log.debug("call answered", extra={"id": answer.id[:32]})
         fresh = await self._calls.complete(mac, answer.id, _encode(answer))
         if fresh:
             log.debug("call completed", extra={"id": answer.id})
-        for waiters in (self._waiters, self._leaving):
-            waiters.resolve(mac, answer)
+        awaited = [waiters.resolve(mac, answer) for waiters in (self._waiters, self._leaving)]
+        if fresh and answer.plain and not any(awaited):
+            # The worker that followed the call is gone, or its turn is.
+            await self._report(shard, mac, "", _outcome(answer))
         return fresh
 
     def disconnect(self, mac: str) -> None:
@@ -135,6 +153,50 @@ class DeviceCalls:
     def reconnect(self, mac: str) -> None:
         """A device came back, perhaps unnoticed: it may still answer calls, but has done what makes it go away."""
         self._leaving.disconnect(mac)
+
+    async def _run(
+        self, shard: Shard, mac: str, request: CallTool, terms: Terms, send: Callable[[], None] | None
+    ) -> Outcome:
+        """Send a call that was begun, if it was not sent before, and wait for it as long as its terms say."""
+        if not terms.control:
+            return await self._await(mac, request.id, terms, send)
+        sent: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+
+        def dispatch() -> None:
+            if send is not None:
+                send()
+            sent.set_result(Outcome("ok", _SENT))
+
+        if send is None:
+            dispatch()
+        await_it = functools.partial(self._await, mac, request.id, terms, dispatch if send else None)
+        shard.spawn(f"control {mac}", self._follow(shard, mac, request.name, await_it, sent))
+        return await sent
+
+    async def _follow(
+        self,
+        shard: Shard,
+        mac: str,
+        tool: str,
+        await_it: Callable[[], Awaitable[Outcome]],
+        sent: asyncio.Future[Outcome],
+    ) -> None:
+        """See a call to its end for which its turn does not wait."""
+        try:
+            outcome = await await_it()
+            if not sent.done():
+                sent.set_result(outcome)
+                return
+        finally:
+            sent.cancel()
+        log.info("control ended", extra={"tool": tool, "outcome": outcome.status, "pii": {"result": outcome.text}})
+        await self._report(shard, mac, tool, outcome)
+
+    async def _report(self, shard: Shard, mac: str, tool: str, outcome: Outcome) -> None:
+        """Let the next turn know of a failure of which no turn heard."""
+        if outcome.status == "error":
+            about = {"tool": tool} if tool else {}
+            await self._reports.add(shard.owner, mac, reports.write("tool failed", {**about, "error": outcome.text}))
 
     async def _await(self, mac: str, number: int, terms: Terms, send: Callable[[], None] | None) -> Outcome:
         with (self._leaving if terms.leaves else self._waiters).expect(mac, number) as waiting:
@@ -169,6 +231,9 @@ class DeviceCalls:
 def _outcome(answer: Answer) -> Outcome:
     if answer.error is not None:
         return Outcome("error", clip(answer.error))
+    if answer.plain:
+        plain = answer.result if isinstance(answer.result, str) else json.dumps(answer.result, ensure_ascii=False)
+        return Outcome("ok", clip(plain))
     result: ToolResult = parse_result(answer.result)
     return Outcome("error" if result.failed else "ok", result.text)
 

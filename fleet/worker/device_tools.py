@@ -5,10 +5,11 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from fleet.core.ports import ToolCall, ToolOffer
-from fleet.core.tool_kinds import ToolKind, kind_of
+from fleet.core.tool_kinds import QUICK, ToolKind, kind_of
 from fleet.core.toolbox import Prepared, Refusal, Toolbox
 from fleet.errors import Fenced, Overloaded, Unavailable
 from fleet.store.sessions import Session
+from fleet.wire.dialects import REGISTRAR
 from fleet.wire.words import CallTool
 from fleet.worker.calls import Outcome, Terms
 from fleet.worker.gate import Gate
@@ -64,7 +65,9 @@ class DeviceTools:
             return prepared.reason
         name, clock = prepared.tool.name, asyncio.get_running_loop().time
         begun = clock()
-        outcome = await self._pass(prepared, call.id, kind_of(name))
+        # The names of registered tools are their makers' own, and tell nothing.
+        kind = QUICK if self._session.dialect == REGISTRAR else kind_of(name)
+        outcome = await self._pass(prepared, call.id, kind)
         log.info(
             "tool called",
             extra={
@@ -77,7 +80,14 @@ class DeviceTools:
         return outcome.for_model()
 
     async def _pass(self, prepared: Prepared, name: str, kind: ToolKind) -> Outcome:
-        terms = Terms(self._turn, name, max(kind.seconds, self._seconds), kind.leaves)
+        terms = Terms(
+            self._turn,
+            name,
+            max(kind.seconds, self._seconds),
+            leaves=kind.leaves,
+            control=prepared.tool.control,
+            dialect=self._session.dialect,
+        )
         if not kind.slow:
             async with self._gate.side_by_side():
                 return await self._call(prepared, terms)

@@ -38,10 +38,14 @@ class Discovery:
 
     def restart(self, shard: Shard, mac: str) -> None:
         """Ask anew, because the device connected anew."""
+        self.stop(mac)
+        self.start(shard, mac)
+
+    def stop(self, mac: str) -> None:
+        """Ask no more, because the device says itself what it can do."""
         running = self._running.pop(mac, None)
         if running is not None:
             running.cancel()
-        self.start(shard, mac)
 
     def _forget(self, mac: str, done: asyncio.Task[None]) -> None:
         if self._running.get(mac) is done:

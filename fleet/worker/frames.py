@@ -2,13 +2,15 @@
 
 import asyncio
 import logging
+from time import monotonic
 from typing import assert_never
 
 from fleet.core import reports
+from fleet.metrics import broker as metrics
 from fleet.store.devices import Presence
 from fleet.store.sessions import Session
-from fleet.wire import presence
-from fleet.wire.dialect_xiaozhi import DIALECT
+from fleet.wire import dialect_registrar, dialects, presence
+from fleet.wire.dialects import REGISTRAR
 from fleet.wire.mail import (
     DeviceReturned,
     EdgeMail,
@@ -20,6 +22,7 @@ from fleet.wire.mail import (
 from fleet.wire.words import (
     Aborted,
     Answer,
+    BadRequest,
     Event,
     Farewell,
     Goodbye,
@@ -30,12 +33,14 @@ from fleet.wire.words import (
     Malformed,
     Notice,
     SpeechStops,
+    ToolsAnnounced,
     WakeWord,
 )
 from fleet.worker.boot import outdate
 from fleet.worker.calls import DeviceCalls
 from fleet.worker.discovery import Discovery
 from fleet.worker.hello import Receptionist
+from fleet.worker.registration import Registrations
 from fleet.worker.replaced import Replaced
 from fleet.worker.resources import Resources
 from fleet.worker.shard import Shard
@@ -53,13 +58,20 @@ class Frames:
     """Handles what devices send and how they come and go."""
 
     def __init__(
-        self, resources: Resources, receptionist: Receptionist, turns: Turns, calls: DeviceCalls, discovery: Discovery
+        self,
+        resources: Resources,
+        receptionist: Receptionist,
+        turns: Turns,
+        calls: DeviceCalls,
+        discovery: Discovery,
+        registrations: Registrations,
     ) -> None:
         self._resources = resources
         self._receptionist = receptionist
         self._turns = turns
         self._calls = calls
         self._discovery = discovery
+        self._registrations = registrations
         self._replaced = Replaced()
 
     async def receive(self, shard: Shard, kind: str, mac: str, payload: bytes) -> None:
@@ -69,10 +81,21 @@ class Frames:
         elif kind == "presence":
             await self._appear(shard, mac, payload)
         else:
-            await self._handle(shard, mac, DIALECT.receive(payload))
+            await self._handle(shard, mac, await self._understand(mac, payload))
+
+    async def _understand(self, mac: str, payload: bytes) -> Event:
+        """Return what a frame says; one that tells nothing of its dialect is read in the one that its device has."""
+        _, event = dialects.receive(payload)
+        if isinstance(event, Malformed) and (await self._resources.devices.read(mac)).dialect == REGISTRAR:
+            return dialect_registrar.DIALECT.receive(payload)
+        return event
 
     async def _handle(self, shard: Shard, mac: str, event: Event) -> None:
         match event:
+            case ToolsAnnounced():
+                await self._registrations.register(shard, mac, event)
+            case BadRequest():
+                self._registrations.reject(shard, mac, event)
             case Hello():
                 await self._hello(shard, mac, event)
             case ListenStarted() | ListenStopped() | WakeWord() | Aborted():
@@ -80,19 +103,22 @@ class Frames:
             case Goodbye():
                 await self._close(shard, mac, event.session)
             case Answer():
-                await self._answer(mac, event)
+                await self._answer(shard, mac, event)
             case Notice():
                 await self._report(shard, mac, event)
             case Ignored():
                 log.debug("message ignored", extra={"kind": event.kind})
             case Malformed():
+                metrics.malformed.add("device")
                 log.warning("malformed message", extra={"reason": event.reason})
             case _:
                 assert_never(event)
 
     async def _hello(self, shard: Shard, mac: str, hello: Hello) -> None:
         self._turns.cancel(mac)
+        begun = monotonic()
         opened = await self._receptionist.welcome(shard, mac, hello)
+        metrics.hello_latency.observe(monotonic() - begun)
         if opened and opened.old_session:
             self._replaced.note(mac, opened.old_session)
         if opened and hello.mcp and not opened.tools_known:
@@ -125,15 +151,16 @@ class Frames:
         log.info("device reports", extra={"pii": {"report": text}})
         await self._resources.reports.add(shard.owner, mac, text)
 
-    async def _answer(self, mac: str, answer: Answer) -> None:
+    async def _answer(self, shard: Shard, mac: str, answer: Answer) -> None:
         if self._discovery.waiters.resolve(mac, answer):
             return
-        if not await self._calls.answer(mac, answer):
+        if not await self._calls.answer(shard, mac, answer):
             log.info("answer to no pending call", extra={"id": answer.id[:32]})
 
     async def _appear(self, shard: Shard, mac: str, payload: bytes) -> None:
         news = presence.parse(payload)
         if news is None:
+            metrics.malformed.add("presence")
             log.warning("malformed presence")
             return
         met = await self._resources.devices.appear(mac, online=news.online, epoch=news.epoch, owner=shard.owner)
@@ -146,7 +173,8 @@ class Frames:
             self._vanish(shard, mac, "" if news.expired else met.session)
             return
         self._calls.reconnect(mac)
-        self._discovery.restart(shard, mac)
+        if met.dialect != REGISTRAR:
+            self._discovery.restart(shard, mac)
         await self._settle(shard, mac, met)
 
     def _vanish(self, shard: Shard, mac: str, session: str) -> None:
@@ -169,7 +197,8 @@ class Frames:
         if session is not None:
             await self._abandon(shard, mac, session)
             return
-        shard.tell(mac, SpeechStops(met.session or met.gone))
+        if met.dialect != REGISTRAR or met.session or met.gone:
+            shard.tell(mac, SpeechStops(met.session or met.gone))
         if met.gone:
             # It may have missed the goodbye, and would be heard by nobody for ever.
             shard.tell(mac, Farewell(met.gone))

@@ -10,7 +10,9 @@ from fleet.core.rates import Buckets, Rate
 from fleet.errors import Unavailable
 from fleet.store.edges import EdgeRecord
 from fleet.store.sessions import Opened, Session
+from fleet.store.traces import Traces
 from fleet.wire import packet
+from fleet.wire.dialects import XIAOZHI
 from fleet.wire.mail import SessionClosed, SessionOpened
 from fleet.wire.words import Alert, AudioFormat, Farewell, Hello, SpeechStops, Welcome
 from fleet.worker.directory import EdgeDirectory
@@ -43,6 +45,7 @@ class Receptionist:
         self._resources = resources
         self._directory = directory
         self._counts = counts
+        self._traces = Traces(resources.store)
         self._refused = frozenset(resources.settings.refused_devices.split(","))
         self._hellos = Buckets(Rate.parse(resources.settings.rate_hellos))
         self._told = Buckets(_TOLD)
@@ -100,7 +103,7 @@ class Receptionist:
         shard.tell(mac, Farewell(session))
         if reason == "leaving":
             await _alert_later(shard, mac, self._words("interrupted"))
-        edge = await self._resources.sessions.close(shard.owner, mac, session)
+        edge = await self._resources.sessions.close(shard.owner, mac, session, reason)
         if edge:
             await self._forget(edge, mac, session)
             log.info("session ended by the server", extra={"session": session, "reason": reason})
@@ -113,14 +116,14 @@ class Receptionist:
         shard.tell(mac, Farewell(session))
         # What the user said meanwhile may have been lost with the edge.
         await _alert_later(shard, mac, self._words("interrupted"))
-        edge = await self._resources.sessions.close(shard.owner, mac, session)
+        edge = await self._resources.sessions.close(shard.owner, mac, session, "edge lost")
         if edge:
             log.warning("session lost with its edge", extra={"session": session, "edge": edge})
         return bool(edge)
 
     async def close(self, shard: Shard, mac: str, session: str) -> bool:
         """End a session that the device left; it is told nothing. False when it was over already."""
-        edge = await self._resources.sessions.close(shard.owner, mac, session)
+        edge = await self._resources.sessions.close(shard.owner, mac, session, "device")
         if edge:
             await self._forget(edge, mac, session)
             log.info("session ended by the device", extra={"session": session})
@@ -155,6 +158,7 @@ class Receptionist:
         shard.tell(mac, Welcome(session, "127.0.0.1", 9, key, nonce, DOWNLINK))
         shard.tell(mac, Farewell(session))
         shard.spawn(f"alert {mac}", _alert_later(shard, mac, self._words(shown)))
+        shard.spawn(f"trace {mac}", self._traces.note(mac, "refused", reason))
 
     def _words(self, name: Phrase) -> str:
         settings = self._resources.settings
@@ -171,7 +175,7 @@ def _new_session(mac: str, edge: EdgeRecord, hello: Hello) -> Session:
     return Session(
         id=secrets.token_hex(8),
         device=mac,
-        dialect="xiaozhi",
+        dialect=XIAOZHI,
         edge=edge.id,
         ssrc=secrets.randbits(32),
         key=secrets.token_hex(16),
@@ -190,7 +194,8 @@ def _announcement(session: Session, shard: int) -> SessionOpened:
     return SessionOpened(
         device=session.device,
         session=session.id,
-        dialect=session.dialect,
+        # Whatever a device speaks otherwise, all that an edge tells it is said as to a xiaozhi.
+        dialect=XIAOZHI,
         shard=shard,
         ssrc=session.ssrc,
         key=session.key,

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from fleet.errors import Overloaded, Unavailable
 from fleet.link.mqtt import MqttSession, Reading
 from fleet.link.mqtt_url import MqttAddress
+from fleet.metrics import broker as metrics
 from fleet.tasks import Backoff, keep_running
 from fleet.wire.identity import Credentials
 from fleet.wire.topics import lost_topic
@@ -74,6 +75,7 @@ class Losses:
     async def _receive(self, topic: str, payload: bytes) -> None:
         shard, news = _LOST.fullmatch(topic), _FENCE.fullmatch(payload)
         if shard is None or news is None:
+            metrics.malformed.add("loss")
             log.warning("malformed loss of a shard", extra={"topic": topic[:64]})
             return
         await self._on_lost(int(shard[1]), news[1].decode(), news[2] is not None)

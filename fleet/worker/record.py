@@ -40,6 +40,11 @@ class Record:
         self._apology = journal.apology
         self._news = False
 
+    @property
+    def apologised(self) -> bool:
+        """Whether the turn ended with an apology."""
+        return bool(self._apology)
+
     async def replay(self) -> Progress:
         """Say again what was written, so that the edge has all of it; return where the model is to go on.
 
@@ -50,8 +55,7 @@ class Record:
             self._whole, self._news = (*self._whole, Message("assistant", part)), True
         self._partial = ""
         for text in (*(one.text for one in self._whole if one.role == "assistant"), self._apology):
-            self._speech.write(text)
-            self._speech.flush()
+            self._speech.repeat(text)
         await self._speech.stay()
         await self._speech.hand_over()
         return _progress(self._whole[1:])

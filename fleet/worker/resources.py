@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from fleet.core.ports import Llm
+from fleet.core.server_tools import ServerTools
 from fleet.settings import Settings
 from fleet.store.calls import Calls
 from fleet.store.connect import Store
@@ -10,6 +11,8 @@ from fleet.store.conversations import Conversations
 from fleet.store.devices import Devices
 from fleet.store.edges import Edges
 from fleet.store.mailbox import Mailboxes
+from fleet.store.personas import Personas
+from fleet.store.replies import Replies
 from fleet.store.reports import Reports
 from fleet.store.sessions import Sessions
 from fleet.store.tools import ToolLists
@@ -30,11 +33,17 @@ class Resources:
     calls: Calls
     conversations: Conversations
     reports: Reports
+    replies: Replies
+    personas: Personas
     mailboxes: Mailboxes
     edges: Edges
+    server_tools: ServerTools | None = None
+    """Offered to the model beside those of the device; None for none."""
 
     @classmethod
-    def of(cls, settings: Settings, keys: Keys, llm: Llm, store: Store) -> "Resources":
+    def of(
+        cls, settings: Settings, keys: Keys, llm: Llm, store: Store, server_tools: ServerTools | None = None
+    ) -> "Resources":
         return cls(
             settings=settings,
             keys=keys,
@@ -46,6 +55,9 @@ class Resources:
             calls=Calls(store),
             conversations=Conversations(store, settings.history_seconds),
             reports=Reports(store),
+            replies=Replies(store),
+            personas=Personas(store),
             mailboxes=Mailboxes(store),
             edges=Edges(store),
+            server_tools=server_tools,
         )

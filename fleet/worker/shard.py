@@ -11,11 +11,11 @@ from fleet.link.mqtt import MqttSession, Reading
 from fleet.link.mqtt_packets import Will
 from fleet.link.mqtt_url import MqttAddress
 from fleet.log import fields
+from fleet.metrics import broker as metrics
 from fleet.store.owner import Owner
 from fleet.store.patience import passes
 from fleet.tasks import Backoff, isolate
-from fleet.wire import topics
-from fleet.wire.dialect_xiaozhi import DIALECT
+from fleet.wire import dialects, topics
 from fleet.wire.identity import Credentials
 from fleet.wire.words import Order
 from fleet.worker.lanes import Lanes
@@ -117,8 +117,8 @@ class Shard:
             task.add_done_callback(self._awaited.discard)
         return task
 
-    def tell(self, mac: str, order: Order) -> None:
-        """Send a device an order, once.
+    def tell(self, mac: str, order: Order, dialect: str = dialects.XIAOZHI) -> None:
+        """Send a device an order, once; nothing when its dialect has no words for it.
 
         Raises:
             Fenced: The lease may have ended; nothing was sent.
@@ -127,7 +127,10 @@ class Shard:
         self.check()
         if self._session is None:
             raise Unavailable("the broker is away")
-        self._session.publish(topics.down_topic(mac), DIALECT.send(order))
+        frame = dialects.find(dialect).send(order)
+        log.debug("order", extra={"device": mac, "order": type(order).__name__, "bytes": len(frame)})
+        if frame:
+            self._session.publish(topics.down_topic(mac), frame)
 
     def check(self) -> None:
         """Return if nobody else can own the shard; to be asked before what no fence in Redis would refuse.
@@ -157,11 +160,13 @@ class Shard:
         """
         parsed = ("boot", "") if topic == BOOT_TOPIC else topics.parse(topic)
         if parsed is None:
+            metrics.malformed.add("topic")
             log.warning("message on a topic that contradicts itself", extra={"topic": topic})
             return
         kind, mac = parsed
         session = self._session
         with fields(device=mac):
+            log.debug("message", extra={"kind": kind, "bytes": len(payload)})
             await self.lanes.run(mac, lambda: self._handle(session, kind, mac, payload))
 
     async def _handle(self, session: MqttSession | None, kind: str, mac: str, payload: bytes) -> None:

@@ -1,17 +1,17 @@
-"""What a turn says: the model's text, cut into sentences, cleaned, and handed to the session's edge."""
+"""What a turn says: the model's text, cut into sentences, cleaned, and handed to the session's edge, if there is one.
+
+Devices that show text are sent it at the same moments (`fleet.worker.messages`).
+"""
 
 import asyncio
 import logging
-from contextlib import suppress
 
-from fleet.core.emotion import emotion_of
 from fleet.core.sentences import SentenceSplitter
 from fleet.core.speakable import speakable
-from fleet.errors import Overloaded, Unavailable
 from fleet.store.mailbox import Mailboxes
 from fleet.store.sessions import Session
 from fleet.wire.mail import SentenceReady, SpeechBegun, SpeechEnded, TurnWorking, UtteranceHeard
-from fleet.wire.words import Mood
+from fleet.worker.messages import Messages
 from fleet.worker.shard import Shard
 
 log = logging.getLogger(__name__)
@@ -34,10 +34,11 @@ class Speech:
     def __init__(
         self, shard: Shard, mailboxes: Mailboxes, session: Session, heard: UtteranceHeard, handed: int = 0
     ) -> None:
-        self._shard = shard
         self._mailboxes = mailboxes
         self._session = session
         self._heard = heard
+        self.messages = Messages(shard, session)
+        """The written side: also all that was said, and what the model thinks."""
         self._splitter = SentenceSplitter()
         self._clock = asyncio.get_running_loop().time
         self._began = self._clock()
@@ -56,6 +57,7 @@ class Speech:
 
     def write(self, text: str) -> None:
         """Take the next piece of the answer."""
+        self.messages.write(text)
         if self.begun_at is None and text.strip():
             log.info("llm first token", extra={"seconds": self._since()})
             self.begun_at = self._clock()
@@ -69,15 +71,29 @@ class Speech:
         """Take what was written as a whole message of the model."""
         for piece in self._splitter.flush():
             self._add(piece)
+        self.messages.part()
+
+    def repeat(self, text: str) -> None:
+        """Take a whole message that was written before this turn was taken up.
+
+        An edge leaves out what it has. A device that shows text could not: it gets no piece twice, and may miss one,
+        but the whole answer in the end.
+        """
+        self.messages.repeated = True
+        self.write(text)
+        self.flush()
+        self.messages.repeated = False
 
     async def hand_over(self) -> None:
-        """Give the edge what waits.
+        """Give edge and device what waits.
 
         Raises:
+            Fenced: The lease may have ended.
             Unavailable: Redis is away; what waits is kept.
         """
         if self._waiting:
             await self._send(*self._waiting)
+            self.messages.send()
             self._handed_over()
 
     async def stay(self) -> None:
@@ -85,17 +101,25 @@ class Speech:
         await self._send(TurnWorking(device=self._session.device, session=self._session.id, turn=self._heard.turn))
 
     async def end(self) -> None:
-        """Give the edge what waits, and say that nothing more will come."""
+        """Give edge and device what waits, and say that nothing more will come.
+
+        Raises:
+            Fenced: The lease may have ended.
+            Unavailable: Redis or the broker is away; it can be done again.
+            Overloaded: The same.
+        """
         self.flush()
         ended = SpeechEnded(
             device=self._session.device, session=self._session.id, turn=self._heard.turn, index=self._written
         )
         await self._send(*self._waiting, ended)
+        self.messages.end()
         self._handed_over()
 
     async def leave(self) -> None:
         """Say that nothing more will come; what waits is dropped."""
         self._waiting.clear()
+        self.messages.leave()
         ended = SpeechEnded(
             device=self._session.device, session=self._session.id, turn=self._heard.turn, index=self.handed
         )
@@ -109,10 +133,10 @@ class Speech:
 
     def _add(self, piece: str) -> None:
         text = speakable(piece)
+        self.messages.cut(piece)
         if not self._mood_told:
             self._mood_told = True
-            with suppress(Unavailable, Overloaded):  # a face is not worth an answer
-                self._shard.tell(self._session.device, Mood(self._session.id, emotion_of(piece) or "neutral"))
+            self.messages.show_mood(piece)
         if not text:
             return
         if self._written == 0:
@@ -132,7 +156,8 @@ class Speech:
         )
 
     async def _send(self, *mail: SpeechBegun | SentenceReady | SpeechEnded | TurnWorking) -> None:
-        await self._mailboxes.to_edge(self._session.edge, *mail)
+        if self._session.edge:
+            await self._mailboxes.to_edge(self._session.edge, *mail)
 
     def _since(self) -> float:
         return round(self._clock() - self._began, 3)

@@ -3,21 +3,25 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 from fleet.core import agent
 from fleet.core.agent import Progress
 from fleet.core.history import since_user
 from fleet.core.phrases import DEFAULT_PROMPT, Phrase, phrase
-from fleet.core.ports import Llm, LlmEvent, Message, ToolOffer
+from fleet.core.ports import USUAL, Llm, LlmEvent, LlmOptions, Message, ToolOffer
 from fleet.core.reports import tell
+from fleet.core.server_tools import Caller, Persona
 from fleet.core.tool_kinds import kind_of
 from fleet.core.toolbox import Toolbox
-from fleet.errors import Fenced, FleetError, ProviderError, Unavailable
+from fleet.errors import Fenced, FleetError, Overloaded, ProviderError, Unavailable
 from fleet.store.conversations import Begun, Journal
+from fleet.store.replies import Reply, ReplyState
 from fleet.tasks import isolate
+from fleet.wire.dialects import REGISTRAR
 from fleet.wire.mail import UtteranceHeard
-from fleet.wire.words import CallTool
+from fleet.wire.words import CallTool, Heard
 from fleet.worker.calls import DeviceCalls, Outcome, Terms
 from fleet.worker.camera import introduce
 from fleet.worker.device_tools import DeviceTools
@@ -25,6 +29,7 @@ from fleet.worker.discovery import new_number
 from fleet.worker.patience import Patience
 from fleet.worker.record import Record
 from fleet.worker.resources import Resources
+from fleet.worker.server_calls import ServerCalls
 from fleet.worker.shard import Shard
 from fleet.worker.speech import Speech
 
@@ -39,9 +44,11 @@ class _Watched:
     def __init__(self, llm: Llm) -> None:
         self._llm = llm
 
-    def stream(self, messages: Sequence[Message], tools: Sequence[ToolOffer]) -> AsyncGenerator[LlmEvent, None]:
+    def stream(
+        self, messages: Sequence[Message], tools: Sequence[ToolOffer], options: LlmOptions = USUAL
+    ) -> AsyncGenerator[LlmEvent, None]:
         log.debug("model asked", extra={"messages": len(messages), "tools": len(tools)})
-        return self._llm.stream(messages, tools)
+        return self._llm.stream(messages, tools, options)
 
 
 class Turn:
@@ -82,8 +89,10 @@ class Turn:
             log.info("turn goes on", extra={"state": self._journal.state, "sentences": self._journal.sentences})
         else:
             log.info("turn begins", extra={"pii": {"text": self._heard.text}})
+            self._show()
         if self._journal.state == "cut":
             await self._speech.leave()
+            await self._reply("interrupted")
             return
         before = await self._record.replay() if self._again else Progress()
         if self._journal.state == "running":
@@ -92,6 +101,7 @@ class Turn:
                 self._record.apologise(phrase(failure, self._heard.language))
             await self._record.keep()
         await self._speech.end()
+        await self._reply("failed" if self._record.apologised else "answered")
         log.info("turn written", extra={"sentences": self._speech.handed})
 
     async def cut(self) -> None:
@@ -105,6 +115,19 @@ class Turn:
         async with asyncio.timeout(_CUT_SECONDS):
             await self._record.cut()
             await self._speech.leave()
+            await self._reply("interrupted")
+
+    def _show(self) -> None:
+        """Let the device show what was typed for it, as it shows what it hears."""
+        if self._heard.typed and self._session.edge:
+            with suppress(Unavailable, Overloaded):
+                self._shard.tell(self._session.device, Heard(self._session.id, self._heard.text))
+
+    async def _reply(self, state: ReplyState) -> None:
+        """Tell whoever typed how it ended."""
+        if self._heard.typed:
+            reply, owner = Reply(state, self._speech.messages.whole), self._shard.owner
+            await self._resources.replies.write(owner, self._session.device, self._heard.turn, reply)
 
     async def _answer(self, before: Progress) -> Phrase | None:
         """Let the model answer; return what to say when it could not."""
@@ -137,27 +160,41 @@ class Turn:
         if toolbox.left_out:
             log.warning("too many tools to offer", extra={"left_out": toolbox.left_out})
         asked = (
-            Message("system", f"{self._prompt()}\n{tell(context.reports)}".strip()),
+            Message("system", f"{self._prompt(context.persona)}\n{tell(context.reports)}".strip()),
             *since_user(context.history),
             Message("user", self._heard.text),
         )
-        tools = DeviceTools(toolbox, self._send, self._session, self._heard.turn, self._patience, settings.tool_seconds)
+        own = DeviceTools(toolbox, self._send, self._session, self._heard.turn, self._patience, settings.tool_seconds)
+        tools = self._beside(own, context.persona, before)
         model = _Watched(self._resources.llm)
-        added = await agent.run_turn(asked, model, tools, self._record.say, self._record, before)
+        added = await agent.run_turn(
+            asked, model, tools, self._record.say, self._record, before, self._speech.messages.think
+        )
         if not any(message.text.strip() for message in added if message.role == "assistant"):
             raise ProviderError("the model wrote no answer", retryable=False)
 
     async def _send(self, order: CallTool, terms: Terms) -> Outcome:
         mac = self._session.device
-        if kind_of(order.name).camera:
+        if self._session.dialect != REGISTRAR and kind_of(order.name).camera:
             fresh = await introduce(self._resources, mac, new_number())
             # The token that the device has may be over.
             if fresh.vision_url:
                 self._shard.tell(mac, fresh)
         return await self._calls.call(self._shard, mac, order, terms)
 
-    def _prompt(self) -> str:
+    def _beside(self, own: DeviceTools, persona: Persona, before: Progress) -> agent.Tools:
+        """Return the device's tools, with the server's if there are any."""
+        tools, mac = self._resources.server_tools, self._session.device
+        if tools is None:
+            return own
+        caller = Caller(
+            self._session.id or mac, timezone_offset=self._resources.settings.timezone_offset, persona=persona
+        )
+        return ServerCalls(tools, self._resources.personas, self._shard.owner, mac, caller).beside(own, before)
+
+    def _prompt(self, persona: Persona) -> str:
         settings, language = self._resources.settings, self._heard.language
         now = datetime.now(UTC) + timedelta(minutes=settings.timezone_offset)
         spoken = f" The user speaks {language!r}." if language else ""
-        return f"{settings.prompt or DEFAULT_PROMPT}{spoken} It is {now:%A, %Y-%m-%d %H:%M}."
+        told = self._resources.server_tools.introduce(persona) if self._resources.server_tools else ""
+        return f"{settings.prompt or DEFAULT_PROMPT}{spoken} It is {now:%A, %Y-%m-%d %H:%M}. {told}".rstrip()

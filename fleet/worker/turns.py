@@ -9,6 +9,7 @@ from fleet.errors import Fenced, FleetError, Unavailable
 from fleet.log import fields
 from fleet.store.conversations import Begun, Conversations, Opening, Refusal
 from fleet.store.mailbox import Letter
+from fleet.store.replies import Reply
 from fleet.tasks import Backoff
 from fleet.wire.mail import SpeechInterrupted, UtteranceHeard
 from fleet.worker.calls import DeviceCalls
@@ -69,6 +70,7 @@ class Turns:
         begun = await self._open(shard, letter, heard)
         if not isinstance(begun, Begun):
             log.info("utterance not answered", extra={"turn": heard.turn, "reason": begun})
+            await self._turn_down(shard, heard, begun)
             return False
         log.debug("turn begun", extra={"turn": heard.turn, "again": begun.journal is not None})
         await self._halt(mac)
@@ -100,6 +102,8 @@ class Turns:
         mac, patience = heard.device, self._resources.settings.turn_seconds
         opening = Opening(heard.session, heard.turn, Message("user", heard.text), letter.id)
         begun = await self._conversations.begin(shard.owner, mac, opening, patience)
+        if begun == "busy" and heard.polite and mac in self._running:
+            return begun
         if begun == "busy":
             # What the earlier turn said has its place in the history before this one's.
             await self._halt(mac)
@@ -108,6 +112,16 @@ class Turns:
         if begun == "busy":
             raise Unavailable("the turn before does not end")
         return begun
+
+    async def _turn_down(self, shard: Shard, heard: UtteranceHeard, reason: Refusal) -> None:
+        """Tell whoever typed that there will be no answer."""
+        if not heard.typed:
+            return
+        replies = self._resources.replies
+        known = await replies.read(heard.device, heard.turn)
+        if known is not None and not known.over:
+            reply = Reply("busy" if reason == "busy" else "interrupted")
+            await replies.write(shard.owner, heard.device, heard.turn, reply)
 
     async def _serve(self, running: _Running, begun: Begun) -> None:
         with fields(session=running.heard.session, turn=running.heard.turn):

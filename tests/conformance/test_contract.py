@@ -53,6 +53,24 @@ def named(tasks: Sequence[Task]) -> list[object]:
     return [pytest.param(task.check.id, task.profile.name, id=f"{task.check.id}-{task.profile.name}") for task in tasks]
 
 
+@pytest.mark.requirement(
+    "XZ-003",
+    "XZ-004",
+    "XZ-006",
+    "XZ-007",
+    "XZ-009",
+    "XZ-011",
+    "XZ-012",
+    "XZ-014",
+    "XZ-016",
+    "XZ-017",
+    "XZ-020",
+    "XZ-022",
+    "XZ-024",
+    "XZ-027",
+    "XZ-029",
+    "XZ-030",
+)
 @pytest.mark.parametrize(("check", "profile"), named(DEFAULT))
 def test_the_server_conforms(once: dict[tuple[str, str], list[Result]], check: str, profile: str) -> None:
     (result,) = once[check, profile]

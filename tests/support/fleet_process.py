@@ -29,7 +29,7 @@ class FleetProcess:
         self.errors: list[str] = []
         self._news: queue.Queue[None] = queue.Queue()
         outside = {
-            name: value for name, value in os.environ.items() if not name.startswith(("FLEET_", "LLM_", "ASR_", "TTS_"))
+            name: value for name, value in os.environ.items() if not name.startswith(("FLEET_", "LLM_", "ASR_", "TTS_", "CLOUD_"))
         }
         self.environment = {
             **outside,
@@ -37,6 +37,8 @@ class FleetProcess:
             "FLEET_HTTP_PORT": str(self.http_port),
             "FLEET_MQTT_PORT": str(self.mqtt_port),
             "FLEET_UDP_PORT": str(self.udp_port),
+            "CLOUD_HOST": "127.0.0.1",
+            "CLOUD_PORT": str(free_port()),
             "FLEET_LOG_FORMAT": "json",
             "FLEET_LOG_PII": "true",
             **settings,

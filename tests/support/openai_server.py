@@ -39,6 +39,7 @@ class Answer:
     header: bool = True
     pace: float = 0.0
     """Seconds before each piece."""
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 def sse(*chunks: Mapping[str, Any]) -> list[bytes]:
@@ -119,6 +120,11 @@ class OpenAiServer:
         """Set what the next requests to `/v1/<route>` get."""
         self._answers[f"/v1/{route}"] = deque(answers)
 
+    def models(self, *names: str) -> None:
+        """Set what `/v1/models` lists."""
+        listed = [{"id": name, "object": "model", "created": 1, "owned_by": "o"} for name in names]
+        self.script("models", Answer([json.dumps({"object": "list", "data": listed}).encode()]))
+
     def chat(self, *answers: Answer) -> None:
         self.script("chat/completions", *answers)
 
@@ -139,6 +145,7 @@ class OpenAiServer:
         answer = self._next(request.path)
         if answer.header:
             headers = [(b"content-type", answer.kind.encode())]
+            headers += [(name.encode(), value.encode()) for name, value in answer.headers.items()]
             await send({"type": "http.response.start", "status": answer.status, "headers": headers})
             for piece in answer.body:
                 await asyncio.sleep(answer.pace)

@@ -33,3 +33,37 @@ def test_what_people_say_is_left_out_unless_it_is_wanted() -> None:
 def test_console_lines_are_for_people() -> None:
     assert "turn begins" in lines(form="console")[0]
     assert "turn=t" in lines(form="console")[0]
+
+
+def test_one_device_is_looked_at_closely_while_the_others_are_not() -> None:
+    stream, root, ours = io.StringIO(), logging.getLogger(), logging.getLogger("fleet.a.part")
+    handlers, level = root.handlers[:], root.level
+    log.configure("info", "json", pii=False, stream=stream)
+
+    def tell(about: str) -> None:
+        with log.fields(device=about):
+            ours.debug("by its context")
+            ours.info("an ordinary line")
+        ours.debug("by its own field", extra={"device": about})
+        logging.getLogger("a.library").debug("not ours", extra={"device": about})
+
+    try:
+        tell("aa")
+        log.watch_devices(frozenset({"aa"}))
+        tell("aa")
+        tell("bb")
+        log.watch_devices(frozenset())
+        tell("aa")
+        assert not ours.isEnabledFor(logging.DEBUG), "the lines of all others cost nothing again"
+    finally:
+        log.watch_devices(frozenset())
+        root.handlers[:], root.level = handlers, level
+    told = [(line["device"], line["message"]) for line in map(json.loads, stream.getvalue().splitlines())]
+    assert told == [
+        ("aa", "an ordinary line"),
+        ("aa", "by its context"),
+        ("aa", "an ordinary line"),
+        ("aa", "by its own field"),
+        ("bb", "an ordinary line"),
+        ("aa", "an ordinary line"),
+    ]

@@ -154,7 +154,7 @@ async def test_each_request_of_a_turn_gets_its_round(steering: Steering) -> None
     assert over.startswith("Scene 150 is over")
     again, _ = await think(steering, *conversation, user(150))
     assert again == ""
-    assert [len(one.tools) for one in steering.asked(150)] == [1, 1, 0, 0]
+    assert [len(one.tools) for one in steering.asked(150)] == [1, 1, 1, 1], "calls are sent with their tools"
     assert steering.asked(150)[0].tools[0]["type"] == "function"
 
 

@@ -207,6 +207,7 @@ async def test_a_modem_comes_back_once_if_idle_and_then_only_for_a_conversation(
             assert await pressed
 
 
+@pytest.mark.requirement("XZ-030")
 async def test_py_xiaozhi_is_connected_for_conversations_only_and_subscribes(server: ScriptedServer) -> None:
     server.ota_answer["mqtt"]["subscribe_topic"] = DOWN
     async with powered(server, quick("P8")) as device:
@@ -257,6 +258,7 @@ async def test_py_xiaozhi_stays_listening_in_realtime(server: ScriptedServer) ->
         assert device.report.counters["downlink_played"] == 4
 
 
+@pytest.mark.requirement("XZ-029")
 async def test_py_xiaozhi_sends_frames_of_20_ms_and_plays_24_khz(server: ScriptedServer) -> None:
     async with powered(server, quick("P8")) as device, asyncio.TaskGroup() as tasks:
         pressed = tasks.create_task(device.press())

@@ -5,7 +5,7 @@ import json
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
-from fleet.core.ports import LlmEvent, Message, ToolOffer
+from fleet.core.ports import USUAL, LlmEvent, LlmOptions, Message, ToolOffer
 from fleet.errors import ProviderError
 from fleet.store import keys as names
 from fleet.store.edges import EdgeRecord, Edges
@@ -27,7 +27,9 @@ class ScriptedLlm:
         self.asked: list[tuple[tuple[Message, ...], tuple[ToolOffer, ...]]] = []
         self.closed = asyncio.Event()
 
-    async def stream(self, messages: Sequence[Message], tools: Sequence[ToolOffer]) -> AsyncGenerator[LlmEvent, None]:
+    async def stream(
+        self, messages: Sequence[Message], tools: Sequence[ToolOffer], options: LlmOptions = USUAL
+    ) -> AsyncGenerator[LlmEvent, None]:
         self.asked.append((tuple(messages), tuple(tools)))
         try:
             for event in self.script.pop(0):

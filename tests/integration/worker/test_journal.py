@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fleet.core.ports import LlmEvent, Message, TextDelta, ToolOffer
+from fleet.core.ports import LlmEvent, LlmOptions, Message, TextDelta, ToolOffer
 from fleet.errors import ProviderError, Unavailable
 from fleet.store.calls import Calls
 from fleet.store.conversations import Conversations, Journal
@@ -347,7 +347,9 @@ async def test_an_interruption_that_waited_ends_the_turn_that_another_worker_too
         await stage.until_remembered(("user", "a story"), ("assistant", "Once there was a cat. [the user interrupted]"))
 
 
-async def answer_the_time(messages: Sequence[Message], tools: Sequence[ToolOffer]) -> AsyncGenerator[LlmEvent, None]:
+async def answer_the_time(
+    messages: Sequence[Message], tools: Sequence[ToolOffer], options: LlmOptions
+) -> AsyncGenerator[LlmEvent, None]:
     """Know the time and nothing else, whenever that is asked for."""
     if messages[-1].text != "no, the time":
         await asyncio.Event().wait()

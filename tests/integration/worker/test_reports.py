@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from fleet.core.reports import LONGEST, MOST
 from tests.integration.worker.scene import Scene, says
 
@@ -26,6 +28,7 @@ async def kept(stage: Scene) -> list[str]:
     return [report.text for report in context.reports]
 
 
+@pytest.mark.requirement("XZ-015")
 async def test_what_a_device_reports_the_model_knows_in_the_next_turns(stage: Scene) -> None:
     assert "reported by itself" not in await prompt(stage, await stage.greet())
     await report(stage, "notifications/battery", params={"level": 5})
@@ -36,6 +39,7 @@ async def test_what_a_device_reports_the_model_knows_in_the_next_turns(stage: Sc
         assert lines[-1] == '- 0 s ago: battery {"level":5}'
 
 
+@pytest.mark.requirement("XZ-015")
 async def test_reports_are_never_answered(stage: Scene) -> None:
     await stage.device.hear_type("tts")
     await stage.device.hear_request("initialize")

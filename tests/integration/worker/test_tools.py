@@ -56,6 +56,7 @@ async def result(stage: Scene) -> str:
         ({"error": "bad"}, "error: bad"),
     ],
 )
+@pytest.mark.requirement("XZ-013", "XZ-014", "XZ-025", "XZ-026")
 async def test_what_a_device_answers_reaches_the_model_in_words(
     stage: Scene, outcome: dict[str, Any], text_for_model: str
 ) -> None:

@@ -66,7 +66,7 @@ async def test_a_model_that_fails_at_once_leaves_nothing_in_the_history(stage: S
 @pytest.mark.parametrize("empty", [[], says(""), says(" \n", " ")])
 async def test_an_empty_answer_is_apologised_for_and_the_next_turn_works(stage: Scene, empty: list[LlmEvent]) -> None:
     session = await stage.greet()
-    stage.llm.script = [empty, says("Yes?")]
+    stage.llm.script = [empty, empty, says("Yes?")]
     await stage.utter(session, "hm")
     await stage.edge.next(mail.SpeechBegun)
     assert await stage.spoken() == ["Sorry, I cannot answer right now."]

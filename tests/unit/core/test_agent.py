@@ -5,7 +5,17 @@ import pytest
 
 from fleet.core import agent
 from fleet.core.agent import Progress
-from fleet.core.ports import CallsAsked, LlmEvent, Message, TextDelta, ToolCall, ToolOffer
+from fleet.core.ports import (
+    USUAL,
+    CallsAsked,
+    LlmEvent,
+    LlmOptions,
+    Message,
+    TextDelta,
+    ThoughtDelta,
+    ToolCall,
+    ToolOffer,
+)
 from fleet.errors import ProviderError
 
 OFFER = ToolOffer("volume", "sets it")
@@ -16,10 +26,14 @@ class ScriptedLlm:
     def __init__(self, *messages: Sequence[LlmEvent | ProviderError]) -> None:
         self.script = list(messages)
         self.asked: list[tuple[tuple[Message, ...], tuple[ToolOffer, ...]]] = []
+        self.options: list[LlmOptions] = []
         self.closed = 0
 
-    async def stream(self, messages: Sequence[Message], tools: Sequence[ToolOffer]) -> AsyncGenerator[LlmEvent, None]:
+    async def stream(
+        self, messages: Sequence[Message], tools: Sequence[ToolOffer], options: LlmOptions = USUAL
+    ) -> AsyncGenerator[LlmEvent, None]:
         self.asked.append((tuple(messages), tuple(tools)))
+        self.options.append(options)
         try:
             for event in self.script.pop(0):
                 if isinstance(event, ProviderError):
@@ -51,7 +65,7 @@ class Journal:
 
 
 async def run(
-    llm: ScriptedLlm, tools: Tools | None = None, before: Progress = NOTHING
+    llm: ScriptedLlm, tools: Tools | None = None, before: Progress = NOTHING, options: LlmOptions = USUAL
 ) -> tuple[tuple[Message, ...], str, list[int]]:
     said: list[str] = []
     journal = Journal()
@@ -60,7 +74,9 @@ async def run(
         said.append(text)
 
     async with asyncio.timeout(5):
-        added = await agent.run_turn([Message("user", "hi")], llm, tools or Tools(), say, journal, before)
+        added = await agent.run_turn(
+            [Message("user", "hi")], llm, tools or Tools(), say, journal, before, options=options
+        )
     return added, "".join(said), journal.steps
 
 
@@ -105,11 +121,15 @@ async def test_text_before_and_after_a_call_is_said_in_order() -> None:
 
 
 async def test_endless_calls_are_bounded_by_a_round_without_tools() -> None:
-    asks = [[CallsAsked((ToolCall(str(n), "volume", "{}"),))] for n in range(agent.MOST_ROUNDS)]
+    rounds = range(agent.MOST_ROUNDS)
+    asks: list[list[LlmEvent | ProviderError]] = [
+        [TextDelta("So"), CallsAsked((ToolCall(str(n), "volume", "{}"),))] for n in rounds
+    ]
     llm = ScriptedLlm(*asks)
     added, _, _ = await run(llm)
     assert len(llm.asked) == agent.MOST_ROUNDS
-    assert llm.asked[-1][1] == ()
+    assert [options.may_call for options in llm.options] == [True] * (agent.MOST_ROUNDS - 1) + [False]
+    assert llm.asked[-1][1] == (OFFER,), "endpoints refuse a conversation that holds calls when no tools are shown"
     assert added[-1].calls == ()
 
 
@@ -177,4 +197,82 @@ async def test_the_rounds_before_count() -> None:
     )
     llm = ScriptedLlm([TextDelta("Done.")])
     await run(llm, before=Progress(before))
-    assert llm.asked[0][1] == ()
+    assert not llm.options[0].may_call
+
+
+def broken(name: str) -> CallsAsked:
+    return CallsAsked((ToolCall(name, "volume", '{"level": '),))
+
+
+async def test_calls_that_cannot_be_read_are_asked_for_again_once() -> None:
+    llm = ScriptedLlm([broken("a")], [broken("b")], [TextDelta("It cannot be done.")])
+    added, said, _ = await run(llm)
+    assert [options.may_call for options in llm.options] == [True, True, False]
+    assert [message.role for message in added] == ["assistant", "tool", "assistant", "tool", "assistant"]
+    assert said == "It cannot be done."
+
+
+async def test_a_call_that_could_not_be_read_may_be_mended() -> None:
+    llm = ScriptedLlm([broken("a")], [CallsAsked(CALLS[:1])], [TextDelta("Done.")])
+    _, said, _ = await run(llm)
+    assert [options.may_call for options in llm.options] == [True, True, True]
+    assert said == "Done."
+
+
+@pytest.mark.parametrize("nothing", [[], [TextDelta(" \n")], [ThoughtDelta("hm")]])
+async def test_an_empty_answer_is_asked_for_again_once(nothing: list[LlmEvent]) -> None:
+    llm = ScriptedLlm(nothing, [TextDelta("Here I am.")])
+    added, said, steps = await run(llm)
+    assert (said.strip(), steps) == ("Here I am.", [1])
+    assert added == (Message("assistant", "Here I am."),)
+    assert llm.asked[1][0][0].role == "system"
+    assert "must not be empty" in llm.asked[1][0][0].text
+    llm = ScriptedLlm(nothing, nothing)
+    added, _, _ = await run(llm)
+    assert not added[-1].text.strip()
+    assert len(llm.asked) == 2
+
+
+async def test_nothing_more_is_asked_for_when_something_was_said_before_the_calls() -> None:
+    llm = ScriptedLlm([TextDelta("One moment."), CallsAsked(CALLS[:1])], [])
+    _, said, _ = await run(llm)
+    assert (said, len(llm.asked)) == ("One moment.", 2)
+
+
+async def test_a_model_that_calls_where_it_may_not_is_urged_to_speak() -> None:
+    asks = [[CallsAsked((ToolCall(str(n), "volume", "{}"),))] for n in range(agent.MOST_ROUNDS)]
+    llm, tools = ScriptedLlm(*asks, [TextDelta("Enough.")]), Tools()
+    _, said, _ = await run(llm, tools)
+    assert said == "Enough."
+    assert len(tools.called) == agent.MOST_ROUNDS - 1
+    assert [options.may_call for options in llm.options][-2:] == [False, False]
+
+
+async def test_thoughts_are_given_apart_and_not_remembered() -> None:
+    thoughts: list[str] = []
+
+    async def think(text: str) -> None:
+        thoughts.append(text)
+
+    async def say(text: str) -> None:
+        assert text == "Yes."
+
+    llm = ScriptedLlm([ThoughtDelta("hm"), TextDelta("Yes."), ThoughtDelta("so")])
+    async with asyncio.timeout(5):
+        added = await agent.run_turn([Message("user", "hi")], llm, Tools(), say, Journal(), think=think)
+    assert thoughts == ["hm", "so"]
+    assert added == (Message("assistant", "Yes."),)
+    added, said, _ = await run(ScriptedLlm([ThoughtDelta("hm"), TextDelta("Yes.")]))
+    assert said == "Yes."
+
+
+async def test_the_choices_of_a_turn_are_those_of_each_request() -> None:
+    llm = ScriptedLlm([CallsAsked(CALLS[:1])], [TextDelta("Done.")])
+    await run(llm, options=LlmOptions(0.2, 30))
+    assert llm.options == [LlmOptions(0.2, 30), LlmOptions(0.2, 30)]
+
+
+async def test_a_turn_without_calls_is_one_message() -> None:
+    llm = ScriptedLlm([CallsAsked(CALLS[:1]), TextDelta("No.")])
+    added, _, _ = await run(llm, options=LlmOptions(may_call=False))
+    assert added == (Message("assistant", "No."),)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fleet.core.schema import LARGEST_INTEGER, LONGEST_TEXT, MOST_PROPERTIES, clean, fit
+from fleet.core.schema import LARGEST_INTEGER, LONGEST_TEXT, MOST_PROPERTIES, MOST_RULES, clean, fit
 
 KEYS = ["type", "properties", "required", "enum", "items", "minimum", "maximum", "default", "description", "$ref"]
 TYPES = ["integer", "string", "object", "array", "boolean", "number", "a", "b"]
@@ -69,6 +69,21 @@ def test_what_is_no_schema_of_an_object_becomes_an_empty_one(hostile: dict[str, 
         ({"minimum": True}, {}),
         ({"description": 5}, {}),
         ({"description": "x" * 9000}, {"description": "x" * LONGEST_TEXT}),
+        ({"description": "a\ud800", "enum": ["\ud800"], "default": "\ud800"}, {"description": "a?", "default": "?"}),
+        ({"type": "STRING"}, {"type": "string"}),
+        ({"enum": ["a", None, "a", "b"]}, {"type": "string", "enum": ["a", "b"]}),
+        ({"enum": [1, True, 1.0, 1]}, {"enum": [1, True, 1.0]}),
+        ({"const": 5}, {"type": "integer", "enum": [5]}),
+        ({"const": {"a": 1}}, {}),
+        ({"properties": {"a": {}}}, {"type": "object", "properties": {"a": {}}}),
+        ({"items": {"type": "string"}}, {"type": "array", "items": {"type": "string"}}),
+        ({"type": "array", "items": [{"type": "string"}, {}]}, {"type": "array", "items": {"type": "string"}}),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}], "default": 3}, {"type": "integer", "default": 3}),
+        ({"oneOf": [{"type": "null"}, {"anyOf": [{"type": "string"}]}]}, {"type": "string"}),
+        ({"allOf": [{"type": "boolean"}], "description": "d"}, {"type": "boolean", "description": "d"}),
+        ({"anyOf": [{"const": "a"}, {"enum": ["b", "a"]}]}, {"type": "string", "enum": ["a", "b"]}),
+        ({"anyOf": [{"type": "integer"}, {"type": "string"}]}, {}),
+        ({"minimum": 10**400, "maximum": 5}, {"maximum": 5}),
         ({"type": "array", "items": {"type": "integer", "$ref": 1}}, {"type": "array", "items": {"type": "integer"}}),
     ],
 )
@@ -78,6 +93,30 @@ def test_of_a_rule_only_what_is_plain_is_kept(rule: Any, kept: dict[str, Any]) -
 
 def test_a_required_argument_without_a_rule_may_be_anything() -> None:
     assert clean({"required": ["x", "x"]}) == {"type": "object", "properties": {"x": {}}, "required": ["x"]}
+
+
+def test_references_are_followed() -> None:
+    schema = {
+        "$ref": "#/$defs/Arguments",
+        "$defs": {
+            "Arguments": {"type": "object", "properties": {"mode": {"$ref": "#/definitions/a~1b", "default": "x"}}},
+        },
+        "definitions": {"a/b": {"$ref": "#/definitions/c"}, "c": {"type": "string", "enum": ["x", "y"]}},
+    }
+    mode = {"type": "string", "enum": ["x", "y"], "default": "x"}
+    assert clean(schema) == {"type": "object", "properties": {"mode": mode}}
+
+
+@pytest.mark.parametrize("reference", ["#/$defs/no", "#/$defs/loop", "http://elsewhere/schema", "#", "#/" + "a/" * 999])
+def test_a_reference_that_leads_nowhere_is_no_rule(reference: str) -> None:
+    schema = {"properties": {"x": {"$ref": reference}}, "$defs": {"loop": {"$ref": "#/$defs/loop"}}}
+    assert clean(schema) == {"type": "object", "properties": {"x": {}}}
+
+
+def test_a_schema_that_refers_to_itself_is_bounded() -> None:
+    wide = {"type": "object", "properties": {str(number): {"$ref": "#/$defs/wide"} for number in range(60)}}
+    cleaned = clean({"properties": {"x": {"$ref": "#/$defs/wide"}}, "$defs": {"wide": wide}})
+    assert json.dumps(cleaned).count("type") <= MOST_RULES + 1
 
 
 def test_schemas_are_bounded_in_depth_and_number() -> None:
@@ -101,6 +140,9 @@ def test_schemas_are_bounded_in_depth_and_number() -> None:
         ({"type": "string"}, 5, "5"),
         ({"type": "string"}, "5", "5"),
         ({"enum": ["a", 1]}, 1, 1),
+        ({"type": "object"}, '{"a": 1}', {"a": 1}),
+        ({"type": "array", "items": {"type": "integer"}}, '["1", 2.0]', [1, 2]),
+        ({"type": "object", "properties": {"y": {"type": "boolean"}}}, {"y": "true", "z": 1}, {"y": True, "z": 1}),
         ({}, {"any": [1]}, {"any": [1]}),
         ({"type": "integer"}, None, "left out"),
     ],
@@ -127,6 +169,8 @@ def test_harmless_slips_are_mended(rule: Any, value: Any, sent: Any) -> None:
         ({"type": "boolean"}, 1, "must be true or false, but is 1"),
         ({"type": "string"}, ["a"], 'must be a text, but is ["a"]'),
         ({"type": "object"}, [], "must be an object, but is []"),
+        ({"type": "object"}, "{", 'must be an object, but is "{"'),
+        ({"type": "array"}, "a, b", 'must be a list, but is "a, b"'),
         ({"type": "string", "enum": ["a", "b"]}, "c", 'must be one of ["a", "b"], but is "c"'),
         ({}, math.inf, "must be given, but is Infinity"),
     ],

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet.core.ports import ToolCall
-from fleet.core.toolbox import LARGEST_OFFERS, LONGEST_DESCRIPTION, MOST_OFFERS, Prepared, Refusal, Toolbox
+from fleet.core.toolbox import LARGEST_OFFERS, LONGEST_DESCRIPTION, MOST_OFFERS, PROGRAM, Prepared, Refusal, Toolbox
 from fleet.wire.mcp import ToolSpec
 from tests.unit.core.test_schema import JSON, OBJECTS
 
@@ -53,6 +53,7 @@ def test_tools_for_people_are_neither_offered_nor_callable() -> None:
 def test_arguments_outside_the_schema_are_refused_in_words(arguments: str) -> None:
     refusal = prepare(arguments)
     assert isinstance(refusal, Refusal)
+    assert refusal.fault == "INVALID_TOOL_PARAMETERS"
     assert refusal.reason.startswith("error: ")
 
 
@@ -74,6 +75,49 @@ def test_a_name_that_looks_like_anothers_mended_one_takes_no_place() -> None:
     assert all(re.fullmatch("[a-zA-Z0-9_-]{1,64}", offer.name) for offer in box.offers)
 
 
+def test_names_of_other_tools_are_not_taken() -> None:
+    servers = {"get_weather", "audio_speaker_set_volume"}
+    box = Toolbox([VOLUME, ToolSpec(name="get.weather"), ToolSpec(name="play")], taken=servers)
+    names = [offer.name for offer in box.offers]
+    assert not servers & set(names)
+    assert names[2] == "play"
+    prepared = box.prepare(ToolCall("c", names[0], '{"volume":30}'))
+    assert prepared == Prepared(VOLUME, {"volume": 30})
+    again = Toolbox([VOLUME, ToolSpec(name="get.weather"), ToolSpec(name="play")], taken=servers)
+    assert [offer.name for offer in again.offers] == names, "another worker goes on with the same names"
+
+
+@pytest.mark.parametrize("name", ["3d_print", "self.3d_print", "-x", "self.-"])
+def test_names_begin_with_a_letter_or_an_underscore(name: str) -> None:
+    assert re.fullmatch("[a-zA-Z_][a-zA-Z0-9_-]{0,63}", Toolbox([ToolSpec(name=name)]).offers[0].name)
+
+
+def test_a_tool_without_a_description_is_described_by_its_name() -> None:
+    assert Toolbox([ToolSpec(name="lamp.on")]).offers[0].description == "lamp.on"
+
+
+def test_half_a_character_in_a_description_is_replaced() -> None:
+    assert Toolbox([ToolSpec(name="t", description="a\ud83d")]).offers[0].description == "a?"
+
+
+def test_what_is_offered_is_what_endpoints_take_and_what_is_checked_is_all_that_is_known() -> None:
+    rule = {"type": "integer", "enum": [1, 2]}
+    box = Toolbox([ToolSpec(name="t", input_schema={"properties": {"x": rule, "y": {"type": "object"}}})])
+    assert box.offers[0].parameters["properties"]["x"] == {"type": "integer", "description": "One of: 1, 2."}
+    assert isinstance(box.prepare(ToolCall("c", "t", '{"x": 3}')), Refusal)
+    prepared = box.prepare(ToolCall("c", "t", '{"x": "2", "y": "{\\"a\\": 1}"}'))
+    assert isinstance(prepared, Prepared)
+    assert prepared.arguments == {"x": 2, "y": {"a": 1}}
+
+
+def test_programs_take_more_than_devices() -> None:
+    tool = ToolSpec(name="t", input_schema={"properties": {"x": {}, "at": {"type": "integer"}}})
+    arguments = json.dumps({"x": "好" * 20_000, "at": 1_700_000_000_000})
+    assert isinstance(Toolbox([tool]).prepare(ToolCall("c", "t", arguments)), Refusal)
+    assert isinstance(Toolbox([tool], limits=PROGRAM).prepare(ToolCall("c", "t", arguments)), Prepared)
+    assert isinstance(Toolbox([tool], limits=PROGRAM).prepare(ToolCall("c", "t", '{"at":1e20}')), Refusal)
+
+
 def test_a_tool_that_is_listed_twice_is_offered_once() -> None:
     assert len(Toolbox([VOLUME, VOLUME]).offers) == 1
 
@@ -90,6 +134,8 @@ def test_what_is_offered_is_bounded_and_what_is_left_out_counted() -> None:
 def test_an_unknown_tool_is_answered_with_the_known_ones() -> None:
     refusal = Toolbox([VOLUME]).prepare(ToolCall("c", "self.reboot" * 99, "{}"))
     assert isinstance(refusal, Refusal)
+    assert refusal.fault == "TOOL_NOT_FOUND"
+    assert "TOOL_NOT_FOUND" in refusal.reason
     assert refusal.reason.endswith("there are: audio_speaker_set_volume")
     assert len(refusal.reason) < 200
 

@@ -3,7 +3,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.core.ports import CallsAsked, TextDelta, ToolCall
+from fleet.core.ports import CallsAsked, TextDelta, ThoughtDelta, ToolCall
 from fleet.llm.answer import DONE, Answer
 from tests.support.openai_server import delta
 
@@ -33,10 +33,27 @@ def test_a_refusal_is_said() -> None:
     assert Answer().feed(chunk(refusal="I cannot")) == [TextDelta("I cannot")]
 
 
-def test_reasoning_fields_count_as_life_but_say_nothing() -> None:
+def test_reasoning_fields_count_as_life_and_are_thoughts() -> None:
     answer = Answer()
-    assert answer.feed(chunk(reasoning_content="hm", reasoning="hm")) == []
-    assert answer.chunks == 1
+    assert answer.feed(chunk(reasoning_content="hm", reasoning="hm")) == [ThoughtDelta("hm")]
+    assert answer.feed(chunk(reasoning="so", content="Yes")) == [ThoughtDelta("so"), TextDelta("Yes")]
+    assert (answer.chunks, answer.thought) == (2, "hm")
+
+
+def test_reasoning_that_is_no_text_is_nothing() -> None:
+    assert Answer().feed(chunk(reasoning={"effort": "high"}, reasoning_content=["a"], content="Yes")) == [
+        TextDelta("Yes")
+    ]
+
+
+def test_what_came_with_a_call_is_told_by_its_final_id() -> None:
+    answer = Answer({"a"})
+    call = {"index": 0, "id": "a", "function": {"name": "x"}, "extra_content": {"google": {"thought_signature": "s"}}}
+    answer.feed(chunk(tool_calls=[call]))
+    [asked] = answer.end()
+    assert isinstance(asked, CallsAsked)
+    assert answer.extras == {asked.calls[0].id: {"google": {"thought_signature": "s"}}}
+    assert asked.calls[0].id != "a"
 
 
 def test_chunks_without_a_choice_are_no_life() -> None:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from fleet.core.ports import CallsAsked, LlmEvent, Message, TextDelta, ToolCall, ToolOffer
+from fleet.core.ports import CallsAsked, LlmEvent, LlmOptions, Message, TextDelta, ThoughtDelta, ToolCall, ToolOffer
 from fleet.errors import ConfigError, ProviderError
 from fleet.llm.llm_openai import OpenAiLlm
 from tests.support.openai_server import (
@@ -184,10 +184,13 @@ async def test_an_endpoint_that_does_not_stream_is_understood(server: OpenAiServ
     assert calls_of(events) == (ToolCall("a", "volume", '{"level": 1}'),)
 
 
-async def test_reasoning_is_not_said(server: OpenAiServer, llm: OpenAiLlm) -> None:
+async def test_reasoning_is_given_as_thoughts_and_not_said(server: OpenAiServer, llm: OpenAiLlm) -> None:
     chunks = sse(delta(reasoning_content="let me see"), delta(content="<thi"), delta(content="nk>hm</think>\n\nYes"))
     server.chat(Answer([*chunks, *sse(delta(content=".")), *sse(delta("stop")), DONE], kind=SSE))
-    assert await listen(llm) == [TextDelta("Yes"), TextDelta(".")]
+    thoughts = [ThoughtDelta("let me see"), ThoughtDelta("hm")]
+    events = await listen(llm)
+    assert [event for event in events if isinstance(event, ThoughtDelta)] == thoughts
+    assert text_of(events) == "Yes."
 
 
 async def test_chunks_may_be_cut_anywhere(server: OpenAiServer, llm: OpenAiLlm) -> None:
@@ -232,6 +235,12 @@ async def test_the_third_failure_is_told(server: OpenAiServer, llm: OpenAiLlm) -
 
 async def test_a_break_before_the_first_token_is_tried_again(server: OpenAiServer, llm: OpenAiLlm) -> None:
     server.chat(spoken(then="break"), Answer(header=False, then="break"), spoken("Hi"))
+    assert text_of(await listen(llm)) == "Hi"
+
+
+async def test_a_break_among_the_thoughts_is_tried_again(server: OpenAiServer, llm: OpenAiLlm) -> None:
+    thinking = sse(delta(reasoning_content="hm"), delta(content="<think>so"))
+    server.chat(Answer(thinking, kind=SSE, then="break"), spoken("Hi"))
     assert text_of(await listen(llm)) == "Hi"
 
 
@@ -312,12 +321,12 @@ async def test_half_a_call_is_never_asked_for(server: OpenAiServer, llm: OpenAiL
         Answer(kind=SSE, then="silent"),
         spoken("Good", then="silent"),
         Answer([b": still here\n\n"] * 50, kind=SSE, then="silent"),
-        Answer([b": still here\n\n"] * 20 + [*spoken("late").body], kind=SSE, pace=0.05),
+        Answer([b": still here\n\n"] * 60 + [*spoken("late").body], kind=SSE, pace=0.05),
     ],
 )
 async def test_silence_is_an_error_and_hangs_up(server: OpenAiServer, answer: Answer) -> None:
     server.chat(answer)
-    llm = OpenAiLlm(server.url, KEY, "m", 0.2)
+    llm = OpenAiLlm(server.url, KEY, "m", 1.0)
     with pytest.raises(ProviderError, match="silent for too long") as caught:
         await listen(llm)
     assert caught.value.retryable
@@ -339,9 +348,9 @@ async def test_closing_the_iterator_hangs_up(server: OpenAiServer, llm: OpenAiLl
 async def test_cancelling_the_reader_hangs_up(server: OpenAiServer, llm: OpenAiLlm) -> None:
     server.chat(spoken("Good", then="silent"))
     with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.2):
+        async with asyncio.timeout(20) as limit:
             async for _ in llm.stream(HELLO, []):
-                pass
+                limit.reschedule(asyncio.get_running_loop().time())
     assert await asyncio.to_thread(server.requests[0].hung_up.wait, 10)
 
 
@@ -392,8 +401,18 @@ def test_a_base_url_that_is_no_http_address_is_refused(url: str) -> None:
         OpenAiLlm(url, None, "m", 5.0)
 
 
-async def test_openai_itself_is_told_the_longest_answer_by_its_new_name() -> None:
-    llm = OpenAiLlm("https://api.openai.com/v1", KEY, "m", 5.0, max_tokens=5)
-    assert llm._fixed["max_completion_tokens"] == 5
-    assert "max_tokens" not in llm._fixed
+async def test_what_a_request_chooses_wins_over_what_is_usual(server: OpenAiServer) -> None:
+    server.chat(spoken("ok"))
+    llm = OpenAiLlm(server.url, KEY, "m", 5.0, temperature=0.3, max_tokens=99)
+    async with asyncio.timeout(20):
+        assert [event async for event in llm.stream(HELLO, [], LlmOptions(temperature=0.0))]
     await llm.aclose()
+    assert (server.requests[0].json["temperature"], server.requests[0].json["max_tokens"]) == (0.0, 99)
+
+
+async def test_a_message_that_may_not_call_is_asked_for_with_its_tools(server: OpenAiServer, llm: OpenAiLlm) -> None:
+    server.chat(spoken("ok"))
+    async with asyncio.timeout(20):
+        assert [event async for event in llm.stream(HELLO, [OFFER], LlmOptions(may_call=False))]
+    assert server.requests[0].json["tool_choice"] == "none"
+    assert len(server.requests[0].json["tools"]) == 1

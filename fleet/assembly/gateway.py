@@ -1,0 +1,129 @@
+"""A gateway, from the settings."""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from fleet.assembly.leaving import limited
+from fleet.assembly.llm import chat_model
+from fleet.assembly.registrar import registrar_lines
+from fleet.embedded.redis import EmbeddedRedis
+from fleet.errors import ConfigError, FleetError
+from fleet.gateway.app import Gateway
+from fleet.gateway.registrar import open_registrar
+from fleet.gateway.resources import ModelTerms, Resources
+from fleet.link.mqtt_url import MqttAddress
+from fleet.link.transport import broker_address
+from fleet.log import LogFormat
+from fleet.server_tools.load import open_tools
+from fleet.settings import Settings
+from fleet.settings.gateway import MAX_TOKENS, TEMPERATURE, TIMEOUT
+from fleet.store import whereabouts
+from fleet.store.connect import Store
+from fleet.store.gateway_sessions import GatewaySessions
+from fleet.tasks import running
+
+log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def gateway(settings: Settings, store: Store, broker: MqttAddress | None) -> AsyncIterator[Gateway]:
+    """Run a gateway beside the block; the block begins when it takes clients.
+
+    Args:
+        settings: Of the process.
+        store: Redis.
+        broker: Where clients that speak JSON-RPC can prove to be a device; None where no devices are served.
+
+    Raises:
+        ConfigError: There is no chat endpoint, or the port cannot be used.
+    """
+    async with AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        llm = await enter(chat_model(settings, TIMEOUT))
+        tools = await enter(open_tools(settings))
+        sessions = GatewaySessions(store, settings.cloud_session_timeout)
+        shared = Resources(settings, llm, model_terms(settings), tools, sessions)
+        lines = await enter(registrar_lines(settings, store, broker))
+        role = Gateway(shared, store.ping, open_registrar(shared, lines))
+        await enter(running("gateway", role.run))
+        await role.started.wait()
+        try:
+            yield role
+        finally:
+            async with limited("gateway", settings.drain_seconds):
+                await role.drain(settings.drain_seconds)
+
+
+async def stand_alone(settings: Settings, while_up: Callable[[], Awaitable[None]]) -> None:
+    """Run nothing but a gateway; Redis is the one that is set, else that of a fleet on this machine, else its own.
+
+    Raises:
+        ConfigError: A setting is missing or wrong, or the port is taken.
+        Unavailable: The Redis that is set is away.
+    """
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(_open_store(settings))
+        broker = broker_address(settings, settings.mqtt_url) if settings.mqtt_url else None
+        role = await stack.enter_async_context(gateway(settings, store, broker))
+        log.info("gateway is up", extra={"port": role.port})
+        await while_up()
+
+
+def model_terms(settings: Settings) -> ModelTerms:
+    """Return how the gateway's model is asked: the API's document has defaults where voice devices have none."""
+    return ModelTerms(
+        TEMPERATURE if settings.llm_temperature is None else settings.llm_temperature,
+        MAX_TOKENS if settings.llm_max_tokens is None else settings.llm_max_tokens,
+        # LLM_TIMEOUT is the silence that is borne; an answer that trickles has the document's time in all.
+        max(TIMEOUT, settings.llm_timeout or TIMEOUT),
+    )
+
+
+def log_settings(settings: Settings) -> tuple[str, LogFormat]:
+    """Return the level and the format of a gateway's own log: the document's variables, else fleet's, else JSON."""
+    chosen = settings.log_format if "log_format" in settings.model_fields_set else "json"
+    return settings.cloud_log_level or settings.log_level, settings.cloud_log_format or chosen
+
+
+@asynccontextmanager
+async def _open_store(settings: Settings) -> AsyncIterator[Store]:
+    folder = settings.data_dir / "gateway"
+    async with AsyncExitStack() as stack:
+        if settings.redis_url is not None:
+            store = await Store.open(settings.redis_url, settings.shards, settings.tls_ca)
+        else:
+            store = await _join(settings, settings.data_dir, folder) or await _own(settings, folder, stack)
+        stack.push_async_callback(store.close)
+        yield store
+
+
+async def _join(settings: Settings, *folders: Path) -> Store | None:
+    """Return the Redis of a fleet that runs on this machine with the same data, if there is one."""
+    for folder in folders:
+        found = whereabouts.find(folder)
+        if found is None:
+            continue
+        try:
+            store = await Store.open(found.redis_url, settings.shards)
+        except FleetError as error:
+            log.info("no fleet runs there any more", extra={"folder": str(folder), "reason": str(error)})
+            continue
+        log.info("sessions are kept in the Redis of the fleet on this machine")
+        return store
+    return None
+
+
+async def _own(settings: Settings, folder: Path, stack: AsyncExitStack) -> Store:
+    redis = EmbeddedRedis(folder / "redis")
+    try:
+        await redis.start()
+    except ConfigError:
+        # Another gateway was a moment faster.
+        if store := await _join(settings, folder):
+            return store
+        raise
+    await stack.enter_async_context(running("embedded Redis", redis.run))
+    stack.enter_context(whereabouts.tell(folder, redis.url, ""))
+    return await Store.open(redis.url, settings.shards)

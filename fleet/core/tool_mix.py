@@ -1,0 +1,74 @@
+"""A device's or a client's own tools and the server's as one set for the agent."""
+
+import json
+from collections.abc import Awaitable, Callable, Collection, Sequence
+
+from pydantic import JsonValue
+
+from fleet.core.agent import Tools
+from fleet.core.ports import ToolCall, ToolOffer
+from fleet.core.server_tools import ServerResult, ServerTools
+from fleet.core.toolbox import MOST_OFFERS, PROGRAM, Refusal, Toolbox, no_such_tool
+from fleet.wire.mcp import ToolSpec, clip
+
+INTERRUPTED = "error: unknown whether it was done, the call was interrupted; it was not made again"
+
+Run = Callable[[str, dict[str, JsonValue]], Awaitable[ServerResult]]
+"""Runs a tool of the server by the name in its offer."""
+
+
+class ToolMix:
+    """The tools of one turn. Own tools keep their names; one of the server's that has such a name gets another.
+
+    What the server offers is looked at once: in one turn a name means one tool.
+
+    Args:
+        own: The device's or the client's.
+        server: The server's.
+        run: Runs one of the server's.
+        begun: Ids of calls that may have been made before, by who left this turn. Of the server's tools only those that
+            may be repeated are then run.
+    """
+
+    def __init__(self, own: Tools, server: ServerTools, run: Run, begun: Collection[str] = ()) -> None:
+        self._own = own
+        self._server = server
+        self._run = run
+        self._begun = set(begun)
+        specs = [_spec(offer) for offer in server.offers]
+        self._box = Toolbox(specs, {offer.name for offer in own.offers}, PROGRAM)
+        self._names = frozenset(offer.name for offer in self._box.offers)
+
+    @property
+    def offers(self) -> Sequence[ToolOffer]:
+        return (*self._own.offers, *self._box.offers)[:MOST_OFFERS]
+
+    async def call(self, call: ToolCall) -> str:
+        if call.name in self._names:
+            return await self._call_server(call)
+        if not any(call.name == offer.name for offer in self._own.offers):
+            return no_such_tool(call.name, [offer.name for offer in self.offers]).reason
+        return await self._own.call(call)
+
+    async def _call_server(self, call: ToolCall) -> str:
+        prepared = self._box.prepare(call)
+        if isinstance(prepared, Refusal):
+            return prepared.reason
+        name = prepared.tool.name
+        if call.id in self._begun:
+            # Another call of this turn may have the same id.
+            self._begun.discard(call.id)
+            if not self._server.repeatable(name):
+                return INTERRUPTED
+        return told(await self._run(name, prepared.arguments))
+
+
+def told(result: ServerResult) -> str:
+    """Return what the model is told of a result."""
+    value = result.value
+    text = clip(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    return f"error: {text}" if result.failed else text
+
+
+def _spec(offer: ToolOffer) -> ToolSpec:
+    return ToolSpec(name=offer.name, description=offer.description, input_schema=offer.parameters)

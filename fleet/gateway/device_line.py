@@ -1,0 +1,159 @@
+"""A WebSocket client as a device: its own MQTT connection with its own credentials.
+
+They are checked here, since the broker behind a front may let in whomever it meets, and by the broker once more. So the
+client is exactly what a device on the broker is: presence, revocation, its topics, its worker, calls at most once, and
+texts that operators enter. Frames pass as they are, both ways, except that the password goes no further than into
+CONNECT.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from uuid import uuid4
+
+from fleet.errors import FleetError, Overloaded, Unavailable
+from fleet.gateway.peer import Gone, Peer
+from fleet.gateway.registrar import Line, LineRefused, OpenLine
+from fleet.link.mqtt import MqttSession, Reading
+from fleet.link.mqtt_url import MqttAddress
+from fleet.store.connect import Store
+from fleet.store.mailbox import Mailboxes
+from fleet.tasks import running, sole
+from fleet.wire.identity import Credentials, Keys
+from fleet.wire.json_text import dump, parse
+from fleet.wire.mail import UtteranceHeard
+from fleet.wire.topics import down_topic, up_topic
+from fleet.wire.words import ToolsAnnounced
+
+log = logging.getLogger(__name__)
+
+CONNECT_SECONDS = 10.0
+KEEPALIVE = 30
+
+_NOT_PROVED = "the device is not admitted with these credentials"
+
+OpenSession = Callable[[Reading], MqttSession]
+Post = Callable[[UtteranceHeard], Awaitable[None]]
+
+
+class DeviceLine:
+    """One client as one device.
+
+    Args:
+        peer: The client.
+        mac: The device.
+        open_session: Makes its connection to the broker, which reads so.
+        post: Takes texts for its agent.
+    """
+
+    def __init__(self, peer: Peer, mac: str, open_session: OpenSession, post: Post) -> None:
+        self._peer = peer
+        self._mac = mac
+        self._post = post
+        # One at a time: a client hears its frames in their order.
+        self._session = open_session(Reading([down_topic(mac)], self._hear, bound=1))
+        self._settled = asyncio.Event()
+        self._refusal = ""
+
+    async def run(self) -> None:
+        """Keep the connection until it ends; then the client is cut off, so that it comes again."""
+        try:
+            await self._session.run(self._settled.set)
+        except* FleetError as ended:
+            self._refusal = str(sole(ended))
+        was_connected = self._settled.is_set()
+        self._settled.set()
+        if was_connected:
+            log.info("device line ended", extra={"device": self._mac, "reason": self._refusal})
+            self._peer.cut()
+
+    async def until_connected(self) -> None:
+        """Wait until the broker has taken the device.
+
+        Raises:
+            LineRefused: It has not.
+        """
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await self._settled.wait()
+        except TimeoutError:
+            raise LineRefused("the broker does not answer") from None
+        if self._refusal:
+            # Why is for the log: it may name the broker.
+            log.info("broker refused a client", extra={"device": self._mac, "reason": self._refusal})
+            raise LineRefused(_NOT_PROVED)
+
+    async def receive(self, frame: bytes) -> None:
+        """Pass a frame on.
+
+        Raises:
+            Gone: The device's connection is gone.
+        """
+        try:
+            self._session.publish(up_topic(self._mac), without_login(frame))
+        except Unavailable as error:
+            raise Gone(str(error)) from error
+        except Overloaded as error:
+            log.warning("frame dropped", extra={"device": self._mac, "reason": str(error)})
+
+    async def enter(self, text: str) -> None:
+        """Begin a turn with a text, in place of one that is being answered.
+
+        Raises:
+            Gone: The store is away.
+        """
+        try:
+            await self._post(UtteranceHeard(device=self._mac, session="", turn=uuid4().hex, text=text, typed=True))
+        except Unavailable as error:
+            raise Gone(str(error)) from error
+
+    async def _hear(self, topic: str, payload: bytes) -> None:
+        if topic == down_topic(self._mac):
+            await self._peer.send_text(payload.decode("utf-8", "replace"))
+
+
+def device_lines(broker: MqttAddress, keys: Keys, store: Store) -> OpenLine:
+    """Return what connects clients as devices.
+
+    Args:
+        broker: Where devices connect.
+        keys: Tell whose credentials are genuine.
+        store: Reaches the mailboxes of their shards.
+    """
+    mailboxes = Mailboxes(store)
+
+    @asynccontextmanager
+    async def connect(peer: Peer, asked: ToolsAnnounced) -> AsyncIterator[Line]:
+        if asked.mac is None or asked.login is None:
+            raise LineRefused("params.auth needs params.mac_addr")
+        if keys.verify(asked.mac, *asked.login) != "device":
+            raise LineRefused(_NOT_PROVED)
+        credentials = Credentials(asked.mac, *asked.login)
+        shard = store.keys.shard(asked.mac)
+        line = DeviceLine(
+            peer,
+            asked.mac,
+            lambda reading: MqttSession(broker, credentials, keepalive=KEEPALIVE, reading=reading),
+            lambda mail: mailboxes.to_shard(shard, mail),
+        )
+        async with running(f"device line {asked.mac}", line.run):
+            await line.until_connected()
+            log.info("client is a device", extra={"device": asked.mac})
+            yield line
+
+    return connect
+
+
+def without_login(frame: bytes) -> bytes:
+    """Return a frame without the password that it may hold: nobody behind the broker needs it."""
+    if b"auth" not in frame and b"\\u" not in frame:
+        return frame
+    try:
+        document = parse(frame)
+    except (ValueError, RecursionError):
+        return frame
+    params = document.get("params") if isinstance(document, dict) else None
+    if isinstance(document, dict) and isinstance(params, dict) and "auth" in params:
+        return dump({**document, "params": {name: value for name, value in params.items() if name != "auth"}})
+    return frame

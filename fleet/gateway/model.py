@@ -1,0 +1,45 @@
+"""The chat model, with the limit in time of one request."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+
+from fleet.core.ports import USUAL, Llm, LlmEvent, LlmOptions, Message, ToolOffer
+from fleet.gateway.failure import RequestFailed
+
+log = logging.getLogger(__name__)
+
+
+class TimedLlm:
+    """A model whose message must be complete in time.
+
+    Args:
+        llm: The model.
+        seconds: From asking to the last token.
+    """
+
+    def __init__(self, llm: Llm, seconds: float) -> None:
+        self._llm = llm
+        self._seconds = seconds
+
+    async def stream(
+        self, messages: Sequence[Message], tools: Sequence[ToolOffer], options: LlmOptions = USUAL
+    ) -> AsyncGenerator[LlmEvent, None]:
+        """Yield the model's next message; see `fleet.core.ports.Llm`.
+
+        Raises:
+            RequestFailed: It took too long.
+        """
+        deadline = asyncio.get_running_loop().time() + self._seconds
+        log.debug("model asked", extra={"messages": len(messages), "tools": len(tools)})
+        async with aclosing(self._llm.stream(messages, tools, options)) as events:
+            while (event := await self._next(events, deadline)) is not None:
+                yield event
+
+    async def _next(self, events: AsyncGenerator[LlmEvent, None], deadline: float) -> LlmEvent | None:
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await anext(events, None)
+        except TimeoutError:
+            raise RequestFailed("TIMEOUT", "LLM request timeout", f"No answer within {self._seconds:g} s") from None

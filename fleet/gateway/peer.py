@@ -1,0 +1,74 @@
+"""A client's connection: frames in, messages out, each with a limit in time."""
+
+import asyncio
+import logging
+from datetime import UTC, datetime
+
+from websockets.asyncio.server import ServerConnection
+from websockets.exceptions import ConnectionClosed
+
+from fleet.errors import Unavailable
+from fleet.wire.gateway_messages import Message, write
+
+log = logging.getLogger(__name__)
+
+SEND_SECONDS = 10.0
+"""Longest wait until a client has read enough that a message fits into its buffers; then it is cut off."""
+
+
+class Gone(Unavailable):
+    """The client is gone, or was cut off."""
+
+
+class Peer:
+    """One client.
+
+    No message waits in a queue: who sends waits for the client, so that what a client does not read is bounded.
+
+    Args:
+        socket: Its connection, open.
+        send_seconds: Longest wait of one message.
+    """
+
+    def __init__(self, socket: ServerConnection, send_seconds: float = SEND_SECONDS) -> None:
+        self._socket = socket
+        self._seconds = send_seconds
+        place = socket.remote_address
+        self.address = str(place[0]) if isinstance(place, tuple) and place else ""
+        """Its IP address."""
+
+    async def receive(self) -> str | bytes | None:
+        """Return the next frame, None at the end."""
+        try:
+            return await self._socket.recv()
+        except ConnectionClosed as closed:
+            log.debug("client left", extra={"reason": str(closed)})
+            return None
+
+    async def send(self, message: Message) -> None:
+        """Say something.
+
+        Raises:
+            Gone: The client is gone, or does not read.
+        """
+        await self.send_text(write(message, datetime.now(UTC)))
+
+    async def send_text(self, text: str) -> None:
+        """Send a frame of another dialect.
+
+        Raises:
+            Gone: The client is gone, or does not read.
+        """
+        try:
+            async with asyncio.timeout(self._seconds):
+                await self._socket.send(text)
+        except ConnectionClosed:
+            raise Gone("the client left") from None
+        except TimeoutError:
+            log.warning("client does not read", extra={"seconds": self._seconds})
+            self.cut()
+            raise Gone("the client does not read") from None
+
+    def cut(self) -> None:
+        """End the connection at once."""
+        self._socket.transport.abort()

@@ -1,0 +1,30 @@
+"""What all connections of a gateway share."""
+
+from dataclasses import dataclass
+
+from fleet.core.ports import Llm
+from fleet.core.server_tools import ServerTools
+from fleet.settings import Settings
+from fleet.store.gateway_sessions import GatewaySessions
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTerms:
+    """How the model is asked before a client configures anything, and how long it may take."""
+
+    temperature: float
+    max_tokens: int
+    """The most that a client may ask for, too."""
+    seconds: float
+    """Longest time of one request to the model, from asking to its last token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What all connections of a gateway share."""
+
+    settings: Settings
+    llm: Llm
+    terms: ModelTerms
+    tools: ServerTools
+    sessions: GatewaySessions

@@ -1,0 +1,45 @@
+"""What comes through the broker: devices, shards, messages."""
+
+from typing import Final
+
+from fleet.metrics.counter import CounterMetric
+from fleet.metrics.definition import slugs
+from fleet.metrics.gauge import GaugeMetric
+from fleet.metrics.histogram import SHORT, HistogramMetric
+
+_PHRASES: Final = ("failed", "interrupted", "not_understood", "refused", "too_long", "unavailable")
+_CODES: Final = (-32700, -32600, -32601, -32602, -32000)
+REFUSALS: Final = slugs(
+    [
+        "hello: too often",
+        *(f"hello: {phrase}" for phrase in _PHRASES),
+        "call: too often",
+        *(f"registrar: {code}" for code in _CODES),
+    ]
+)
+"""What a worker's `counts` count."""
+MALFORMED: Final = ("device", "presence", "topic", "loss", "boot")
+
+devices: Final = GaugeMetric("fleet_devices_online", "Devices of this worker's shards that are connected.", "worker")
+shards: Final = GaugeMetric("fleet_shards_owned", "Shards that this worker owns.", "worker")
+deaf: Final = GaugeMetric(
+    "fleet_shards_disconnected", "Shards that this worker owns, and whose devices it does not hear now.", "worker"
+)
+mailbox_lag: Final = GaugeMetric(
+    "fleet_mailbox_lag_seconds", "Age of the oldest letter of an edge that this worker has not read.", "worker"
+)
+refusals: Final = CounterMetric(
+    "fleet_worker_refusals", "What devices asked for and were refused, by reason.", "worker", {"reason": REFUSALS}
+)
+malformed: Final = CounterMetric(
+    "fleet_malformed_frames",
+    "Messages that could not be read, by what they claimed to be.",
+    "worker",
+    {"source": MALFORMED},
+)
+hello_latency: Final = HistogramMetric(
+    "fleet_hello_latency_seconds",
+    "From a device's hello to its answer, a refusal too.",
+    "worker",
+    SHORT,
+)

@@ -1,0 +1,34 @@
+"""Calls of tools: the device's, the server's own, and those of gateway clients."""
+
+from typing import Final
+
+from fleet.metrics.counter import CounterMetric
+from fleet.metrics.gauge import GaugeMetric
+from fleet.metrics.histogram import SECONDS, HistogramMetric
+
+PLACES: Final = ("device", "server", "client")
+OUTCOMES: Final = ("ok", "error", "not_sent", "unknown")
+"""As `fleet.worker.calls` has them; a gateway client's call that nobody answered is unknown."""
+
+duration: Final = HistogramMetric(
+    "fleet_tool_call_duration_seconds",
+    "From a call's beginning to its outcome, by where the tool runs.",
+    "worker gateway",
+    SECONDS,
+    {"place": PLACES},
+)
+outcomes: Final = CounterMetric(
+    "fleet_tool_calls",
+    "Calls by their outcome; unknown ones may have happened.",
+    "worker gateway",
+    {"place": PLACES, "outcome": OUTCOMES},
+)
+pending: Final = GaugeMetric(
+    "fleet_pending_calls", "Calls to devices of this worker's shards that wait for an answer.", "worker"
+)
+
+
+def end(place: str, outcome: str, seconds: float) -> None:
+    """Note that a call has ended."""
+    duration.observe(seconds, place)
+    outcomes.add(place, outcome)

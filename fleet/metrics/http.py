@@ -1,0 +1,107 @@
+"""What comes through open doors: the api's, the front's and the gateway's."""
+
+import re
+from typing import Final
+
+from fleet.metrics.counter import CounterMetric
+from fleet.metrics.definition import slug, slugs
+from fleet.metrics.gauge import GaugeMetric
+
+_ROUTE: Final = re.compile(r"(\S+) (\d{3})")
+ROUTES: Final = (
+    "/devices/{mac}/input",
+    "/devices/{mac}/input/{turn}",
+    "/healthz",
+    "/internal/mqtt/auth",
+    "/readyz",
+    "/vision/explain",
+    "/xiaozhi/firmware/{board}/{name}.bin",
+    "/xiaozhi/ota",
+    "/xiaozhi/ota/",
+    "/xiaozhi/ota/activate",
+    "elsewhere",
+)
+STATUSES: Final = tuple(str(code) for code in (400, 401, 403, 404, 405, 408, 409, 411, 413, 415, 422, 429, 500, 503, 504))
+API_REFUSALS: Final = slugs(
+    [
+        "mqtt login: malformed",
+        "mqtt login: refused",
+        "mqtt login: wrong token",
+        "operator: scope",
+        "operator: token",
+        "too many connections",
+        "answer not read",
+        "no request",
+        "tls",
+        "tls full",
+    ]
+)
+FRONT: Final = slugs(
+    [
+        "broker unreachable",
+        "client id",
+        "crowded out",
+        "early",
+        "flood",
+        "foreign filter",
+        "foreign topic",
+        "full",
+        "login",
+        "malformed",
+        "not authorised",
+        "presence lost",
+        "revoked",
+        "stray acknowledgement",
+        "taken over",
+        "tls",
+        "tls full",
+        "version",
+    ]
+)
+
+
+def _split(key: str) -> tuple[str, ...] | None:
+    match = _ROUTE.fullmatch(key)
+    return (match[1], match[2]) if match else None
+
+
+def _split_other(key: str) -> tuple[str, ...] | None:
+    return None if _ROUTE.fullmatch(key) else (slug(key),)
+
+
+api_requests: Final = CounterMetric(
+    "fleet_api_requests_refused",
+    "Requests that were answered with an error, by route and status.",
+    "api",
+    {"route": ROUTES, "status": STATUSES},
+    split=_split,
+)
+api_refusals: Final = CounterMetric(
+    "fleet_api_refusals",
+    "Who was refused by the api, or ended by its port, by reason.",
+    "api",
+    {"reason": API_REFUSALS},
+    split=_split_other,
+)
+front_events: Final = CounterMetric(
+    "fleet_front_refusals",
+    "What the front refused, dropped or ended, by reason.",
+    "front",
+    {"reason": FRONT},
+)
+front_connections: Final = GaugeMetric("fleet_front_connections", "Connections of devices through this front.", "front")
+gateway_connections: Final = GaugeMetric("fleet_gateway_connections", "Clients of this gateway.", "gateway")
+gateway_refusals: Final = CounterMetric(
+    "fleet_gateway_refusals",
+    "Frames of clients that were answered with an error, by its code.",
+    "gateway",
+    {
+        "code": (
+            "internal_error",
+            "invalid_message",
+            "session_error",
+            "tool_registration_failed",
+            "unknown_message_type",
+        )
+    },
+)

@@ -1,0 +1,225 @@
+"""The broker: is it there, does it let us in, does it bring devices what they never subscribed to, and only that?"""
+
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, replace
+
+from fleet.link.mqtt_packets import Incoming
+from fleet.operations.doctor.case import Case
+from fleet.operations.doctor.door import Door, doors, enter
+from fleet.operations.doctor.finding import Finding, Findings, judge, ok, problem, skipped, warning
+from fleet.operations.doctor.line import Line, LineFault
+from fleet.operations.doctor.mark import carrying, new_mark
+from fleet.operations.doctor.rights import trespass
+from fleet.wire import presence
+from fleet.wire.topics import down_topic, presence_topic, up_topic
+
+_KEYS = (
+    "FLEET_KEYS (or FLEET_KEYS_FILE) must hold the keys that the broker has: the file of plugin_opt_keys_file for "
+    "Mosquitto; EMQX asks the api, at the URL and with the token of emqx.conf (FLEET_BROKER_TOKEN)"
+)
+_DELIVERY = (
+    "Firmware never subscribes. Load the plugin (mosquitto/README.md: `plugin` and plugin_opt_keys_file), or switch on "
+    "auto_subscribe in EMQX (deploy/emqx), or put `fleet front` before the broker and tell devices its address with "
+    "FLEET_MQTT_PUBLIC"
+)
+_UPGRADE = (
+    "Set `upgrade_outgoing_qos true` in mosquitto.conf, in EMQX mqtt.upgrade_qos = true: otherwise what devices say is "
+    "lost while a worker is being replaced"
+)
+
+
+async def examine(case: Case) -> Findings:
+    if case.broker is None or case.keys is None:
+        yield skipped("broker.reach", "no broker is named, or no keys", "set FLEET_MQTT_URL and FLEET_KEYS")
+        return
+    async with AsyncExitStack() as stack:
+        try:
+            service = await stack.enter_async_context(Line.to(case.broker, case.service("a")))
+        except LineFault as fault:
+            yield _unreached(fault)
+            return
+        yield ok("broker.reach", f"{case.broker} answers")
+        yield ok("broker.login", f"it lets in a service with the key {case.keys.ids[0]}")
+        try:
+            async for finding in _admit(case, service, stack):
+                yield finding
+        except LineFault as fault:
+            yield problem("broker.lost", str(fault), "Look into the broker's log for the reason")
+
+
+async def _admit(case: Case, service: Line, stack: AsyncExitStack) -> Findings:
+    first, second = case.macs[1], case.macs[2]
+    for mac in (first, second):
+        for topic in (up_topic(mac), presence_topic(mac)):
+            await service.subscribe(topic)
+    try:
+        found = await doors(case)
+        device, door, shut = await stack.enter_async_context(enter(found, case.device(1)))
+        other = await stack.enter_async_context(Line.to(door.address, case.device(2)))
+    except LineFault as fault:
+        yield problem("broker.door", f"no device comes in: {fault}", _open_advice(fault))
+        return
+    for finding in _doors(door, shut):
+        yield finding
+    yield await _password(case, door)
+    pair = Pair(service, device, first)
+    yield await pair.presence()
+    yield await pair.delivery()
+    yield await pair.quality()
+    yield await _kept(case, pair)
+    yield await _rights(pair, other, second)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A service and a device that are both connected."""
+
+    service: Line
+    device: Line
+    mac: str
+
+    async def presence(self) -> Finding:
+        topic = presence_topic(self.mac)
+
+        def online(message: Incoming) -> bool:
+            news = presence.parse(message.payload) if message.topic == topic else None
+            return news is not None and news.online
+
+        found = await self.service.message(online)
+        return judge(
+            "broker.presence",
+            found is not None,
+            ("it tells that a device came", "nobody is told that a device came"),
+            "The plugin, `fleet front`, or EMQX's presence rule (deploy/emqx) publishes fleet/presence/…; "
+            "without it tools "
+            "are not discovered",
+        )
+
+    async def delivery(self) -> Finding:
+        mark = new_mark()
+        await self.service.publish(down_topic(self.mac), mark)
+        found = await self.device.message(carrying(mark))
+        return judge(
+            "broker.delivery",
+            found is not None,
+            ("a device that never subscribed gets its messages", "a device that never subscribes gets nothing"),
+            _DELIVERY,
+        )
+
+    async def quality(self) -> Finding:
+        mark = new_mark()
+        await self.device.publish(up_topic(self.mac), mark)
+        found = await self.service.message(carrying(mark))
+        if found is None:
+            return problem("broker.qos", "what a device says does not arrive", _DELIVERY)
+        return judge(
+            "broker.qos",
+            found.id is not None,
+            ("what devices say at QoS 0 arrives at QoS 1", "what devices say at QoS 0 stays at QoS 0"),
+            _UPGRADE,
+        )
+
+
+async def _kept(case: Case, pair: Pair) -> Finding:
+    """Whether what a device says while its shard has no owner is there for the next one."""
+    assert case.broker is not None, "asked only where there is one"  # noqa: S101
+    who, mark = case.service("kept"), new_mark()
+    try:
+        async with Line.to(case.broker, who, clean=False) as owner:
+            await owner.subscribe(up_topic(pair.mac))
+        await pair.device.publish(up_topic(pair.mac), mark)
+        await pair.service.message(carrying(mark))
+        async with Line.to(case.broker, who, clean=False) as owner:
+            found = await owner.message(carrying(mark))
+    finally:
+        # A clean session of the same name makes the broker forget the kept one.
+        with suppress(LineFault):
+            async with Line.to(case.broker, who):
+                pass
+    return judge(
+        "broker.kept",
+        found is not None,
+        (
+            "what a device says while a worker is replaced is kept",
+            "what a device says while a worker is replaced is lost",
+        ),
+        _UPGRADE + ". The broker must keep messages of persistent sessions (max_queued_messages; EMQX: "
+        "mqueue_store_qos0 = true)",
+    )
+
+
+async def _rights(pair: Pair, other: Line, other_mac: str) -> Finding:
+    broken = await trespass(pair.service, pair.device, other, pair.mac, other_mac)
+    return judge(
+        "broker.topics",
+        not broken,
+        ("a device reaches its own topics only", f"a device may {', '.join(broken)}"),
+        "Whoever may publish to a device controls it. Use the plugin, `fleet front`, or deploy/emqx/acl.conf with "
+        "no_match = deny",
+    )
+
+
+async def _password(case: Case, door: Door) -> Finding:
+    """A device with a wrong password must stay outside."""
+    false = replace(case.device(2), password="bm90IHRoZSBwYXNzd29yZA==", client_id=case.macs[3])  # noqa: S106
+    try:
+        async with Line.to(door.address, false):
+            pass
+    except LineFault as fault:
+        if fault.stage != "login":
+            return warning("broker.password", f"could not be tried: {fault}", "Run this again")
+        return ok("broker.password", "it refuses a wrong password")
+    return problem(
+        "broker.password",
+        f"{door.address} lets in a device with a wrong password",
+        "allow_anonymous false and the plugin (mosquitto/README.md), EMQX's HTTP authentication (deploy/emqx), or a "
+        "broker that only `fleet front` can reach",
+    )
+
+
+def _unreached(fault: LineFault) -> Finding:
+    if fault.stage == "login":
+        return problem("broker.login", str(fault), _KEYS)
+    if fault.stage == "tls":
+        advice = "FLEET_MQTT_URL must name the host as the certificate does; a private authority goes into FLEET_TLS_CA"
+        return problem("broker.tls", str(fault), advice)
+    return problem(
+        "broker.reach", str(fault), "Is the broker running? FLEET_MQTT_URL names it; a firewall may be between"
+    )
+
+
+def _open_advice(fault: LineFault) -> str:
+    if fault.stage == "login":
+        return _KEYS
+    return "FLEET_MQTT_PUBLIC (else FLEET_PUBLIC_HOST and FLEET_MQTT_PORT) must lead to the broker or the front"
+
+
+def _doors(door: Door, shut: list[tuple[Door, LineFault]]) -> list[Finding]:
+    for closed, fault in shut:
+        if closed.public:
+            return [_public_door(fault)]
+    if door.public:
+        return [ok("broker.door", f"devices are told {door.address.host}:{door.address.port}, and it lets them in")]
+    return [
+        skipped(
+            "broker.door",
+            f"tried at {door.address}: what devices are told is not known here",
+            "set FLEET_PUBLIC_HOST or FLEET_MQTT_PUBLIC, or let the api run",
+        )
+    ]
+
+
+def _public_door(fault: LineFault) -> Finding:
+    if fault.stage == "tls":
+        advice = (
+            "Devices speak TLS on port 8883, believe public authorities only and check the name: renew the certificate "
+            "(FLEET_TLS_CERT, or certfile of the broker), and let FLEET_PUBLIC_HOST or FLEET_MQTT_PUBLIC be "
+            "a name in it"
+        )
+        return problem("broker.door", f"where devices are sent, TLS fails: {fault}", advice)
+    advice = (
+        "FLEET_MQTT_PUBLIC (else FLEET_PUBLIC_HOST and FLEET_MQTT_PORT) must be an address that devices "
+        "reach. If it is "
+        "right but cannot be reached from this machine, run `fleet doctor --ota URL` where the devices are"
+    )
+    return problem("broker.door", f"where devices are sent nobody answers: {fault}", advice)

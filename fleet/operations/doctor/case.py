@@ -1,0 +1,134 @@
+"""What is examined: the settings, the site that they lead to, and a device of the doctor's own."""
+
+import asyncio
+import secrets
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from fleet.assembly.site import read_keys
+from fleet.errors import ConfigError, FleetError
+from fleet.link.mqtt_url import MqttAddress
+from fleet.link.transport import broker_address
+from fleet.operations.doctor.visit import Visit
+from fleet.settings import Settings
+from fleet.store import whereabouts
+from fleet.store.connect import Store
+from fleet.wire.identity import Credentials, Keys
+
+Clock = Callable[[], datetime]
+
+_OURS = "02:d0:c7"
+"""How the MACs of the doctor's devices begin; locally administered, so no board has one."""
+_VISIT_SECONDS = 12.0
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One examination.
+
+    `up` says that a `fleet up` runs on this machine, whose addresses are then in `settings`. What is None could not be
+    had: `faults` says why, by setting.
+    """
+
+    settings: Settings
+    up: bool
+    keys: Keys | None
+    broker: MqttAddress | None
+    store: Store | None
+    faults: dict[str, FleetError]
+    visit: "asyncio.Future[Visit]"
+    """What bootstrap told the doctor's first device; set by the examination of the api."""
+    macs: tuple[str, ...] = field(default_factory=lambda: tuple(_invent() for _ in range(4)))
+    """The first one asks bootstrap and says hello; the others try the broker, the last with a wrong
+    password."""
+    client: str = field(default_factory=lambda: str(uuid.uuid4()))
+    """The Client-Id of the doctor's device."""
+    now: Clock = lambda: datetime.now(UTC)
+
+    def service(self, name: str) -> Credentials:
+        """Return credentials of a service; there must be keys."""
+        assert self.keys is not None, "asked only where there are keys"  # noqa: S101
+        return self.keys.issue("service", f"fleet-doctor-{name}-{self.macs[0][-8:].replace(':', '')}")
+
+    def device(self, number: int) -> Credentials:
+        """Return credentials of one of the doctor's devices; there must be keys."""
+        assert self.keys is not None, "asked only where there are keys"  # noqa: S101
+        return self.keys.issue("device", self.macs[number])
+
+    async def visited(self) -> Visit:
+        """Return what bootstrap said, once it has been asked."""
+        try:
+            async with asyncio.timeout(_VISIT_SECONDS):
+                return await asyncio.shield(self.visit)
+        except TimeoutError:
+            return Visit()
+
+
+@asynccontextmanager
+async def open_case(
+    settings: Settings, now: Clock = lambda: datetime.now(UTC), *, beside: bool = True
+) -> AsyncIterator[Case]:
+    """Open what can be opened, and remember why the rest could not; nothing of the site is changed.
+
+    Args:
+        settings: Of the site.
+        now: Our clock.
+        beside: Whether a `fleet up` of this machine is looked for.
+    """
+    found = whereabouts.find(settings.data_dir) if beside else None
+    if found is not None:
+        filled = {"redis_url": settings.redis_url or found.redis_url, "mqtt_url": settings.mqtt_url or found.mqtt_url}
+        settings = settings.model_copy(update=filled)
+        if settings.keys is None and settings.keys_file is None:
+            settings = settings.model_copy(update={"keys_file": settings.data_dir / "keys"})
+    faults: dict[str, FleetError] = {}
+    async with AsyncExitStack() as stack:
+        yield Case(
+            settings=settings,
+            up=found is not None,
+            keys=_keys(settings, faults),
+            broker=_broker(settings, faults),
+            store=await _store(settings, faults, stack),
+            faults=faults,
+            visit=asyncio.get_running_loop().create_future(),
+            now=now,
+        )
+
+
+def _keys(settings: Settings, faults: dict[str, FleetError]) -> Keys | None:
+    if settings.keys is None and settings.keys_file is None:
+        return None
+    try:
+        return read_keys(settings)
+    except ConfigError as error:
+        faults["keys"] = error
+        return None
+
+
+def _broker(settings: Settings, faults: dict[str, FleetError]) -> MqttAddress | None:
+    if settings.mqtt_url is None:
+        return None
+    try:
+        return broker_address(settings, settings.mqtt_url)
+    except ConfigError as error:
+        faults["mqtt_url"] = error
+        return None
+
+
+async def _store(settings: Settings, faults: dict[str, FleetError], stack: AsyncExitStack) -> Store | None:
+    if settings.redis_url is None:
+        return None
+    try:
+        store = await Store.open(settings.redis_url, settings.shards, settings.tls_ca, load=False)
+    except FleetError as error:
+        faults["redis_url"] = error
+        return None
+    stack.push_async_callback(store.close)
+    return store
+
+
+def _invent() -> str:
+    return f"{_OURS}:{secrets.token_bytes(3).hex(':')}"

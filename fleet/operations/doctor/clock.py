@@ -1,0 +1,51 @@
+"""Clocks: of Redis, of the api, and ours."""
+
+from datetime import timedelta
+
+from fleet.errors import Unavailable
+from fleet.operations.doctor.case import Case
+from fleet.operations.doctor.finding import Finding, Findings, ok, problem, skipped, warning
+from fleet.store.examination import examine_servers
+
+NOTABLE, HARMFUL = timedelta(seconds=2), timedelta(seconds=30)
+
+_ADVICE = (
+    "Let a time service run (chrony, systemd-timesyncd) on every machine: by their clocks certificates are "
+    "valid, devices "
+    "get their time, and a device's connections are put in order"
+)
+
+
+async def examine(case: Case) -> Findings:
+    apart: dict[str, timedelta] = {}
+    if case.store is not None:
+        try:
+            servers = await examine_servers(case.store, case.now)
+            apart["Redis"] = max((timedelta(seconds=one.ahead) for one in servers), key=abs)
+        except Unavailable as error:
+            yield skipped("clock.redis", str(error), "see redis.reach")
+    met = await case.visited()
+    if met.ahead is not None:
+        apart["the api"] = met.ahead
+    for who, check in (("Redis", "clock.redis"), ("the api", "clock.api")):
+        if who in apart:
+            yield _judge(check, who, apart[who], met.within if who == "the api" else timedelta())
+        elif who == "the api":
+            yield skipped(check, "the api was not reached", "see api.reach")
+    if len(apart) == 2 and all(abs(one) > HARMFUL for one in apart.values()) and _agree(list(apart.values())):
+        yield problem("clock.own", "Redis and the api agree: it is this machine's clock that is wrong", _ADVICE)
+
+
+def _agree(two: list[timedelta]) -> bool:
+    return abs(two[0] - two[1]) < NOTABLE
+
+
+def _judge(check: str, who: str, ahead: timedelta, within: timedelta) -> Finding:
+    far = max(abs(ahead) - within, timedelta())
+    side = "ahead of" if ahead > timedelta() else "behind"
+    told = f"the clock of {who} is {abs(ahead.total_seconds()):.1f} s {side} ours"
+    if far > HARMFUL:
+        return problem(check, told, _ADVICE)
+    if far > NOTABLE:
+        return warning(check, told, _ADVICE)
+    return ok(check, f"{who} and we agree within {max(far.total_seconds(), 0.1):.1f} s")

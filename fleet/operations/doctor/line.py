@@ -1,0 +1,176 @@
+"""An MQTT connection that the doctor writes and reads by hand: it must see what a library hides."""
+
+import asyncio
+import ssl
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Literal
+
+from fleet.errors import Unavailable
+from fleet.link import mqtt_packets
+from fleet.link.mqtt import tls_context
+from fleet.link.mqtt_packets import Broken, Connected, Incoming, Packet, PacketReader, Pong, Subscribed
+from fleet.link.mqtt_url import MqttAddress
+from fleet.wire.identity import Credentials
+
+CONNECT_SECONDS = 4.0
+ANSWER_SECONDS = 3.0
+_KEEPALIVE = 60
+_CHUNK = 65_536
+_MOST_KEPT = 1_000
+
+Stage = Literal["reach", "tls", "login", "lost"]
+
+
+class LineFault(Unavailable):
+    """A connection did not come about, or broke; `stage` says where."""
+
+    def __init__(self, stage: Stage, message: str) -> None:
+        super().__init__(message)
+        self.stage = stage
+
+
+class Line:
+    """One connection; every wait has a limit, and packets are read while somebody waits."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._packets = PacketReader()
+        self._messages: deque[Incoming] = deque(maxlen=_MOST_KEPT)
+        self._answers: deque[Packet] = deque()
+
+    @classmethod
+    @asynccontextmanager
+    async def to(cls, address: MqttAddress, who: Credentials, *, clean: bool = True) -> "AsyncIterator[Line]":
+        """Give a connection that is let in, and leave with a DISCONNECT.
+
+        Raises:
+            LineFault: There is none.
+        """
+        line = cls(*await _open(address))
+        try:
+            await line.greet(address, who, clean=clean)
+            yield line
+        finally:
+            await line.close()
+
+    async def greet(self, address: MqttAddress, who: Credentials, *, clean: bool) -> None:
+        """Send CONNECT and wait until we are let in.
+
+        Raises:
+            LineFault: We are not.
+        """
+        self._writer.write(mqtt_packets.connect(who, _KEEPALIVE, clean=clean, will=None))
+        answer = await self._answer(CONNECT_SECONDS)
+        if not isinstance(answer, Connected):
+            raise LineFault("lost", f"{address} does not answer CONNECT as a broker does")
+        if answer.code:
+            raise LineFault("login", f"{address} refuses {who.client_id} as {who.username} (code {answer.code})")
+
+    async def publish(self, topic: str, payload: bytes) -> None:
+        """Send a message at QoS 0.
+
+        Raises:
+            LineFault: The connection is lost.
+        """
+        await self._write(mqtt_packets.publish(topic, payload))
+
+    async def subscribe(self, topic_filter: str) -> bool:
+        """Subscribe at QoS 1; return whether the broker says that it did.
+
+        Raises:
+            LineFault: The connection is lost.
+        """
+        await self._write(mqtt_packets.subscribe([topic_filter]))
+        answer = await self._answer(ANSWER_SECONDS)
+        return isinstance(answer, Subscribed) and not any(code >= 0x80 for code in answer.codes)
+
+    async def settle(self) -> None:
+        """Wait until the broker has read all that was sent.
+
+        Raises:
+            LineFault: The connection is lost.
+        """
+        await self._write(mqtt_packets.PINGREQ)
+        while not isinstance(await self._answer(ANSWER_SECONDS), Pong):
+            pass
+
+    async def message(self, fits: Callable[[Incoming], bool], seconds: float = ANSWER_SECONDS) -> Incoming | None:
+        """Return the first message that fits, one that is there already or that comes in time, and take it out.
+
+        Raises:
+            LineFault: The connection is lost.
+        """
+        try:
+            async with asyncio.timeout(seconds):
+                while (found := next(filter(fits, self._messages), None)) is None:
+                    await self._read()
+        except TimeoutError:
+            return None
+        self._messages.remove(found)
+        return found
+
+    def seen(self, fits: Callable[[Incoming], bool]) -> bool:
+        """Whether such a message has come and was not taken out."""
+        return any(map(fits, self._messages))
+
+    async def close(self) -> None:
+        """Say DISCONNECT, and wait a moment until the broker has closed: presence follows from it."""
+        try:
+            self._writer.write(mqtt_packets.DISCONNECT)
+            async with asyncio.timeout(1.0):
+                while await self._reader.read(_CHUNK):
+                    pass
+        except (OSError, TimeoutError):
+            pass
+        finally:
+            self._writer.transport.abort()
+
+    async def _write(self, frame: bytes) -> None:
+        try:
+            self._writer.write(frame)
+            async with asyncio.timeout(ANSWER_SECONDS):
+                await self._writer.drain()
+        except (OSError, TimeoutError) as error:
+            raise LineFault("lost", "the connection to the broker broke") from error
+
+    async def _answer(self, seconds: float) -> Packet:
+        try:
+            async with asyncio.timeout(seconds):
+                while not self._answers:
+                    await self._read()
+        except TimeoutError as error:
+            raise LineFault("lost", "the broker does not answer") from error
+        return self._answers.popleft()
+
+    async def _read(self) -> None:
+        try:
+            data = await self._reader.read(_CHUNK)
+        except OSError as error:
+            raise LineFault("lost", "the connection to the broker broke") from error
+        if not data:
+            raise LineFault("lost", "the broker closed the connection")
+        for packet in self._packets.feed(data):
+            if isinstance(packet, Broken):
+                raise LineFault("lost", f"the broker sent what is no MQTT: {packet.reason}")
+            if not isinstance(packet, Incoming):
+                self._answers.append(packet)
+                continue
+            self._messages.append(packet)
+            if packet.id is not None:
+                self._writer.write(mqtt_packets.acknowledge([packet.id]))
+
+
+async def _open(address: MqttAddress) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    try:
+        context = tls_context(address.authorities) if address.tls else None
+        async with asyncio.timeout(CONNECT_SECONDS):
+            return await asyncio.open_connection(address.host, address.port, ssl=context)
+    except ssl.SSLCertVerificationError as error:
+        raise LineFault("tls", f"{address}: {error.verify_message}") from error
+    except ssl.SSLError as error:
+        raise LineFault("tls", f"{address}: {error.reason or error}") from error
+    except (OSError, TimeoutError) as error:
+        raise LineFault("reach", f"{address}: {str(error) or 'no answer in time'}") from error

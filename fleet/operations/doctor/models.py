@@ -1,0 +1,136 @@
+"""Chat model, voice and recognition: one real request each."""
+
+import asyncio
+import struct
+from contextlib import aclosing
+
+from fleet.assembly.llm import chat_model
+from fleet.core.ports import ASR_RATE, Asr, Message, TextDelta, ToolOffer, Tts
+from fleet.errors import ConfigError, FleetError
+from fleet.operations.doctor.case import Case
+from fleet.operations.doctor.finding import Finding, Findings, ok, problem, skipped, warning, wrong
+from fleet.settings import Settings
+from fleet.speech.load import load_asr, load_tts
+from fleet.speech.pcm import Resampler
+
+_SENTENCE = "Good morning, how are you today?"
+_OFFER = ToolOffer("get_time", "Returns the time of day.", {"type": "object", "properties": {}})
+_LEAST_SECONDS = 0.2
+_AUDIBLE = 200
+"""Of 32767: the loudest sample of a voice is far above."""
+
+
+async def examine_llm(case: Case) -> Findings:
+    settings = case.settings
+    if settings.llm_base_url is None:
+        told = "`fleet up` brings the demo model" if case.up else "no chat model is named; only `fleet up` brings one"
+        yield skipped("models.llm", told, "" if case.up else "workers need LLM_BASE_URL, LLM_MODEL and LLM_API_KEY")
+        return
+    alone = settings.model_copy(update={"llm_fallback_base_url": None})
+    yield await _ask("models.llm", alone, "LLM")
+    if settings.llm_fallback_base_url is not None:
+        yield await _ask("models.fallback", _second(settings), "LLM_FALLBACK")
+
+
+async def examine_speech(case: Case) -> Findings:
+    """Let a sentence be spoken, and what was spoken be understood."""
+    pcm = b""
+    try:
+        tts = await asyncio.to_thread(load_tts, case.settings)
+    except (ConfigError, ModuleNotFoundError) as error:
+        yield _unloaded("models.tts", "TTS", case.settings.tts_base_url, error)
+    else:
+        try:
+            finding, pcm = await _speak(tts)
+            yield finding
+        finally:
+            await tts.aclose()
+    try:
+        asr = await asyncio.to_thread(load_asr, case.settings)
+    except (ConfigError, ModuleNotFoundError) as error:
+        yield _unloaded("models.asr", "ASR", case.settings.asr_base_url, error)
+        return
+    try:
+        yield await _listen(asr, pcm)
+    finally:
+        await asr.aclose()
+
+
+def _second(settings: Settings) -> Settings:
+    """Return settings with the fallback in the first place."""
+    named = {"llm_model": settings.llm_fallback_model} if settings.llm_fallback_model else {}
+    moved = {"llm_base_url": settings.llm_fallback_base_url, "llm_api_key": settings.llm_fallback_api_key}
+    second = settings.model_copy(update={**moved, **named, "llm_fallback_base_url": None})
+    if not named:
+        second.model_fields_set.discard("llm_model")
+    return second
+
+
+async def _ask(check: str, settings: Settings, prefix: str) -> Finding:
+    clock = asyncio.get_running_loop().time
+    begun = clock()
+    question = [Message("user", "Say hello in one word.")]
+    try:
+        async with chat_model(settings) as llm, aclosing(llm.stream(question, [_OFFER])) as events:
+            async for event in events:
+                kind = "a word" if isinstance(event, TextDelta) else "a tool call"
+                return ok(check, f"the chat model answers: {kind} after {clock() - begun:.1f} s")
+        return problem(check, "the chat model answers nothing", f"Try another {prefix}_MODEL")
+    except ConfigError as error:
+        return wrong(check, str(error), f"{prefix}_BASE_URL must be the address of an OpenAI-compatible endpoint, …/v1")
+    except FleetError as error:
+        return problem(check, str(error), _llm_advice(str(error), prefix))
+
+
+def _llm_advice(told: str, prefix: str) -> str:
+    if "refused the key" in told:
+        return f"{prefix}_API_KEY is wrong for {prefix}_BASE_URL, or may not use {prefix}_MODEL"
+    if "no such address or model" in told:
+        return f"{prefix}_MODEL must be a model of the endpoint, and {prefix}_BASE_URL end as it wants (mostly /v1)"
+    if "refused the request" in told:
+        return f"The endpoint must take streaming and tools: choose a {prefix}_MODEL that can call tools"
+    return f"Is the endpoint of {prefix}_BASE_URL up, and reachable from here? LLM_TIMEOUT limits the wait"
+
+
+async def _speak(tts: Tts) -> tuple[Finding, bytes]:
+    resampler, pcm = Resampler(tts.sample_rate, ASR_RATE), b""
+    try:
+        async with aclosing(tts.speak(_SENTENCE, "en")) as pieces:
+            async for piece in pieces:
+                pcm += resampler.feed(piece)
+    except FleetError as error:
+        return problem("models.tts", str(error), _endpoint_advice("TTS", "TTS_VOICE")), b""
+    pcm += resampler.flush()
+    seconds = len(pcm) / 2 / ASR_RATE
+    if seconds < _LEAST_SECONDS or _peak(pcm) < _AUDIBLE:
+        advice = "The endpoint of TTS_BASE_URL must answer response_format=pcm with 16-bit mono at TTS_SAMPLE_RATE"
+        return problem("models.tts", f"{seconds:.1f} s of silence came instead of a sentence", advice), b""
+    return ok("models.tts", f"a sentence of {seconds:.1f} s was spoken"), pcm
+
+
+async def _listen(asr: Asr, pcm: bytes) -> Finding:
+    try:
+        heard = await asr.transcribe(pcm or bytes(2 * ASR_RATE))
+    except FleetError as error:
+        return problem("models.asr", str(error), _endpoint_advice("ASR", "ASR_MODEL"))
+    if pcm and not heard.text:
+        return warning("models.asr", "a spoken sentence was not understood", "Check ASR_MODEL and ASR_LANGUAGE")
+    return ok("models.asr", "the sentence was understood" if pcm else "recognition answers")
+
+
+def _unloaded(check: str, what: str, base_url: str | None, error: Exception) -> Finding:
+    if base_url:
+        return wrong(check, str(error), f"Set {what}_BASE_URL to the address of an OpenAI-compatible endpoint, …/v1")
+    advice = f"Edges need it: install it (scripts/setup, or the extra `speech`), or set {what}_BASE_URL"
+    return warning(check, f"the offline set is not here: {error}", advice)
+
+
+def _endpoint_advice(what: str, other: str) -> str:
+    return (
+        f"Is the endpoint of {what}_BASE_URL up? Check {what}_API_KEY, {what}_MODEL and {other}; without it "
+        "fleet's own runs"
+    )
+
+
+def _peak(pcm: bytes) -> int:
+    return max((abs(sample) for (sample,) in struct.iter_unpack("<h", pcm[: len(pcm) // 2 * 2])), default=0)

@@ -1,0 +1,48 @@
+"""Telling findings to people and to programs."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from fleet.operations.doctor.finding import Finding, Verdict, exit_code
+
+_SIGNS: Final[dict[Verdict, tuple[str, str]]] = {
+    "ok": ("ok", "green"),
+    "skipped": ("skipped", "dim"),
+    "warning": ("warning", "yellow"),
+    "problem": ("PROBLEM", "bold red"),
+    "wrong": ("WRONG", "bold red"),
+}
+_WIDTH = 160
+"""Where it is no terminal that says its own."""
+
+
+def write_json(findings: Sequence[Finding]) -> str:
+    """Return one JSON object: `exit`, and the `findings` with the fields of `Finding`."""
+    told = {"exit": exit_code(findings), "findings": [asdict(finding) for finding in findings]}
+    return json.dumps(told, ensure_ascii=False, indent=2)
+
+
+def show(findings: Sequence[Finding], console: Console | None = None) -> None:
+    """Print a table, then what to do about what is not well."""
+    shown = console or Console(width=None if Console().is_terminal else _WIDTH)
+    table = Table("", "check", "what was found", box=None, pad_edge=False)
+    for finding in findings:
+        sign, style = _SIGNS[finding.verdict]
+        table.add_row(Text(sign, style), finding.check, Text(finding.told))
+    shown.print(table)
+    todo = [finding for finding in findings if finding.verdict in ("warning", "problem", "wrong")]
+    for finding in todo:
+        sign, style = _SIGNS[finding.verdict]
+        shown.print()
+        shown.print(Text(f"{sign} {finding.check}", style), Text(finding.told))
+        shown.print(Text(f"  {finding.advice}."))
+    shown.print()
+    bad = sum(finding.verdict in ("problem", "wrong") for finding in findings)
+    warned = len(todo) - bad
+    shown.print(f"{bad} problems, {warned} warnings. All checks are explained in docs/doctor.md.")

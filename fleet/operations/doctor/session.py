@@ -1,0 +1,110 @@
+"""A conversation's beginning, as a device has it: bootstrap's password, a hello, and audio that gets through."""
+
+import json
+from collections.abc import Mapping
+
+from fleet.link.mqtt_packets import Incoming
+from fleet.operations.doctor.audio import reach
+from fleet.operations.doctor.case import Case
+from fleet.operations.doctor.door import doors, enter
+from fleet.operations.doctor.finding import Finding, Findings, ok, problem, skipped
+from fleet.operations.doctor.line import Line, LineFault
+from fleet.operations.doctor.welcome import read_welcome
+from fleet.store.dossier import read_dossier
+from fleet.wire.identity import Credentials
+from fleet.wire.topics import up_topic
+
+HELLO_SECONDS = 10.0
+"""What firmware waits."""
+
+_HELLO = {
+    "type": "hello",
+    "version": 3,
+    "transport": "udp",
+    "audio_params": {"format": "opus", "sample_rate": 16000, "channels": 1, "frame_duration": 60},
+}
+
+
+async def examine(case: Case) -> Findings:
+    who = await _credentials(case)
+    if who is None:
+        yield skipped("session.login", "nobody gave the doctor's device a password", "see api.bootstrap")
+        return
+    try:
+        async with enter(await doors(case), who) as (line, _, _):
+            yield ok("session.login", "a device comes in with bootstrap's password")
+            async for finding in _converse(case, line):
+                yield finding
+    except LineFault as fault:
+        yield _outside(case, fault)
+
+
+async def _credentials(case: Case) -> Credentials | None:
+    """Return what bootstrap gave, or what it would have given."""
+    mqtt = (await case.visited()).mqtt
+    if mqtt is not None:
+        return Credentials(mqtt.client_id, mqtt.username, mqtt.password)
+    return case.device(0) if case.keys is not None and case.broker is not None else None
+
+
+async def _converse(case: Case, line: Line) -> Findings:
+    mac = case.macs[0]
+    await line.publish(up_topic(mac), json.dumps(_HELLO).encode())
+    answer = await line.message(lambda message: _kind(message) == "hello", HELLO_SECONDS)
+    welcome = read_welcome(answer.payload) if answer is not None else None
+    if welcome is None:
+        yield _unanswered(answer)
+        return
+    if welcome.refused:
+        yield await _refused(case)
+        return
+    yield ok("session.hello", f"a hello is answered, with audio at {welcome.host}:{welcome.port}")
+    try:
+        async for finding in reach(case, welcome):
+            yield finding
+    finally:
+        await line.publish(up_topic(mac), json.dumps({"type": "goodbye", "session_id": welcome.session}).encode())
+
+
+def _kind(message: Incoming) -> str:
+    try:
+        body = json.loads(message.payload)
+    except ValueError:
+        return ""
+    return str(body.get("type")) if isinstance(body, Mapping) else ""
+
+
+def _unanswered(answer: Incoming | None) -> Finding:
+    if answer is not None:
+        return problem("session.hello", "the answer to a hello names no audio", "Another server than fleet answers")
+    advice = (
+        "See roles.workers, broker.qos and broker.delivery. If those are well, the workers hear another broker "
+        "(their FLEET_MQTT_URL) or have another FLEET_SHARDS; a worker's log shows `message` at FLEET_LOG_LEVEL=debug"
+    )
+    return problem("session.hello", f"nobody answers a hello within {HELLO_SECONDS:g} s", advice)
+
+
+async def _refused(case: Case) -> Finding:
+    trace = (await read_dossier(case.store, case.macs[0])).traces.get("refused") if case.store is not None else None
+    why = trace.words if trace else "the worker's log says why: `hello refused`"
+    advice = {
+        "no edge is ready": "Start `fleet edge`; a full one (FLEET_EDGE_SESSIONS) and one that ends take no sessions",
+        "no address for the audio is known": "Set FLEET_PUBLIC_HOST for the workers, or FLEET_UDP_PUBLIC for the edges",
+        "the device is not admitted": "FLEET_REFUSED_DEVICES names it",
+    }.get(why, "The worker's log says more")
+    return problem("session.hello", f"a hello is refused: {why}", advice)
+
+
+def _outside(case: Case, fault: LineFault) -> Finding:
+    if fault.stage == "login":
+        return problem(
+            "session.login",
+            f"the broker refuses the password that bootstrap gave: {fault}",
+            "The api and the broker must have the same keys: FLEET_KEYS or FLEET_KEYS_FILE, and plugin_opt_keys_file",
+        )
+    if case.broker is not None:
+        return skipped("session.login", str(fault), "see broker.door")
+    advice = (
+        "FLEET_MQTT_PUBLIC (else FLEET_PUBLIC_HOST) must name what devices reach; is its TCP port open, its TLS valid?"
+    )
+    return problem("broker.door", f"where devices are sent nobody lets them in: {fault}", advice)

@@ -1,0 +1,85 @@
+"""Asking bootstrap as a device does."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+
+import httpx2
+from pydantic import ValidationError
+
+from fleet.errors import Unavailable
+from fleet.settings.tls import FIRMWARE_PORT
+from fleet.wire.bootstrap import BootstrapAnswer, MqttSection
+
+SECONDS = 4.0
+BOARD = "fleet-doctor"
+PATH = "/xiaozhi/ota/"
+
+_BODY = b'{"application":{"version":"0.0.0"},"board":{"type":"fleet-doctor","name":"fleet-doctor"}}'
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """What a device was told; `mqtt` None without an answer that lets it in.
+
+    `ahead` is how far the api's clock is ahead of ours, within `within`; None when it was not asked.
+    """
+
+    mqtt: MqttSection | None = None
+    status: int = 0
+    ahead: timedelta | None = None
+    within: timedelta = timedelta()
+
+    @property
+    def endpoint(self) -> tuple[str, int] | None:
+        """Host and port of the broker as the firmware reads them."""
+        if self.mqtt is None:
+            return None
+        host, _, port = self.mqtt.endpoint.partition(":")
+        return host, int(port) if port.isdigit() else FIRMWARE_PORT
+
+
+def headers(mac: str, client: str) -> Mapping[str, str]:
+    return {"Device-Id": mac, "Client-Id": client, "User-Agent": f"{BOARD}/0.0.0", "Activation-Version": "1"}
+
+
+async def visit(http: httpx2.AsyncClient, url: str, mac: str, client: str, now: Callable[[], datetime]) -> Visit:
+    """Ask bootstrap once.
+
+    Args:
+        http: Trusts whom it may.
+        url: Of the api, without a path.
+        mac: Of the device.
+        client: Its Client-Id.
+        now: Our clock.
+
+    Raises:
+        Unavailable: There is no answer, or one that is no bootstrap's.
+    """
+    begun = now()
+    try:
+        answer = await http.post(url + PATH, content=_BODY, headers=dict(headers(mac, client)))
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise Unavailable(str(error) or type(error).__name__) from error
+    took = now() - begun
+    ahead, within = _ahead(answer, begun + took / 2, took / 2)
+    if answer.status_code != 200:
+        return Visit(None, answer.status_code, ahead, within)
+    try:
+        told = BootstrapAnswer.model_validate_json(answer.content)
+    except ValidationError as error:
+        raise Unavailable(f"{url}{PATH} answers, but is no bootstrap of fleet's") from error
+    exact = datetime.fromtimestamp(told.server_time.timestamp / 1000, UTC)
+    return Visit(told.mqtt, 200, exact - (begun + took / 2), took / 2)
+
+
+def _ahead(answer: httpx2.Response, middle: datetime, within: timedelta) -> tuple[timedelta | None, timedelta]:
+    """Return the same by the header Date, which counts whole seconds."""
+    try:
+        date = parsedate_to_datetime(answer.headers.get("date", ""))
+    except ValueError:
+        return None, within
+    if date.tzinfo is None:
+        return None, within
+    return date + timedelta(seconds=0.5) - middle, within + timedelta(seconds=0.5)

@@ -1,0 +1,58 @@
+"""The server's answer to a hello, as far as audio needs it."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+
+_Hex = Annotated[str, StringConstraints(pattern="^[0-9a-fA-F]{32}$")]
+_NOWHERE = ("127.0.0.1", 9)
+"""Where a refused device is sent: fleet.worker.hello."""
+
+
+class _Udp(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    server: str
+    port: int
+    key: _Hex
+    nonce: _Hex
+
+
+class Welcome(BaseModel):
+    """A hello that opens a session."""
+
+    model_config = ConfigDict(extra="ignore")
+    type: Literal["hello"]
+    session_id: str = ""
+    udp: _Udp
+
+    @property
+    def session(self) -> str:
+        return self.session_id
+
+    @property
+    def host(self) -> str:
+        return self.udp.server
+
+    @property
+    def port(self) -> int:
+        return self.udp.port
+
+    @property
+    def key(self) -> bytes:
+        return bytes.fromhex(self.udp.key)
+
+    @property
+    def ssrc(self) -> int:
+        return int(self.udp.nonce[8:16], 16)
+
+    @property
+    def refused(self) -> bool:
+        """Whether it only looks like a welcome, so that the device need not wait."""
+        return (self.host, self.port) == _NOWHERE
+
+
+def read_welcome(payload: bytes) -> Welcome | None:
+    try:
+        return Welcome.model_validate_json(payload)
+    except ValidationError:
+        return None

@@ -1,0 +1,119 @@
+"""All that is known of one device, for whoever asks why it is silent."""
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from fleet.store.admissions import Admission, admission_key
+from fleet.store.connect import Store
+from fleet.store.edges import Edges
+from fleet.store.keys import prefix
+from fleet.store.revocations import Revocations
+from fleet.store.tools import ToolLists
+from fleet.store.traces import FIELDS, Traces
+
+_OFFLINE_SECONDS = 3.0
+_STEP = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """When something happened, in seconds since 1970, and what there is to say about it."""
+
+    at: int
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Dossier:
+    """What Redis holds of a device.
+
+    `record` is its hash, `traces` what happened last (keys of `fleet.store.traces.FIELDS`), `bootstrap` when it was
+    given credentials, `turned_away` when bootstrap refused it and why, `turn` the hash of its last turn (ten minutes),
+    `edge_lives` whether the edge of its session announces itself.
+    """
+
+    mac: str
+    record: Mapping[str, str]
+    traces: Mapping[str, Trace]
+    bootstrap: int | None
+    turned_away: Trace | None
+    admission: Admission
+    revoked: bool
+    session: Mapping[str, str]
+    turn: Mapping[str, str]
+    tools: int
+    edge_lives: bool
+
+    @property
+    def known(self) -> bool:
+        return bool(self.record)
+
+    @property
+    def last_session(self) -> str:
+        return self.record.get("sid") or self.record.get("gone", "")
+
+    def at(self, what: str) -> int:
+        """Return when something happened; 0 when it never did, or the trace was not kept."""
+        trace = self.traces.get(what)
+        return trace.at if trace else 0
+
+
+async def read_dossier(store: Store, mac: str) -> Dossier:
+    """Return what is known of a canonical MAC.
+
+    Raises:
+        Unavailable: Redis did not answer.
+    """
+    names = store.keys
+    pipe = store.client.pipeline(transaction=False)
+    pipe.hgetall(names.device(mac))
+    pipe.hgetall(names.session(mac))
+    pipe.hgetall(names.turn(mac))
+    pipe.hgetall(admission_key(store, mac))
+    pipe.zscore(f"{prefix(names.shard(mac))}seen", mac)
+    record, session, turn, standing, seen = await store.ask(cast("Awaitable[list[Any]]", pipe.execute()))
+    away = await Traces(store).turned_away(mac)
+    edges = {edge.id for edge in await Edges(store).live()}
+    return Dossier(
+        mac=mac,
+        record=record,
+        traces={what: trace for what, field in FIELDS.items() if (trace := _trace(record.get(field, "")))},
+        bootstrap=int(seen) if seen else None,
+        turned_away=Trace(*away) if away else None,
+        admission=Admission.of(standing),
+        revoked=mac in await Revocations(store).read(),
+        session=session,
+        turn=turn,
+        tools=len(await ToolLists(store).read(mac)),
+        edge_lives=session.get("edge", "") in edges,
+    )
+
+
+async def forget(store: Store, mac: str) -> None:
+    """Remove every trace of a device that will not come back, once it is known to be gone.
+
+    Raises:
+        Unavailable: Redis did not answer.
+    """
+    names, shard = store.keys, store.keys.shard(mac)
+    clock = asyncio.get_running_loop().time
+    give_up = clock() + _OFFLINE_SECONDS
+    while clock() < give_up:
+        state = await store.ask(cast("Awaitable[str | None]", store.client.hget(names.device(mac), "on")))
+        if state != "1":
+            break
+        await asyncio.sleep(_STEP)
+    pipe = store.client.pipeline(transaction=False)
+    for name in (names.device, names.session, names.tools, names.turn, names.history, names.reports):
+        pipe.delete(name(mac))
+    pipe.delete(admission_key(store, mac))
+    pipe.zrem(f"{prefix(shard)}seen", mac)
+    pipe.zrem(names.online(shard), mac)
+    await store.ask(cast("Awaitable[list[Any]]", pipe.execute()))
+
+
+def _trace(text: str) -> Trace | None:
+    at, _, words = text.partition(" ")
+    return Trace(int(at), words) if at.isdigit() else None

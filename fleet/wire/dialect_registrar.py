@@ -1,0 +1,216 @@
+"""The dialect of devices that announce their tools themselves: JSON-RPC 2.0 frames, both ways.
+
+A device says `mcp/registerTools`, is told `mcp/tool/execute` and hears the model through `mcp/ai/message`. One that has
+a microphone opens its sessions as xiaozhi devices do, with frames that have a `type`: those are read and written as
+theirs.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from fleet.wire import dialect_xiaozhi
+from fleet.wire.json_text import LARGEST_FRAME, dump, parse
+from fleet.wire.jsonrpc import error_text, id_text
+from fleet.wire.mcp import LONGEST_DESCRIPTION, LONGEST_NAME, ToolSpec, is_acceptable
+from fleet.wire.topics import canonical_mac
+from fleet.wire.words import (
+    AiMessage,
+    Answer,
+    BadRequest,
+    CallTool,
+    Confirmed,
+    Event,
+    Initialize,
+    Initialized,
+    ListTools,
+    Malformed,
+    Notice,
+    Order,
+    Rejected,
+    RequestId,
+    ToolsAnnounced,
+)
+
+NAME = "registrar"
+REGISTER = "mcp/registerTools"
+EXECUTE = "mcp/tool/execute"
+MESSAGE = "mcp/ai/message"
+
+NOT_JSON, NO_REQUEST, NO_METHOD, BAD_PARAMS = -32700, -32600, -32601, -32602
+"""The codes of JSON-RPC 2.0."""
+UNABLE = -32000
+"""The first of the codes that JSON-RPC leaves to servers."""
+MOST_TOOLS = 256
+LONGEST_REQUEST_ID = 128
+"""Characters; an id goes back as it came."""
+
+_DONE: Final = "Tools were successfully registered."
+_NAMED: Final = 8
+_CALL: Final = "call-"
+"""Begins the ids of calls: they are text, and none is like an id of the device's own."""
+
+
+def _text(value: object) -> object:
+    return value if isinstance(value, str) else ""
+
+
+def _members(value: object) -> object:
+    return {} if value is None else value
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
+
+
+class _Tool(_Part):
+    name: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
+    description: Annotated[str, BeforeValidator(_text)] = ""
+    main_type: Literal["remote", "local"] = "remote"
+    sub_type: Literal["control", "query"] = "query"
+    parameters: Annotated[dict[str, Any], BeforeValidator(_members)] = Field(default_factory=dict)
+
+
+class _Login(_Part):
+    """fleet's own: what a client proves its MAC with over a WebSocket; over MQTT the broker has asked for it."""
+
+    username: str
+    password: str
+
+
+class _Registration(_Part):
+    mac_addr: str | None = None
+    auth: _Login | None = None
+    tools: Annotated[list[_Tool], Field(max_length=MOST_TOOLS)]
+
+
+class RegistrarDialect:
+    """Devices that register their tools."""
+
+    name = NAME
+
+    def receive(self, frame: bytes) -> Event:
+        if len(frame) > LARGEST_FRAME:
+            return BadRequest(None, NO_REQUEST, f"the frame is longer than {LARGEST_FRAME} bytes")
+        try:
+            document = parse(frame)
+        except (ValueError, RecursionError):
+            return BadRequest(None, NOT_JSON, "the frame is not JSON")
+        return self.read(document)
+
+    def read(self, document: object) -> Event:
+        """Return what a frame says whose JSON was parsed already."""
+        if not isinstance(document, dict):
+            return BadRequest(None, NO_REQUEST, "the frame is no JSON-RPC object; batches are not taken")
+        if "jsonrpc" not in document and isinstance(document.get("type"), str):
+            return dialect_xiaozhi.DIALECT.read(document)
+        if "method" not in document and ("result" in document or "error" in document):
+            return _answer(document)
+        number = _id(document)
+        if document.get("jsonrpc") != "2.0":
+            return BadRequest(number, NO_REQUEST, 'the member "jsonrpc" must be "2.0"')
+        method = document.get("method")
+        if not isinstance(method, str):
+            return BadRequest(number, NO_REQUEST, 'the member "method" must be a text')
+        return _request(method, document, number)
+
+    def send(self, order: Order) -> bytes:
+        match order:
+            case Confirmed():
+                result = {"status": "registered", "message": order.message}
+                return dump({"jsonrpc": "2.0", "id": order.id, "result": result})
+            case Rejected():
+                error = {"code": order.code, "message": order.reason}
+                return dump({"jsonrpc": "2.0", "id": order.id, "error": error})
+            case AiMessage():
+                params = {"type": order.kind, "content": order.text}
+                return dump({"jsonrpc": "2.0", "method": MESSAGE, "params": params})
+            case CallTool():
+                call = {"tool_name": order.name, "tool_input": order.arguments}
+                return dump({"jsonrpc": "2.0", "method": EXECUTE, "params": call, "id": f"{_CALL}{order.id}"})
+            case Initialize() | Initialized() | ListTools():
+                return b""
+            case _:
+                return dialect_xiaozhi.DIALECT.send(order)
+
+
+def _id(document: dict[str, Any]) -> RequestId | None:
+    """Return a request's id, None where it has none that JSON-RPC allows."""
+    number = document.get("id")
+    if isinstance(number, str):
+        return number if len(number) <= LONGEST_REQUEST_ID else None
+    if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+        return None
+    return number
+
+
+def _answer(document: dict[str, Any]) -> Event:
+    """Return a device's answer; what answers nothing that has an id is never answered in turn."""
+    number = _id(document)
+    if number is None:
+        return Malformed("JSON-RPC answer without id")
+    name = id_text(number.removeprefix(_CALL) if isinstance(number, str) else number)
+    error = document.get("error")
+    if error is not None and error is not False:
+        return Answer(name, error=error_text(error), plain=True)
+    return Answer(name, result=document.get("result"), plain=True)
+
+
+def _request(method: str, document: dict[str, Any], number: RequestId | None) -> Event:
+    if method == REGISTER:
+        return _registration(document, number)
+    if number is not None:
+        return BadRequest(number, NO_METHOD, f"there is no method {method[:LONGEST_REQUEST_ID]!r}")
+    if document.get("id") is not None:
+        return BadRequest(None, NO_REQUEST, 'the member "id" must be a text or a number')
+    return Notice(method, document.get("params"))
+
+
+def _registration(document: dict[str, Any], number: RequestId | None) -> Event:
+    if number is None:
+        return BadRequest(None, NO_REQUEST, f'{REGISTER} needs an "id", a text or a number, to be confirmed')
+    try:
+        asked = _Registration.model_validate(document.get("params"))
+    except ValidationError as error:
+        return BadRequest(number, BAD_PARAMS, _explain(error))
+    except RecursionError:
+        return BadRequest(number, BAD_PARAMS, "params are nested too deeply")
+    mac = canonical_mac(asked.mac_addr[:64]) if asked.mac_addr is not None else None
+    if asked.mac_addr is not None and mac is None:
+        return BadRequest(number, BAD_PARAMS, "params.mac_addr is no MAC")
+    for at, tool in enumerate(asked.tools):
+        if not is_acceptable(tool.parameters):
+            return BadRequest(number, BAD_PARAMS, f"params.tools.{at}.parameters: the schema is too large or too deep")
+    # A name that comes twice means its last tool, as with a registration after the other.
+    tools = {tool.name: tool for tool in asked.tools}.values()
+    remote = tuple(_spec(tool) for tool in tools if tool.main_type == "remote")
+    provided = tuple(tool.name for tool in tools if tool.main_type == "local")
+    login = (asked.auth.username, asked.auth.password) if asked.auth else None
+    return ToolsAnnounced(number, mac, remote, provided, login)
+
+
+def _spec(tool: _Tool) -> ToolSpec:
+    return ToolSpec(
+        name=tool.name,
+        description=tool.description[:LONGEST_DESCRIPTION],
+        input_schema=tool.parameters,
+        control=tool.sub_type == "control",
+    )
+
+
+def confirmation(provided: Sequence[str]) -> str:
+    """Return the words that confirm a registration; they name the tools that are not taken for the device's."""
+    if not provided:
+        return _DONE
+    names = ", ".join(provided[:_NAMED]) + (" …" if len(provided) > _NAMED else "")
+    return f'{_DONE} Not the device\'s, since "main_type" is "local": {names}.'
+
+
+def _explain(error: ValidationError) -> str:
+    fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    return ": ".join((".".join(("params", *map(str, fault["loc"]))), fault["msg"]))
+
+
+DIALECT = RegistrarDialect()

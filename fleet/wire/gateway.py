@@ -1,0 +1,218 @@
+"""The LLM Gateway WebSocket API, what clients say: a frame in, a typed request or a refusal out; nothing is raised.
+
+The clauses are those of the API's document. Where it contradicts itself the tolerant reading is taken: empty or null
+fields count as absent, unknown ones are ignored, and `success` of a `tool_result` may be missing (3.1 against 4.7).
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Annotated, Literal, get_args
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
+from pydantic_core import from_json
+
+from fleet.wire.gateway_tools import BadTool, read_tool
+from fleet.wire.mcp import ToolSpec
+
+ErrorCode = Literal[
+    "INVALID_MESSAGE",
+    "UNKNOWN_MESSAGE_TYPE",
+    "LLM_ERROR",
+    "SESSION_ERROR",
+    "TIMEOUT",
+    "INTERNAL_ERROR",
+    "TOOL_NOT_FOUND",
+    "TOOL_EXECUTION_FAILED",
+    "INVALID_TOOL_PARAMETERS",
+    "TOOL_RESULT_TIMEOUT",
+    "TOOL_REGISTRATION_FAILED",
+]
+ERROR_CODES: tuple[ErrorCode, ...] = get_args(ErrorCode)
+"""All codes of section 5.4."""
+LARGEST_FRAME = 1024 * 1024
+"""Bytes of a message (section 12.1)."""
+MOST_TOOLS_AT_ONCE = 256
+"""Entries of one `register_tools` that are looked at: each of them is answered."""
+
+_LONGEST_SHOWN = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why something is not done, as the client is told: code, message, details."""
+
+    code: ErrorCode
+    message: str
+    details: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TextInput:
+    """The user said something; `session` is empty for the connection's own."""
+
+    text: str
+    session: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Configure:
+    """Settings of the model; None leaves one as it is. `stream` is fleet's own: the answer comes in pieces."""
+
+    temperature: float | None = None
+    max_tokens: int | None = None
+    enable_context: bool | None = None
+    stream: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StartSession:
+    """Begins a new session, or goes on with an earlier one."""
+
+    session: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EndSession:
+    """Ends the connection's session, but not the connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterTools:
+    """The tools that the client has, each good or bad."""
+
+    tools: tuple[ToolSpec | BadTool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswer:
+    """What a client's tool returned; `error` is its text when it failed."""
+
+    call_id: str
+    success: bool
+    result: JsonValue = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """Asks for a `pong`."""
+
+
+Request = TextInput | Configure | StartSession | EndSession | RegisterTools | ToolAnswer | Ping
+
+
+def _whole(value: object) -> object:
+    """Take 2048.0 for 2048, which some encoders write, but no truth value for a number."""
+    if isinstance(value, bool):
+        return str(value)
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+
+class _TextInput(_Body):
+    text: str
+    session_id: str | None = None
+
+
+class _Configure(_Body):
+    temperature: Annotated[float, Field(strict=True, ge=0.0, le=1.0)] | None = None
+    max_tokens: Annotated[int, BeforeValidator(_whole), Field(strict=True, ge=1)] | None = None
+    enable_context: bool | None = None
+    stream: bool | None = None
+
+
+class _StartSession(_Body):
+    session_id: str | None = None
+
+
+class _RegisterTools(_Body):
+    tools: list[JsonValue]
+
+
+class _ToolResult(_Body):
+    call_id: Annotated[str, Field(min_length=1)]
+    result: JsonValue = None
+    success: bool | None = None
+    error: JsonValue = None
+
+
+def receive(frame: str | bytes) -> Request | Refused:
+    """Return what a frame asks for, or why it cannot be understood."""
+    try:
+        body = from_json(frame, allow_inf_nan=False)
+        json.dumps(body, allow_nan=False)  # 1e999 was read as infinity
+    except (ValueError, RecursionError):
+        return Refused("INVALID_MESSAGE", "Invalid JSON", "The frame is no JSON text")
+    if not isinstance(body, dict):
+        return Refused("INVALID_MESSAGE", "Invalid message", "A message is a JSON object")
+    kind = body.get("type")
+    if not isinstance(kind, str):
+        return Refused("INVALID_MESSAGE", "Missing message type", "The field type is missing or no text")
+    try:
+        return _read(kind, body)
+    except ValidationError as error:
+        return Refused("INVALID_MESSAGE", "Invalid message", _explain(kind, error))
+
+
+def is_jsonrpc(frame: str | bytes) -> bool:
+    """Whether a frame is JSON-RPC, which another dialect on the same port speaks; never raises."""
+    try:
+        body = from_json(frame)
+    except (ValueError, RecursionError):
+        return False
+    first = body[0] if isinstance(body, list) and body else body
+    return isinstance(first, dict) and "jsonrpc" in first
+
+
+def _read(kind: str, body: dict[str, JsonValue]) -> Request | Refused:
+    match kind:
+        case "text_input":
+            return _text_input(_TextInput.model_validate(body))
+        case "configure":
+            return Configure(**_Configure.model_validate(body).model_dump())
+        case "start_session":
+            return StartSession(_StartSession.model_validate(body).session_id or "")
+        case "end_session":
+            return EndSession()
+        case "register_tools":
+            return _register_tools(_RegisterTools.model_validate(body))
+        case "tool_result":
+            return _tool_answer(_ToolResult.model_validate(body))
+        case "ping":
+            return Ping()
+        case _:
+            shown = kind[:_LONGEST_SHOWN]
+            return Refused("UNKNOWN_MESSAGE_TYPE", "Unknown message type", f"There is no message type {shown!r}")
+
+
+def _text_input(body: _TextInput) -> TextInput | Refused:
+    if not body.text.strip():
+        return Refused("INVALID_MESSAGE", "Text cannot be empty", "text_input needs a text")
+    return TextInput(body.text, body.session_id or "")
+
+
+def _register_tools(body: _RegisterTools) -> RegisterTools | Refused:
+    if len(body.tools) > MOST_TOOLS_AT_ONCE:
+        details = f"One message may define {MOST_TOOLS_AT_ONCE} tools, not {len(body.tools)}"
+        return Refused("TOOL_REGISTRATION_FAILED", "Too many tools", details)
+    return RegisterTools(tuple(read_tool(entry) for entry in body.tools))
+
+
+def _tool_answer(body: _ToolResult) -> ToolAnswer:
+    success = body.error in (None, "", False) if body.success is None else body.success
+    return ToolAnswer(body.call_id, success, body.result, _error_text(body.error))
+
+
+def _error_text(error: JsonValue) -> str:
+    if error in (None, "", False):
+        return ""
+    return error if isinstance(error, str) else json.dumps(error, ensure_ascii=False)
+
+
+def _explain(kind: str, error: ValidationError) -> str:
+    """Return where the first fault is and what it is, without what the client wrote there."""
+    fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    return f"{kind}: {'.'.join(str(part) for part in fault['loc'][:1])}: {fault['msg']}"

@@ -1,0 +1,123 @@
+"""The tools that a client of the LLM Gateway API registers (its document, sections 4.6 and 11.5).
+
+Each is looked at by itself: one that is wrong is a `BadTool` beside those that are right.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import JsonValue
+
+from fleet.wire.mcp import ToolSpec
+
+LONGEST_NAME = 64
+LONGEST_DESCRIPTION = 2_000
+"""Characters of a description that are kept."""
+DEEPEST_SCHEMA = 12
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)*")
+_TYPES = frozenset({"string", "number", "integer", "boolean", "array", "object", "null"})
+_NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+_COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
+_TEXTS = ("title", "description", "format", "pattern", "$ref", "$comment")
+_INNER = ("items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else")
+_BRANCHES = ("anyOf", "oneOf", "allOf")
+
+Fault = Literal["TOOL_REGISTRATION_FAILED", "INVALID_TOOL_PARAMETERS"]
+
+
+@dataclass(frozen=True, slots=True)
+class BadTool:
+    """A tool that cannot be registered; `name` as the client wrote it, empty where it is no text."""
+
+    name: str
+    code: Fault
+    reason: str
+
+
+def read_tool(entry: JsonValue) -> ToolSpec | BadTool:
+    """Return the tool that an entry of `register_tools` defines, or what is wrong with it; never raises."""
+    if not isinstance(entry, dict):
+        return BadTool("", "TOOL_REGISTRATION_FAILED", "A tool must be an object")
+    name, description, parameters = entry.get("name"), entry.get("description"), entry.get("parameters")
+    if not isinstance(name, str):
+        return BadTool("", "TOOL_REGISTRATION_FAILED", "Tool name is missing")
+    if len(name) > LONGEST_NAME or not _NAME.fullmatch(name):
+        return BadTool(name[:LONGEST_NAME], "TOOL_REGISTRATION_FAILED", "Invalid tool name")
+    if not isinstance(description, str):
+        return BadTool(name, "TOOL_REGISTRATION_FAILED", "Tool description is missing")
+    if not isinstance(parameters, dict):
+        return BadTool(name, "INVALID_TOOL_PARAMETERS", "Tool parameters must be a JSON Schema object")
+    if parameters.get("type", "object") != "object":
+        return BadTool(name, "INVALID_TOOL_PARAMETERS", "Tool parameters must have the type object")
+    if fault := find_fault(parameters):
+        return BadTool(name, "INVALID_TOOL_PARAMETERS", f"Tool parameters are no JSON Schema: {fault}")
+    return ToolSpec(name=name, description=description[:LONGEST_DESCRIPTION], input_schema=parameters)
+
+
+def find_fault(schema: JsonValue, place: str = "parameters", depth: int = 0) -> str:
+    """Return what keeps a value from being a JSON Schema, and where; empty when it is one.
+
+    Checked are the keywords of validation; those that are not known are left alone, as JSON Schema asks.
+    """
+    if isinstance(schema, bool):
+        return ""
+    if not isinstance(schema, dict):
+        return f"{place} must be an object"
+    if depth > DEEPEST_SCHEMA:
+        return f"{place} is nested too deeply"
+    return _find_plain_fault(schema, place) or _find_inner_fault(schema, place, depth)
+
+
+def _find_plain_fault(schema: dict[str, JsonValue], place: str) -> str:
+    kind = schema.get("type")
+    if "type" in schema and not _is_type(kind):
+        return f"{place}.type must be one of {', '.join(sorted(_TYPES))}"
+    if "enum" in schema and not (isinstance(schema["enum"], list) and schema["enum"]):
+        return f"{place}.enum must be a list with members"
+    required = schema.get("required", [])
+    if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
+        return f"{place}.required must be a list of names"
+    for word in _NUMBERS:
+        if not _is_number(schema.get(word, 0)):
+            return f"{place}.{word} must be a number"
+    for word in _COUNTS:
+        if not _is_count(schema.get(word, 0)):
+            return f"{place}.{word} must be a whole number from 0"
+    wrong = next((word for word in _TEXTS if not isinstance(schema.get(word, ""), str)), "")
+    return f"{place}.{wrong} must be a text" if wrong else ""
+
+
+def _find_inner_fault(schema: dict[str, JsonValue], place: str, depth: int) -> str:
+    inner: list[tuple[str, JsonValue]] = []
+    for word in ("properties", "patternProperties", "$defs", "definitions"):
+        group = schema.get(word, {})
+        if not isinstance(group, dict):
+            return f"{place}.{word} must be an object"
+        inner += [(f"{place}.{word}.{name[:LONGEST_NAME]}", rule) for name, rule in group.items()]
+    for word in _BRANCHES:
+        branches = schema.get(word, [])
+        if not isinstance(branches, list):
+            return f"{place}.{word} must be a list"
+        inner += [(f"{place}.{word}", rule) for rule in branches]
+    for word in _INNER:
+        if word in schema:
+            rule = schema[word]
+            inner += [
+                (f"{place}.{word}", one) for one in (rule if word == "items" and isinstance(rule, list) else [rule])
+            ]
+    return next((fault for where, rule in inner if (fault := find_fault(rule, where, depth + 1))), "")
+
+
+def _is_type(kind: JsonValue) -> bool:
+    names = kind if isinstance(kind, list) else [kind]
+    return bool(names) and all(isinstance(name, str) and name in _TYPES for name in names)
+
+
+def _is_number(value: JsonValue) -> bool:
+    return isinstance(value, int | float | bool)  # in draft 4 the two exclusive edges are truth values
+
+
+def _is_count(value: JsonValue) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 and value == int(value)

@@ -1,0 +1,141 @@
+"""What a turn says as text, to devices that show it."""
+
+from contextlib import suppress
+from typing import Final, Literal
+
+from fleet.core.emotion import emotion_of
+from fleet.core.speakable import speakable
+from fleet.errors import Overloaded, Unavailable
+from fleet.store.sessions import Session
+from fleet.wire.dialects import REGISTRAR
+from fleet.wire.words import AiMessage, Alert, Mood
+from fleet.worker.shard import Shard
+
+LONGEST_ALERT = 400
+"""Characters that a small screen is given."""
+
+LONGEST_THOUGHT = 200
+"""Characters of thoughts that are sent at the latest."""
+
+_FENCE = "```"
+_LINE_ENDS = ("\n", "。", "！", "？", ". ", ".", "!", "?")
+
+
+class Messages:
+    """The written side of one turn.
+
+    A registrar is sent the answer in pieces, each up to the end of a sentence, and then the whole of it: the pieces put
+    together are the whole. A xiaozhi that is in no session cannot speak (it must open the audio itself), so it is shown
+    the answer at the end. One in a session speaks, and is sent nothing here.
+
+    Args:
+        shard: Reaches the device.
+        session: The device's, or none.
+    """
+
+    def __init__(self, shard: Shard, session: Session) -> None:
+        self._shard = shard
+        self._session = session
+        registrar = session.dialect == REGISTRAR
+        self._how: Final[Literal["pieces", "alert", ""]] = "pieces" if registrar else "" if session.edge else "alert"
+        self._raw = ""
+        """What was written and is not cut into pieces yet."""
+        self._next = ""
+        """What is to be sent."""
+        self.whole = ""
+        """The answer so far, as far as it was cut into pieces."""
+        self.repeated = False
+        """Whether what is cut now was sent before, as far as anybody knows."""
+        self._thought = ""
+
+    def write(self, text: str) -> None:
+        """Take the next of the model's text as it came."""
+        self._raw += text
+
+    def cut(self, piece: str) -> None:
+        """Take the next piece into which that text was cut."""
+        end = _find(self._raw, piece)
+        text, self._raw = self._raw[:end], self._raw[end:]
+        self.whole += text
+        if not self.repeated:
+            self._next += text
+
+    def part(self) -> None:
+        """The text before this was a whole message of the model: another one begins on a line of its own."""
+        self._raw = "\n" if self.whole else ""
+
+    def send(self) -> None:
+        """Send what was cut into pieces, as far as the broker takes it now: the whole follows.
+
+        Raises:
+            Fenced: The lease may have ended.
+        """
+        self._send_thought()
+        if self._how != "pieces" or not self._next.strip():
+            return
+        with suppress(Unavailable, Overloaded):
+            self._tell("chunk", self._next)
+            self._next = ""
+
+    async def think(self, text: str) -> None:
+        """Take the next of the model's thoughts, and send them in lines: they come in single words.
+
+        Raises:
+            Fenced: The lease may have ended.
+        """
+        self._thought += text
+        if len(self._thought) >= LONGEST_THOUGHT or text.endswith(_LINE_ENDS):
+            self._send_thought()
+
+    def show_mood(self, text: str) -> None:
+        """Show the face of an answer that begins so, on a device that speaks.
+
+        Raises:
+            Fenced: The lease may have ended.
+        """
+        if self._session.edge:
+            with suppress(Unavailable, Overloaded):  # a face is not worth an answer
+                self._shard.tell(self._session.device, Mood(self._session.id, emotion_of(text) or "neutral"))
+
+    def end(self) -> None:
+        """Send the whole answer; nothing if there is none.
+
+        Raises:
+            Fenced: The lease may have ended.
+            Unavailable: The broker is away; it can be done again.
+            Overloaded: The same.
+        """
+        self.send()
+        if self._how == "pieces" and self.whole.strip():
+            self._tell("final", self.whole)
+        elif self._how == "alert" and (text := speakable(self.whole)):
+            shown = text if len(text) <= LONGEST_ALERT else f"{text[: LONGEST_ALERT - 1]}…"
+            face = emotion_of(self.whole) or "neutral"
+            self._shard.tell(self._session.device, Alert("", shown, face))
+
+    def leave(self) -> None:
+        """End an answer that was broken off: what was sent of it is all of it.
+
+        Raises:
+            Fenced: The lease may have ended.
+        """
+        sent = self.whole.removesuffix(self._next)
+        if self._how == "pieces" and sent.strip():
+            with suppress(Unavailable, Overloaded):
+                self._tell("final", sent)
+
+    def _send_thought(self) -> None:
+        thought, self._thought = self._thought, ""
+        if self._how == "pieces" and thought.strip():
+            with suppress(Unavailable, Overloaded):
+                self._tell("thought", thought)
+
+    def _tell(self, kind: Literal["chunk", "final", "thought"], text: str) -> None:
+        self._shard.tell(self._session.device, AiMessage(kind, text), self._session.dialect)
+
+
+def _find(raw: str, piece: str) -> int:
+    """Return where a piece ends in the text that it was cut from: at its beginning, after white space."""
+    start = len(raw) - len(raw.lstrip())
+    # The rest of a long block of code was given the mark of its beginning.
+    return start + len(piece if raw.startswith(piece, start) else piece.removeprefix(_FENCE))

@@ -1,0 +1,196 @@
+"""What every dialect does: frames that were captured are understood, and no damaged frame raises."""
+
+import json
+from random import Random
+from typing import Any, get_args
+
+import pytest
+
+from fleet.wire import dialect_registrar, dialect_xiaozhi
+from fleet.wire.dialect import Dialect
+from fleet.wire.dialects import DIALECTS, receive
+from fleet.wire.json_text import LARGEST_FRAME
+from fleet.wire.mcp import ToolSpec
+from fleet.wire.words import (
+    Aborted,
+    AiMessage,
+    Alert,
+    Answer,
+    AudioFormat,
+    BadRequest,
+    CallTool,
+    Confirmed,
+    Event,
+    Farewell,
+    Goodbye,
+    Heard,
+    Hello,
+    Ignored,
+    Initialize,
+    Initialized,
+    ListenStarted,
+    ListTools,
+    Malformed,
+    Mood,
+    Notice,
+    Order,
+    Rejected,
+    SentenceStarts,
+    SpeechStarts,
+    SpeechStops,
+    ToolsAnnounced,
+    Welcome,
+)
+
+EXPRESSION = {
+    "name": "set_virtual_human_expression",
+    "description": "设置AI虚拟人的表情",
+    "main_type": "remote",
+    "sub_type": "control",
+    "parameters": {
+        "type": "object",
+        "properties": {"expression": {"type": "string", "enum": ["smile", "idle"]}},
+        "required": ["expression"],
+    },
+}
+REGISTRATION = {
+    "jsonrpc": "2.0",
+    "method": "mcp/registerTools",
+    "params": {"mac_addr": "AA-BB-CC-DD-EE-FF", "tools": [EXPRESSION]},
+    "id": "client-reg-001",
+}
+SPEC = ToolSpec(
+    name="set_virtual_human_expression",
+    description="设置AI虚拟人的表情",
+    input_schema=EXPRESSION["parameters"],
+    control=True,
+)
+HELLO = {"type": "hello", "version": 3, "transport": "udp", "features": {"mcp": True}, "audio_params": {}}
+ABORT = {"type": "abort", "session_id": "s", "reason": "wake_word_detected"}
+
+CAPTURED: dict[str, list[tuple[dict[str, Any], Event]]] = {
+    "xiaozhi": [
+        (HELLO, Hello(AudioFormat(16000, 60), mcp=True)),
+        ({"session_id": "s", "type": "listen", "state": "start", "mode": "auto"}, ListenStarted("s", "auto")),
+        (ABORT, Aborted("s", "wake_word_detected")),
+        ({"type": "goodbye", "session_id": "s"}, Goodbye("s")),
+        ({"type": "mcp", "payload": {"jsonrpc": "2.0", "id": 7, "result": {"x": 1}}}, Answer("7", {"x": 1})),
+        ({"type": "iot"}, Ignored("iot")),
+    ],
+    "registrar": [
+        (REGISTRATION, ToolsAnnounced("client-reg-001", "aa:bb:cc:dd:ee:ff", (SPEC,))),
+        (
+            {"jsonrpc": "2.0", "id": "call-5", "result": {"status": "success", "message": "音量已成功设置为 80"}},
+            Answer("5", {"status": "success", "message": "音量已成功设置为 80"}, plain=True),
+        ),
+        (
+            {"jsonrpc": "2.0", "id": "call-5", "error": {"code": -32000, "message": "执行失败：音量级别超出范围"}},
+            Answer("5", error="执行失败：音量级别超出范围", plain=True),
+        ),
+        ({"jsonrpc": "2.0", "method": "notifications/x", "params": {"a": 1}}, Notice("notifications/x", {"a": 1})),
+        (HELLO, Hello(AudioFormat(16000, 60), mcp=True)),
+        (ABORT, Aborted("s", "wake_word_detected")),
+    ],
+}
+ORDERS: list[Order] = [
+    Welcome("s", "h.example", 8884, "0" * 32, "1" * 32, AudioFormat(24000, 60)),
+    Heard("s", "好"),
+    Mood("s", "happy"),
+    SpeechStarts("s"),
+    SentenceStarts("s", "好。"),
+    SpeechStops("s"),
+    Farewell("s"),
+    Alert("a", "b"),
+    Initialize(1),
+    Initialized(),
+    ListTools(2),
+    CallTool(3, "x", {"a": [1, None]}),
+    Confirmed("r", "Done."),
+    Rejected(None, -32700, "not JSON"),
+    AiMessage("final", "好。"),
+]
+JUNK = [
+    b"",
+    b"{",
+    b"[]",
+    b"[1]",
+    b"null",
+    b'"x"',
+    b"NaN",
+    b"\xff\xfe\x00",
+    b"[" * 100_000,
+    b'{"type":' * 100_000,
+    b'{"jsonrpc":"2.0","method":"mcp/registerTools","id":1,"params":' + b"[" * 5000 + b"]" * 5000 + b"}",
+    b'{"jsonrpc":"2.0","id":1e999,"result":1}',
+    b'{"id":' + b"9" * 5000 + b"}",
+    b'{"jsonrpc":"2.0","method":"x","id":"\\ud83d"}',
+    b"9" * (LARGEST_FRAME + 1),
+]
+
+
+@pytest.fixture(params=sorted(DIALECTS))
+def dialect(request: pytest.FixtureRequest) -> Dialect:
+    return DIALECTS[request.param]
+
+
+def test_captured_frames_are_understood(dialect: Dialect) -> None:
+    for frame, event in CAPTURED[dialect.name]:
+        raw = json.dumps(frame, ensure_ascii=False).encode()
+        assert dialect.receive(raw) == event
+        assert dialect.receive(json.dumps(frame, ensure_ascii=True, indent=1).encode()) == event
+
+
+@pytest.mark.parametrize("frame", JUNK, ids=lambda frame: repr(frame[:24]))
+def test_garbage_is_an_event(dialect: Dialect, frame: bytes) -> None:
+    assert isinstance(dialect.receive(frame), Malformed | BadRequest | Answer)
+
+
+def test_no_damaged_frame_raises_and_what_is_said_of_it_can_be_sent(dialect: Dialect) -> None:
+    random = Random(7)
+    for frame, _ in CAPTURED[dialect.name]:
+        whole = json.dumps(frame, ensure_ascii=False).encode()
+        for _ in range(300):
+            damaged = bytearray(whole)
+            for _ in range(random.randrange(1, 4)):
+                at = random.randrange(len(damaged))
+                damaged[at : at + random.randrange(4)] = random.randbytes(random.randrange(4))
+                damaged = damaged or bytearray(b"{")
+            for event in (dialect.receive(bytes(damaged)), receive(bytes(damaged))[1]):
+                assert isinstance(event, get_args(Event))
+                if isinstance(event, BadRequest):
+                    json.loads(dialect_registrar.DIALECT.send(Rejected(event.id, event.code, event.reason)))
+
+
+def test_every_member_may_be_missing_or_of_any_type(dialect: Dialect) -> None:
+    for frame, _ in CAPTURED[dialect.name]:
+        for changed in variants(frame):
+            assert isinstance(dialect.receive(json.dumps(changed).encode()), get_args(Event))
+
+
+def test_every_order_is_one_frame_or_none(dialect: Dialect) -> None:
+    assert {type(order) for order in ORDERS} == set(get_args(Order))
+    for order in ORDERS:
+        frame = dialect.send(order)
+        assert not frame or isinstance(json.loads(frame), dict)
+        assert b"\n" not in frame
+
+
+def test_a_frame_tells_its_dialect() -> None:
+    for name, frames in CAPTURED.items():
+        for frame, event in frames:
+            wanted = name if "jsonrpc" in frame else dialect_xiaozhi.DIALECT.name
+            assert receive(json.dumps(frame).encode()) == (wanted, event)
+
+
+def variants(value: Any) -> list[Any]:
+    """Return a JSON value with each of its members left out, or replaced by something else."""
+    if isinstance(value, list):
+        return [[one] for inner in value for one in variants(inner)]
+    if not isinstance(value, dict):
+        return []
+    found: list[Any] = []
+    for name, inner in value.items():
+        found.append({other: kept for other, kept in value.items() if other != name})
+        found += [value | {name: strange} for strange in (None, True, 7, 1.5, "", "x", [], {}, [None], {"": None})]
+        found += [value | {name: changed} for changed in variants(inner)]
+    return found

@@ -1,0 +1,78 @@
+"""Wrong values: refused by the schema, or by a check that names what to set."""
+
+from typing import Any
+
+import helm_python
+import pytest
+
+from tests.support.chart import CHART, OWN_BROKER, OWN_REDIS, joined, render
+
+WRONG: dict[str, dict[str, Any]] = {
+    "a name that is no value": {"wroker": {}},
+    "a name inside a role that is no value": {"worker": {"replicaz": 3}},
+    "replicas that are text": {"worker": {"replicas": "three"}},
+    "no replicas": {"api": {"replicas": 0}},
+    "shards that do not divide 256": {"shards": 12},
+    "a port beyond the last": {"edge": {"udpPort": 70000}},
+    "another kind of edge": {"edge": {"kind": "StatefulSet"}},
+    "another network": {"edge": {"network": "loadBalancer"}},
+    "an address with a port": {"edge": {"publicAddress": {"host": "203.0.113.9:8884"}}},
+    "the tag latest": {"image": {"tag": "latest"}},
+    "half a digest": {"image": {"digest": "sha256:abc"}},
+    "a key that is too short": {"keys": {"existingSecret": "", "value": "k1:short"}},
+    "an activation that there is not": {"activation": "everybody"},
+    "a broker with a user name": {"broker": {"url": "mqtt://me@broker:1883"}},
+    "an endpoint without a scheme": {"models": {"llm": {"baseUrl": "llm/v1"}}},
+    "an unknown model": {"models": {"embeddings": {}}},
+    "a setting that cannot be one": {"settings": {"PATH": "/"}},
+    "a password that breaks the URL": {"redisServer": {"password": "a@b"}},
+    "a memory that is no quantity": {"worker": {"resources": {"limits": {"memory": "much"}}}},
+    "a trigger without a type": {"worker": {"keda": {"triggers": [{"metadata": {}}]}}},
+}
+
+CONTRADICTIONS: dict[str, tuple[dict[str, Any], str]] = {
+    "no keys": ({"keys": {"existingSecret": ""}}, "keys.existingSecret"),
+    "keys twice": ({"keys": {"value": "k1:0123456789abcdef"}}, "not both"),
+    "no broker": ({"broker": {"url": ""}}, "broker.url"),
+    "two brokers": ({"mosquitto": {"enabled": True}}, "one of them"),
+    "no Redis": ({"redis": {"existingSecret": ""}}, "redis.existingSecret"),
+    "Redis without a password": (
+        joined(OWN_REDIS, {"redisServer": {"existingSecret": ""}}),
+        "redisServer.existingSecret",
+    ),
+    "no model": ({"models": {"llm": {"baseUrl": ""}}}, "models.llm.baseUrl"),
+    "no public host": ({"publicHost": ""}, "publicHost"),
+    "an ingress without a host": ({"api": {"ingress": {"enabled": True}}}, "api.ingress.host"),
+    "two autoscalers": (
+        {
+            "worker": {
+                "autoscaling": {"enabled": True},
+                "keda": {"enabled": True, "triggers": [{"type": "a", "metadata": {}}]},
+            }
+        },
+        "not both",
+    ),
+    "KEDA without a trigger": ({"gateway": {"keda": {"enabled": True}}}, "gateway.keda.triggers"),
+    "one address for edges on many nodes": ({"edge": {"publicAddress": {"host": "203.0.113.9"}}}, "fits one edge only"),
+    "no way to know an edge's address": ({"edge": {"publicAddress": {"node": False}}}, "never guessed"),
+    "front before our own Mosquitto": (joined(OWN_BROKER, {"front": {"enabled": True}}), "front.enabled"),
+    "EMQX without its secret": ({"broker": {"emqxApiUrl": "http://emqx:18083"}}, "existingTokenSecret"),
+    "policy that would cut off edges": (
+        joined(OWN_REDIS, {"networkPolicy": {"enabled": True}}),
+        "networkPolicy.nodeCidrs",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_the_schema_refuses(name: str) -> None:
+    with pytest.raises(helm_python.HelmValuesError, match="schema"):
+        render(WRONG[name])
+    assert helm_python.lint(CHART, joined(WRONG[name]), strict=True)["errors"]
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_a_check_names_what_to_set(name: str) -> None:
+    values, named = CONTRADICTIONS[name]
+    with pytest.raises(helm_python.HelmRenderError, match=named):
+        render(values)

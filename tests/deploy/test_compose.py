@@ -1,0 +1,122 @@
+"""The compose file: valid with each profile, strict about secrets, and its containers have no more than they need."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.compose import DEPLOY, REQUIRED, compose, services
+from tests.support.deployed_settings import unknown
+
+ROLES = {"worker", "edge", "gateway", "api"}
+OURS = ROLES | {"mosquitto", "redis"}
+WATCHING = {"prometheus", "grafana", "otel", "jaeger"}
+MAY_WRITE = {"emqx"}
+"""EMQX keeps what it makes of its configuration beside it."""
+
+
+@pytest.mark.parametrize(
+    ("profiles", "there"),
+    [
+        ((), OURS),
+        (("emqx",), OURS | {"emqx"}),
+        (("observability",), OURS | WATCHING),
+        (("emqx", "observability"), OURS | WATCHING | {"emqx"}),
+    ],
+)
+def test_each_profile_is_valid(tmp_path: Path, profiles: tuple[str, ...], there: set[str]) -> None:
+    assert set(services(tmp_path, *profiles)) == there
+
+
+@pytest.mark.parametrize("name", REQUIRED)
+def test_what_is_missing_is_named(tmp_path: Path, name: str) -> None:
+    for variables in ({one: REQUIRED[one] for one in REQUIRED if one != name}, {**REQUIRED, name: ""}):
+        done = compose(tmp_path, variables, "config", "-q")
+        assert done.returncode != 0
+        assert f"required variable {name} is missing a value: set {name} in .env" in done.stderr
+
+
+def test_the_example_names_what_is_required() -> None:
+    lines = (DEPLOY / ".env.example").read_text().splitlines()
+    assert {line.removesuffix("=") for line in lines if line and line[0] != "#"} == set(REQUIRED)
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return services(
+        tmp_path_factory.mktemp("compose"), "emqx", "observability", LLM_API_KEY="sk-1", ASR_BASE_URL="http://a/v1"
+    )
+
+
+def test_every_variable_is_a_setting(everything: dict[str, Any]) -> None:
+    for name in ROLES:
+        assert unknown(set(everything[name]["environment"])) == set()
+
+
+def test_images_are_pinned(everything: dict[str, Any]) -> None:
+    for name, service in everything.items():
+        assert service["image"].rpartition(":")[2] not in ("", "latest", service["image"]), name
+
+
+def test_containers_have_nothing_that_they_do_not_need(everything: dict[str, Any]) -> None:
+    for name, service in everything.items():
+        assert service["cap_drop"] == ["ALL"] and service["security_opt"] == ["no-new-privileges:true"], name
+        assert service.get("read_only") is True or name in MAY_WRITE, name
+        assert service["restart"] == "unless-stopped" and not service.get("privileged")
+        assert service["deploy"]["resources"]["limits"].keys() >= {"cpus", "memory"}, name
+        assert service["logging"]["options"]["max-size"], name
+        # Ours say in their Dockerfile who they are (test_image.py), and EMQX in its own.
+        assert "build" in service or name in MAY_WRITE or service["user"].split(":")[0] not in ("", "0", "root"), name
+
+
+def test_a_container_is_given_longer_than_its_role_drains(everything: dict[str, Any]) -> None:
+    for name in ROLES:
+        drain = float(everything[name]["environment"].get("FLEET_DRAIN_SECONDS", 0))
+        assert float(everything[name]["stop_grace_period"].removesuffix("s")) >= drain + 7, name
+
+
+def test_every_container_that_can_be_asked_is(everything: dict[str, Any]) -> None:
+    silent = {name for name, service in everything.items() if service["healthcheck"].get("disable")}
+    assert silent == {"otel", "jaeger"}
+    for name in ROLES:
+        assert everything[name]["healthcheck"]["test"][:4] == ["CMD", "python", "-m", "fleet.operations.health_command"]
+
+
+def test_redis_is_reached_from_inside_only(everything: dict[str, Any]) -> None:
+    assert list(everything["redis"]["networks"]) == ["inside"] and "ports" not in everything["redis"]
+    for name in WATCHING | {"emqx"}:
+        for port in everything[name].get("ports", []):
+            assert port.get("host_ip") == "127.0.0.1" or port["target"] in (1883, 8883), name
+
+
+def test_only_who_needs_it_has_a_models_key(everything: dict[str, Any]) -> None:
+    having = {name for name, service in everything.items() if "LLM_API_KEY" in service.get("environment", {})}
+    assert having == {"worker", "gateway", "api"}
+
+
+def test_a_variable_that_is_not_set_is_not_set_to_nothing(tmp_path: Path) -> None:
+    for name in ROLES:
+        assert "" not in services(tmp_path)[name]["environment"].values(), name
+
+
+def test_emqx_replaces_mosquitto(tmp_path: Path) -> None:
+    found = services(tmp_path, "emqx", MOSQUITTO_REPLICAS="0", FLEET_MQTT_URL="mqtt://emqx:1883")
+    assert found["mosquitto"]["deploy"]["replicas"] == 0
+    assert found["worker"]["environment"]["FLEET_MQTT_URL"] == "mqtt://emqx:1883"
+    assert all(not one["required"] for name, one in found["worker"]["depends_on"].items() if name != "redis")
+
+
+def test_devices_are_told_the_ports_of_this_machine(tmp_path: Path) -> None:
+    found = services(tmp_path, MQTT_PORT="11883", UDP_PORT="18884", HTTP_PORT="18000")
+    assert found["edge"]["environment"]["FLEET_UDP_PUBLIC"] == "voice.example.org:18884"
+    api = found["api"]["environment"]
+    assert api["FLEET_MQTT_PUBLIC"] == "voice.example.org:11883"
+    assert api["FLEET_HTTP_PUBLIC"] == "http://voice.example.org:18000"
+
+
+def test_files_that_are_mounted_exist(everything: dict[str, Any]) -> None:
+    made_by_the_operator = {"tls", "firmware"}
+    for name, service in everything.items():
+        for volume in service.get("volumes", []):
+            if volume["type"] == "bind" and Path(volume["source"]).name not in made_by_the_operator:
+                assert Path(volume["source"]).exists(), name

@@ -1,0 +1,71 @@
+"""A broker, a Redis that keeps its data and models that answer; the roles are started by each test."""
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from fleet.speech.vad_silero import SileroVad
+from fleet.wire.identity import Keys
+from tests.support.mosquitto_server import MosquittoServer
+from tests.support.openai_server import Answer, run_openai_server, spoken
+from tests.support.ports import LOOPBACK, free_port
+from tests.support.process import running
+from tests.support.redis_server import RedisServer
+
+KEYS = "site:a-key-for-the-doctor-1"
+PCM = bytes(range(1, 255)) * 200
+
+
+@pytest.fixture(scope="session")
+def models() -> Iterator[str]:
+    with run_openai_server() as server:
+        server.chat(spoken("Hello."))
+        server.transcriptions(Answer([json.dumps({"text": "Good morning."}).encode()]))
+        server.speech(Answer([PCM], kind="audio/pcm"))
+        yield server.url
+
+
+@pytest.fixture(scope="session")
+def vad() -> SileroVad:
+    return SileroVad.load(None)
+
+
+@pytest.fixture(scope="session")
+def site_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MosquittoServer]:
+    with running(MosquittoServer(tmp_path_factory.mktemp("broker"), Keys(KEYS))) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def site_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    with running(RedisServer(tmp_path_factory.mktemp("redis"), durable=True)) as server:
+        yield server
+
+
+@pytest.fixture
+def settings(site_broker: MosquittoServer, site_redis: RedisServer, models: str, tmp_path: Path) -> dict[str, Any]:
+    """What the roles and the operator have in their environment, with a Redis that holds nothing."""
+    with redis.Redis.from_url(site_redis.url) as client:
+        client.flushall()
+    http = free_port()
+    return {
+        "keys": KEYS,
+        "mqtt_url": site_broker.url,
+        "redis_url": site_redis.url,
+        "public_host": LOOPBACK,
+        "mqtt_public": f"{LOOPBACK}:{site_broker.port}",
+        "http_host": LOOPBACK,
+        "http_port": http,
+        "http_public": f"http://{LOOPBACK}:{http}",
+        "udp_host": LOOPBACK,
+        "udp_port": free_port(socket.SOCK_DGRAM),
+        "data_dir": tmp_path / "nothing-runs-here",
+        "llm_base_url": models,
+        "asr_base_url": models,
+        "tts_base_url": models,
+    }

@@ -1,0 +1,126 @@
+"""A real Chromium for tests of web pages, and what a page must never do in it."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+
+LIMIT = 20.0
+
+_UNNAMED = """() => [...document.querySelectorAll('button, input, select, textarea, summary, [role=log]')]
+  .filter((one) => one.checkVisibility() && !(one.ariaLabel || one.textContent.trim() || one.labels?.length))
+  .map((one) => one.outerHTML)"""
+
+_SMALL = """(least) => [...document.querySelectorAll('button, input, select, textarea, summary')]
+  .filter((one) => one.checkVisibility())
+  .map((one) => [one, (one.closest('label') || one).getBoundingClientRect()])
+  .filter(([, box]) => box.height < least || box.width < least)
+  .map(([one, box]) => `${one.outerHTML.slice(0, 80)} ${box.width}x${box.height}`)"""
+
+_SIDEWAYS = """() => [document.documentElement, ...document.querySelectorAll('body *')]
+  .filter((one) => one === document.documentElement || /auto|scroll/.test(getComputedStyle(one).overflowX))
+  .filter((one) => one.checkVisibility() && one.scrollWidth > one.clientWidth)
+  .map((one) => `${one.outerHTML.slice(0, 80)} ${one.scrollWidth} > ${one.clientWidth}`)"""
+
+_FAINT = """(least) => {
+  const draw = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+  const rgba = (color) => {
+    draw.clearRect(0, 0, 1, 1);
+    draw.fillStyle = color;
+    draw.fillRect(0, 0, 1, 1);
+    return [...draw.getImageData(0, 0, 1, 1).data];
+  };
+  const light = ([r, g, b]) => {
+    const linear = (v) => (v <= 10 ? v / 3294.6 : ((v / 255 + 0.055) / 1.055) ** 2.4);
+    const [x, y, z] = [r, g, b].map(linear);
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  };
+  const behind = (one) => {
+    for (let at = one; at; at = at.parentElement) {
+      const color = rgba(getComputedStyle(at).backgroundColor);
+      if (color[3] === 255) return color;
+    }
+    return [255, 255, 255, 255];
+  };
+  const faint = [];
+  for (const one of document.querySelectorAll('body *')) {
+    const texts = [...one.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+    if (!texts || !one.checkVisibility() || one.closest(':disabled, script, .hidden')) continue;
+    const [a, b] = [light(rgba(getComputedStyle(one).color)), light(behind(one))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < least) faint.push(`${one.outerHTML.slice(0, 80)} ${ratio.toFixed(2)}`);
+  }
+  return faint;
+}"""
+
+
+@contextmanager
+def running_browser() -> Iterator[Browser]:
+    """Run Chromium without a window; skip where there is none."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    if program is None:
+        pytest.skip("Chromium is not installed: scripts/setup --system chromium")
+    expect.set_options(timeout=LIMIT * 1000)
+    with sync_playwright() as playwright:
+        # The sandbox does not run as root, which a container often is.
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        yield browser
+        browser.close()
+
+
+class Visitor:
+    """One person with a browser window, who opens pages and notes what went wrong in them.
+
+    Args:
+        options: Of the window: `viewport`, `color_scheme`, `locale`, `has_touch` and others that Playwright knows.
+    """
+
+    def __init__(self, browser: Browser, **options: Any) -> None:
+        self._context = browser.new_context(**{"locale": "en-GB", **options})
+        self._context.set_default_timeout(LIMIT * 1000)
+        self.complaints: list[str] = []
+        """Warnings and errors of the console, and exceptions that nobody caught."""
+
+    def open(self, url: str) -> Page:
+        page = self._context.new_page()
+        page.on("console", self._note)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.goto(url)
+        return page
+
+    def allow(self, *permissions: str) -> None:
+        self._context.grant_permissions(list(permissions))
+
+    def leave(self) -> None:
+        self._context.close()
+
+    def _note(self, message: ConsoleMessage) -> None:
+        if message.type in ("warning", "error"):
+            self.complaints.append(message.text)
+
+
+def unnamed(page: Page) -> list[str]:
+    """Return the visible controls that a screen reader could not name."""
+    found: list[str] = page.evaluate(_UNNAMED)
+    return found
+
+
+def too_small(page: Page, pixels: int = 40) -> list[str]:
+    """Return the visible controls that a finger may miss."""
+    found: list[str] = page.evaluate(_SMALL, pixels)
+    return found
+
+
+def faint(page: Page, ratio: float = 4.5) -> list[str]:
+    """Return the visible texts with less contrast than WCAG AA wants; disabled controls are exempt."""
+    found: list[str] = page.evaluate(_FAINT, ratio)
+    return found
+
+
+def sideways(page: Page) -> list[str]:
+    """Return what scrolls sideways: the page itself, or a part of it."""
+    found: list[str] = page.evaluate(_SIDEWAYS)
+    return found

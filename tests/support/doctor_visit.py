@@ -1,0 +1,68 @@
+"""A site with real roles inside the test's own event loop, and the doctor who looks at it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from fleet.assembly.api import api
+from fleet.assembly.edge import edge
+from fleet.assembly.site import site
+from fleet.assembly.speech import Speech
+from fleet.assembly.worker import worker
+from fleet.edge.app import Edge
+from fleet.operations.doctor.case import open_case
+from fleet.operations.doctor.examination import examine
+from fleet.operations.doctor.finding import Finding, exit_code
+from fleet.settings import load
+from fleet.speech.load import load_asr, load_tts
+from fleet.speech.vad_silero import SileroVad
+from tests.support.ports import LOOPBACK
+
+LIMIT = 60
+
+
+class Findings:
+    """What the doctor found."""
+
+    def __init__(self, found: list[Finding]) -> None:
+        self.all = found
+        self.exit = exit_code(found)
+        self.bad = {one.check: one for one in found if one.verdict in ("problem", "wrong")}
+
+    def __getitem__(self, check: str) -> Finding:
+        return next(one for one in self.all if one.check == check)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{one.verdict:8} {one.check:20} {one.told} | {one.advice}" for one in self.all)
+
+
+async def consult(
+    settings: dict[str, Any], *parts: str, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+) -> Findings:
+    """Return what the doctor finds with these settings, of some parts or of all."""
+    async with asyncio.timeout(LIMIT), open_case(load(**settings), now) as case:
+        return Findings(await examine(case, frozenset(parts)))
+
+
+@asynccontextmanager
+async def running_roles(
+    settings: dict[str, Any], vad: SileroVad, *, udp: tuple[str, int] | None = None
+) -> AsyncIterator[Edge]:
+    """Run a worker, an api and an edge; give the edge.
+
+    Args:
+        settings: Of all of them.
+        vad: Of the edge.
+        udp: Where the edge tells devices that it is; its own address without it.
+    """
+    loaded = load(**settings, drain_seconds=0.0)
+    async with AsyncExitStack() as stack:
+        here = await stack.enter_async_context(site(loaded))
+        speech = Speech(vad, load_asr(loaded), load_tts(loaded))
+        place = udp or (LOOPBACK, loaded.udp_port)
+        role = await stack.enter_async_context(edge(here, speech, public=place))
+        await stack.enter_async_context(worker(here))
+        await stack.enter_async_context(api(here))
+        yield role

@@ -1,0 +1,84 @@
+"""A WebSocket client that speaks the registrar dialect, and a gateway in this process for it."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from websockets.asyncio.client import ClientConnection, connect
+
+from fleet.core.ports import Llm
+from fleet.gateway.app import Gateway
+from fleet.gateway.registrar import OpenLine, open_registrar
+from fleet.gateway.resources import ModelTerms, Resources
+from fleet.settings import Settings
+from fleet.store.connect import Store
+from fleet.store.gateway_sessions import GatewaySessions
+from fleet.tasks import running
+from tests.support.gateway_stage import OwnTools
+
+PATIENCE = 10.0
+
+Frame = dict[str, Any]
+
+
+class RegistrarClient:
+    """One connection; the API's frames, which a registrar does not know, are skipped."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self.socket = socket
+
+    async def send(self, frame: Frame | str) -> None:
+        await self.socket.send(frame if isinstance(frame, str) else json.dumps({"jsonrpc": "2.0", **frame}))
+
+    async def hear(self) -> Frame:
+        while "jsonrpc" not in (frame := await self.hear_any()):
+            pass
+        return frame
+
+    async def hear_any(self) -> Frame:
+        async with asyncio.timeout(PATIENCE):
+            frame: Frame = json.loads(await self.socket.recv())
+        return frame
+
+    async def register(self, *tools: Frame, number: Any = "r1", **params: Any) -> Frame:
+        named = {"tools": list(tools), **params}
+        await self.send({"method": "mcp/registerTools", "params": named, "id": number})
+        return await self.hear()
+
+    async def type(self, text: str) -> None:
+        await self.socket.send(json.dumps({"type": "text_input", "text": text}))
+
+    async def hear_call(self) -> Frame:
+        frame = await self.hear()
+        assert frame["method"] == "mcp/tool/execute", frame
+        return frame
+
+    async def hear_messages(self) -> list[tuple[str, str]]:
+        """Return type and content of what the model says until its end."""
+        said: list[tuple[str, str]] = []
+        while not said or said[-1][0] != "final":
+            params = (await self.hear())["params"]
+            said.append((params["type"], params["content"]))
+        return said
+
+
+@asynccontextmanager
+async def registrar_gateway(
+    store: Store, llm: Llm, open_line: OpenLine | None = None, **settings: Any
+) -> AsyncIterator[str]:
+    """Run a gateway beside the block; give its address."""
+    chosen = Settings(cloud_host="127.0.0.1", cloud_port=0, **settings)
+    sessions = GatewaySessions(store, chosen.cloud_session_timeout)
+    resources = Resources(chosen, llm, ModelTerms(0.7, 2048, 30.0), OwnTools(), sessions)
+    gateway = Gateway(resources, store.ping, open_registrar(resources, open_line))
+    async with running("gateway", gateway.run):
+        await gateway.started.wait()
+        yield f"ws://127.0.0.1:{gateway.port}"
+
+
+@asynccontextmanager
+async def registrar_client(url: str) -> AsyncIterator[RegistrarClient]:
+    async with connect(url, proxy=None) as socket:
+        yield RegistrarClient(socket)

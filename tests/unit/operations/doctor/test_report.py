@@ -1,0 +1,35 @@
+import io
+import json
+
+from rich.console import Console
+
+from fleet.operations.doctor.finding import exit_code, ok, problem, skipped, warning, wrong
+from fleet.operations.doctor.report import show, write_json
+
+FOUND = [
+    ok("a.b", "fine"),
+    skipped("c.d", "not here"),
+    warning("e.f", "may fail", "Set [this]"),
+    problem("g.h", "bad", "Mend"),
+]
+
+
+def test_scripts_get_an_exit_code_that_says_how_bad_it_is() -> None:
+    assert exit_code([]) == exit_code(FOUND[:3]) == 0
+    assert exit_code(FOUND) == 1
+    assert exit_code([*FOUND, wrong("i.j", "no", "Correct it")]) == 2
+
+
+def test_programs_get_json() -> None:
+    told = json.loads(write_json(FOUND))
+    assert told["exit"] == 1
+    assert told["findings"][3] == {"check": "g.h", "verdict": "problem", "told": "bad", "advice": "Mend"}
+
+
+def test_people_get_what_is_wrong_and_what_to_do() -> None:
+    stream = io.StringIO()
+    show(FOUND, Console(file=stream, width=100))
+    text = stream.getvalue()
+    assert "PROBLEM g.h" in text and "Mend." in text and "Set [this]." in text
+    assert "1 problems, 1 warnings" in text
+    assert text.index("c.d") < text.index("Mend")
