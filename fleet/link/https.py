@@ -25,7 +25,7 @@ class HttpsServer(HttpServer):
         proxies: As `HttpServer` has it.
     """
 
-    def __init__(  # noqa: PLR0913 - those of every server, and the certificate
+    def __init__(
         self,
         app: FastAPI,
         host: str,
