@@ -46,7 +46,7 @@ class Floor:
         self._recognition = Recognition(services, self._understood, lambda: self.fail("not_understood"))
         self._mode: ListenMode | None = None
         self._language = services.settings.languages.split(",")[0].strip()
-        listener = Listener(self._said, self._paused, self._voiced)
+        listener = Listener(self._said, self._paused, self._voiced, self._unasked)
         self.uplink = Uplink(AudioFormat(opened.uplink_rate, opened.uplink_frame_ms), services, listener)
         self.turns = Turns(line, services, self._resume)
         self.silence = Silence(now, services.settings.idle_seconds)
@@ -136,6 +136,17 @@ class Floor:
             if not self._always:
                 self.uplink.hold()
             self._recognition.start(utterance)
+
+    def _unasked(self, now: float) -> None:
+        """The device's word that it listens was lost, or is late: nobody repeats it, and the user speaks already."""
+        if self.busy:
+            return
+        with self._line.fields():
+            log.info("listens unasked")
+        self.silence.used = True
+        self.silence.stir(now)
+        self._mode = "auto"
+        self.uplink.resume()
 
     async def _understood(self, utterance: Utterance, transcript: Transcript) -> None:
         text = transcript.text.strip()

@@ -15,6 +15,8 @@ from fleet.wire.words import AudioFormat
 
 HELD_MS = 2000
 """Audio kept while nobody listens to it yet: a device may be faster than the message that it listens."""
+UNASKED_SECONDS = 1.5
+"""From when on audio to which nobody listens is no burst of what the device had stored: its microphone is open."""
 PREROLL_SECONDS = 0.3
 """How much of it belongs to what is said next."""
 SETTLE_SECONDS = 0.1
@@ -38,6 +40,8 @@ class Listener:
     """Takes what was said so far when the speaker has perhaps finished."""
     on_voice: Callable[[float], None]
     """Called with `now` for each frame of speech inside an utterance."""
+    on_unasked: Callable[[float], None]
+    """Called with `now` when the device has spoken for a while and nobody listens; may be called again."""
 
 
 class Uplink:
@@ -166,11 +170,16 @@ class Uplink:
                 return
             self._settles_at = None
         if self.gate == "held":
-            self._held.append((now, packet))
+            self._hold(packet, now)
         elif self.gate == "open":
             self._feed(packet)
         else:
             self._services.counters["not_listening"] += 1
+
+    def _hold(self, packet: bytes, now: float) -> None:
+        self._held.append((now, packet))
+        if len(self._held) == self._held.maxlen and now - self._held[0][0] >= UNASKED_SECONDS:
+            self._listener.on_unasked(now)
 
     def _feed(self, packet: bytes) -> None:
         if self._hearing and not self._hearing.feed(packet):
