@@ -18,7 +18,7 @@ from fleet.embedded.secrets import keys_path
 from fleet.errors import ConfigError
 from fleet.front.door import Front
 from fleet.front.listeners import secure_listener
-from fleet.link.transport import broker_address
+from fleet.link.broker import broker_address
 from fleet.settings import Settings, variable
 from fleet.settings.fields import EVERYWHERE
 from fleet.store import whereabouts
