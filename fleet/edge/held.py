@@ -19,7 +19,7 @@ class Held:
 
     def __init__(self, frame_ms: int) -> None:
         self._packets: deque[tuple[float, bytes]] = deque(maxlen=HELD_MS // frame_ms)
-        self._preroll = max(1, int(PREROLL_SECONDS * 1000) // frame_ms)
+        self._frame_ms = frame_ms
 
     def add(self, packet: bytes, now: float) -> None:
         self._packets.append((now, packet))
@@ -28,11 +28,17 @@ class Held:
         """Return whether the device has been speaking for a while already."""
         return len(self._packets) == self._packets.maxlen and now - self._packets[0][0] >= UNASKED_SECONDS
 
-    def take_recent(self, now: float) -> list[bytes]:
-        """Return what belongs to what is said next, and forget all."""
-        recent = [packet for at, packet in self._packets if now - at <= PREROLL_SECONDS]
+    def take_recent(self, now: float, waited: float = 0.0) -> list[bytes]:
+        """Return what belongs to what is said next, and forget all.
+
+        Args:
+            now: The time.
+            waited: For how many seconds packets may have waited that seem to have come just now.
+        """
+        seconds = PREROLL_SECONDS + waited
+        recent = [packet for at, packet in self._packets if now - at <= seconds]
         self._packets.clear()
-        return recent[-self._preroll :]
+        return recent[-max(1, int(seconds * 1000) // self._frame_ms) :]
 
     def take(self) -> list[bytes]:
         """Return everything, and forget it."""

@@ -95,7 +95,7 @@ class Uplink:
             return
         self.pressed = pressed
         self._listen()
-        recent = self._held.take_recent(now)
+        recent = self._held.take_recent(now, self._services.standstill.waited(now))
         for packet in [] if settling else recent:
             self._feed(packet)
 
