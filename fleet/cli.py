@@ -9,15 +9,13 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 from pydantic import SecretStr
-from rich.console import Console
-from rich.table import Table
 
 from fleet import __version__, log, runtime
 from fleet.assembly.site import Site, site
 from fleet.errors import ConfigError
-from fleet.operations import certs_command, devices_command, keys_command, tokens_command
 from fleet.settings import Settings, load, variable
 
+_ROLES = ("up", "worker", "edge", "gateway", "api", "front")
 _FOR_PEOPLE = ("sim", "conformance", "endurance")
 _MASK = "********"
 _SETTINGS_HINT = (
@@ -39,11 +37,10 @@ PublicHost = Annotated[str | None, typer.Option(help="Name or address for device
 
 
 def main() -> None:
-    # To import these takes as long as all that a role needs, and roles are started in a hurry.
-    if sys.argv[1:2] in ([], ["--help"], *([name] for name in _FOR_PEOPLE)):
+    # To import the others takes as long as all that a role needs, and roles are started in a hurry.
+    if sys.argv[1:2] not in ([name] for name in _ROLES):
+        add_operators()
         add_people()
-    if sys.argv[1:2] in ([], ["--help"], ["doctor"]):
-        add_doctor()
     app()
 
 
@@ -136,6 +133,9 @@ def run_demo_llm(
 @app.command()
 def settings() -> None:
     """Show every setting: variable, value, meaning. Secrets are masked."""
+    from rich.console import Console
+    from rich.table import Table
+
     try:
         loaded = load()
     except ConfigError as error:
@@ -151,12 +151,6 @@ def settings() -> None:
 def version() -> None:
     """Show the version."""
     typer.echo(__version__)
-
-
-app.add_typer(devices_command.app, name="devices")
-app.add_typer(keys_command.app, name="keys")
-app.add_typer(tokens_command.app, name="tokens")
-app.add_typer(certs_command.app, name="certs")
 
 
 def _shown(value: object) -> str:
@@ -179,10 +173,16 @@ def _run(
     sys.exit(runtime.run(lambda: serve(loaded)))
 
 
-def add_doctor() -> None:
-    """Add the command that looks at everything, and so imports everything."""
+def add_operators() -> None:
+    """Add the commands for who runs a site."""
+    from fleet.operations import certs_command, devices_command, health_command, keys_command, tokens_command
     from fleet.operations.doctor.command import doctor
 
+    app.add_typer(devices_command.app, name="devices")
+    app.add_typer(keys_command.app, name="keys")
+    app.add_typer(tokens_command.app, name="tokens")
+    app.add_typer(certs_command.app, name="certs")
+    app.command("health")(health_command.health)
     app.command("doctor")(doctor)
 
 

@@ -8,8 +8,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from fleet.assembly.api import api
 from fleet.assembly.edge import edge
-from fleet.assembly.public_address import read_address
 from fleet.assembly.gateway import gateway
+from fleet.assembly.public_address import read_address
 from fleet.assembly.site import Site, follow_debugging, follow_keys, read_keys
 from fleet.assembly.speech import load_speech
 from fleet.assembly.worker import worker
@@ -20,7 +20,7 @@ from fleet.embedded.secrets import keys_path
 from fleet.errors import ConfigError
 from fleet.front.door import Front
 from fleet.front.listeners import secure_listener
-from fleet.link.transport import broker_address
+from fleet.link.broker import broker_address
 from fleet.settings import Settings, variable
 from fleet.settings.fields import EVERYWHERE
 from fleet.store import whereabouts

@@ -8,7 +8,7 @@ from fleet.api.vision import load_vision
 from fleet.assembly.site import Site
 from fleet.link.emqx import expelling
 from fleet.link.http import HttpServer
-from fleet.link.transport import serve
+from fleet.link.serving import serve
 from fleet.store.access import AccessWatch
 from fleet.store.firmware_shelf import FirmwareShelf
 from fleet.tasks import running

@@ -10,7 +10,6 @@ from fleet.edge.announcer import Announcer
 from fleet.edge.app import Edge
 from fleet.errors import ConfigError
 from fleet.link.publisher import Publisher
-from fleet.settings import Settings
 from fleet.speech.ears import Ears
 from fleet.speech.voice import Voice
 from fleet.store.edges import EdgeRecord, Edges

@@ -7,7 +7,7 @@ from fleet.assembly.site import follow_debugging, follow_keys, read_keys
 from fleet.errors import ConfigError
 from fleet.front.door import Front
 from fleet.front.listeners import secure_listener
-from fleet.link.transport import broker_address
+from fleet.link.broker import broker_address
 from fleet.settings import Settings
 from fleet.store.access import AccessWatch
 from fleet.store.connect import Store

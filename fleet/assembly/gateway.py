@@ -13,8 +13,8 @@ from fleet.errors import ConfigError, FleetError
 from fleet.gateway.app import Gateway
 from fleet.gateway.registrar import open_registrar
 from fleet.gateway.resources import ModelTerms, Resources
+from fleet.link.broker import broker_address
 from fleet.link.mqtt_url import MqttAddress
-from fleet.link.transport import broker_address
 from fleet.log import LogFormat
 from fleet.server_tools.load import open_tools
 from fleet.settings import Settings

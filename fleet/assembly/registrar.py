@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from fleet.assembly.site import follow_keys, read_keys
 from fleet.gateway.device_line import device_lines
 from fleet.gateway.registrar import OpenLine
+from fleet.link.broker import broker_address
 from fleet.link.mqtt_url import MqttAddress
-from fleet.link.transport import broker_address
 from fleet.settings import Settings
 from fleet.settings.fields import EVERYWHERE
 from fleet.store.connect import Store

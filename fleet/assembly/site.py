@@ -5,8 +5,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 
 from fleet.errors import ConfigError
+from fleet.link.broker import broker_address
 from fleet.link.mqtt_url import MqttAddress
-from fleet.link.transport import broker_address
 from fleet.log import watch_devices
 from fleet.settings import Settings
 from fleet.store.access import KeysWatch

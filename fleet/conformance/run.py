@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from fleet.conformance import clock
 from fleet.conformance.catalogue import Check
 from fleet.conformance.results import Outcome, Result
 from fleet.conformance.stage import Setup, Stage
@@ -76,8 +77,7 @@ async def run_all(tasks: Sequence[Task], setup: Setup, observer: Observer, at_on
 
 async def run_one(task: Task, setup: Setup) -> Result:
     """Run one check within its limit."""
-    clock = asyncio.get_running_loop().time
-    begun = clock()
+    begun = clock.now()
     outcome, seen = await _judge(task, setup)
     return Result(
         id=task.check.id,
@@ -87,7 +87,7 @@ async def run_one(task: Task, setup: Setup) -> Result:
         outcome=outcome,
         # Half a character, as JSON may carry it, can be neither printed nor written.
         seen=seen.encode(errors="replace").decode(),
-        seconds=round(clock() - begun, 3),
+        seconds=round(clock.now() - begun, 3),
     )
 
 

@@ -14,6 +14,7 @@ from fleet.edge.registry import Registry
 from fleet.edge.services import Services
 from fleet.edge.session import Session
 from fleet.edge.socket import Address, AudioSocket
+from fleet.edge.standstill import Standstill
 from fleet.edge.traces import Traces
 from fleet.settings import Settings
 from fleet.speech.ears import Ears
@@ -73,6 +74,7 @@ class Edge:
         self._registry = Registry()
         self._lobby = Lobby()
         self._outbox = Outbox(post, self.counters)
+        standstill = Standstill(asyncio.get_running_loop().time(), self._lapse)
         self._services = Services(
             settings=settings,
             ears=ears,
@@ -81,7 +83,8 @@ class Edge:
             publish=publish,
             post=post,
             tell=self._outbox.put,
-            socket=AudioSocket(self._receive, self.counters),
+            socket=AudioSocket(self._receive, self.counters, standstill.beat),
+            standstill=standstill,
             spawn=self._spawn,
             counters=self.counters,
         )
@@ -144,6 +147,7 @@ class Edge:
                 tasks.create_task(self._outbox.run(), name="edge outbox")
                 tasks.create_task(keep_running("edge mail", self._read), name="edge mail")
                 tasks.create_task(self._check(), name="edge check")
+                tasks.create_task(self._services.standstill.run(), name="edge beat")
         finally:
             self._leave()
             self._tasks = None
@@ -159,7 +163,15 @@ class Edge:
             await isolate("edge mail", self._take(mail))
 
     async def _take(self, mail: EdgeMail) -> None:
-        self._desk.take(mail, asyncio.get_running_loop().time())
+        now = asyncio.get_running_loop().time()
+        self._services.standstill.beat(now)
+        self._desk.take(mail, now)
+
+    def _lapse(self) -> None:
+        """Forget all sessions unheard: what they would say now their devices may hear beside another edge."""
+        for session in list(self._registry):
+            session.resign()
+            self._registry.remove(session.opened.device)
 
     async def _check(self) -> None:
         clock = asyncio.get_running_loop().time
@@ -168,7 +180,6 @@ class Edge:
             await asyncio.sleep(CHECK_SECONDS)
             now = clock()
             if now - looked > ASLEEP_SECONDS:
-                log.warning("the edge stood still", extra={"seconds": round(now - looked, 1)})
                 wakes = now + AWAKE_SECONDS
             looked, woken = now, now >= wakes
             wakes = math.inf if woken else wakes

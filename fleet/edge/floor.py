@@ -47,22 +47,20 @@ class Floor:
         self._clock = asyncio.get_running_loop().time
         self._recognition = Recognition(services, self._understood, lambda: self.fail("not_understood"))
         self._mode: ListenMode | None = None
+        self._always = False
         self._language = services.settings.languages.split(",")[0].strip()
-        listener = Listener(self._said, self._paused, self._voiced)
+        listener = Listener(self._said, self._paused, self._voiced, self.listen_unasked)
         self.uplink = Uplink(AudioFormat(opened.uplink_rate, opened.uplink_frame_ms), services, listener)
         self.turns = Turns(line, services, self._resume)
         self.silence = Silence(now, services.settings.idle_seconds)
-
-    @property
-    def _always(self) -> bool:
-        # Where the server is to cancel the echo there is none to do it: its own voice would interrupt it.
-        return self._mode == "realtime" and not self._line.opened.aec
 
     def start_listening(self, mode: ListenMode, now: float) -> None:
         """The microphone is open. Repeated, it changes nothing."""
         self.silence.used = True
         self.silence.stir(now)
         self._mode = mode
+        # Where the server is to cancel the echo there is none to do it: its own voice would interrupt it.
+        self._always = mode == "realtime" and not self._line.opened.aec
         speech = self.turns.downlink.speech
         if speech and speech.playout.started and not self._always:
             if now - speech.begun_at < CROSSING_SECONDS:
@@ -72,10 +70,18 @@ class Floor:
             return
         self.uplink.open(now, pressed=mode == "manual")
 
+    def listen_unasked(self, now: float) -> None:
+        """The device's word that it listens was lost, or is late: nobody repeats it, and the user speaks already."""
+        if not self.busy:
+            with self._line.fields():
+                log.info("listens unasked")
+            self.uplink.resume()
+            self.start_listening("manual" if self.uplink.pressed else "auto", now)
+
     def stop_listening(self, now: float) -> None:
         """Push-to-talk was released."""
         self.uplink.stop(now)
-        self._mode = None
+        self._mode, self._always = None, False
 
     def abort(self, now: float) -> None:
         """The user wants silence, and perhaps to say something."""

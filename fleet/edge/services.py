@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from fleet.core.ports import Asr
 from fleet.edge.socket import AudioSocket
+from fleet.edge.standstill import Standstill
 from fleet.edge.traces import Traces
 from fleet.settings import Settings
 from fleet.speech.ears import Ears
@@ -27,6 +28,7 @@ class Services:
     tell: Callable[[int, ShardMail], None]
     """As `post`, without waiting: for what nothing depends on."""
     socket: AudioSocket
+    standstill: Standstill
     spawn: Callable[[str, Coroutine[None, None, None]], "asyncio.Task[None]"]
     """Runs work of its own whose failure is logged; the name is the work's in the log."""
     counters: Counter[str] = field(default_factory=Counter)

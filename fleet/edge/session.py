@@ -91,6 +91,10 @@ class Session:
         if self._floor.busy:
             self._floor.turns.leave()
             self._order(SpeechStops(self.opened.session))
+        self.resign()
+
+    def resign(self) -> None:
+        """Ask the shard to end the session, if it has not long ago."""
         silent = SessionSilent(device=self.opened.device, session=self.opened.session, reason="leaving")
         self._services.tell(self.opened.shard, silent)
 

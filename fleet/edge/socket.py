@@ -28,10 +28,17 @@ class AudioSocket:
     Args:
         on_packet: Takes datagram, sender and `now` of every datagram.
         counters: Counts what was received, and what could not be received or sent.
+        beat: Called with `now` at the beginning of each tick.
     """
 
-    def __init__(self, on_packet: Callable[[bytes, Address, float], None], counters: Counter[str]) -> None:
+    def __init__(
+        self,
+        on_packet: Callable[[bytes, Address, float], None],
+        counters: Counter[str],
+        beat: Callable[[float], None] = lambda _: None,
+    ) -> None:
         self._on_packet = on_packet
+        self._beat = beat
         self._counters = counters
         self._loop = asyncio.get_running_loop()
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -39,7 +46,6 @@ class AudioSocket:
         self._context = Context()
         self._handle: asyncio.Handle | None = None
         self._idle = 0
-        self._closed = False
         # A new buffer a packet costs more than to copy what came: it is far larger than that.
         self._buffer = memoryview(bytearray(_LARGEST_DATAGRAM))
         self.bound = False
@@ -65,6 +71,10 @@ class AudioSocket:
     def port(self) -> int:
         return int(self._socket.getsockname()[1])
 
+    @property
+    def _is_open(self) -> bool:
+        return self._socket.fileno() >= 0
+
     def send(self, datagram: bytes, address: Address) -> None:
         """Send one datagram; one that the kernel does not take is counted and dropped."""
         try:
@@ -75,14 +85,13 @@ class AudioSocket:
             self._counters["send_failed"] += 1
 
     def close(self) -> None:
-        self._closed = True
         if self._handle:
             self._handle.cancel()
         self._loop.remove_reader(self._socket)
         self._socket.close()
 
     def _wake(self) -> None:
-        if self._handle is None and not self._closed:
+        if self._handle is None and self._is_open:
             self._idle = 0
             self.wheel.expected = self._loop.time()
             self._loop.remove_reader(self._socket)
@@ -91,6 +100,7 @@ class AudioSocket:
 
     def _tick(self) -> None:
         now = self._loop.time()
+        self._beat(now)
         try:
             # First what is due: devices hear when it is late, and nobody hears when their packets wait.
             self.wheel.run(now)
@@ -102,7 +112,7 @@ class AudioSocket:
 
     def _schedule(self, now: float) -> None:
         self._handle = None
-        if self._closed:
+        if not self._is_open:
             return
         if self._idle < IDLE_TICKS:
             # On a grid, not a while from now: the wheel's times lie on it, and delays must not add up. But not at once

@@ -1,11 +1,11 @@
 """The way from a session's packets to utterances: order, gate, ear, recorder."""
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 from fleet.edge.hearing import Hearing
+from fleet.edge.held import Held
 from fleet.edge.recorder import Recorder, Utterance
 from fleet.edge.reorder import Reorder
 from fleet.edge.services import Services
@@ -14,10 +14,6 @@ from fleet.metrics import audio
 from fleet.wire import toc
 from fleet.wire.words import AudioFormat
 
-HELD_MS = 2000
-"""Audio kept while nobody listens to it yet: a device may be faster than the message that it listens."""
-PREROLL_SECONDS = 0.3
-"""How much of it belongs to what is said next."""
 SETTLE_SECONDS = 0.1
 """After a wake word's messages: the rest of its audio may still be under way, the microphone's comes later."""
 GRACE_SECONDS = 0.2
@@ -39,6 +35,8 @@ class Listener:
     """Takes what was said so far when the speaker has perhaps finished."""
     on_voice: Callable[[float], None]
     """Called with `now` for each frame of speech inside an utterance."""
+    on_unasked: Callable[[float], None]
+    """Called with `now` when the device has spoken for a while and nobody listens; may be called again."""
 
 
 class Uplink:
@@ -57,12 +55,13 @@ class Uplink:
         self._services = services
         self._listener = listener
         self._order = Reorder()
-        self._held: deque[tuple[float, bytes]] = deque(maxlen=HELD_MS // uplink.frame_ms)
+        self._held = Held(uplink.frame_ms)
         self._hearing: Hearing | None = None
         self._timer = Timer(self._finish)
         self._deadline = 0.0
         self._settles_at: float | None = None
-        self._pressed = False
+        self.pressed = False
+        """Whether only `stop` ends an utterance."""
         self.gate: Gate = "held"
 
     @property
@@ -78,7 +77,7 @@ class Uplink:
     def settle(self, now: float) -> None:
         """What was sent until now (a wake word, our own voice) is no part of what the user says next."""
         self._settles_at = now + SETTLE_SECONDS
-        self._held.clear()
+        self._held.take()
         if self.gate == "open":
             self._listen()
 
@@ -93,21 +92,18 @@ class Uplink:
         settling = self._settles_at is not None
         if settling:
             self._settles_at = now + SETTLE_SECONDS
-        if self.gate == "open" and self._pressed == pressed:
+        if self.gate == "open" and self.pressed == pressed:
             return
-        self._pressed = pressed
+        self.pressed = pressed
         self._listen()
-        recent = [] if settling else [packet for at, packet in self._held if now - at <= PREROLL_SECONDS]
-        self._held.clear()
-        for packet in recent[-max(1, int(PREROLL_SECONDS * 1000) // self._format.frame_ms) :]:
+        recent = self._held.take_recent(now, self._services.standstill.waited(now))
+        for packet in [] if settling else recent:
             self._feed(packet)
 
     def resume(self) -> None:
         """Go on after what was heard proved to be nothing, with all that came meanwhile."""
         self._listen()
-        held = list(self._held)
-        self._held.clear()
-        for _, packet in held:
+        for packet in self._held.take():
             self._feed(packet)
 
     def hold(self) -> None:
@@ -117,7 +113,7 @@ class Uplink:
     def shut(self) -> None:
         """Ignore what comes."""
         self._end("shut")
-        self._held.clear()
+        self._held.take()
 
     def stop(self, now: float) -> None:
         """The user ended the recording; what is still under way belongs to it."""
@@ -149,7 +145,7 @@ class Uplink:
     def _listen(self) -> None:
         self._end("open")
         settings, told = self._services.settings, self._listener
-        endpoint_ms = None if self._pressed else float(settings.endpoint_ms)
+        endpoint_ms = None if self.pressed else float(settings.endpoint_ms)
         recorder = Recorder(endpoint_ms, told.on_utterance, settings.pause_ms, told.on_pause)
         self._hearing = Hearing(self._services.ears, self._format, recorder)
         self._hearing.on_voice = told.on_voice
@@ -169,7 +165,9 @@ class Uplink:
                 return
             self._settles_at = None
         if self.gate == "held":
-            self._held.append((now, packet))
+            self._held.add(packet, now)
+            if self._held.is_live(now):
+                self._listener.on_unasked(now)
         elif self.gate == "open":
             self._feed(packet)
         else:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from fleet.errors import ConfigError
 from fleet.front.limits import Limits
 from fleet.link.certificate import ServerCertificate
+from fleet.link.shown import certificate
 from fleet.link.tls_entry import TlsEntry
-from fleet.link.transport import certificate
 from fleet.settings import Settings
 
 _QUEUE = 1024

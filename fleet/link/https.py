@@ -7,6 +7,7 @@ from fastapi import FastAPI
 
 from fleet.link.certificate import ServerCertificate
 from fleet.link.http import HttpServer
+from fleet.link.http_connection import Bounds
 from fleet.link.tls_entry import TlsEntry
 
 LOCAL_PROXIES = "127.0.0.1,::1"
@@ -20,13 +21,21 @@ class HttpsServer(HttpServer):
         host: Address to listen on.
         port: Port to listen on; 0 takes a free one.
         certificate: What visitors are shown; followed by who made it.
+        bounds: Of its connections, after their handshakes.
         proxies: As `HttpServer` has it.
     """
 
     def __init__(
-        self, app: FastAPI, host: str, port: int, certificate: ServerCertificate, *, proxies: str = LOCAL_PROXIES
+        self,
+        app: FastAPI,
+        host: str,
+        port: int,
+        certificate: ServerCertificate,
+        *,
+        bounds: Bounds | None = None,
+        proxies: str = LOCAL_PROXIES,
     ) -> None:
-        super().__init__(app, host, port, proxies=proxies)
+        super().__init__(app, host, port, bounds=bounds, proxies=proxies)
         self._certificate = certificate
         self.counts: Counter[str] = Counter()
         """Who did not come through the handshake."""

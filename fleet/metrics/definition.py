@@ -41,9 +41,7 @@ class Metric(ABC):
 
     def bound(self, values: Sequence[str]) -> tuple[str, ...]:
         """Return the labels' values, `OTHER` for those that are not known."""
-        return tuple(
-            value if value in known else OTHER for value, known in zip(values, self._known, strict=True)
-        )
+        return tuple(value if value in known else OTHER for value, known in zip(values, self._known, strict=True))
 
     @abstractmethod
     def forget(self) -> None:

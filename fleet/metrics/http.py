@@ -21,7 +21,9 @@ ROUTES: Final = (
     "/xiaozhi/ota/activate",
     "elsewhere",
 )
-STATUSES: Final = tuple(str(code) for code in (400, 401, 403, 404, 405, 408, 409, 411, 413, 415, 422, 429, 500, 503, 504))
+STATUSES: Final = tuple(
+    str(code) for code in (400, 401, 403, 404, 405, 408, 409, 411, 413, 415, 422, 429, 500, 503, 504)
+)
 API_REFUSALS: Final = slugs(
     [
         "mqtt login: malformed",

@@ -9,8 +9,8 @@ import typer
 
 from fleet import runtime
 from fleet.errors import ConfigError, Unavailable
+from fleet.link.broker import broker_address
 from fleet.link.publisher import Publisher
-from fleet.link.transport import broker_address
 from fleet.operations.reach import broker_url, reach_store, run
 from fleet.operations.rotation import KeysFile, Pace, Rotation
 from fleet.settings import Settings

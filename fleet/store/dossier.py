@@ -1,7 +1,7 @@
 """All that is known of one device, for whoever asks why it is silent."""
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -13,7 +13,9 @@ from fleet.store.revocations import Revocations
 from fleet.store.tools import ToolLists
 from fleet.store.traces import FIELDS, Traces
 
-_OFFLINE_SECONDS = 3.0
+_SETTLED_SECONDS = 3.0
+_UNKNOWN_SECONDS = 0.5
+"""Where no worker is there nothing is ever written."""
 _STEP = 0.05
 
 
@@ -91,27 +93,37 @@ async def read_dossier(store: Store, mac: str) -> Dossier:
     )
 
 
-async def forget(store: Store, mac: str) -> None:
-    """Remove every trace of a device that will not come back, once it is known to be gone.
+async def forget(store: Store, macs: Sequence[str]) -> None:
+    """Remove every trace of devices that will not come back, once what is still being written about them is written.
 
     Raises:
         Unavailable: Redis did not answer.
     """
-    names, shard = store.keys, store.keys.shard(mac)
     clock = asyncio.get_running_loop().time
-    give_up = clock() + _OFFLINE_SECONDS
-    while clock() < give_up:
-        state = await store.ask(cast("Awaitable[str | None]", store.client.hget(names.device(mac), "on")))
-        if state != "1":
+    begun = clock()
+    while (waited := clock() - begun) < _SETTLED_SECONDS:
+        records = [await _record(store, mac) for mac in macs]
+        if all(_is_settled(record) or (not record and waited > _UNKNOWN_SECONDS) for record in records):
             break
         await asyncio.sleep(_STEP)
     pipe = store.client.pipeline(transaction=False)
-    for name in (names.device, names.session, names.tools, names.turn, names.history, names.reports):
-        pipe.delete(name(mac))
-    pipe.delete(admission_key(store, mac))
-    pipe.zrem(f"{prefix(shard)}seen", mac)
-    pipe.zrem(names.online(shard), mac)
+    for mac in macs:
+        names, shard = store.keys, store.keys.shard(mac)
+        for name in (names.device, names.session, names.tools, names.turn, names.history, names.reports):
+            pipe.delete(name(mac))
+        pipe.delete(admission_key(store, mac))
+        pipe.zrem(f"{prefix(shard)}seen", mac)
+        pipe.zrem(names.online(shard), mac)
     await store.ask(cast("Awaitable[list[Any]]", pipe.execute()))
+
+
+async def _record(store: Store, mac: str) -> dict[str, str]:
+    return await store.ask(cast("Awaitable[dict[str, str]]", store.client.hgetall(store.keys.device(mac))))
+
+
+def _is_settled(record: Mapping[str, str]) -> bool:
+    """Whether a device is known to be gone, and its edge has written how its session ended."""
+    return record.get("on") == "0" and (FIELDS["hello"] not in record or FIELDS["end"] in record)
 
 
 def _trace(text: str) -> Trace | None:

@@ -78,13 +78,13 @@ _current: ContextVar[Span] = ContextVar("fleet_span", default=OFF)
 
 def switch_on(tracer: Tracer, *, pii: bool) -> None:
     """Make spans from now on; `pii` says whether they may hold what people say and models are told."""
-    global _tracer, _pii  # noqa: PLW0603 - one for the process, as the log
+    global _tracer, _pii
     _tracer, _pii = tracer, pii
 
 
 def switch_off() -> None:
     """Make no more spans, and send those that wait."""
-    global _tracer, _pii  # noqa: PLW0603
+    global _tracer, _pii
     tracer, _tracer, _pii = _tracer, None, False
     if tracer is not None:
         tracer.close()

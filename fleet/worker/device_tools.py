@@ -8,7 +8,9 @@ from fleet.core.ports import ToolCall, ToolOffer
 from fleet.core.tool_kinds import QUICK, ToolKind, kind_of
 from fleet.core.toolbox import Prepared, Refusal, Toolbox
 from fleet.errors import Fenced, Overloaded, Unavailable
+from fleet.metrics import calls as counted
 from fleet.store.sessions import Session
+from fleet.tracing import tools as traced
 from fleet.wire.dialects import REGISTRAR
 from fleet.wire.words import CallTool
 from fleet.worker.calls import Outcome, Terms
@@ -67,7 +69,10 @@ class DeviceTools:
         begun = clock()
         # The names of registered tools are their makers' own, and tell nothing.
         kind = QUICK if self._session.dialect == REGISTRAR else kind_of(name)
-        outcome = await self._pass(prepared, call.id, kind)
+        with traced.calling(name, call.id, prepared.arguments) as note:
+            outcome = await self._pass(prepared, call.id, kind)
+            note(outcome.status, outcome.text)
+        counted.end("device", outcome.status, clock() - begun)
         log.info(
             "tool called",
             extra={

@@ -9,8 +9,10 @@ from fleet.core.agent import Progress, Tools
 from fleet.core.server_tools import Caller, ServerResult, ServerTools
 from fleet.core.tool_mix import ToolMix
 from fleet.errors import Fenced, Unavailable
+from fleet.metrics import calls as counted
 from fleet.store.owner import Owner
 from fleet.store.personas import Personas
+from fleet.tracing import tools as traced
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +52,10 @@ class ServerCalls:
     async def _call(self, name: str, arguments: dict[str, JsonValue]) -> ServerResult:
         clock, persona = asyncio.get_running_loop().time, self._caller.persona
         begun = clock()
-        result = await self._tools.call(name, arguments, self._caller)
+        with traced.calling(name, "", arguments) as note:
+            result = await self._tools.call(name, arguments, self._caller)
+            note("error" if result.failed else "ok", result.value)
+        counted.end("server", "error" if result.failed else "ok", clock() - begun)
         if self._caller.persona != persona and not await self._keep():
             self._caller.persona, result = persona, _NO_STORE
         log.info(

@@ -8,8 +8,10 @@ import logging
 
 from fleet.core.sentences import SentenceSplitter
 from fleet.core.speakable import speakable
+from fleet.metrics import turns as timed
 from fleet.store.mailbox import Mailboxes
 from fleet.store.sessions import Session
+from fleet.tracing import spans
 from fleet.wire.mail import SentenceReady, SpeechBegun, SpeechEnded, TurnWorking, UtteranceHeard
 from fleet.worker.messages import Messages
 from fleet.worker.shard import Shard
@@ -59,10 +61,16 @@ class Speech:
         """Take the next piece of the answer."""
         self.messages.write(text)
         if self.begun_at is None and text.strip():
+            timed.llm_ttft.observe(self._since())
             log.info("llm first token", extra={"seconds": self._since()})
             self.begun_at = self._clock()
             self._waiting.append(
-                SpeechBegun(device=self._session.device, session=self._session.id, turn=self._heard.turn)
+                SpeechBegun(
+                    device=self._session.device,
+                    session=self._session.id,
+                    turn=self._heard.turn,
+                    traceparent=spans.current().traceparent,
+                )
             )
         for piece in self._splitter.feed(text):
             self._add(piece)
@@ -140,6 +148,7 @@ class Speech:
         if not text:
             return
         if self._written == 0:
+            timed.llm_ttfs.observe(self._since())
             log.info("first sentence", extra={"seconds": self._since()})
         if self._written >= self.handed:
             self._waiting.append(self._sentence(text))

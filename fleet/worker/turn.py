@@ -16,6 +16,7 @@ from fleet.core.server_tools import Caller, Persona
 from fleet.core.tool_kinds import kind_of
 from fleet.core.toolbox import Toolbox
 from fleet.errors import Fenced, FleetError, Overloaded, ProviderError, Unavailable
+from fleet.metrics import turns as timed
 from fleet.store.conversations import Begun, Journal
 from fleet.store.replies import Reply, ReplyState
 from fleet.tasks import isolate
@@ -124,7 +125,8 @@ class Turn:
                 self._shard.tell(self._session.device, Heard(self._session.id, self._heard.text))
 
     async def _reply(self, state: ReplyState) -> None:
-        """Tell whoever typed how it ended."""
+        """Count how it ended, and tell whoever typed."""
+        timed.outcomes.add(state)
         if self._heard.typed:
             reply, owner = Reply(state, self._speech.messages.whole), self._shard.owner
             await self._resources.replies.write(owner, self._session.device, self._heard.turn, reply)

@@ -11,6 +11,7 @@ from fleet.store.conversations import Begun, Conversations, Opening, Refusal
 from fleet.store.mailbox import Letter
 from fleet.store.replies import Reply
 from fleet.tasks import Backoff
+from fleet.tracing import spans
 from fleet.wire.mail import SpeechInterrupted, UtteranceHeard
 from fleet.worker.calls import DeviceCalls
 from fleet.worker.record import amend, settle_orphan
@@ -124,7 +125,10 @@ class Turns:
             await replies.write(shard.owner, heard.device, heard.turn, reply)
 
     async def _serve(self, running: _Running, begun: Begun) -> None:
-        with fields(session=running.heard.session, turn=running.heard.turn):
+        heard = running.heard
+        about = {"fleet.turn": heard.turn, "fleet.session": heard.session, "fleet.device": heard.device}
+        name = "answer" if heard.traceparent else "turn"
+        with fields(session=heard.session, turn=heard.turn), spans.span(name, about, heard.traceparent):
             try:
                 await self._answer(running, begun)
             except asyncio.CancelledError:

@@ -9,6 +9,7 @@ from functools import cache
 
 import httpx2
 
+from fleet.conformance import clock
 from fleet.conformance.checks.mqtt import GROUP
 from fleet.conformance.probe import bootstrap
 from fleet.conformance.probe.line import Line
@@ -59,8 +60,7 @@ class _Device:
 
     async def join(self, delay: float) -> None:
         await asyncio.sleep(delay)
-        clock = asyncio.get_running_loop().time
-        begun = clock()
+        begun = clock.now()
         try:
             code = await self.line.connect()
         except Failed as error:
@@ -68,7 +68,7 @@ class _Device:
         else:
             self.fault = f"CONNACK {code}" if code else ""
             self._joined.set()
-        self.took = clock() - begun
+        self.took = clock.now() - begun
 
     async def read(self) -> None:
         """Read whatever comes from the moment of its connection on."""
@@ -81,12 +81,11 @@ class _Device:
         Raises:
             Failed: It was not.
         """
-        clock = asyncio.get_running_loop().time
-        begun = clock()
+        begun = clock.now()
         self.line.publish(self._hello)
         if not await self._signal.within(seconds, lambda: self._greeted):
             raise Failed(f"all were accepted, but then a hello was not answered within {seconds:g} s")
-        return clock() - begun
+        return clock.now() - begun
 
     def _receive(self, _: str, payload: bytes) -> None:
         got = message.parse(payload)

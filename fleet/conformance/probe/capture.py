@@ -13,7 +13,7 @@ MOST = 20_000
 class Datagram:
     """One datagram from the server, `payload` decrypted, header fields as they stand.
 
-    `at` is its arrival on the loop's clock, `port` the local port that it came to, `epoch` how many hellos the device
+    `at` is its arrival on the clock, `port` the local port that it came to, `epoch` how many hellos the device
     had taken by then.
     """
 

@@ -1,12 +1,12 @@
 """One HTTP request of a device and its whole answer, headers as they were spelled."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 
 import httpx2
 
+from fleet.conformance import clock
 from fleet.conformance.verdict import Failed, require
 from fleet.sim.message import JsonObject
 from fleet.sim.trust import web
@@ -95,12 +95,11 @@ async def _pieces(form: bytes) -> AsyncIterator[bytes]:
 
 
 async def _exchange(method: str, url: str, headers: Mapping[str, str], content: bytes | AsyncIterator[bytes]) -> Reply:
-    clock = asyncio.get_running_loop().time
-    begun = clock()
+    begun = clock.now()
     try:
         async with web(SECONDS) as client:
             answer = await client.request(method, url, headers=dict(headers), content=content)
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise Failed(f"{url}: {str(error) or type(error).__name__} after {clock() - begun:.1f} s") from error
+        raise Failed(f"{url}: {str(error) or type(error).__name__} after {clock.now() - begun:.1f} s") from error
     names = frozenset(name.decode("latin-1") for name, _ in answer.headers.raw)
-    return Reply(answer.status_code, answer.headers, names, answer.content, clock() - begun)
+    return Reply(answer.status_code, answer.headers, names, answer.content, clock.now() - begun)

@@ -1,9 +1,9 @@
 """The messages that a probe got, and waiting for them."""
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from fleet.conformance import clock
 from fleet.conformance.verdict import Failed, require
 from fleet.sim import message as firmware
 from fleet.sim.message import JsonObject, item, text
@@ -15,7 +15,7 @@ MOST = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One MQTT message: `at` on the loop's clock; `body` empty when it is no JSON object."""
+    """One MQTT message: `at` on the clock; `body` empty when it is no JSON object."""
 
     at: float
     body: JsonObject
@@ -47,7 +47,7 @@ class Mail:
     def __init__(self) -> None:
         self.messages: list[Message] = []
         self._signal = Signal()
-        self._clock = asyncio.get_running_loop().time
+        self._clock = clock.now
 
     def add(self, topic: str, payload: bytes) -> Message:
         body = firmware.parse(payload) or {}

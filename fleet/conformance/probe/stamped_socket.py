@@ -10,6 +10,8 @@ import sys
 import time
 from collections.abc import Callable
 
+from fleet.conformance import clock
+
 Address = tuple[str, int]
 Receive = Callable[[bytes, Address, int, float], None]
 
@@ -25,7 +27,7 @@ class StampedSocket:
     """One unconnected socket; made and used inside one event loop.
 
     Args:
-        receive: Takes every datagram, its sender, the local port, and its arrival on the loop's clock.
+        receive: Takes every datagram, its sender, the local port, and its arrival on the clock.
     """
 
     def __init__(self, receive: Receive) -> None:
@@ -78,7 +80,7 @@ class StampedSocket:
             except OSError:
                 # A port that nobody listens on: the checks see that nothing comes.
                 continue
-            self._receive(data, address, self.port, self._loop.time() - _age(extra))
+            self._receive(data, address, self.port, clock.now() - _age(extra))
 
 
 def _age(extra: list[tuple[int, int, bytes]]) -> float:

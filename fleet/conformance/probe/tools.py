@@ -18,7 +18,7 @@ Intercept = Callable[[JsonObject], str | bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One JSON-RPC request of the server: `at` on the loop's clock."""
+    """One JSON-RPC request of the server: `at` on the clock."""
 
     at: float
     body: JsonObject
@@ -46,7 +46,7 @@ class ToolServer:
 
     Args:
         profile: Names the board.
-        clock: The loop's.
+        clock: That of the checks.
         tools: In the order of the list; the profile's own without it.
     """
 

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Self
 
+from fleet.conformance import clock
 from fleet.conformance.probe.bootstrap import reply_topic
 from fleet.conformance.probe.line import Line
 from fleet.conformance.probe.mail import Mail, Message
@@ -53,7 +54,7 @@ class Wired:
         self.profile = profile
         self.mac = mac
         self.mail = Mail()
-        self.clock = asyncio.get_running_loop().time
+        self.clock = clock.now
         self.tools = ToolServer(profile, self.clock)
         self.pulse = Pulse(self.clock)
         """How late this process runs, which no server is to blame for."""

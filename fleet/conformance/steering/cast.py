@@ -1,11 +1,11 @@
 """Who is on stage: the scenes that are in use, and which of them a request belongs to."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from itertools import cycle, islice
 
 from pydantic import JsonValue
 
+from fleet.conformance import clock
 from fleet.conformance.steering.records import Records
 from fleet.conformance.steering.script import Scene, letters, mentioned
 from fleet.conformance.steering.voice import MARKS, Marked, dominant
@@ -29,7 +29,7 @@ class Cast:
         """Marks in the order of their last request to the chat model."""
 
     def now(self) -> float:
-        return asyncio.get_running_loop().time()
+        return clock.now()
 
     def free_mark(self) -> int:
         """Take the mark that was given back longest ago.

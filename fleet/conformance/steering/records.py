@@ -17,7 +17,7 @@ _MOST_PCM = 64 * 1024 * 1024
 
 @dataclass(slots=True, eq=False)
 class HeardAudio:
-    """Audio that recognition was given: when on the loop's clock, how long, and what it says when."""
+    """Audio that recognition was given: when on the clock, how long, and what it says when."""
 
     at: float
     seconds: float

@@ -11,6 +11,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
+from fleet.conformance import clock
 from fleet.conformance.steering.cast import Cast
 from fleet.conformance.steering.endpoints import build_router
 from fleet.conformance.steering.records import Asked, HeardAudio, Spoken, Stray
@@ -101,9 +102,9 @@ class Steering:
 
     async def until(self, holds: Callable[[], object], seconds: float) -> bool:
         """Wait until something holds, but no longer than this; return whether it does."""
-        deadline = asyncio.get_running_loop().time() + seconds
+        deadline = clock.now() + seconds
         changed = self._cast.records.changed
-        while (left := deadline - asyncio.get_running_loop().time()) > 0:
+        while (left := deadline - clock.now()) > 0:
             if await changed.within(min(left, _LOOK_SECONDS), lambda: bool(holds())):
                 return True
         return bool(holds())

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 
 from fleet.assembly.site import read_keys
 from fleet.errors import ConfigError, FleetError
+from fleet.link.broker import broker_address
 from fleet.link.mqtt_url import MqttAddress
-from fleet.link.transport import broker_address
 from fleet.operations.doctor.visit import Visit
 from fleet.settings import Settings
 from fleet.store import whereabouts

@@ -16,7 +16,7 @@ from fleet.errors import ConfigError
 from fleet.link import transport
 from fleet.link.http import HttpServer
 from fleet.link.https import HttpsServer
-from fleet.link.transport import serve
+from fleet.link.serving import serve
 from fleet.settings import load
 from fleet.store.connect import Store
 from fleet.store.firmware_shelf import FirmwareShelf

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fleet import log
-from fleet.link.transport import broker_address
+from fleet.link.broker import broker_address
 from fleet.operations.doctor.finding import Finding
 from fleet.operations.doctor.line import Line
 from fleet.operations.doctor.outside import examine_outside

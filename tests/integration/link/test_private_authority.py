@@ -8,8 +8,8 @@ import pytest
 
 from fleet.errors import ConfigError, Unavailable
 from fleet.front import Front
+from fleet.link.broker import broker_address
 from fleet.link.mqtt import MqttSession, Reading, tls_context
-from fleet.link.transport import broker_address
 from fleet.settings import load
 from fleet.store.connect import Store
 from fleet.tasks import running as running_task

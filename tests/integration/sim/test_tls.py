@@ -14,7 +14,7 @@ from fleet.conformance.run import Observer, plan, run_all
 from fleet.conformance.stage import Setup
 from fleet.front import Front
 from fleet.front.listeners import secure_listener
-from fleet.link.transport import serve
+from fleet.link.serving import serve
 from fleet.settings import load
 from fleet.sim.device import SimDevice
 from fleet.sim.profile import find_profile

@@ -68,6 +68,6 @@ async def test_who_is_forgotten_leaves_nothing(store: Store, owner: Owner, mac: 
     await Devices(store).appear(mac, online=False, epoch=5, owner=owner)
     await Revocations(store).add(mac)
     assert (await read_dossier(store, mac)).revoked
-    await forget(store, mac)
+    await forget(store, [mac])
     known = await read_dossier(store, mac)
     assert not known.known and known.bootstrap is None

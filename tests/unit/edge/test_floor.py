@@ -76,6 +76,39 @@ def gate(stage: Stage) -> str:
     return session._floor.uplink.gate
 
 
+def push(stage: Stage, payloads: list[bytes], first: int = 1, apart: float = 0.06) -> None:
+    """Give packets to the session as they come from an open microphone, so many seconds apart."""
+    [session] = stage.edge._registry
+    for number, payload in enumerate(payloads):
+        session._floor.uplink.push(first + number, payload, number * apart)
+
+
+async def test_what_is_said_is_heard_though_the_word_that_the_device_listens_was_lost() -> None:
+    async with on_stage() as stage:
+        await stage.open()
+        push(stage, [opus_like(number) for number in range(1, 41)] + [b"\x58"] * 20)
+        await stage.heard()
+        assert stage.asr.markers()[:40] == list(range(1, 41))
+
+
+async def test_its_late_word_changes_nothing() -> None:
+    async with on_stage() as stage:
+        await stage.open()
+        push(stage, [opus_like(number) for number in range(1, 41)])
+        assert gate(stage) == "open"
+        await stage.listen()
+        push(stage, [b"\x58"] * 20, first=41)
+        await stage.heard()
+        assert stage.asr.markers()[:40] == list(range(1, 41))
+
+
+async def test_a_burst_of_stored_audio_opens_nothing() -> None:
+    async with on_stage() as stage:
+        await stage.open()
+        push(stage, [opus_like(number) for number in range(1, 41)], apart=0.01)
+        assert gate(stage) == "held"
+
+
 @pytest.mark.parametrize("mode", ["auto", "realtime"])
 async def test_three_turns_need_one_message_that_the_device_listens(mode: str) -> None:
     async with on_stage() as stage:

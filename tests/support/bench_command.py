@@ -1,0 +1,25 @@
+"""`scripts/bench` as a process, and what it printed and wrote."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+LIMIT = 90
+
+
+async def run_bench(folder: Path, *words: str) -> tuple[str, dict[str, Any]]:
+    """Return what a benchmark printed, and its figures."""
+    file = folder / "figures.json"
+    async with asyncio.timeout(LIMIT):
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "fleet.bench", *words, "--json", str(file)),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        printed, _ = await process.communicate()
+    assert process.returncode == 0, printed.decode()
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    assert found["benchmark"] == words[0]
+    return printed.decode(), found
