@@ -12,6 +12,7 @@ from pydantic import SecretStr
 
 from fleet import __version__, log, runtime
 from fleet.assembly.site import Site, site
+from fleet.assembly.watching import watching
 from fleet.errors import ConfigError
 from fleet.settings import Settings, load, variable
 
@@ -64,7 +65,7 @@ def run_worker(mqtt_url: MqttUrl = None, redis_url: RedisUrl = None, llm_base_ur
     from fleet.assembly.worker import worker
 
     named = {"mqtt_url": mqtt_url, "redis_url": redis_url, "llm_base_url": llm_base_url}
-    _run(named, lambda settings: _role(settings, worker))
+    _run(named, lambda settings: _role(settings, "worker", worker))
 
 
 @app.command("edge")
@@ -81,7 +82,7 @@ def run_edge(mqtt_url: MqttUrl = None, redis_url: RedisUrl = None) -> None:
         async with edge(here, speech, public=public):
             yield
 
-    _run({"mqtt_url": mqtt_url, "redis_url": redis_url}, lambda settings: _role(settings, open_edge))
+    _run({"mqtt_url": mqtt_url, "redis_url": redis_url}, lambda settings: _role(settings, "edge", open_edge))
 
 
 @app.command("api")
@@ -91,7 +92,7 @@ def run_api(redis_url: RedisUrl = None, public_host: PublicHost = None) -> None:
 
     _run(
         {"redis_url": redis_url, "public_host": public_host},
-        lambda settings: _role(settings, api, broker=False),
+        lambda settings: _role(settings, "api", api, broker=False),
     )
 
 
@@ -113,8 +114,9 @@ def run_front(mqtt_url: MqttUrl = None, redis_url: RedisUrl = None) -> None:
     from fleet.assembly.front import front
 
     async def serve(settings: Settings) -> None:
-        async with front(settings):
-            await _for_ever()
+        async with watching(settings, "front") as readiness, front(settings, readiness):
+            with readiness.serving():
+                await _for_ever()
 
     _run({"mqtt_url": mqtt_url, "redis_url": redis_url}, serve)
 
@@ -204,10 +206,15 @@ def add_people() -> None:
 
 
 async def _role(
-    settings: Settings, role: Callable[[Site], AbstractAsyncContextManager[object]], *, broker: bool = True
+    settings: Settings, name: str, role: Callable[[Site], AbstractAsyncContextManager[object]], *, broker: bool = True
 ) -> None:
-    async with site(settings, broker=broker) as here, role(here):
-        await _for_ever()
+    async with (
+        watching(settings, name) as readiness,
+        site(settings, broker=broker, readiness=readiness) as here,
+        role(here),
+    ):
+        with readiness.serving():
+            await _for_ever()
 
 
 async def _for_ever() -> None:

@@ -12,6 +12,7 @@ import httpx2
 import openai
 
 from fleet.errors import ConfigError, ProviderError
+from fleet.metrics import providers
 from fleet.tasks import Backoff
 
 log = logging.getLogger(__name__)
@@ -54,6 +55,7 @@ class Endpoint:
 
     def __init__(self, what: str, base_url: str, api_key: str | None) -> None:
         self._name = f"{what} {_public(what, base_url)}"
+        self._what = what.lower()
         self.client = openai.AsyncOpenAI(
             base_url=base_url,
             api_key=api_key or _NO_KEY,
@@ -76,22 +78,25 @@ class Endpoint:
         await self.client.close()
 
     @asynccontextmanager
-    async def within(self, deadline: float) -> AsyncIterator[None]:
+    async def within(self, deadline: float, *, needed: bool = True) -> AsyncIterator[None]:
         """Turn every failure of the block into a `ProviderError`.
 
         Args:
             deadline: When the block has to end, on the loop's clock.
+            needed: Whether a failure costs anybody anything, and so is counted.
         """
         try:
             async with asyncio.timeout_at(deadline):
                 yield
         except TimeoutError:
-            raise self.failure("was silent for too long", retryable=True) from None
+            raise self.failure("was silent for too long", retryable=True, kind="silent" if needed else "") from None
         except openai.OpenAIError as error:
             # Their texts repeat parts of the key or of the request, so they are not chained.
             raise self._explain(error) from None
         except httpx2.HTTPError as error:
-            raise self.failure(f"broke off ({type(error).__name__})", retryable=True) from None
+            raise self.failure(
+                f"broke off ({type(error).__name__})", retryable=True, kind="broke_off" if needed else ""
+            ) from None
 
     @asynccontextmanager
     async def open(self, asking: AbstractAsyncContextManager[_Response], deadline: float) -> AsyncIterator["Body"]:
@@ -106,8 +111,10 @@ class Endpoint:
                 response = await stack.enter_async_context(asking)
             yield Body(self, response)
 
-    def failure(self, how: str, *, retryable: bool) -> ProviderError:
-        """Return the error that says how this endpoint failed."""
+    def failure(self, how: str, *, retryable: bool, kind: str = "bad_answer") -> ProviderError:
+        """Return the error that says how this endpoint failed, counted as this kind."""
+        if kind:
+            providers.errors.add(self._what, kind)
         return ProviderError(f"{self._name} {how}", retryable=retryable)
 
     def _explain(self, error: openai.OpenAIError) -> ProviderError:
@@ -115,18 +122,22 @@ class Endpoint:
             return self._explain_status(error)
         if isinstance(error, openai.APIConnectionError):
             cause = error.__cause__ or error
-            return self.failure(f"cannot be reached ({_line(str(cause)) or type(cause).__name__})", retryable=True)
-        return self.failure(f"gave an answer that cannot be read ({type(error).__name__})", retryable=False)
+            how = f"cannot be reached ({_line(str(cause)) or type(cause).__name__})"
+            return self.failure(how, retryable=True, kind="unreachable")
+        how = f"gave an answer that cannot be read ({type(error).__name__})"
+        return self.failure(how, retryable=False, kind="unreadable")
 
     def _explain_status(self, error: openai.APIStatusError) -> ProviderError:
         status, code = error.status_code, error.code or ""
         log.debug("endpoint refused", extra={"endpoint": self._name, "status": status, "pii": _line(error.message)})
         meaning = _MEANINGS.get(status, "failed" if status >= 500 else "refused the request")
         detail = f"{status}, {code}" if _WORD.fullmatch(code) else f"{status}"
+        kind = providers.kind_of(status)
         if status in _REFUSALS:
+            providers.errors.add(self._what, kind)
             return Refused(f"{self._name} refused the request ({detail})", retryable=False)
         passing = (status in _PASSING and code != "insufficient_quota") or status >= 500
-        return self.failure(f"{meaning} ({detail})", retryable=passing)
+        return self.failure(f"{meaning} ({detail})", retryable=passing, kind=kind)
 
 
 class Body:
@@ -138,13 +149,13 @@ class Body:
         self._endpoint = endpoint
         self._pieces = response.iter_bytes()
 
-    async def read(self, deadline: float) -> bytes:
-        """Return the next piece, or b"" at the end.
+    async def read(self, deadline: float, *, needed: bool = True) -> bytes:
+        """Return the next piece, or b"" at the end; `needed` as `Endpoint.within` has it.
 
         Raises:
             ProviderError: It broke off, or nothing came before `deadline` on the loop's clock.
         """
-        async with self._endpoint.within(deadline):
+        async with self._endpoint.within(deadline, needed=needed):
             async for piece in self._pieces:
                 if piece:
                     return piece

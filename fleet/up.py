@@ -12,6 +12,7 @@ from fleet.assembly.gateway import gateway
 from fleet.assembly.public_address import read_address
 from fleet.assembly.site import Site, follow_debugging, follow_keys, read_keys
 from fleet.assembly.speech import load_speech
+from fleet.assembly.watching import watching
 from fleet.assembly.worker import worker
 from fleet.demo_llm.server import DemoLlmServer
 from fleet.embedded.broker import EmbeddedBroker
@@ -21,6 +22,7 @@ from fleet.errors import ConfigError
 from fleet.front.door import Front
 from fleet.front.listeners import secure_listener
 from fleet.link.broker import broker_address
+from fleet.metrics import http as metrics
 from fleet.settings import Settings, variable
 from fleet.settings.fields import EVERYWHERE
 from fleet.store import whereabouts
@@ -45,6 +47,7 @@ async def up(settings: Settings, while_up: Callable[[], Awaitable[None]]) -> Non
     _claim_ports(settings)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
+        readiness = await enter(watching(settings, "up"))
         redis_url = settings.redis_url if settings.redis_url else await enter(_redis(settings))
         # Nobody takes over here, and who pressed Ctrl-C waits.
         settings = _with_keys(settings).model_copy(update={"drain_seconds": 0.0})
@@ -53,10 +56,11 @@ async def up(settings: Settings, while_up: Callable[[], Awaitable[None]]) -> Non
         store = await Store.open(redis_url, settings.shards, settings.tls_ca)
         stack.push_async_callback(store.close)
         await enter(follow_debugging(store))
+        stack.enter_context(readiness.pinging("redis", store.ping))
         broker_url = settings.mqtt_url if settings.mqtt_url else await enter(_broker(settings, keys, store))
         if settings.llm_base_url is None:
             settings = settings.model_copy(update={"llm_base_url": await enter(_demo_llm())})
-        here = Site(settings, keys, broker_address(settings, broker_url), store)
+        here = Site(settings, keys, broker_address(settings, broker_url), store, readiness)
         log.info("loading speech")
         speech = await load_speech(settings)
         await enter(edge(here, speech, public=public))
@@ -64,6 +68,7 @@ async def up(settings: Settings, while_up: Callable[[], Awaitable[None]]) -> Non
         server = await enter(api(here))
         await enter(gateway(settings, store, here.broker))
         stack.enter_context(whereabouts.tell(settings.data_dir, redis_url, broker_url))
+        stack.enter_context(readiness.serving())
         log.info("fleet is up", extra={"ota": _ota_url(settings, server.port)})
         await while_up()
 
@@ -88,6 +93,8 @@ async def _broker(settings: Settings, keys: Keys, store: Store) -> AsyncIterator
         # Before anybody comes in.
         await access.look()
         await enter(running("embedded broker", broker.run))
+        stack.enter_context(metrics.front_events.following(front.counts))
+        stack.enter_context(metrics.front_connections.following(lambda: front.connections))
         await enter(running("front", front.run))
         await enter(running("front access", access.run))
         await front.started.wait()

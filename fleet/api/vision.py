@@ -111,7 +111,8 @@ def load_vision(settings: Settings) -> OpenAiVision | None:
     """
     own = settings.vision_base_url is not None
     url = settings.vision_base_url or settings.llm_base_url
-    model = settings.vision_model or settings.llm_model
+    named = settings.llm_model if "llm_model" in settings.model_fields_set else None
+    model = settings.vision_model or named
     if url is None or (not own and model == DEMO_MODEL):
         return None
     secret = settings.vision_api_key or (None if own else settings.llm_api_key)

@@ -9,6 +9,7 @@ from fleet.assembly.site import Site
 from fleet.link.emqx import expelling
 from fleet.link.http import HttpServer
 from fleet.link.serving import serve
+from fleet.metrics import http as metrics
 from fleet.store.access import AccessWatch
 from fleet.store.firmware_shelf import FirmwareShelf
 from fleet.tasks import running
@@ -24,7 +25,12 @@ async def api(here: Site) -> AsyncIterator[HttpServer]:
         async with expelling(settings.emqx_api_url, settings.emqx_api_key) as expel, running("firmware", shelf.run):
             access = AccessWatch(here.store, here.keys, settings.revocations_file, expel)
             async with running("access", access.run), serve(app, settings) as server:
-                yield server
+                with (
+                    metrics.api_requests.following(app.state.counts),
+                    metrics.api_refusals.following(app.state.counts, server.bounds.counts, server.counts),
+                    here.readiness.requiring("listening", lambda: True),
+                ):
+                    yield server
     finally:
         if vision is not None:
             await vision.aclose()

@@ -10,6 +10,7 @@ from fleet.edge.announcer import Announcer
 from fleet.edge.app import Edge
 from fleet.errors import ConfigError
 from fleet.link.publisher import Publisher
+from fleet.metrics import audio
 from fleet.speech.ears import Ears
 from fleet.speech.voice import Voice
 from fleet.store.edges import EdgeRecord, Edges
@@ -50,6 +51,7 @@ async def edge(here: Site, speech: Speech, *, public: tuple[str, int] | None) ->
     announcer = _announcer(here, role, public)
     try:
         async with (
+            _watched(here, role, announcer, publisher),
             running("edge traces", lambda: role.traces.run(Traces(here.store).write)),
             running("edge publisher", publisher.run),
             running("edge", role.run),
@@ -66,6 +68,21 @@ async def edge(here: Site, speech: Speech, *, public: tuple[str, int] | None) ->
     finally:
         voice.close()
         await speech.close()
+
+
+@asynccontextmanager
+async def _watched(here: Site, role: Edge, announcer: Announcer, publisher: Publisher) -> AsyncIterator[None]:
+    """Show what the edge counts, and tell what it needs, during the block."""
+    requiring = here.readiness.requiring
+    with (
+        audio.drops.following(role.counters),
+        audio.packets.following(role.counters),
+        audio.sessions.following(lambda: role.load),
+        requiring("udp", lambda: role.bound),
+        requiring("announced", lambda: announcer.announced.is_set() and not role.draining),
+        requiring("broker", lambda: publisher.connected),
+    ):
+        yield
 
 
 def _announcer(here: Site, role: Edge, public: tuple[str, int] | None) -> Announcer:

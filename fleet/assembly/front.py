@@ -8,6 +8,8 @@ from fleet.errors import ConfigError
 from fleet.front.door import Front
 from fleet.front.listeners import secure_listener
 from fleet.link.broker import broker_address
+from fleet.link.readiness import Readiness
+from fleet.metrics import http as metrics
 from fleet.settings import Settings
 from fleet.store.access import AccessWatch
 from fleet.store.connect import Store
@@ -15,8 +17,12 @@ from fleet.tasks import running
 
 
 @asynccontextmanager
-async def front(settings: Settings) -> AsyncIterator[Front]:
+async def front(settings: Settings, readiness: Readiness) -> AsyncIterator[Front]:
     """Run a front beside the block; revocations reach it where Redis is named.
+
+    Args:
+        settings: Of the process.
+        readiness: Told what the front needs.
 
     Raises:
         ConfigError: FLEET_MQTT_URL, FLEET_KEYS or the port cannot be used.
@@ -33,11 +39,15 @@ async def front(settings: Settings) -> AsyncIterator[Front]:
         if settings.redis_url is not None:
             store = await Store.open(settings.redis_url, settings.shards, settings.tls_ca)
             stack.push_async_callback(store.close)
+            stack.enter_context(readiness.pinging("redis", store.ping))
             access = AccessWatch(store, keys, expel=role.expel)
             # Before anybody comes in.
             await access.look()
             await enter(running("access", access.run))
             await enter(follow_debugging(store))
+        stack.enter_context(metrics.front_events.following(role.counts))
+        stack.enter_context(metrics.front_connections.following(lambda: role.connections))
+        stack.enter_context(readiness.requiring("listening", role.started.is_set))
         await enter(running("front", role.run))
         await role.started.wait()
         yield role

@@ -8,6 +8,7 @@ from pathlib import Path
 from fleet.assembly.leaving import limited
 from fleet.assembly.llm import chat_model
 from fleet.assembly.registrar import registrar_lines
+from fleet.assembly.watching import watching
 from fleet.embedded.redis import EmbeddedRedis
 from fleet.errors import ConfigError, FleetError
 from fleet.gateway.app import Gateway
@@ -16,6 +17,7 @@ from fleet.gateway.resources import ModelTerms, Resources
 from fleet.link.broker import broker_address
 from fleet.link.mqtt_url import MqttAddress
 from fleet.log import LogFormat
+from fleet.metrics import http as metrics
 from fleet.server_tools.load import open_tools
 from fleet.settings import Settings
 from fleet.settings.gateway import MAX_TOKENS, TEMPERATURE, TIMEOUT
@@ -47,6 +49,7 @@ async def gateway(settings: Settings, store: Store, broker: MqttAddress | None) 
         shared = Resources(settings, llm, model_terms(settings), tools, sessions)
         lines = await enter(registrar_lines(settings, store, broker))
         role = Gateway(shared, store.ping, open_registrar(shared, lines))
+        stack.enter_context(metrics.gateway_connections.following(lambda: role.connections))
         await enter(running("gateway", role.run))
         await role.started.wait()
         try:
@@ -64,9 +67,13 @@ async def stand_alone(settings: Settings, while_up: Callable[[], Awaitable[None]
         Unavailable: The Redis that is set is away.
     """
     async with AsyncExitStack() as stack:
+        readiness = await stack.enter_async_context(watching(settings, "gateway"))
         store = await stack.enter_async_context(_open_store(settings))
+        stack.enter_context(readiness.pinging("redis", store.ping))
         broker = broker_address(settings, settings.mqtt_url) if settings.mqtt_url else None
         role = await stack.enter_async_context(gateway(settings, store, broker))
+        stack.enter_context(readiness.requiring("listening", lambda: not role.draining))
+        stack.enter_context(readiness.serving())
         log.info("gateway is up", extra={"port": role.port})
         await while_up()
 

@@ -2,11 +2,12 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fleet.errors import ConfigError
 from fleet.link.broker import broker_address
 from fleet.link.mqtt_url import MqttAddress
+from fleet.link.readiness import Readiness
 from fleet.log import watch_devices
 from fleet.settings import Settings
 from fleet.store.access import KeysWatch
@@ -26,15 +27,18 @@ class Site:
     broker: MqttAddress | None
     """None for a role that does not speak MQTT."""
     store: Store
+    readiness: Readiness = field(default_factory=Readiness)
+    """Told by every role what it needs."""
 
 
 @asynccontextmanager
-async def site(settings: Settings, *, broker: bool = True) -> AsyncIterator[Site]:
+async def site(settings: Settings, *, broker: bool = True, readiness: Readiness | None = None) -> AsyncIterator[Site]:
     """Open what a role on its own needs; everything must be named in the settings.
 
     Args:
         settings: Of the process.
         broker: Whether the role speaks MQTT.
+        readiness: Of the process.
 
     Raises:
         ConfigError: FLEET_MQTT_URL, FLEET_REDIS_URL or FLEET_KEYS is missing or wrong.
@@ -47,8 +51,10 @@ async def site(settings: Settings, *, broker: bool = True) -> AsyncIterator[Site
     store = await Store.open(settings.redis_url or "", settings.shards, settings.tls_ca)
     try:
         keys = read_keys(settings)
+        ready = readiness or Readiness()
         async with follow_keys(settings, keys), follow_debugging(store):
-            yield Site(settings, keys, address, store)
+            with ready.pinging("redis", store.ping):
+                yield Site(settings, keys, address, store, ready)
     finally:
         await store.close()
 

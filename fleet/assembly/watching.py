@@ -1,15 +1,19 @@
 """What tells outside how a process is doing, from the settings: its port for metrics and health, its traces."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
 
 from fleet.errors import ConfigError
-from fleet.link.metrics_server import MetricsServer
 from fleet.link.readiness import Readiness
 from fleet.settings import Settings
 from fleet.tasks import running
 from fleet.tracing import spans
+
+if TYPE_CHECKING:
+    from fleet.link.metrics_server import MetricsServer
 
 log = logging.getLogger(__name__)
 
@@ -27,9 +31,11 @@ async def watching(settings: Settings, role: str) -> AsyncIterator[Readiness]:
     """
     readiness = Readiness()
     async with AsyncExitStack() as stack:
+        stack.enter_context(readiness.shown())
         if settings.otlp_endpoint is not None:
-            stack.callback(spans.switch_off)
             spans.switch_on(_tracer(settings.otlp_endpoint, role), pii=settings.log_pii)
+            # What waits is sent from a thread: it may take as long as the collector lets it.
+            stack.push_async_callback(asyncio.to_thread, spans.switch_off)
         server = _server(settings, readiness)
         if server is not None:
             log.debug("metrics are served", extra={"port": server.port})
@@ -37,9 +43,12 @@ async def watching(settings: Settings, role: str) -> AsyncIterator[Readiness]:
         yield readiness
 
 
-def _server(settings: Settings, readiness: Readiness) -> MetricsServer | None:
+def _server(settings: Settings, readiness: Readiness) -> "MetricsServer | None":
     if not settings.metrics_port:
         return None
+    # Commands that serve nobody need not wait for its import.
+    from fleet.link.metrics_server import MetricsServer
+
     try:
         return MetricsServer(settings.metrics_host, settings.metrics_port, readiness)
     except ConfigError as error:

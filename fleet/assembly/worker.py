@@ -9,6 +9,7 @@ from fleet.assembly.leaving import limited, new_name
 from fleet.assembly.llm import chat_model
 from fleet.assembly.site import Site
 from fleet.errors import ConfigError
+from fleet.metrics import broker as metrics
 from fleet.server_tools.load import open_tools
 from fleet.tasks import running
 from fleet.worker.app import Worker
@@ -29,6 +30,10 @@ async def worker(here: Site) -> AsyncIterator[None]:
         llm = await stack.enter_async_context(chat_model(settings))
         tools = await stack.enter_async_context(open_tools(settings)) if settings.device_server_tools else None
         role = Worker(Resources.of(settings, here.keys, llm, here.store, tools), new_name(), here.broker)
+        stack.enter_context(metrics.refusals.following(role.counts))
+        stack.enter_context(role.figures.shown())
+        stack.enter_context(here.readiness.requiring("broker", lambda: role.connected))
+        stack.enter_context(here.readiness.requiring("leases", lambda: role.settled))
         async with running("worker", role.run):
             try:
                 await _until_ready("the broker", role)

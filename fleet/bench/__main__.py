@@ -117,11 +117,7 @@ def turn(
 ) -> None:
     """What fleet adds between a chat model's first token and a gateway client's first sentence."""
     plan = turn_bench.Plan(at_once or [1, 100], rate, seconds, repeats)
-
-    def show(console: Console, machine: Machine, found: list[turn_bench.Case]) -> None:
-        show_turn(console, machine, found, rate)
-
-    _run("turn", plan, lambda doing: turn_bench.measure(plan, doing), show, json_file)
+    _run("turn", plan, lambda doing: turn_bench.measure(plan, doing), show_turn, json_file)
 
 
 def _run(

@@ -33,8 +33,9 @@ class Plan:
     at_once: Sequence[int]
     """Turns that run at the same time."""
     rate: float
-    """Turns a second: the more run at once, the longer each takes the model."""
+    """Turns a second, about: the more run at once, the longer each takes the model."""
     seconds: float
+    """At least; a window is never shorter than two turns."""
     repeats: int
 
 
@@ -45,7 +46,9 @@ class Case:
     at_once: int
     turns: int
     rate: float
-    """Turns a second that there really were."""
+    """Turns a second."""
+    direct_rate: float
+    """Turns a second of clients that ask the model itself."""
     first_ms: Percentiles
     """From the model's first token to the client's first sentence."""
     last_ms: Percentiles
@@ -86,18 +89,23 @@ async def measure(plan: Plan, doing: Callable[[str], None]) -> list[Case]:
 async def _case(plan: Plan, at_once: int, scene: Scene, doing: Callable[[str], None]) -> Case:
     doing(f"{at_once} at once: without fleet")
     scene.model.seconds = at_once / plan.rate
+    seconds = max(plan.seconds, 2 * scene.model.seconds)
     async with direct_talkers(scene.model.port, at_once) as talkers:
-        direct = await talk(talkers, scene.model, plan.seconds, scene.numbers)
+        begun = time.perf_counter()
+        direct = await talk(talkers, scene.model, seconds, scene.numbers)
+        direct_seconds = time.perf_counter() - begun
     doing(f"{at_once} at once: turns")
     async with gateway_talkers(scene.port, at_once) as talkers:
-        await talk(talkers, scene.model, _WARM_SECONDS, scene.numbers)
+        # Every connection is used once.
+        await talk(talkers, scene.model, max(_WARM_SECONDS, scene.model.seconds), scene.numbers)
         idle = await _idle(scene)
-        windows = [await _window(plan.seconds, talkers, scene, idle) for _ in range(plan.repeats)]
+        windows = [await _window(seconds, talkers, scene, idle) for _ in range(plan.repeats)]
     turns = sum(len(window.delays.first) for window in windows)
     return Case(
         at_once=at_once,
         turns=turns,
         rate=turns / sum(window.seconds for window in windows),
+        direct_rate=len(direct.first) / direct_seconds,
         first_ms=Percentiles.of([ms for window in windows for ms in window.delays.first]),
         last_ms=Percentiles.of([ms for window in windows for ms in window.delays.last]),
         direct_ms=Percentiles.of(direct.first),

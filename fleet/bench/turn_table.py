@@ -10,11 +10,11 @@ from fleet.bench.machine import Machine
 from fleet.bench.turn import PARTS, Case
 
 _SLOW = 0.8
-"""Part of the turns a second that were meant to be, below which the figures tell of the machine."""
+"""Part of the turns a second without fleet, below which the figures tell of the machine."""
 
 
-def show_turn(console: Console, machine: Machine, cases: Sequence[Case], rate: float) -> None:
-    """Print what was measured; `rate` is how many turns a second were meant to be."""
+def show_turn(console: Console, machine: Machine, cases: Sequence[Case]) -> None:
+    """Print what was measured."""
     console.print(f"{machine.cpu}, {machine.cores} cores, {machine.python}, {machine.system}, {machine.date}")
     console.print(f"{machine.busy:.1f} processes wanted a core in the minute before.")
     title = "Milliseconds added to a turn, and its CPU in microseconds: median (least-most)"
@@ -39,10 +39,10 @@ def show_turn(console: Console, machine: Machine, cases: Sequence[Case], rate: f
         " Model and clients share one process, and that one the machine with the others."
     )
     for case in cases:
-        if case.rate < _SLOW * rate:
+        if case.rate < _SLOW * case.direct_rate:
             console.print(
-                f"{case.at_once} at once: {case.rate:.0f} of {rate:.0f} turns a second; there were not cores enough, so"
-                " this measures the machine.",
+                f"{case.at_once} at once: {case.rate:.1f} turns a second, {case.direct_rate:.1f} without fleet; there"
+                " were not cores enough, so this measures the machine.",
                 style="yellow",
             )
 

@@ -101,6 +101,11 @@ class Edge:
         return self._services.traces
 
     @property
+    def bound(self) -> bool:
+        """Whether it has its UDP port."""
+        return self._services.socket.bound
+
+    @property
     def port(self) -> int:
         """The UDP port, once `bind` was called."""
         return self._services.socket.port

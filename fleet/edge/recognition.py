@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 from fleet.core.ports import Transcript
 from fleet.edge.recorder import Utterance
@@ -14,10 +15,9 @@ from fleet.tracing import turns as traced
 
 log = logging.getLogger(__name__)
 
-OFFLINE_MODEL = "offline"
-"""Stands in traces for the engines that need no endpoint."""
 LONGEST_SECONDS = 20.0
 """Longest wait for a transcript; engines and endpoints have shorter limits of their own."""
+_ABOUT: Final = {"gen_ai.operation.name": "speech_to_text"}
 
 
 class Recognition:
@@ -85,7 +85,7 @@ class Recognition:
         clock = asyncio.get_running_loop().time
         asked_at = clock()
         try:
-            with spans.span("transcribe", self._described()) as span:
+            with spans.span("transcribe", _ABOUT) as span:
                 transcript = await self._take(early, utterance)
                 spans.private(span, {"fleet.transcript": transcript.text})
         except (FleetError, TimeoutError) as error:
@@ -100,11 +100,6 @@ class Recognition:
         log.info("utterance recognised", extra={**extra, "pii": {"text": transcript.text}})
         self._task = None
         await self._on_text(utterance, transcript)
-
-    def _described(self) -> spans.Attributes:
-        settings = self._services.settings
-        model = settings.asr_model if settings.asr_base_url else OFFLINE_MODEL
-        return {"gen_ai.operation.name": "speech_to_text", "gen_ai.request.model": model}
 
     async def _take(self, early: "_Early | None", utterance: Utterance) -> Transcript:
         if early is not None:

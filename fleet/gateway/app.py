@@ -75,6 +75,11 @@ class Gateway:
         self._socket = _listen(settings.plain_host(settings.cloud_host), settings.cloud_port)
         self.port: int = self._socket.getsockname()[1]
 
+    @property
+    def connections(self) -> int:
+        """Clients."""
+        return self._connections
+
     async def run(self) -> None:
         """Serve until cancelled; clients are told then that the server goes away (1001)."""
         settings = self._resources.settings

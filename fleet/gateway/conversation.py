@@ -12,6 +12,7 @@ from fleet.gateway.resources import Resources
 from fleet.gateway.turn import Choices, Question, Turn
 from fleet.gateway.turns import MOST_WAITING, Turns
 from fleet.gateway.visit import Visit
+from fleet.metrics import http as metrics
 from fleet.tasks import running
 from fleet.wire.gateway import (
     Configure,
@@ -71,6 +72,7 @@ class Conversation:
         request = receive(frame)
         refused = request if isinstance(request, Refused) else await self._take(request)
         if refused is not None:
+            metrics.gateway_refusals.add(refused.code.lower())
             await self._peer.send(explain(refused))
 
     async def _take(self, request: Request) -> Refused | None:

@@ -21,8 +21,10 @@ from fleet.gateway.spoken import Spoken
 from fleet.gateway.toolset import Toolset
 from fleet.gateway.turn_tools import TurnTools
 from fleet.gateway.visit import SessionNotes
+from fleet.metrics import turns as timed
 from fleet.store.gateway_sessions import GatewaySession
 from fleet.tasks import isolate
+from fleet.tracing import spans
 from fleet.wire.gateway_messages import PROCESSING, Failure, LlmResponse, Status
 from fleet.wire.mcp import ToolSpec
 
@@ -85,11 +87,13 @@ class Turn:
             Gone: The client is gone.
         """
         await self._peer.send(Status(status="processing", data={"message": PROCESSING}))
-        await isolate("gateway turn", self._try())
+        with spans.span("turn", {"fleet.session": self._question.session}):
+            await isolate("gateway turn", self._try())
         self._question.answered = True
         # Before the answer: after it a client may take the next message for that to its next request.
         await self._peer.send(Status(status="idle", data={"session_id": self._question.session}))
         await self._peer.send(self._answer)
+        timed.gateway.add("answered" if isinstance(self._answer, LlmResponse) else str(self._answer.code).lower())
 
     async def _try(self) -> None:
         try:

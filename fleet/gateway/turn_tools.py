@@ -20,6 +20,8 @@ from fleet.gateway.failure import RequestFailed
 from fleet.gateway.peer import Gone, Peer
 from fleet.gateway.round import Round, ServerCall
 from fleet.gateway.toolset import Toolset
+from fleet.metrics import calls as counted
+from fleet.tracing import tools as traced
 from fleet.wire.gateway_messages import ToolCallDone
 
 log = logging.getLogger(__name__)
@@ -116,8 +118,10 @@ class TurnTools:
         # The loop's own clock counts whole milliseconds; many of these tools need less.
         persona, begun = self._caller.persona, perf_counter()
         try:
-            async with asyncio.timeout(self._seconds):
-                result = await self._server.call(call.name, call.arguments, self._caller)
+            with traced.calling(call.name, "", call.arguments) as note:
+                async with asyncio.timeout(self._seconds):
+                    result = await self._server.call(call.name, call.arguments, self._caller)
+                note("error" if result.failed else "ok", result.value)
         except TimeoutError:
             result = ServerResult(_TIMEOUT, failed=True)
         finally:
@@ -133,6 +137,7 @@ class TurnTools:
         return f"error: {text}" if result.failed else text
 
     async def _tell(self, call: ServerCall, result: ServerResult, took: float) -> None:
+        counted.end("server", "error" if result.failed else "ok", took)
         log.info("server tool called", extra={"tool": call.name, "failed": result.failed, "seconds": round(took, 3)})
         self._note(call.name, call.arguments, success=not result.failed)
         await self._peer.send(
@@ -148,7 +153,12 @@ class TurnTools:
     async def _call_client(self, call_id: str, ready: Prepared) -> str:
         await self._round.announce(call_id)
         name = ready.tool.name
-        answer = await self._callbacks.call(name, ready.arguments)
+        begun = perf_counter()
+        with traced.calling(name, "", ready.arguments) as note:
+            answer = await self._callbacks.call(name, ready.arguments)
+            outcome = "unknown" if answer is None else "ok" if answer.success else "error"
+            note(outcome, answer.result if answer else "")
+        counted.end("client", outcome, perf_counter() - begun)
         log.info("client tool called", extra={"tool": name, "answered": answer is not None})
         self._note(name, ready.arguments, success=answer is not None and answer.success)
         if answer is None:

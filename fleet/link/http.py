@@ -1,6 +1,7 @@
 """An HTTP server inside this process's event loop."""
 
 import socket
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -29,6 +30,8 @@ class HttpServer:
         self, app: FastAPI, host: str, port: int, *, bounds: Bounds | None = None, proxies: str = "127.0.0.1,::1"
     ) -> None:
         self.bounds = bounds or Bounds()
+        self.counts: Counter[str] = Counter()
+        """Who did not come through a handshake."""
         try:
             self._socket = socket.create_server((host, port), backlog=1024)
         except OSError as error:

@@ -1,7 +1,6 @@
 """The HTTP server behind TLS."""
 
 import asyncio
-from collections import Counter
 
 from fastapi import FastAPI
 
@@ -37,8 +36,6 @@ class HttpsServer(HttpServer):
     ) -> None:
         super().__init__(app, host, port, bounds=bounds, proxies=proxies)
         self._certificate = certificate
-        self.counts: Counter[str] = Counter()
-        """Who did not come through the handshake."""
 
     async def run(self) -> None:
         config = self._server.config

@@ -38,6 +38,7 @@ class _Choice(BaseModel):
 class _Chunk(BaseModel):
     choices: list[_Choice] | None = None
     error: object = None
+    usage: object = None
 
 
 class Answer:
@@ -54,6 +55,8 @@ class Answer:
         """Whether the endpoint has said that the answer is complete."""
         self.chunks = 0
         """How often the model has written something, thoughts included."""
+        self.usage: dict[str, int] = {}
+        """Tokens, `input_tokens` and `output_tokens`, where the endpoint tells."""
         self._taken = taken
         self._calls = CallMerger()
         self._written = 0
@@ -76,6 +79,8 @@ class Answer:
             self.fault = "reported an error within its answer"
             return []
         self.chunks += bool(chunk.choices)
+        if isinstance(chunk.usage, dict):
+            self.usage.update(_tokens(chunk.usage))
         self.finished = self.finished or bool(choice.finish_reason)
         return self._take(choice.delta or choice.message or _Delta())
 
@@ -109,6 +114,11 @@ class Answer:
 def _events(said: str, thought: str) -> list[LlmEvent]:
     thoughts: list[LlmEvent] = [ThoughtDelta(thought)] if thought else []
     return [*thoughts, TextDelta(said)] if said else thoughts
+
+
+def _tokens(usage: dict[object, object]) -> dict[str, int]:
+    named = {"input_tokens": usage.get("prompt_tokens"), "output_tokens": usage.get("completion_tokens")}
+    return {name: count for name, count in named.items() if isinstance(count, int)}
 
 
 def _string(field: object) -> str:

@@ -13,6 +13,7 @@ from fleet.llm.chat_request import RequestWriter
 from fleet.llm.model_name import ModelName
 from fleet.llm.sse import SseReader, WholeReader
 from fleet.provider import Body
+from fleet.tracing.models import chatting
 
 RETRIES = 2
 _REST_SECONDS = 0.25
@@ -89,21 +90,22 @@ class OpenAiLlm:
         model = await self._model.find(deadline)
         # Arguments of its own the library checks against their types, 9 ms for 20 messages and 20 tools; the body not.
         asking = completions.create(model=model, messages=[], stream=True, extra_body=request)
-        async with self._endpoint.open(asking, deadline) as body:
-            reader = WholeReader() if body.kind == "application/json" else SseReader()
-            data: bytes | None = None
-            while data != b"":
-                chunks = answer.chunks
-                data = await self._read(body, answer, deadline)
-                for payload in reader.feed(data) if data else reader.end():
-                    for event in answer.feed(payload):
-                        yield event
-                self._check(answer, ended=not data, too_long=reader.is_too_long)
-                # Comments that only keep the connection open are no sign of life.
-                if answer.finished:
-                    deadline = min(deadline, asyncio.get_running_loop().time() + _REST_SECONDS)
-                elif answer.chunks > chunks:
-                    deadline = asyncio.get_running_loop().time() + self._timeout
+        with chatting(model, request, answer.usage):
+            async with self._endpoint.open(asking, deadline) as body:
+                reader = WholeReader() if body.kind == "application/json" else SseReader()
+                data: bytes | None = None
+                while data != b"":
+                    chunks = answer.chunks
+                    data = await self._read(body, answer, deadline)
+                    for payload in reader.feed(data) if data else reader.end():
+                        for event in answer.feed(payload):
+                            yield event
+                    self._check(answer, ended=not data, too_long=reader.is_too_long)
+                    # Comments that only keep the connection open are no sign of life.
+                    if answer.finished:
+                        deadline = min(deadline, asyncio.get_running_loop().time() + _REST_SECONDS)
+                    elif answer.chunks > chunks:
+                        deadline = asyncio.get_running_loop().time() + self._timeout
         for event in answer.end():
             if isinstance(event, CallsAsked):
                 self._writer.echoes.keep(event.calls, answer.thought, answer.extras)
@@ -114,7 +116,7 @@ class OpenAiLlm:
         if not answer.finished:
             return await body.read(deadline)
         with suppress(ProviderError):
-            return await body.read(deadline)
+            return await body.read(deadline, needed=False)
         return b""
 
     def _check(self, answer: Answer, *, ended: bool, too_long: bool) -> None:

@@ -51,9 +51,6 @@ class ModelName:
 
         Args:
             deadline: When the request that needs it must have begun to be answered, on the loop's clock.
-
-        Raises:
-            ProviderError: The endpoint cannot be reached; it was not asked what it has.
         """
         if self._found is not None:
             return self._found
@@ -74,8 +71,7 @@ class ModelName:
             async with self._endpoint.within(soon):
                 answer = await listing.list()
         except ProviderError as error:
-            if error.retryable:
-                raise
+            # Many endpoints chat and list nothing, in many ways; one that is away will say so to the request itself.
             log.info("endpoint lists no models", extra={"reason": str(error)})
             return []
         try:

@@ -4,6 +4,7 @@ import asyncio
 import base64
 
 from fleet.errors import ProviderError
+from fleet.llm.model_name import ModelName
 from fleet.llm.reasoning import ThoughtFilter
 from fleet.provider import Endpoint
 
@@ -20,16 +21,16 @@ class OpenAiVision:
     Args:
         base_url: Up to and with `/v1`.
         api_key: None where the endpoint needs none.
-        model: Its name at the endpoint.
+        model: Its name at the endpoint; None to ask the endpoint, see `fleet.llm.model_name`.
         timeout: Longest wait for the whole answer in seconds.
 
     Raises:
         ConfigError: `base_url` is no HTTP address.
     """
 
-    def __init__(self, base_url: str, api_key: str | None, model: str, timeout: float) -> None:
+    def __init__(self, base_url: str, api_key: str | None, model: str | None, timeout: float) -> None:
         self._endpoint = Endpoint("VISION", base_url, api_key)
-        self._model = model
+        self._model = ModelName(self._endpoint, model)
         self._timeout = timeout
         self._longest = "max_completion_tokens" if self._endpoint.is_openai else "max_tokens"
 
@@ -47,9 +48,10 @@ class OpenAiVision:
         asked = [{"type": "text", "text": question}, {"type": "image_url", "image_url": {"url": picture}}]
         messages = [{"role": "system", "content": _PROMPT}, {"role": "user", "content": asked}]
         deadline = asyncio.get_running_loop().time() + self._timeout
+        model = await self._model.find(deadline)
         async with self._endpoint.within(deadline):
             answer = await self._endpoint.client.chat.completions.create(
-                model=self._model, messages=[], extra_body={"messages": messages, self._longest: _MOST_TOKENS}
+                model=model, messages=[], extra_body={"messages": messages, self._longest: _MOST_TOKENS}
             )
         text = answer.choices[0].message.content if answer.choices else None
         thoughts = ThoughtFilter()

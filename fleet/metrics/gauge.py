@@ -5,7 +5,8 @@ from contextlib import contextmanager
 
 from fleet.metrics.definition import Labels, Metric
 
-Reading = Callable[[], float]
+Reading = Callable[[], float | None]
+"""Returns the value now; None while there is none."""
 
 
 class GaugeMetric(Metric):
@@ -38,7 +39,8 @@ class GaugeMetric(Metric):
         """Return all values by those of the labels."""
         found: dict[tuple[str, ...], float] = {}
         for values, reading in self._readings:
-            found[values] = found.get(values, 0.0) + reading()
+            if (value := reading()) is not None:
+                found[values] = found.get(values, 0.0) + value
         return found
 
     def forget(self) -> None:

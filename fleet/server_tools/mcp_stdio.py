@@ -144,8 +144,9 @@ async def _end(process: Process) -> None:
     if not await _ended(process):
         log.warning("MCP server does not end", extra={"pid": process.pid})
     # Nothing public closes the pipes of a program whose last words nobody reads.
-    if isinstance(transport := getattr(process, "_transport", None), asyncio.BaseTransport):
-        transport.close()
+    close = getattr(getattr(process, "_transport", None), "close", None)
+    if callable(close):
+        close()
         await asyncio.sleep(0)
 
 

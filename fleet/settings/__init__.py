@@ -20,6 +20,7 @@ from fleet.settings.fields import PREFIX
 from fleet.settings.gateway import GatewayApi
 from fleet.settings.identity import Identity
 from fleet.settings.logs import Logging
+from fleet.settings.metrics import Metering
 from fleet.settings.models import Models
 from fleet.settings.operators import Operating
 from fleet.settings.places import Places
@@ -43,6 +44,7 @@ class Settings(
     Models,
     ServerSide,
     GatewayApi,
+    Metering,
     Logging,
     BaseSettings,
 ):

@@ -15,8 +15,8 @@ class Metering(BaseModel):
         9464,
         ge=0,
         le=65535,
-        description="Port of /metrics, /healthz and /readyz of every role; 0 or `none` for no such port. Where it is not "
-        "set and taken, a process runs without.",
+        description="Port of /metrics, /healthz and /readyz of every role; 0 or `none` for no such port. Where it is taken "
+        "and was not set, a process runs without.",
     )
     otlp_endpoint: str | None = Field(
         None,

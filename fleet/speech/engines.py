@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from fleet.errors import FleetError, Overloaded, ProviderError
+from fleet.metrics import providers
 
 T = TypeVar("T")
 
@@ -42,6 +43,7 @@ class Engine:
         if self._closed:
             raise ProviderError(f"{self._name}: closed", retryable=False)
         if not self._places.acquire(blocking=False):
+            providers.errors.add(self._name, "overloaded")
             raise Overloaded(f"{self._name}: too much work waits")
         running = self._pool.submit(work)
         running.add_done_callback(lambda _: self._places.release())
@@ -61,10 +63,12 @@ class Engine:
 
     def _outcome(self, future: asyncio.Future[T]) -> T:
         if not future.done():
+            providers.errors.add(self._name, "silent")
             raise ProviderError(f"{self._name}: timed out", retryable=True)
         if future.cancelled():
             raise ProviderError(f"{self._name}: closed", retryable=False)
         error = future.exception()
         if error is None or isinstance(error, FleetError):
             return future.result()
+        providers.errors.add(self._name, "engine")
         raise ProviderError(f"{self._name}: {type(error).__name__}", retryable=False) from error

@@ -5,10 +5,12 @@ from collections import Counter
 
 from fleet.core.rates import Rate
 from fleet.link.mqtt_url import MqttAddress
+from fleet.store.census import Census
 from fleet.store.leases import Leases
 from fleet.store.owner import Owner
 from fleet.wire import topics
 from fleet.worker.calls import DeviceCalls
+from fleet.worker.census import Figures
 from fleet.worker.directory import EdgeDirectory
 from fleet.worker.discovery import Discovery
 from fleet.worker.frames import Frames
@@ -51,6 +53,7 @@ class Worker:
         leases = Leases(resources.store, worker_id, settings.lease_seconds)
         self._shards = Shards(leases, settings.shards, self._make_shard, self._losses)
         self._letters = Letters(resources.mailboxes, lambda: self._shards.owned, receptionist, turns)
+        self.figures = Figures(Census(resources.store), lambda: self._shards.owned, self._letters.positions)
         self._sweeper = Sweeper(resources.calls, lambda: self._shards.owned)
         self._orphans = Orphans(resources.sessions, self._directory, lambda: self._shards.owned, receptionist, turns)
 
@@ -63,6 +66,7 @@ class Worker:
             group.create_task(self._letters.run(), name="letters")
             group.create_task(self._sweeper.run(), name="sweeper")
             group.create_task(self._orphans.run(), name="orphans")
+            group.create_task(self.figures.run(), name="census")
 
     async def drain(self, seconds: float) -> None:
         """Hand everything over to the other workers; turns that run are waited for, at most so long."""
@@ -73,6 +77,16 @@ class Worker:
         """Whether this worker owns shards and hears all of their devices."""
         owned = self._shards.owned.values()
         return bool(owned) and all(shard.connected for shard in owned)
+
+    @property
+    def connected(self) -> bool:
+        """Whether it reaches the broker."""
+        return self._losses.connected
+
+    @property
+    def settled(self) -> bool:
+        """Whether it is ready, or owns nothing because there are more workers than shards."""
+        return self.ready or (self._shards.spare and not self._shards.owned)
 
     def _make_shard(self, number: int, owner: Owner) -> Shard:
         keys, shards = self._resources.keys, self._resources.settings.shards

@@ -52,6 +52,10 @@ class Letters:
                 self._read[letter.shard] = (shard.owner.fence, letter.id)
                 shard.spawn(f"letter {letter.id}", self._deliver(shard, letter))
 
+    def positions(self) -> dict[int, str]:
+        """Return for each owned shard the last letter that was read."""
+        return {number: self._after(shard) for number, shard in self._owned().items()}
+
     def _after(self, shard: Shard) -> str:
         """Return the last letter read under the present lease: a new owner begins with what was left to it."""
         fence, last = self._read.get(shard.number, ("", "0"))

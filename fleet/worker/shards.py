@@ -43,6 +43,8 @@ class Shards:
         self._losses = losses
         self._holdings = Holdings(leases, make, losses.tell)
         self._calm_until = self._look_at = 0.0
+        self.spare = False
+        """Whether there are more workers than shards, so that one may well own none."""
         self._least = 0
         """How many shards the one of the others owned last that owned least."""
 
@@ -124,6 +126,7 @@ class Shards:
     async def _even_out(self, peers: list[Peer]) -> float:
         me, owned, most = self._leases.worker, self.owned, share(self._count, peers)
         self._least = min((peer.shards for peer in peers if peer.worker != me), default=self._count)
+        self.spare = len(peers) > self._count
         now = time.monotonic()
         if now >= self._calm_until and should_give(me, len(owned), self._count, peers):
             await self._holdings.give(min(owned, key=lambda number: owned[number].turns))

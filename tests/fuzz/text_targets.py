@@ -4,12 +4,12 @@ import unicodedata
 from random import Random
 
 from fleet.core.emotion import EMOTIONS, emotion_of
-from fleet.core.ports import CallsAsked, LlmEvent, Message, TextDelta
+from fleet.core.ports import USUAL, CallsAsked, LlmEvent, Message, TextDelta
 from fleet.core.sentences import LONGEST, LONGEST_CODE, SentenceSplitter
 from fleet.core.speakable import speakable
 from fleet.llm.answer import DONE, Answer
 from fleet.llm.calls import is_object
-from fleet.llm.llm_openai import write_message
+from fleet.llm.chat_request import RequestWriter
 from fleet.llm.reasoning import ThoughtFilter
 from fleet.llm.sse import SseReader
 from tests.fuzz import damage
@@ -108,7 +108,8 @@ def _check_events(events: list[LlmEvent]) -> None:
     assert not asked or events[-1] is asked[0]
     assert len({call.id for call in calls} | {"call_1"}) == len(calls) + 1
     assert all(call.name and call.arguments for call in calls)
-    written = write_message(Message("assistant", "".join(texts), calls))
+    request = RequestWriter(is_openai=False, is_google=False, usual=USUAL)
+    [written] = request.write([Message("assistant", "".join(texts), calls)], [], USUAL)["messages"]
     assert all(is_object(call["function"]["arguments"]) for call in written.get("tool_calls", ()))
 
 
@@ -118,15 +119,18 @@ def make_thoughts(random: Random) -> list[str]:
 
 
 def check_thoughts(chunks: list[str]) -> None:
-    """What is said does not depend on the chunks and is the end of what was written."""
-    said = _said(chunks)
-    assert said == _said(["".join(chunks)])
-    assert "".join(chunks).endswith(said)
+    """What is said and what is thought do not depend on the chunks, and are parts of what was written, in its order."""
+    parted = _parted(chunks)
+    assert parted == _parted(["".join(chunks)])
+    for part in parted:
+        written = iter("".join(chunks))
+        assert all(letter in written for letter in part)
 
 
-def _said(chunks: list[str]) -> str:
+def _parted(chunks: list[str]) -> tuple[str, str]:
     thoughts = ThoughtFilter()
-    return "".join(thoughts.feed(chunk) for chunk in chunks) + thoughts.end()
+    parts = [*(thoughts.feed(chunk) for chunk in chunks), thoughts.end()]
+    return "".join(part.said for part in parts), "".join(part.thought for part in parts)
 
 
 TARGETS = (

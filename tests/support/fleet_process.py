@@ -41,6 +41,7 @@ class FleetProcess:
             "CLOUD_PORT": str(free_port()),
             "FLEET_LOG_FORMAT": "json",
             "FLEET_LOG_PII": "true",
+            "FLEET_METRICS_PORT": "none",
             **settings,
         }
 

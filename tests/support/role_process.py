@@ -14,6 +14,7 @@ from tests.support.until import until
 
 _PREFIXES = ("FLEET_", "LLM_", "ASR_", "TTS_")
 STOP_SECONDS = 30.0
+_QUIET = {"FLEET_LOG_FORMAT": "json", "FLEET_LOG_LEVEL": "debug", "FLEET_METRICS_PORT": "none"}
 
 
 class RoleProcess:
@@ -33,7 +34,7 @@ class RoleProcess:
         outside = {name: value for name, value in os.environ.items() if not name.startswith(_PREFIXES)}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "fleet", role],
-            env={**outside, "FLEET_LOG_FORMAT": "json", "FLEET_LOG_LEVEL": "debug", **settings},
+            env={**outside, **_QUIET, **settings},
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,

@@ -13,6 +13,7 @@ CASE = Case(
     at_once=100,
     turns=345,
     rate=39.0,
+    direct_rate=40.0,
     first_ms=Percentiles(2.1, 8.2, 9.0),
     last_ms=Percentiles(3.3, 9.4, 9.9),
     direct_ms=Percentiles(0.1, 0.7, 1.0),
@@ -23,7 +24,7 @@ CASE = Case(
 
 def shown(case: Case) -> str:
     console = Console(width=200, record=True, file=io.StringIO())
-    show_turn(console, MACHINE, [case], rate=40.0)
+    show_turn(console, MACHINE, [case])
     return console.export_text()
 
 
@@ -35,4 +36,4 @@ def test_every_figure_is_shown() -> None:
 
 
 def test_figures_of_a_machine_that_was_too_busy_say_so() -> None:
-    assert "12 of 40 turns a second" in shown(dataclasses.replace(CASE, rate=12.0))
+    assert "12.0 turns a second, 40.0 without fleet" in shown(dataclasses.replace(CASE, rate=12.0))

@@ -50,18 +50,14 @@ async def test_a_given_name_is_used_unasked(server: OpenAiServer) -> None:
     assert listings(server) == 0
 
 
-@pytest.mark.parametrize("answer", [refused(404), refused(401), Answer([b"<html>"]), Answer([b'{"data": 5}'])])
+@pytest.mark.parametrize(
+    "answer", [*map(refused, (401, 404, 429, 500, 501)), Answer([b"<html>"]), Answer([b'{"data": 5}'])]
+)
 async def test_an_endpoint_without_a_list_is_asked_for_the_documented_model(
     server: OpenAiServer, answer: Answer
 ) -> None:
     server.script("models", answer)
     assert await ask(server, None) == [DOCUMENTED]
-
-
-async def test_a_failing_endpoint_is_asked_for_its_models_again(server: OpenAiServer) -> None:
-    listing = Answer([b'{"object":"list","data":[{"id":"late","object":"model","created":1,"owned_by":"o"}]}'])
-    server.script("models", refused(503), listing)
-    assert await ask(server, None) == ["late"]
 
 
 async def test_many_turns_at_once_ask_once(server: OpenAiServer) -> None:

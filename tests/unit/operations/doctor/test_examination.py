@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from fleet.errors import ConfigError, Unavailable
-from fleet.operations.doctor import examination
+from fleet.operations.doctor import command, examination
 from fleet.operations.doctor.case import Case, open_case
-from fleet.operations.doctor.command import _parts
+from fleet.operations.doctor.consultation import choose_parts
 from fleet.operations.doctor.examination import PARTS, examine
 from fleet.operations.doctor.finding import Finding, Findings, ok
 from fleet.settings import load
@@ -70,6 +70,10 @@ async def test_without_any_setting_nothing_is_wrong_and_it_is_said_why(case: Cas
 
 
 def test_a_part_that_is_none_is_refused() -> None:
-    assert _parts(" redis, broker ,") == {"redis", "broker"}
+    assert choose_parts(" redis, broker ,") == {"redis", "broker"}
     with pytest.raises(ConfigError, match="choose from settings"):
-        _parts("redis,nonsense")
+        choose_parts("redis,nonsense")
+
+
+def test_the_command_names_all_parts() -> None:
+    assert set(command.PARTS) == set(PARTS)
