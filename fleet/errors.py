@@ -4,6 +4,7 @@ FleetError
 ├── ConfigError        a setting is missing, unknown or contradicts another: told to the operator, exit code 2
 ├── Unavailable        something outside is away (broker, Redis, provider); trying again later may help
 │   └── ProviderError  a model endpoint refused or failed; `retryable` says whether the same request may succeed
+│       └── ProviderTimeout   it was silent for too long
 ├── Fenced             this process no longer owns the shard that it tried to write
 └── Overloaded         a bounded queue is full
 
@@ -34,6 +35,10 @@ class ProviderError(Unavailable):
     def __init__(self, message: str, *, retryable: bool) -> None:
         super().__init__(message)
         self.retryable = retryable
+
+
+class ProviderTimeout(ProviderError):
+    """A model endpoint was silent for too long."""
 
 
 class Fenced(FleetError):

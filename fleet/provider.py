@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import httpx2
 import openai
 
-from fleet.errors import ConfigError, ProviderError
+from fleet.errors import ConfigError, ProviderError, ProviderTimeout
 from fleet.metrics import providers
 from fleet.tasks import Backoff
 
@@ -89,7 +89,9 @@ class Endpoint:
             async with asyncio.timeout_at(deadline):
                 yield
         except TimeoutError:
-            raise self.failure("was silent for too long", retryable=True, kind="silent" if needed else "") from None
+            if needed:
+                providers.errors.add(self._what, "silent")
+            raise ProviderTimeout(f"{self._name} was silent for too long", retryable=True) from None
         except openai.OpenAIError as error:
             # Their texts repeat parts of the key or of the request, so they are not chained.
             raise self._explain(error) from None

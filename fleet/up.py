@@ -23,6 +23,7 @@ from fleet.front.door import Front
 from fleet.front.listeners import secure_listener
 from fleet.link.broker import broker_address
 from fleet.metrics import http as metrics
+from fleet.server_tools.load import open_tools
 from fleet.settings import Settings, variable
 from fleet.settings.fields import EVERYWHERE
 from fleet.store import whereabouts
@@ -64,9 +65,10 @@ async def up(settings: Settings, while_up: Callable[[], Awaitable[None]]) -> Non
         log.info("loading speech")
         speech = await load_speech(settings)
         await enter(edge(here, speech, public=public))
-        await enter(worker(here))
+        tools = await enter(open_tools(settings))
+        await enter(worker(here, tools))
         server = await enter(api(here))
-        await enter(gateway(settings, store, here.broker))
+        await enter(gateway(settings, store, here.broker, tools))
         stack.enter_context(whereabouts.tell(settings.data_dir, redis_url, broker_url))
         stack.enter_context(readiness.serving())
         log.info("fleet is up", extra={"ota": _ota_url(settings, server.port)})

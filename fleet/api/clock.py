@@ -1,33 +1,11 @@
-"""The time of day where a device stands."""
+"""The time that devices are told."""
 
-import re
 from datetime import datetime
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from fleet.core.local_time import own_offset
 from fleet.wire.bootstrap import ServerTime
-
-_MINUTES = re.compile(r"[+-]?\d{1,3}", re.ASCII)
-_FURTHEST = 14 * 60
-
-
-def offset(timezone: str, now: datetime) -> int | None:
-    """Return how many minutes east of UTC a time zone is now; None for what is none.
-
-    Args:
-        timezone: An IANA name such as `Europe/Berlin`, or minutes such as `-210`.
-        now: With its zone.
-    """
-    if _MINUTES.fullmatch(timezone):
-        minutes = int(timezone)
-        return minutes if abs(minutes) <= _FURTHEST else None
-    try:
-        found = now.astimezone(ZoneInfo(timezone)).utcoffset()
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return None
-    return None if found is None else int(found.total_seconds() // 60)
 
 
 def server_time(timezone: str, default: int, now: datetime) -> ServerTime:
     """Return what a device sets its clock by; `default` counts where its own time zone is empty or unknown."""
-    own = offset(timezone, now) if timezone else None
-    return ServerTime(timestamp=int(now.timestamp() * 1000), timezone_offset=default if own is None else own)
+    return ServerTime(timestamp=int(now.timestamp() * 1000), timezone_offset=own_offset(timezone, default, now))

@@ -9,6 +9,7 @@ from fleet.assembly.leaving import limited
 from fleet.assembly.llm import chat_model
 from fleet.assembly.registrar import registrar_lines
 from fleet.assembly.watching import watching
+from fleet.core.server_tools import ServerTools
 from fleet.embedded.redis import EmbeddedRedis
 from fleet.errors import ConfigError, FleetError
 from fleet.gateway.app import Gateway
@@ -30,13 +31,16 @@ log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def gateway(settings: Settings, store: Store, broker: MqttAddress | None) -> AsyncIterator[Gateway]:
+async def gateway(
+    settings: Settings, store: Store, broker: MqttAddress | None, tools: ServerTools | None = None
+) -> AsyncIterator[Gateway]:
     """Run a gateway beside the block; the block begins when it takes clients.
 
     Args:
         settings: Of the process.
         store: Redis.
         broker: Where clients that speak JSON-RPC can prove to be a device; None where no devices are served.
+        tools: The server's where another role of this process has them too; else it opens its own.
 
     Raises:
         ConfigError: There is no chat endpoint, or the port cannot be used.
@@ -44,7 +48,8 @@ async def gateway(settings: Settings, store: Store, broker: MqttAddress | None) 
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         llm = await enter(chat_model(settings, TIMEOUT))
-        tools = await enter(open_tools(settings))
+        if tools is None:
+            tools = await enter(open_tools(settings))
         sessions = GatewaySessions(store, settings.cloud_session_timeout)
         shared = Resources(settings, llm, model_terms(settings), tools, sessions)
         lines = await enter(registrar_lines(settings, store, broker))

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from fleet.assembly.leaving import limited, new_name
 from fleet.assembly.llm import chat_model
 from fleet.assembly.site import Site
+from fleet.core.server_tools import ServerTools
 from fleet.errors import ConfigError
 from fleet.metrics import broker as metrics
 from fleet.server_tools.load import open_tools
@@ -21,14 +22,21 @@ READY_SECONDS = 20.0
 
 
 @asynccontextmanager
-async def worker(here: Site) -> AsyncIterator[None]:
-    """Run a worker beside the block; the block begins when it hears its devices."""
+async def worker(here: Site, shared: ServerTools | None = None) -> AsyncIterator[None]:
+    """Run a worker beside the block; the block begins when it hears its devices.
+
+    Args:
+        here: What it shares.
+        shared: The server's tools where another role of this process has them too; else it opens its own.
+    """
     settings = here.settings
     if here.broker is None:
         raise ConfigError("a worker needs FLEET_MQTT_URL")
     async with AsyncExitStack() as stack:
         llm = await stack.enter_async_context(chat_model(settings))
-        tools = await stack.enter_async_context(open_tools(settings)) if settings.device_server_tools else None
+        tools = None
+        if settings.device_server_tools:
+            tools = shared or await stack.enter_async_context(open_tools(settings))
         role = Worker(Resources.of(settings, here.keys, llm, here.store, tools), new_name(), here.broker)
         stack.enter_context(metrics.refusals.following(role.counts))
         stack.enter_context(role.figures.shown())

@@ -1,6 +1,7 @@
 """A device's or a client's own tools and the server's as one set for the agent."""
 
 import json
+import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from pydantic import JsonValue
@@ -10,6 +11,8 @@ from fleet.core.ports import ToolCall, ToolOffer
 from fleet.core.server_tools import ServerResult, ServerTools
 from fleet.core.toolbox import MOST_OFFERS, PROGRAM, Refusal, Toolbox, no_such_tool
 from fleet.wire.mcp import ToolSpec, clip
+
+log = logging.getLogger(__name__)
 
 INTERRUPTED = "error: unknown whether it was done, the call was interrupted; it was not made again"
 
@@ -38,6 +41,9 @@ class ToolMix:
         specs = [_spec(offer) for offer in server.offers]
         self._box = Toolbox(specs, {offer.name for offer in own.offers}, PROGRAM)
         self._names = frozenset(offer.name for offer in self._box.offers)
+        left_out = self._box.left_out + max(0, len(own.offers) + len(self._names) - MOST_OFFERS)
+        if left_out:
+            log.warning("too many server tools to offer", extra={"left_out": left_out})
 
     @property
     def offers(self) -> Sequence[ToolOffer]:

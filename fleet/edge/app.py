@@ -7,20 +7,18 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 
 from fleet.core.ports import Asr
-from fleet.edge.lobby import Lobby
+from fleet.edge.entrance import Entrance
 from fleet.edge.mail import Desk
 from fleet.edge.outbox import Outbox
 from fleet.edge.registry import Registry
 from fleet.edge.services import Services
 from fleet.edge.session import Session
-from fleet.edge.socket import Address, AudioSocket
+from fleet.edge.socket import AudioSocket
 from fleet.edge.standstill import Standstill
-from fleet.edge.traces import Traces
 from fleet.settings import Settings
 from fleet.speech.ears import Ears
 from fleet.speech.voice import Voice
 from fleet.tasks import isolate, keep_running
-from fleet.wire import packet
 from fleet.wire.mail import EdgeMail, ShardMail
 
 log = logging.getLogger(__name__)
@@ -72,7 +70,7 @@ class Edge:
         self._mail = mail
         self._tasks: asyncio.TaskGroup | None = None
         self._registry = Registry()
-        self._lobby = Lobby()
+        self._entrance = Entrance(self._registry, self.counters)
         self._outbox = Outbox(post, self.counters)
         standstill = Standstill(asyncio.get_running_loop().time(), self._lapse)
         self._services = Services(
@@ -83,22 +81,19 @@ class Edge:
             publish=publish,
             post=post,
             tell=self._outbox.put,
-            socket=AudioSocket(self._receive, self.counters, standstill.beat),
+            socket=AudioSocket(self._entrance.receive, self.counters, standstill.beat),
             standstill=standstill,
             spawn=self._spawn,
             counters=self.counters,
         )
-        self._desk = Desk(self._registry, self._services, self._opened)
+        self.traces = self._services.traces
+        """What is to be written down of devices; its `run` writes."""
+        self._desk = Desk(self._registry, self._services, self._entrance.admit)
 
     @property
     def load(self) -> int:
         """Sessions."""
         return len(self._registry)
-
-    @property
-    def traces(self) -> Traces:
-        """What is to be written down of devices; `run` of it writes."""
-        return self._services.traces
 
     @property
     def bound(self) -> bool:
@@ -188,7 +183,7 @@ class Edge:
                 wakes = now + AWAKE_SECONDS
             looked, woken = now, now >= wakes
             wakes = math.inf if woken else wakes
-            self._lobby.expire(now)
+            self._entrance.expire(now)
             for number, session in enumerate(self._registry, start=1):
                 await isolate("edge check", self._check_one(session, now, woken))
                 if not number % _CHECKED_AT_ONCE:
@@ -209,16 +204,3 @@ class Edge:
         # A task that is cancelled before it has begun never awaits its work.
         task.add_done_callback(lambda _: work.close())
         return task
-
-    def _receive(self, datagram: bytes, address: Address, now: float) -> None:
-        header = packet.parse(datagram)
-        if header is None:
-            self.counters["too_short" if len(datagram) < packet.HEADER else "malformed"] += 1
-        elif session := self._registry.by_ssrc.get(header.ssrc):
-            session.receive(header, datagram, address, now)
-        elif not self._lobby.keep(header.ssrc, datagram, address, now):
-            self.counters["unknown_ssrc"] += 1
-
-    def _opened(self, session: Session, now: float) -> None:
-        for datagram, address, _ in self._lobby.claim(session.opened.ssrc, now):
-            self._receive(datagram, address, now)

@@ -2,6 +2,7 @@
 
 import logging
 
+from fleet.edge.echo import Echo
 from fleet.edge.floor import Floor
 from fleet.edge.line import Line
 from fleet.edge.services import Services
@@ -31,9 +32,6 @@ from fleet.wire.words import Farewell, Order, SpeechStops
 
 log = logging.getLogger(__name__)
 
-MOST_ECHOES = 16
-"""Questions of a session that are looked at: `fleet doctor` asks up to eight times."""
-
 
 class Session:
     """One session's audio.
@@ -53,7 +51,7 @@ class Session:
         self._stream = UplinkStream(channel, opened.uplink_frame_ms, services.counters)
         self._line = Line(opened, channel, self._stream, services.socket, self._order)
         self._floor = Floor(self._line, services, now)
-        self._echoes = 0
+        self._echo = Echo(opened.key, services.socket)
         self._opened_at: float | None = now
         """Until the device is heard."""
 
@@ -63,7 +61,7 @@ class Session:
         payload = self._stream.admit(header, datagram, address, now)
         if payload is None:
             if header.flags == echo.FLAGS:
-                self._echo(datagram, address)
+                self._echo.take(datagram, address)
             return
         if self._stream.address != earlier:
             self._move(now)
@@ -153,12 +151,6 @@ class Session:
             self._floor.uplink.shut()
         elif not turns.downlink.speaking:
             turns.downlink.stop()
-
-    def _echo(self, datagram: bytes, address: Address) -> None:
-        """Answer whoever asks under the session's key whether audio gets through."""
-        self._echoes += 1
-        if self._echoes <= MOST_ECHOES and (answer := echo.answer(bytes.fromhex(self.opened.key), datagram)):
-            self._services.socket.send(answer, address)
 
     def _note(self, what: EdgeNote, text: str) -> None:
         self._services.traces.note(self.opened.device, what, f"{self.opened.session} {text}")

@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 TURN_MARGIN = 5.0
 """Seconds beyond a turn's own limit after which its shard is no longer waited for."""
 _REMEMBERED = 32
+_REASONS = {"no_audio_path": "the device sends no audio", "no_worker": "nothing came from the shard"}
 
 
 @dataclass(slots=True)
@@ -159,14 +160,12 @@ class Turns:
         self.downlink.try_again(now)
         speech, turn = self.downlink.speech, self._turn
         if self.downlink.lost(now):
-            self._note("the device sends no audio")
-            timed.given_up.add("no_audio_path")
+            _give_up(self._line, turn, "no_audio_path")
             if (speech := self.silence()) and not speech.own:
                 self._tell_done(speech.turn)
             self._on_over(now)
         elif turn and not (speech and (speech.finished or speech.playout.waiting)) and now - turn.touched > self._limit:
-            self._note("nothing came from the shard")
-            timed.given_up.add("no_worker")
+            _give_up(self._line, turn, "no_worker")
             speaking = self.downlink.speaking
             # Whoever takes the turn up after all is told that nobody waits for it any more.
             self.leave()
@@ -177,10 +176,6 @@ class Turns:
     def _drop(self, turn: str) -> None:
         self._dropped.append(turn)
         traced.end(turn)
-
-    def _note(self, reason: str) -> None:
-        with self._line.fields(self._turn.id if self._turn else ""):
-            log.warning("turn given up", extra={"reason": reason})
 
     def _spoken(self, speech: Speech, now: float) -> None:
         self._drop(speech.turn)
@@ -195,3 +190,9 @@ class Turns:
     def _tell_done(self, turn: str) -> None:
         opened = self._line.opened
         self._services.tell(opened.shard, SpeechDone(device=opened.device, session=opened.session, turn=turn))
+
+
+def _give_up(line: Line, turn: Turn | None, why: str) -> None:
+    timed.given_up.add(why)
+    with line.fields(turn.id if turn else ""):
+        log.warning("turn given up", extra={"reason": _REASONS[why]})

@@ -11,6 +11,7 @@ from typing import Protocol
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.frames import CloseCode
 from websockets.http11 import Request, Response
+from websockets.protocol import State
 
 from fleet.errors import ConfigError
 from fleet.gateway.conversation import converse
@@ -67,7 +68,7 @@ class Gateway:
         self._registrar = registrar
         self._http = HttpAnswers(ping, lambda: self.draining)
         self._most = settings.cloud_max_connections
-        self._connections = 0
+        self._connections: set[ServerConnection] = set()
         self._dialogues: set[Dialogue] = set()
         self.started = asyncio.Event()
         self.draining = False
@@ -77,8 +78,8 @@ class Gateway:
 
     @property
     def connections(self) -> int:
-        """Clients."""
-        return self._connections
+        """Clients; one that has said goodbye counts no more, though its connection still ends."""
+        return sum(one.state is State.OPEN for one in self._connections)
 
     async def run(self) -> None:
         """Serve until cancelled; clients are told then that the server goes away (1001)."""
@@ -118,15 +119,15 @@ class Gateway:
         if self.draining:
             await connection.close(CloseCode.GOING_AWAY, "the server is leaving")
             return
-        if self._connections >= self._most:
+        if self.connections >= self._most:
             log.warning("too many connections", extra={"limit": self._most})
             await connection.close(CloseCode.TRY_AGAIN_LATER, "too many connections")
             return
-        self._connections += 1
+        self._connections.add(connection)
         try:
             await isolate("gateway connection", self._converse(Peer(connection)))
         finally:
-            self._connections -= 1
+            self._connections.discard(connection)
 
     async def _converse(self, peer: Peer) -> None:
         try:

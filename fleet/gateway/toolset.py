@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fleet.core.ports import ToolCall, ToolOffer
-from fleet.core.toolbox import PROGRAM, Prepared, Refusal, Toolbox, no_such_tool, read_arguments
+from fleet.core.toolbox import MOST_OFFERS, PROGRAM, Prepared, Refusal, Toolbox, no_such_tool, read_arguments
 from fleet.gateway.round import Ready, ServerCall
 from fleet.wire.mcp import ToolSpec
 
@@ -28,12 +28,10 @@ class Toolset:
         self._servers = {offer.name: offer for offer in servers if offer.name not in own}
         self._clients = Toolbox(clients, taken=self._servers, limits=PROGRAM)
         self._names = frozenset(offer.name for offer in self._clients.offers)
-        self.left_out = self._clients.left_out
-        """How many of the client's tools are not offered because there are too many."""
-
-    @property
-    def offers(self) -> Sequence[ToolOffer]:
-        return (*self._clients.offers, *self._servers.values())
+        both = (*self._clients.offers, *self._servers.values())
+        self.offers: Sequence[ToolOffer] = both[:MOST_OFFERS]
+        self.left_out = self._clients.left_out + len(both) - len(self.offers)
+        """How many tools are not offered because there are too many."""
 
     def prepare(self, call: ToolCall) -> Ready:
         """Look at a call; never raises."""

@@ -10,7 +10,7 @@ from fleet.core import agent
 from fleet.core.history import since_user
 from fleet.core.ports import LlmOptions, Message
 from fleet.core.server_tools import Caller
-from fleet.errors import ProviderError
+from fleet.errors import ProviderError, ProviderTimeout
 from fleet.gateway.callbacks import Callbacks
 from fleet.gateway.failure import RequestFailed
 from fleet.gateway.model import TimedLlm
@@ -179,6 +179,6 @@ class _Steps:
 def _explain(error: ProviderError) -> Failure:
     """Return what a client is told of the model's failure: not where the endpoint is."""
     details = _ADDRESS.sub("", str(error))
-    if "silent" in details:
+    if isinstance(error, ProviderTimeout):
         return Failure(code="TIMEOUT", message="LLM request timeout", details=details)
     return Failure(code="LLM_ERROR", message="Failed to process request", details=details)

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from fleet.api.clock import offset
+from fleet.core.local_time import offset
 from fleet.errors import ConfigError
 from fleet.operations.reach import reach_store, read_mac, run
 from fleet.settings import Settings

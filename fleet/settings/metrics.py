@@ -15,8 +15,8 @@ class Metering(BaseModel):
         9464,
         ge=0,
         le=65535,
-        description="Port of /metrics, /healthz and /readyz of every role; 0 or `none` for no such port. Where it is taken "
-        "and was not set, a process runs without.",
+        description="Port of /metrics, /healthz and /readyz of every role; 0 or `none` for no such port. Where it is "
+        "taken and was not set, a process runs without.",
     )
     otlp_endpoint: str | None = Field(
         None,
@@ -32,7 +32,7 @@ class Metering(BaseModel):
 
     @field_validator("otlp_endpoint")
     @classmethod
-    def _is_address(cls, value: str | None) -> str | None:
+    def _is_collector(cls, value: str | None) -> str | None:
         if value and not value.startswith(("http://", "https://")):
             raise ValueError("must be http://host:port or https://host:port")
         return value.rstrip("/") if value else None

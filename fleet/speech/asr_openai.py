@@ -9,6 +9,7 @@ from fleet.core.ports import ASR_RATE, Transcript
 from fleet.errors import ProviderError
 from fleet.provider import Attempts, Endpoint
 from fleet.speech.pcm import resample, write_wav
+from fleet.tracing import spans
 
 RETRIES = 1
 MAX_ANSWER = 1_000_000
@@ -52,6 +53,7 @@ class OpenAiAsr:
         """Return what was said; see `fleet.core.ports.Asr`. Without audio the endpoint is not asked."""
         if not pcm:
             return Transcript("", self._language or "")
+        spans.current().set({"gen_ai.request.model": self._model})
         deadline = asyncio.get_running_loop().time() + self._timeout
         wav = await asyncio.to_thread(_pack, pcm, self._sample_rate)
         attempts = Attempts(RETRIES, deadline)

@@ -9,6 +9,7 @@ from typing import Any
 from fleet.errors import ProviderError
 from fleet.provider import Attempts, Endpoint, Refused
 from fleet.speech.unwrap import Unwrapper
+from fleet.tracing import spans
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +66,7 @@ class OpenAiTts:
         """Yield the audio of a sentence; see `fleet.core.ports.Tts`. The endpoint finds the language from the text."""
         if not text.strip():
             return
+        spans.current().set({"gen_ai.request.model": self._model})
         deadline = asyncio.get_running_loop().time() + self._timeout
         attempts = Attempts(RETRIES, deadline)
         extras = self._extras

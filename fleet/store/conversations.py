@@ -11,6 +11,7 @@ from fleet.core.ports import Message
 from fleet.core.reports import SECONDS as REPORT_SECONDS
 from fleet.core.reports import Report
 from fleet.core.server_tools import Persona
+from fleet.store.admissions import admission_key
 from fleet.store.connect import Store
 from fleet.store.keys import SESSION_SECONDS, TURN_SECONDS
 from fleet.store.owner import Owner
@@ -96,12 +97,14 @@ _REFUSALS: Final[dict[str, Refusal]] = {"GONE": "gone", "OVER": "over", "BUSY": 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """All that a turn needs to know of its device: its tools, the newest history, oldest first, its reports, persona."""
+    """All that a turn needs to know of its device: tools, newest history (oldest first), reports, persona, zone."""
 
     tools: tuple[ToolSpec, ...]
     history: tuple[Message, ...]
     reports: tuple[Report, ...]
     persona: Persona = field(default_factory=Persona)
+    timezone: str = ""
+    """Of the device: an IANA name or minutes east of UTC; the server's own without it."""
 
 
 class Conversations:
@@ -147,9 +150,9 @@ class Conversations:
     async def context(self, mac: str, most: int) -> Context:
         """Return what a turn needs to know, with at most so many messages of history."""
         keys = self._store.keys
-        tools, count, language, character, *lines = await self._store.call(
+        tools, count, language, character, timezone, *lines = await self._store.call(
             "fleet_turn_context",
-            [keys.tools(mac), keys.history(mac), keys.reports(mac), keys.persona(mac)],
+            [keys.tools(mac), keys.history(mac), keys.reports(mac), keys.persona(mac), admission_key(self._store, mac)],
             [most, REPORT_SECONDS * 1000],
         )
         history, reports = lines[: int(count)], lines[int(count) :]
@@ -158,6 +161,7 @@ class Conversations:
             tuple(_MESSAGE.validate_json(line) for line in history),
             tuple(_report(line) for line in reports),
             Persona(language, character),
+            timezone,
         )
 
     async def record(self, owner: Owner, mac: str, journal: Journal, *, whole: bool = True) -> None:

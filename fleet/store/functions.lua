@@ -254,9 +254,9 @@ local function turn_record(K, A)
   return 1
 end
 
--- K: tools, history, reports[, persona]  A: most messages, oldest report ms
--- All that a turn needs to know. Returns {tools or '', number of messages[, language or '', character or ''], message, …,
--- 'age-in-ms report', …}: who asks for no persona, a worker of an older version, gets none.
+-- K: tools, history, reports[, persona[, admission]]  A: most messages, oldest report ms
+-- All that a turn needs to know. Returns {tools or '', number of messages[, language or '', character or ''[, time zone
+-- or '']], message, …, 'age-in-ms report', …}: a worker of an older version, which asks for less, gets less.
 local function turn_context(K, A)
   local most = tonumber(A[1])
   local history = most > 0 and redis.call('LRANGE', K[2], -most, -1) or {}
@@ -265,6 +265,7 @@ local function turn_context(K, A)
     local persona = redis.call('HMGET', K[4], 'language', 'character')
     answer[3], answer[4] = persona[1] or '', persona[2] or ''
   end
+  if K[5] then answer[5] = redis.call('HGET', K[5], 'tz') or '' end
   for _, line in ipairs(history) do answer[#answer + 1] = line end
   local oldest = tonumber(A[2])
   for _, line in ipairs(redis.call('LRANGE', K[3], 0, -1)) do

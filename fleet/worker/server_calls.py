@@ -2,16 +2,15 @@
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 
 from pydantic import JsonValue
 
 from fleet.core.agent import Progress, Tools
-from fleet.core.server_tools import Caller, ServerResult, ServerTools
+from fleet.core.server_tools import Caller, Persona, ServerResult, ServerTools
 from fleet.core.tool_mix import ToolMix
 from fleet.errors import Fenced, Unavailable
 from fleet.metrics import calls as counted
-from fleet.store.owner import Owner
-from fleet.store.personas import Personas
 from fleet.tracing import tools as traced
 
 log = logging.getLogger(__name__)
@@ -24,17 +23,13 @@ class ServerCalls:
 
     Args:
         tools: Those that there are.
-        personas: Where personas are kept.
-        owner: The shard's lease.
-        mac: The device.
+        keep: Keeps the device's persona; raises `Fenced` or `Unavailable` where it cannot.
         caller: For whom they run.
     """
 
-    def __init__(self, tools: ServerTools, personas: Personas, owner: Owner, mac: str, caller: Caller) -> None:
+    def __init__(self, tools: ServerTools, keep: Callable[[Persona], Awaitable[None]], caller: Caller) -> None:
         self._tools = tools
-        self._personas = personas
-        self._owner = owner
-        self._mac = mac
+        self._keep_persona = keep
         self._caller = caller
         self._writing = asyncio.Lock()
 
@@ -72,7 +67,7 @@ class ServerCalls:
     async def _keep(self) -> bool:
         async with self._writing:  # of two changes at once the second has both
             try:
-                await self._personas.keep(self._owner, self._mac, self._caller.persona)
+                await self._keep_persona(self._caller.persona)
             except (Fenced, Unavailable) as error:
                 # The turn of a worker that lost the shard ends at its next step.
                 log.warning("persona not kept", extra={"reason": str(error)})

@@ -29,7 +29,7 @@ class Speech:
         shard: Tells the device its mood.
         mailboxes: Reach the edge.
         session: Whose edge speaks.
-        heard: What is answered; its turn and its language are the speech's.
+        heard: What is answered; its turn and, until `speak`, its language are the speech's.
         handed: How many sentences the edge was given already, before the turn was taken up.
     """
 
@@ -91,6 +91,11 @@ class Speech:
         self.write(text)
         self.flush()
         self.messages.repeated = False
+
+    def speak(self, language: str) -> None:
+        """Speak so from the next sentence on, whatever language the user speaks; an empty one changes nothing."""
+        if language:
+            self._heard = self._heard.model_copy(update={"language": language})
 
     async def hand_over(self) -> None:
         """Give edge and device what waits.

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from fleet.core import agent
 from fleet.core.agent import Progress
 from fleet.core.history import since_user
+from fleet.core.local_time import own_offset
 from fleet.core.phrases import DEFAULT_PROMPT, Phrase, phrase
 from fleet.core.ports import USUAL, Llm, LlmEvent, LlmOptions, Message, ToolOffer
 from fleet.core.reports import tell
@@ -158,16 +159,19 @@ class Turn:
     async def _ask(self, before: Progress) -> None:
         settings, mac = self._resources.settings, self._session.device
         context = await self._resources.conversations.context(mac, settings.history_messages)
+        self._speech.speak(context.persona.language)
         toolbox = Toolbox(context.tools)
         if toolbox.left_out:
             log.warning("too many tools to offer", extra={"left_out": toolbox.left_out})
+        offset = own_offset(context.timezone, settings.timezone_offset, datetime.now(UTC))
         asked = (
-            Message("system", f"{self._prompt(context.persona)}\n{tell(context.reports)}".strip()),
+            Message("system", f"{self._prompt(context.persona, offset)}\n{tell(context.reports)}".strip()),
             *since_user(context.history),
             Message("user", self._heard.text),
         )
         own = DeviceTools(toolbox, self._send, self._session, self._heard.turn, self._patience, settings.tool_seconds)
-        tools = self._beside(own, context.persona, before)
+        caller = Caller(self._session.id or mac, timezone_offset=offset, persona=context.persona)
+        tools = self._beside(own, caller, before)
         model = _Watched(self._resources.llm)
         added = await agent.run_turn(
             asked, model, tools, self._record.say, self._record, before, self._speech.messages.think
@@ -184,19 +188,19 @@ class Turn:
                 self._shard.tell(mac, fresh)
         return await self._calls.call(self._shard, mac, order, terms)
 
-    def _beside(self, own: DeviceTools, persona: Persona, before: Progress) -> agent.Tools:
+    def _beside(self, own: DeviceTools, caller: Caller, before: Progress) -> agent.Tools:
         """Return the device's tools, with the server's if there are any."""
-        tools, mac = self._resources.server_tools, self._session.device
-        if tools is None:
-            return own
-        caller = Caller(
-            self._session.id or mac, timezone_offset=self._resources.settings.timezone_offset, persona=persona
-        )
-        return ServerCalls(tools, self._resources.personas, self._shard.owner, mac, caller).beside(own, before)
+        tools = self._resources.server_tools
+        return own if tools is None else ServerCalls(tools, self._change, caller).beside(own, before)
 
-    def _prompt(self, persona: Persona) -> str:
+    async def _change(self, persona: Persona) -> None:
+        """Keep a new persona, and speak in its language."""
+        await self._resources.personas.keep(self._shard.owner, self._session.device, persona)
+        self._speech.speak(persona.language)
+
+    def _prompt(self, persona: Persona, offset: int) -> str:
         settings, language = self._resources.settings, self._heard.language
-        now = datetime.now(UTC) + timedelta(minutes=settings.timezone_offset)
+        now = datetime.now(UTC) + timedelta(minutes=offset)
         spoken = f" The user speaks {language!r}." if language else ""
         told = self._resources.server_tools.introduce(persona) if self._resources.server_tools else ""
         return f"{settings.prompt or DEFAULT_PROMPT}{spoken} It is {now:%A, %Y-%m-%d %H:%M}. {told}".rstrip()

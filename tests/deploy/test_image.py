@@ -40,6 +40,8 @@ def test_layers_hold_what_their_roles_import_and_no_tools() -> None:
     assert not core & speech, "a package would be in two layers"
     assert not (core | speech) & {"pytest", "mypy", "ruff", "testcontainers", "iotcore", "aiomqtt"}
     assert "hatchling" in chosen("--packages", "hatchling")
+    assert "opentelemetry-sdk" in chosen("otel")
+    assert "requirements_of.py otel" in DOCKERFILES[0].read_text()
 
 
 def test_what_is_not_in_the_lock_is_told() -> None:

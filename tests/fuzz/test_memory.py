@@ -109,7 +109,7 @@ def test_an_answer_without_an_end_is_cut_off(chunk: bytes) -> None:
     while not answer.fault:
         written += len(answer.feed(chunk))
         assert written <= LARGEST_ANSWER
-    assert answer._said <= LARGEST_ANSWER + 1000
+    assert answer._written <= LARGEST_ANSWER + 1000
     assert answer._calls.size <= LARGEST_ANSWER + 1000
 
 

@@ -130,7 +130,7 @@ async def test_guessing_an_ssrc_gets_nowhere_and_fills_nothing() -> None:
         payload = chooser.randbytes(80)
         await flood(stage, forger, [header(1, payload, chooser.randrange(1 << 32)) for _ in range(SOME)])
         assert stage.edge.counters["unknown_ssrc"] >= SOME - 16
-        assert len(stage.edge._lobby._packets) <= 16
+        assert len(stage.edge._entrance._lobby._packets) <= 16
         assert stage.edge.load == 1
         forger.setblocking(False)
         with pytest.raises(BlockingIOError):

@@ -29,7 +29,9 @@ class FleetProcess:
         self.errors: list[str] = []
         self._news: queue.Queue[None] = queue.Queue()
         outside = {
-            name: value for name, value in os.environ.items() if not name.startswith(("FLEET_", "LLM_", "ASR_", "TTS_", "CLOUD_"))
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("FLEET_", "LLM_", "ASR_", "TTS_", "CLOUD_"))
         }
         self.environment = {
             **outside,

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from fleet.errors import ConfigError, ProviderError
+from fleet.errors import ConfigError, ProviderError, ProviderTimeout
 from fleet.provider import Attempts, Endpoint, Refused
 from tests.support.openai_server import Answer, OpenAiServer, refused, run_openai_server
 
@@ -50,6 +50,17 @@ async def read(endpoint: Endpoint, server: OpenAiServer | None = None) -> bytes:
         while piece := await body.read(deadline):
             data += piece
     return data
+
+
+async def test_silence_is_a_failure_of_its_own_kind() -> None:
+    endpoint = Endpoint("LLM", "http://127.0.0.1:9/v1", None)
+    try:
+        with pytest.raises(ProviderTimeout, match="was silent") as caught:
+            async with endpoint.within(asyncio.get_running_loop().time()):
+                await asyncio.Event().wait()
+        assert caught.value.retryable
+    finally:
+        await endpoint.aclose()
 
 
 async def test_attempts_end_after_the_retries() -> None:

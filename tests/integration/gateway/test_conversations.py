@@ -2,7 +2,7 @@ import asyncio
 import re
 
 from fleet.core.ports import TextDelta
-from fleet.errors import ProviderError
+from fleet.errors import ProviderError, ProviderTimeout
 from tests.support.gateway_stage import PATIENCE, ScriptedModel, gateway_stage, says
 
 STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
@@ -184,7 +184,7 @@ async def test_answer_streams_in_pieces_that_make_up_the_final_one(redis_url: st
 async def test_model_faults_are_one_error_that_does_not_tell_where_the_model_is(redis_url: str) -> None:
     faults = [
         (ProviderError("LLM http://secret:1/v1 failed (500)", retryable=True), "LLM_ERROR"),
-        (ProviderError("LLM http://secret:1/v1 was silent for too long", retryable=True), "TIMEOUT"),
+        (ProviderTimeout("LLM http://secret:1/v1 was silent for too long", retryable=True), "TIMEOUT"),
         (RuntimeError("a fault of ours"), "INTERNAL_ERROR"),
     ]
     for fault, code in faults:

@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from fleet.core.server_tools import Persona
 from fleet.errors import Unavailable
 from fleet.server_tools.load import open_tools
 from fleet.settings import load
+from fleet.store.admissions import Admissions
 from fleet.store.personas import Personas
+from fleet.wire import mail
 from fleet.wire.identity import Keys
 from tests.integration.worker.scene import VOLUME, Scene, asks, says, stand, text, tool, work
 from tests.support.mcp_files import tool_program, until_offered, write_servers
@@ -135,6 +138,39 @@ async def test_language_and_role_are_kept_with_the_device_beyond_turn_and_worker
             prompt = bare.llm.asked[-1][0][0].text
             assert "German" in prompt
             assert "Captain Saltbeard" not in prompt
+
+
+async def test_an_answer_is_spoken_in_the_language_that_was_set(stage: Scene) -> None:
+    session = await stage.prepare(VOLUME)
+
+    async def languages() -> list[str]:
+        found = []
+        async with asyncio.timeout(LIMIT):
+            while not isinstance(last := await stage.edge.next(), mail.SpeechEnded):
+                if isinstance(last, mail.SentenceReady):
+                    found.append(last.language)
+        return found
+
+    both = [*says("One moment."), *asks("set_response_language", '{"language": "de"}')]
+    stage.llm.script = [both, says("Gern.")]
+    await stage.utter(session, "speak German")
+    assert await languages() == ["en", "de"]
+    stage.llm.script = [says("Ja.")]
+    await stage.utter(session, "really?")
+    assert await languages() == ["de"]
+
+
+async def test_the_time_is_that_of_the_devices_own_zone(stage: Scene) -> None:
+    admissions = Admissions(stage.resources.store)
+    session = await stage.prepare(VOLUME)
+    await admissions.set_timezone(stage.device.mac, "-570")
+    await converse(stage, session, asks("get_current_time"), says("Early."))
+    assert json.loads(outcomes(stage)[-1])["timezone"] == "UTC-09:30"
+    shown = (datetime.now(UTC) - timedelta(minutes=570)).strftime("%Y-%m-%d")
+    assert shown in stage.llm.asked[-1][0][0].text
+    await admissions.set_timezone(stage.device.mac, "")
+    await converse(stage, session, asks("get_current_time"), says("Late."))
+    assert json.loads(outcomes(stage)[-1])["timezone"] == "UTC+00:00"
 
 
 async def test_a_persona_that_cannot_be_kept_is_not_taken(stage: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

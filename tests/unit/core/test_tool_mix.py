@@ -3,6 +3,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from pydantic import JsonValue
 
 from fleet.core.ports import ToolCall, ToolOffer
@@ -115,11 +116,20 @@ async def test_an_own_call_that_may_have_been_made_is_the_owners_to_judge() -> N
     assert await mix(own, Server([]), ["c1"]).call(asked("light")) == "own"
 
 
-async def test_no_more_is_offered_than_endpoints_take() -> None:
+async def test_no_more_is_offered_than_endpoints_take_and_the_log_says_how_many_are_left_out(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     own, server = Own([f"own{n}" for n in range(100)]), Server([f"server{n}" for n in range(100)])
     names = [offer.name for offer in mix(own, server).offers]
     assert len(names) == MOST_OFFERS
     assert names[:100] == list(own.names)
+    [line] = caplog.records
+    assert vars(line)["left_out"] == 200 - MOST_OFFERS
+
+
+def test_nothing_is_logged_where_there_is_room_for_all(caplog: pytest.LogCaptureFixture) -> None:
+    assert mix(Own(["light"]), Server(["get_time"])).offers
+    assert not caplog.records
 
 
 def test_results_are_told_as_text_of_bounded_length() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from fleet.edge import traces
-from fleet.edge.session import MOST_ECHOES
+from fleet.edge.echo import MOST as MOST_ECHOES
 from fleet.edge.traces import Traces
 from fleet.errors import Unavailable
 from fleet.wire import echo

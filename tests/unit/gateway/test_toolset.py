@@ -1,7 +1,7 @@
 import re
 
 from fleet.core.ports import ToolCall, ToolOffer
-from fleet.core.toolbox import Prepared, Refusal
+from fleet.core.toolbox import MOST_OFFERS, Prepared, Refusal
 from fleet.gateway.round import ServerCall
 from fleet.gateway.toolset import Toolset
 from fleet.wire.mcp import ToolSpec
@@ -50,3 +50,13 @@ def test_faults_have_their_codes() -> None:
         refused = toolset.prepare(bad)
         assert isinstance(refused, Refusal)
         assert refused.fault == "INVALID_TOOL_PARAMETERS"
+
+
+def test_no_more_is_offered_than_endpoints_take_and_the_clients_come_first() -> None:
+    clients, servers = [tool(f"own{n}") for n in range(30)], [ToolOffer(f"server{n}", "d") for n in range(MOST_OFFERS)]
+    toolset = Toolset(clients, servers)
+    names = [offer.name for offer in toolset.offers]
+    assert names[:30] == [one.name for one in clients]
+    assert len(names) == MOST_OFFERS
+    assert toolset.left_out == 30
+    assert Toolset(clients, []).left_out == 0
