@@ -13,7 +13,7 @@ from fastapi import FastAPI
 
 from fleet.api.app import build_app
 from fleet.errors import ConfigError
-from fleet.link import transport
+from fleet.link import serving
 from fleet.link.http import HttpServer
 from fleet.link.https import HttpsServer
 from fleet.link.serving import serve
@@ -108,13 +108,13 @@ async def test_plain_http_stays_beside_it_for_this_machine_only_if_wanted(
 ) -> None:
     asked: list[tuple[str, HttpServer]] = []
 
-    plain = transport.HttpServer
+    plain = serving.HttpServer
 
     def note(app: FastAPI, host: str, port: int, **more: Any) -> HttpServer:
         asked.append((host, plain(app, host, port, **more)))
         return asked[-1][1]
 
-    monkeypatch.setattr(transport, "HttpServer", note)
+    monkeypatch.setattr(serving, "HttpServer", note)
     for only, host in ((False, "0.0.0.0"), (True, "127.0.0.1")):
         settings = load(http_host="0.0.0.0", http_port=0, https_port=0, tls_only=only, **pki.settings)
         async with serve(build_app(settings, keys, store), settings) as server:
