@@ -1,6 +1,7 @@
 """The house style that no linter holds us to: sizes of files, functions and classes, and the names of modules."""
 
 import ast
+import functools
 import statistics
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ BAD_NAMES = {"utils", "util", "helpers", "helper", "manager", "handler", "base",
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
+@functools.cache
 def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fleet.bench.broker_load import Load
-from fleet.bench.broker_server import Broker, build_plugin, running_broker, version
+from fleet.bench.broker_server import Broker, running_broker, version
 from fleet.bench.figures import Spread
+from fleet.local.mosquitto import build_plugin
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from fleet import runtime
 from fleet.conformance.checks import select
+from fleet.conformance.own_broker import OwnBroker
 from fleet.conformance.provision import Images
 from fleet.conformance.results import Results
 from fleet.conformance.run import MOST_AT_ONCE, Task, plan, run_all
@@ -26,12 +27,15 @@ STOCK = ("P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8")
 EXIT_INTERRUPTED = 130
 _WIDE = 160
 
+Ota = Annotated[
+    str | None, typer.Option(help="Bootstrap address of the server under test. Without it, a `fleet up` of its own.")
+]
+Broker = Annotated[OwnBroker, typer.Option(help="Broker of that `fleet up`; all but the embedded one need Mosquitto.")]
+
 
 def conformance(  # noqa: PLR0913 - the arguments are the command line
-    ota: Annotated[
-        str | None,
-        typer.Option(help="Bootstrap address of the server under test. Without it, a `fleet up` of its own."),
-    ] = None,
+    ota: Ota = None,
+    broker: Broker = OwnBroker.EMBEDDED,
     profile: Annotated[list[str] | None, typer.Option(help="Kind of device; may be given again. Default: all.")] = None,
     only: Annotated[str, typer.Option(help="Groups or checks, with commas: H,U,D4. Default: all.")] = "",
     steer: Annotated[
@@ -71,6 +75,7 @@ def conformance(  # noqa: PLR0913 - the arguments are the command line
             _activation(activation, bind, serial),
             Images(firmware, forced),
             load_trust(ca),
+            broker,
         )
     except ConfigError as error:
         typer.echo(str(error), err=True)

@@ -6,9 +6,10 @@ import socket
 import struct
 import tempfile
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
+from fleet.conformance.own_broker import OwnBroker, own_broker
 from fleet.conformance.provision import Binding, Images
 from fleet.conformance.stage import Setup
 from fleet.conformance.steering.server import Steering
@@ -39,7 +40,7 @@ def steered(url: str) -> dict[str, Value]:
 
 
 @asynccontextmanager
-async def own_server(steering: Steering) -> AsyncIterator[Setup]:
+async def own_server(steering: Steering, broker: OwnBroker = OwnBroker.EMBEDDED) -> AsyncIterator[Setup]:
     """Run a server on free ports of the loopback address beside the block, and an api for bound devices only.
 
     Raises:
@@ -56,10 +57,11 @@ async def own_server(steering: Steering) -> AsyncIterator[Setup]:
             "refused_devices": REFUSED,
             "firmware_dir": str(path / "firmware"),
         }
-        async with (
-            run_server(settings, path, path / "server.log", lambda _: None) as server,
-            _binding_api(settings, path) as binding,
-        ):
+        async with AsyncExitStack() as stack:
+            enter = stack.enter_async_context
+            settings |= await enter(own_broker(broker, ports.mqtt, path / "broker", settings))
+            server = await enter(run_server(settings, path, path / "server.log", lambda _: None))
+            binding = await enter(_binding_api(settings, path))
             yield Setup(server.ota_url, steering, IDLE_SECONDS, REFUSED, binding=binding, images=IMAGES)
 
 
@@ -90,7 +92,7 @@ async def _binding_api(settings: Mapping[str, Value], folder: Path) -> AsyncIter
     own: dict[str, Value] = {
         "http_port": port,
         "redis_url": found.redis_url,
-        "keys_file": str(data / "keys"),
+        "keys_file": settings.get("keys_file", str(data / "keys")),
         "activation": "code",
         "serials_file": str(serials),
     }

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from fleet.conformance.own_broker import OwnBroker
 from fleet.conformance.own_server import own_server
 from fleet.conformance.provision import NO_IMAGES, Binding, Images
 from fleet.conformance.stage import Setup
@@ -31,6 +32,7 @@ class Target:
     activation: "Activation | None" = None
     images: Images = NO_IMAGES
     tls: ssl.SSLContext | None = None
+    broker: OwnBroker = OwnBroker.EMBEDDED
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ async def reach(target: Target) -> AsyncIterator[Setup]:
         Unavailable: Our own server did not come up.
     """
     if target.ota is None:
-        async with Steering(LOOPBACK, 0) as steering, own_server(steering) as setup:
+        async with Steering(LOOPBACK, 0) as steering, own_server(steering, target.broker) as setup:
             yield setup
         return
     binding = _binding(target.activation) if target.activation else None

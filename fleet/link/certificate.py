@@ -83,6 +83,8 @@ class ServerCertificate:
 
     def _load(self) -> ssl.SSLContext:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        # Not every Python sets it.
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
         try:
             # A key with a password would otherwise be asked for on the terminal.
             context.load_cert_chain(self._chain, self._key, password=_no_password)

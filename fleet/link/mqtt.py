@@ -215,6 +215,7 @@ def tls_context(authorities: Path | None = None) -> ssl.SSLContext:
         OSError: It cannot be read.
     """
     context = ssl.create_default_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
     if authorities is not None:
         context.load_verify_locations(authorities)
     return context

@@ -96,7 +96,8 @@ class _Wire(asyncio.Protocol):
 
     def _flush(self) -> None:
         """Write what was asked in this iteration of the loop: a system call costs more than all else of a command."""
-        self._transport.write(b"".join(self._unsent))
+        if not self._transport.is_closing():
+            self._transport.write(b"".join(self._unsent))
         self._unsent.clear()
 
     def _watch(self) -> None:

@@ -24,6 +24,8 @@ PROFILES = [find_profile(name) for name in STOCK]
 EVERYTHING = plan(select(), PROFILES)
 DEFAULT = list({task.check.id: task for task in reversed(EVERYTHING)}.values())[::-1]
 ROUNDS = 10
+AT_ONCE = 20
+"""Checks side by side: mostly they wait."""
 
 
 def judge(tasks: Sequence[Task]) -> dict[tuple[str, str], list[Result]]:
@@ -31,7 +33,7 @@ def judge(tasks: Sequence[Task]) -> dict[tuple[str, str], list[Result]]:
 
     async def run() -> list[Result]:
         async with Steering(LOOPBACK, 0) as steering, own_server(steering) as setup:
-            return await run_all(tasks, setup, Observer(lambda _: None, lambda _: None))
+            return await run_all(tasks, setup, Observer(lambda _: None, lambda _: None), AT_ONCE)
 
     found: dict[tuple[str, str], list[Result]] = {}
     for result in asyncio.run(run()):

@@ -1,10 +1,12 @@
 """`fleet up` as a process: it ends cleanly, starts again, and says what is wrong."""
 
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.support.command_line import CommandLine, command_line
 from tests.support.fleet_process import FleetProcess, children, fleet_up
 
 # Nobody speaks here, so that no speech engine needs to be loaded.
@@ -42,6 +44,12 @@ def test_a_taken_port_is_named_with_its_setting(tmp_path: Path) -> None:
     assert "FLEET_HTTP_PORT" in said
 
 
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[CommandLine]:
+    with command_line() as kept:
+        yield kept
+
+
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
@@ -52,5 +60,7 @@ def test_a_taken_port_is_named_with_its_setting(tmp_path: Path) -> None:
         ({"FLEET_CONFIG": "/nowhere.toml"}, "/nowhere.toml"),
     ],
 )
-def test_a_wrong_setting_is_named(tmp_path: Path, settings: dict[str, str], named: str) -> None:
-    assert named in refuse(tmp_path, **settings)
+def test_a_wrong_setting_is_named(fleet: CommandLine, tmp_path: Path, settings: dict[str, str], named: str) -> None:
+    done = fleet.run("up", FLEET_DATA_DIR=str(tmp_path), **settings)
+    assert done.returncode == 2
+    assert named in done.stderr

@@ -18,7 +18,7 @@ from fleet.conformance.probe.probe import Probe
 from fleet.conformance.stage import Answer, Stage, answered
 from fleet.conformance.steering import voice
 from fleet.conformance.talk import REPLY_SECONDS, ask, finish, press, talking, understood, until_speaking
-from fleet.conformance.verdict import require
+from fleet.conformance.verdict import Failed, require
 from fleet.sim import toc
 
 GROUP = Group("D", "UDP downlink")
@@ -57,9 +57,20 @@ async def stamped(stage: Stage) -> str:
 
 
 @GROUP.check(
-    "D4", "the device's queue never overflows nor runs dry in a reply of 60 s", steered=True, seconds=_LONG + 30
+    "D4", "the device's queue never overflows nor runs dry in a reply of 60 s", steered=True, seconds=2 * _LONG + 60
 )
 async def paced(stage: Stage) -> str:
+    try:
+        return await _long_reply(stage)
+    except _HeldUp:
+        return await _long_reply(stage)
+
+
+class _HeldUp(Failed):
+    """The reply ran dry while this process stood still as long: then the whole machine may have."""
+
+
+async def _long_reply(stage: Stage) -> str:
     with stage.monologue(_LONG) as scene:
         async with talking(stage) as probe:
             answer = await ask(probe, voice.say(scene.mark, _SAID), seconds=_LONG + 15)
@@ -70,6 +81,8 @@ async def paced(stage: Stage) -> str:
             seen = f"queue ≤ {playback.deepest} packets, {gaps}, {len(datagrams)} datagrams in {lasted:.1f} s"
             require(lasted >= _LONG - 5, f"the reply of {_LONG:g} s ended early: {seen}")
             require(playback.deepest <= _DEEPEST, seen)
+            if playback.longest_gap > _frame(probe) and probe.pulse.worst >= playback.longest_gap / 2:
+                raise _HeldUp(seen)
             require(playback.longest_gap <= _frame(probe), seen)
             return seen
 

@@ -11,7 +11,8 @@ from tests.support.emqx_requests import TOKEN, connection, login_request, rest_a
 MAC = "aa:bb:cc:dd:ee:ff"
 
 
-async def test_the_role_answers_logins_and_closes_who_is_revoked(store: Store, keys: Keys) -> None:
+async def test_the_role_answers_logins_and_closes_who_is_revoked(store: Store) -> None:
+    keys = Keys("k1:" + "e" * 32)
     async with rest_api() as emqx:
         settings = load(
             broker_token=TOKEN,

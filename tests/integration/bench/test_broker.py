@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from fleet.bench.broker_load import Load
-from fleet.bench.broker_server import build_plugin, running_broker
+from fleet.bench.broker_server import running_broker
 from fleet.errors import Unavailable
+from fleet.local.mosquitto import build_plugin
 from tests.support.bench_command import run_bench
 
 LIMIT = 90

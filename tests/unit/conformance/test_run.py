@@ -96,20 +96,20 @@ def test_a_plan_has_every_profile_that_applies_and_all_rounds_even_of_a_generato
     alone = Check("X3", "", passes, alone=True)
     tasks = plan((check for check in (alone, both, one)), [P1, P5], rounds=2)
     assert [(task.check.id, task.profile.name, task.round) for task in tasks] == [
+        ("X3", "P1", 1),
+        ("X3", "P5", 1),
+        ("X3", "P1", 2),
+        ("X3", "P5", 2),
         ("X1", "P1", 1),
         ("X1", "P5", 1),
         ("X2", "P5", 1),
         ("X1", "P1", 2),
         ("X1", "P5", 2),
         ("X2", "P5", 2),
-        ("X3", "P1", 1),
-        ("X3", "P5", 1),
-        ("X3", "P1", 2),
-        ("X3", "P5", 2),
     ]
 
 
-async def test_checks_run_side_by_side_up_to_a_number_and_the_rest_alone() -> None:
+async def test_checks_run_side_by_side_up_to_a_number_and_others_alone_before() -> None:
     running: list[str] = []
     seen: dict[str, int] = {}
 
@@ -133,5 +133,5 @@ async def test_checks_run_side_by_side_up_to_a_number_and_the_rest_alone() -> No
     assert [result.id for result in results] == list(ids)
     assert seen == {"X1": 1, "X2": 2, "X3": 2, "X4": seen["X4"]}
     assert max(seen.values()) == 2
-    assert begun[-1] == "X1"
+    assert begun[0] == "X1"
     assert len(ended) == 4

@@ -1,4 +1,4 @@
-from fleet.showcase.real import adapt
+from fleet.local.mosquitto import adapt
 
 SHIPPED = """\
 # a comment about listener
