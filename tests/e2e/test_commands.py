@@ -5,12 +5,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from fleet.sim.device import TURN_SECONDS, SimDevice
+from fleet.sim.turns import Turn
 from tests.e2e.conversation import device_of
 from tests.support.fleet_process import FleetProcess, fleet_up
 from tests.support.recordings import recordings
 from tests.support.word_errors import error_rate
 
-pytestmark = [pytest.mark.speech, pytest.mark.xdist_group("speech")]
+pytestmark = pytest.mark.conversation
 
 # Rates that the study of the offline set justifies for clean synthetic speech (English words, Chinese characters).
 HIGHEST_RATE = {"en": 0.05, "zh": 0.15}
@@ -36,14 +38,27 @@ async def test_ten_commands_in_each_language_are_understood_and_answered(
         assert rate <= HIGHEST_RATE[language], pairs
 
 
+async def interrupted(device: SimDevice, what: bytes) -> Turn:
+    """Say something, and cut the answer off as soon as it is heard: what comes after costs time and shows nothing."""
+    turns = device.turns.turns
+    before = len(turns)
+
+    def heard() -> bool:
+        return len(turns) > before and turns[-1].spoken and "first audible" in turns[-1].times
+
+    saying = asyncio.create_task(device.say(what))
+    await device.until(TURN_SECONDS, lambda: heard() or saying.done())
+    await device.abort()
+    return await saying
+
+
 async def say_all(fleet: FleetProcess, language: str) -> tuple[list[tuple[str, str]], list[float]]:
     """Say all commands of a language; return what was said with what was understood, and the latencies in ms."""
     pairs, late = [], []
     async with device_of(fleet) as device:
         for recording in recordings(language):
-            turn = await device.say(recording.pcm())
-            assert turn.outcome == "answered", recording.text
-            assert turn.pieces, recording.text
+            turn = await interrupted(device, recording.pcm())
+            assert turn.outcome in ("aborted", "answered"), recording.text
             pairs.append((recording.text, turn.transcript))
             late.append(turn.latencies["first_audible"])
     return pairs, late

@@ -1,5 +1,6 @@
 """Whole conversations: a stock device, real broker, real Redis, real recognition and voices, the demo model."""
 
+import asyncio
 from collections.abc import Iterator
 
 import pytest
@@ -11,7 +12,7 @@ from tests.support.mosquitto_server import MosquittoServer
 from tests.support.recordings import recordings
 from tests.support.redis_server import RedisServer
 
-pytestmark = [pytest.mark.speech, pytest.mark.xdist_group("speech")]
+pytestmark = pytest.mark.conversation
 
 EN = [recording.pcm() for recording in recordings("en")]
 ZH = [recording.pcm() for recording in recordings("zh")]
@@ -39,7 +40,15 @@ def fleet(
         yield process
 
 
-async def test_a_question_a_command_and_a_status_in_english(fleet: FleetProcess) -> None:
+async def test_questions_and_commands_in_two_languages_at_the_same_time(fleet: FleetProcess) -> None:
+    async with asyncio.TaskGroup() as group:
+        group.create_task(talk_english(fleet))
+        group.create_task(talk_chinese(fleet))
+    # By now both languages were heard and spoken.
+    assert fleet.memory() < MOST_MEMORY_MB
+
+
+async def talk_english(fleet: FleetProcess) -> None:
     async with device_of(fleet) as device:
         device.board.volume = 70
         question = await device.say(EN[TIME])
@@ -55,7 +64,7 @@ async def test_a_question_a_command_and_a_status_in_english(fleet: FleetProcess)
     assert str(device.board.volume) in await transcript_of(louder)
 
 
-async def test_a_question_and_a_command_in_chinese(fleet: FleetProcess) -> None:
+async def talk_chinese(fleet: FleetProcess) -> None:
     async with device_of(fleet) as device:
         device.board.volume = 70
         question = await device.say(ZH[TIME])
@@ -64,8 +73,6 @@ async def test_a_question_and_a_command_in_chinese(fleet: FleetProcess) -> None:
         assert device.board.volume == 30
     heard = await transcript_of(command)
     assert "30" in heard or "三十" in heard
-    # By now both languages were heard and spoken.
-    assert fleet.memory() < MOST_MEMORY_MB
 
 
 async def test_two_devices_do_not_hear_each_other(fleet: FleetProcess) -> None:

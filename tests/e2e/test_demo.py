@@ -9,7 +9,7 @@ import pytest
 LIMIT = 180
 
 
-@pytest.mark.speech
+@pytest.mark.conversation
 def test_the_demo_succeeds_in_english_and_leaves_its_evidence(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "fleet.showcase", "--en", "--out", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)

@@ -29,7 +29,7 @@ async def test_packets_are_carried_both_ways_by_a_real_edge(tmp_path: Path) -> N
     assert not case["both"]["dropped"]
 
 
-@pytest.mark.speech
+@pytest.mark.conversation
 async def test_real_codecs_carry_packets_both_ways() -> None:
     async with asyncio.timeout(LIMIT):
         found = await measure(Plan([STREAMS], [True], seconds=0.3, repeats=1), lambda what: None)

@@ -1,4 +1,5 @@
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 
@@ -26,14 +27,14 @@ class Room:
         self.packets: list[tuple[float, bytes]] = []
         self.held_up = 0.0
         self.microphone = Microphone(self.take, frame_ms)
-        sleep = asyncio.sleep
 
         async def pass_time(seconds: float) -> None:
             self.clock.now += seconds
-            await sleep(0)
+            await asyncio.sleep(0)
 
-        monkeypatch.setattr(module.asyncio, "get_running_loop", lambda: self.clock)
-        monkeypatch.setattr(module.asyncio, "sleep", pass_time)
+        # The module's own name, not asyncio's: loops in other threads of this process sleep, too.
+        own = SimpleNamespace(get_running_loop=lambda: self.clock, sleep=pass_time, Event=asyncio.Event)
+        monkeypatch.setattr(module, "asyncio", own)
 
     def take(self, packet: bytes) -> None:
         self.packets.append((self.clock.now, packet))
