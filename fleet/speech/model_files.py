@@ -23,6 +23,8 @@ VOICES = Path(__file__).parent / "voices"
 VOICE_SUFFIX = ".f16.npy"
 
 _CHUNK = 1 << 20
+_NO_TELEMETRY = "ORT_DISABLE_TELEMETRY"
+"""onnxruntime looks for it when it is loaded; without it, it reports its use to its maker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +120,12 @@ def find_voice(name: str, model_dir: Path | None) -> Path:
 
 
 def require(module: str) -> ModuleType:
-    """Return a module of the offline set.
+    """Return a module of the offline set, which will tell nobody that it is used.
 
     Raises:
         ConfigError: It is not installed or cannot be loaded.
     """
+    os.environ[_NO_TELEMETRY] = "1"
     try:
         return importlib.import_module(module)
     except ImportError as error:

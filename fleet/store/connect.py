@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
-from importlib.resources import files
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -11,6 +10,7 @@ from redis.exceptions import AuthenticationError, ResponseError
 from fleet.errors import ConfigError, Fenced, Unavailable
 from fleet.store.client import ServerClient, connect_server
 from fleet.store.cluster import ClusterClient
+from fleet.store.functions import forget_others, functions
 from fleet.store.keys import WORKERS, Keys
 from fleet.store.patience import ANSWER_SECONDS, FAULTS
 from fleet.store.replicas import Replicas
@@ -39,8 +39,8 @@ class Store:
         """For blocking reads, which must not starve the pool."""
         self.keys = Keys(shards)
         self._replicas = Replicas(client)
-        self.code = (files("fleet.store") / "functions.lua").read_text(encoding="utf-8")
-        """The functions of this version."""
+        self.functions = functions()
+        """Of this version."""
 
     @classmethod
     async def open(cls, url: str, shards: int, authorities: Path | None = None, *, load: bool = True) -> "Store":
@@ -66,6 +66,8 @@ class Store:
                     raise _misfit(address.kind)
                 if load:
                     await store.load_functions()
+                    for node in await store.client.primaries():
+                        await forget_others(node, store.functions)
             except FAULTS as error:
                 raise _unopened(error) from error
             unless_open.pop_all()
@@ -73,7 +75,7 @@ class Store:
 
     async def load_functions(self) -> None:
         """Load `functions.lua`, into every primary of a Cluster."""
-        await self.client.function_load(self.code, replace=True)
+        await self.client.function_load(self.functions.code, replace=True)
 
     async def close(self) -> None:
         await self.client.aclose()
@@ -99,7 +101,7 @@ class Store:
         words = (*keys, *map(str, args))
 
         def once() -> Awaitable[object]:
-            return self.client.execute_command("FCALL", function, len(keys), *words)
+            return self.client.execute_command("FCALL", self.functions.name(function), len(keys), *words)
 
         return _texts(await self.ask(self._loaded(once)))
 
@@ -115,8 +117,8 @@ class Store:
         """
         if not await self.ask(self._replicas.exist(keys[0])):
             return await self.call(function, keys, args), True
-        words, faults = [str(arg) for arg in args], self._replicas.faults
-        answer, acknowledged = await self.ask(self._loaded(lambda: self.client.fcall_saved(function, keys, words)))
+        words, faults, name = [str(arg) for arg in args], self._replicas.faults, self.functions.name(function)
+        answer, acknowledged = await self.ask(self._loaded(lambda: self.client.fcall_saved(name, keys, words)))
         if acknowledged:
             return _texts(answer), True
         self._replicas.forget()
@@ -130,7 +132,8 @@ class Store:
         except ResponseError as error:
             if "Function not found" not in str(error):
                 raise
-            # A Redis that came back without its data has lost the functions too; nothing was done yet.
+            # A Redis that came back without its data has lost the functions too, and another version that starts
+            # deletes them; nothing was done yet.
             await self.load_functions()
             return await once()
 

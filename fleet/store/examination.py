@@ -11,10 +11,10 @@ from redis.exceptions import ResponseError
 
 from fleet.store.client import execute
 from fleet.store.connect import Store
+from fleet.store.functions import Functions, libraries
 from fleet.store.keys import WORKERS
 from fleet.wire.topics import SLOTS
 
-_LIBRARY = "fleet"
 _PINGS = 20
 
 
@@ -23,8 +23,8 @@ class Server:
     """One server that takes writes.
 
     `policy` is its maxmemory-policy, `limit` maxmemory in bytes (0: none), `snapshots` whether it has save points
-    (None: it does not say), `failing` what of writing to disk failed last, `functions` whether they are those of this
-    version, `ahead` how many seconds its clock is ahead of ours, `answer` the time of its fastest answer in seconds:
+    (None: it does not say), `failing` what of writing to disk failed last, `functions` whether those of this version
+    are there, `ahead` how many seconds its clock is ahead of ours, `answer` the time of its fastest answer in seconds:
     that others were slower may be our own fault.
     """
 
@@ -59,7 +59,7 @@ async def examine_servers(store: Store, now: Callable[[], datetime]) -> list[Ser
         Unavailable: One did not answer.
     """
     nodes = await store.ask(store.client.primaries())
-    return [await store.ask(_examine(node, store.code, now)) for node in nodes]
+    return [await store.ask(_examine(node, store.functions, now)) for node in nodes]
 
 
 async def examine_workforce(store: Store) -> Workforce:
@@ -77,7 +77,7 @@ async def examine_workforce(store: Store) -> Workforce:
     return Workforce({shard: owner for shard, owner in enumerate(owners) if owner}, workers)
 
 
-async def _examine(node: Redis, code: str, now: Callable[[], datetime]) -> Server:
+async def _examine(node: Redis, own: Functions, now: Callable[[], datetime]) -> Server:
     info = await execute(node, "INFO")
     begun = now()
     clock = await execute(node, "TIME")
@@ -91,7 +91,7 @@ async def _examine(node: Redis, code: str, now: Callable[[], datetime]) -> Serve
         appends=bool(info.get("aof_enabled")),
         snapshots=await _has_save_points(node),
         failing=_failing(info),
-        functions=await _compare(node, code),
+        functions=await _compare(node, own),
         ahead=int(clock[0]) + int(clock[1]) / 1e6 - middle.timestamp(),
         answer=min([await _time(node) for _ in range(_PINGS)]),
     )
@@ -112,23 +112,11 @@ async def _has_save_points(node: Redis) -> bool | None:
     return bool(found.get("save")) if isinstance(found, dict) else None
 
 
-async def _compare(node: Redis, code: str) -> Literal["current", "other", "none"]:
-    try:
-        libraries = await execute(node, "FUNCTION LIST", "LIBRARYNAME", _LIBRARY, "WITHCODE")
-    except ResponseError:
+async def _compare(node: Redis, own: Functions) -> Literal["current", "other", "none"]:
+    found = await libraries(node)
+    if not found:
         return "none"
-    if not libraries:
-        return "none"
-    return "current" if code in _flat(libraries) else "other"
-
-
-def _flat(answer: Any) -> list[str]:
-    """Return all texts of an answer, which is a list of lists or of dictionaries, by the version of the protocol."""
-    if isinstance(answer, dict):
-        return [text for value in answer.values() for text in _flat(value)]
-    if isinstance(answer, list):
-        return [text for part in answer for text in _flat(part)]
-    return [answer] if isinstance(answer, str) else []
+    return "current" if own.library in found else "other"
 
 
 def _failing(info: Mapping[str, Any]) -> str:

@@ -93,9 +93,9 @@ def _functions(server: Server) -> Finding:
         )
     return problem(
         "redis.functions",
-        "the functions are those of another version of fleet",
-        "Each process loads its own when it starts, so one of another version started last: end all of other versions, "
-        "then restart one worker of this version. FLEET_REDIS_URL may also name another site's Redis",
+        "the functions are those of another version of fleet only",
+        "Each process loads its own, so none of this version works here: end all of other versions, then "
+        "restart one worker of this version. FLEET_REDIS_URL may also name another site's Redis",
     )
 
 

@@ -123,7 +123,8 @@ async def test_the_clock_is_wrong(settings: dict[str, Any], tmp_path: Path) -> N
 async def test_the_functions_are_old(settings: dict[str, Any], site_redis: RedisServer) -> None:
     old = "#!lua name=fleet\nredis.register_function('fleet_hello', function(K, A) return {'', '', '', ''} end)\n"
     with redis.Redis.from_url(site_redis.url) as client:
-        client.function_load(old, replace=True)
+        client.function_flush()
+        client.function_load(old)
         found = await consult(settings, "redis")
         assert list(found.bad) == ["redis.functions"], str(found)
         assert "restart one worker of this version" in found.bad["redis.functions"].advice

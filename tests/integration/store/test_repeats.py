@@ -49,7 +49,7 @@ async def doubled(store: Store, owner: Owner, monkeypatch: pytest.MonkeyPatch) -
         return once
 
     def first(_: object, *words: object) -> str:
-        return str(words[1] if words[0] == "FCALL" else words[0])
+        return str(words[1]).removesuffix(f"_{store.functions.mark}") if words[0] == "FCALL" else str(words[0])
 
     single = losing(client.execute, first)
     monkeypatch.setattr(client, "execute", single)

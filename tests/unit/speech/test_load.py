@@ -1,5 +1,7 @@
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -34,6 +36,7 @@ def test_endpoints_are_used_where_they_are_named() -> None:
 def test_with_endpoints_the_offline_packages_are_not_imported() -> None:
     program = f"""
 import sys
+from pathlib import Path
 from fleet.settings import Settings
 from fleet.speech.load import load_asr, load_tts
 settings = Settings(asr_base_url="{URL}", tts_base_url="{URL}")
@@ -63,3 +66,11 @@ print(re.search(r"VmHWM:\\s+(\\d+)", status)[1])
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
     assert int(done.stdout) < 680 * 1024
+
+
+@pytest.mark.speech
+def test_nobody_is_told_of_its_use(tmp_path: Path) -> None:
+    program = "from fleet.settings import Settings; from fleet.speech.load import load_vad; load_vad(Settings())"
+    subprocess.run([sys.executable, "-c", program], env={**os.environ, "HOME": str(tmp_path)}, timeout=120, check=True)
+    # onnxruntime keeps the identity of this device here before it reports anything.
+    assert list(tmp_path.rglob("*")) == []
