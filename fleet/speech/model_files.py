@@ -125,7 +125,7 @@ def require(module: str) -> ModuleType:
     Raises:
         ConfigError: It is not installed or cannot be loaded.
     """
-    os.environ[_NO_TELEMETRY] = "1"
+    os.putenv(_NO_TELEMETRY, "1")
     try:
         return importlib.import_module(module)
     except ImportError as error:
