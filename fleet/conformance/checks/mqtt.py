@@ -14,6 +14,7 @@ from fleet.sim import outbound
 GROUP = Group("M", "MQTT")
 
 _REFUSALS = (4, 5)
+_INITIALIZE, _INITIALIZED = b'"initialize"', b'"notifications/initialized"'
 _JUNK = (
     b"",
     b"{",
@@ -51,7 +52,9 @@ async def delivers_once(stage: Stage) -> str:
         await _greet(probe)
         await asyncio.sleep(1.5)
         raw = [message.raw for message in probe.mail.messages]
-        twice = sorted({message for message in raw if raw.count(message) > 1})
+        # Who asks anew for the tools says `initialized` anew, and that message has no number.
+        anew = sum(_INITIALIZE in message for message in raw)
+        twice = sorted({one for one in raw if raw.count(one) > (anew if _INITIALIZED in one else 1)})
         require(not twice, f"{len(twice)} of {len(raw)} messages came twice, such as {twice[:1]!r}")
         return f"{len(raw)} messages, each once; the subscription was {_granted(granted)}"
 
