@@ -1,24 +1,23 @@
 """The command `fleet`."""
 
 import asyncio
-import re
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Annotated, Any, NoReturn
 
 import typer
-from pydantic import SecretStr
 
 from fleet import __version__, log, runtime
 from fleet.assembly.site import Site, site
 from fleet.assembly.watching import watching
 from fleet.errors import ConfigError
-from fleet.settings import Settings, load, variable
+from fleet.operations.health_command import DEFAULT_URL, LIMIT_SECONDS, health
+from fleet.settings import Settings, load
 
-_ROLES = ("up", "worker", "edge", "gateway", "api", "front")
+_ALONE = ("up", "worker", "edge", "gateway", "api", "front", "health", "version")
+_FOR_OPERATORS = ("devices", "keys", "tokens", "certs", "doctor", "settings")
 _FOR_PEOPLE = ("sim", "conformance", "endurance")
-_MASK = "********"
 _SETTINGS_HINT = (
     "Every setting is an environment variable, or a line of the TOML file that FLEET_CONFIG names: `fleet settings`."
 )
@@ -39,8 +38,10 @@ PublicHost = Annotated[str | None, typer.Option(help="Name or address for device
 
 def main() -> None:
     # To import the others takes as long as all that a role needs, and roles are started in a hurry.
-    if sys.argv[1:2] not in ([name] for name in _ROLES):
+    asked = next(iter(sys.argv[1:]), "")
+    if asked not in (*_ALONE, *_FOR_PEOPLE):
         add_operators()
+    if asked not in (*_ALONE, *_FOR_OPERATORS):
         add_people()
     app()
 
@@ -132,33 +133,19 @@ def run_demo_llm(
     _run({}, lambda _: DemoLlmServer(host, port).run())
 
 
-@app.command()
-def settings() -> None:
-    """Show every setting: variable, value, meaning. Secrets are masked."""
-    from rich.console import Console
-    from rich.table import Table
-
-    try:
-        loaded = load()
-    except ConfigError as error:
-        _fail(error)
-    table = Table("setting", "value", "meaning", show_lines=False)
-    for name, field in Settings.model_fields.items():
-        value = getattr(loaded, name)
-        table.add_row(variable(name), _shown(value), field.description or "")
-    Console().print(table)
+@app.command("health")
+def run_health(
+    url: Annotated[str, typer.Option(help="What to ask: a role's /readyz, or /healthz.")] = DEFAULT_URL,
+    limit: Annotated[float, typer.Option(help="Longest time to wait, in seconds.")] = LIMIT_SECONDS,
+) -> None:
+    """Ask a role whether it is ready: exit code 0, or 1 and why not."""
+    health(url, limit)
 
 
 @app.command()
 def version() -> None:
     """Show the version."""
     typer.echo(__version__)
-
-
-def _shown(value: object) -> str:
-    if value is None:
-        return ""
-    return _MASK if isinstance(value, SecretStr) else re.sub(r"(://)[^/@]*@", rf"\1{_MASK}@", str(value))
 
 
 def _run(
@@ -177,15 +164,18 @@ def _run(
 
 def add_operators() -> None:
     """Add the commands for who runs a site."""
-    from fleet.operations import certs_command, devices_command, health_command, keys_command, tokens_command
+    from fleet.operations import certs_command, devices_command, keys_command, tokens_command
+    from fleet.operations.commands_reference import commands
     from fleet.operations.doctor.command import doctor
+    from fleet.operations.settings_command import settings
 
     app.add_typer(devices_command.app, name="devices")
     app.add_typer(keys_command.app, name="keys")
     app.add_typer(tokens_command.app, name="tokens")
     app.add_typer(certs_command.app, name="certs")
-    app.command("health")(health_command.health)
     app.command("doctor")(doctor)
+    app.command("settings")(settings)
+    app.command("commands")(commands)
 
 
 def add_people() -> None:

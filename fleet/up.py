@@ -5,6 +5,7 @@ import logging
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import NamedTuple
 
 from fleet.assembly.api import api
 from fleet.assembly.edge import edge
@@ -121,28 +122,59 @@ def _with_keys(settings: Settings) -> Settings:
 def _claim_ports(settings: Settings) -> None:
     """Fail at once, and with the setting's name, when a port is taken: loading the models takes seconds."""
     wanted = [
-        ("udp_port", settings.udp_host, settings.udp_port, socket.SOCK_DGRAM),
-        ("http_port", settings.http_host, settings.http_port, socket.SOCK_STREAM),
-        ("cloud_port", settings.cloud_host, settings.cloud_port, socket.SOCK_STREAM),
+        _Port("udp_port", "udp_host", socket.SOCK_DGRAM),
+        _Port("http_port", "http_host"),
+        _Port("cloud_port", "cloud_host"),
     ]
+    if settings.metrics_port:
+        wanted.append(_Port("metrics_port", "metrics_host"))
     if settings.tls_cert is not None:
-        wanted.append(("https_port", settings.http_host, settings.https_port, socket.SOCK_STREAM))
+        wanted.append(_Port("https_port", "http_host"))
     if settings.mqtt_url is None:
-        wanted.append(("mqtt_port", settings.mqtt_host, settings.mqtt_port, socket.SOCK_STREAM))
+        wanted.append(_Port("mqtt_port", "mqtt_host"))
         if settings.tls_cert is not None:
-            wanted.append(("mqtts_port", settings.mqtt_host, settings.mqtts_port, socket.SOCK_STREAM))
-    for name, host, port, kind in wanted:
-        with socket.socket(socket.AF_INET, kind) as probe:
-            if kind is socket.SOCK_STREAM:
+            wanted.append(_Port("mqtts_port", "mqtt_host"))
+    for at, port in enumerate(wanted):
+        port.part(settings, wanted[:at])
+    for port in wanted:
+        # Where nobody asked for the port of metrics and another fleet has it, this one goes on without.
+        if port.name != "metrics_port" or port.name in settings.model_fields_set:
+            port.claim(settings)
+
+
+class _Port(NamedTuple):
+    """A port that is wanted, by the names of its settings."""
+
+    name: str
+    host: str
+    kind: socket.SocketKind = socket.SOCK_STREAM
+
+    def place(self, settings: Settings) -> tuple[str, int]:
+        return getattr(settings, self.host), getattr(settings, self.name)
+
+    def part(self, settings: Settings, others: list["_Port"]) -> None:
+        """Fail when another of our own settings names the same port."""
+        host, number = self.place(settings)
+        for other in others:
+            its_host, its_number = other.place(settings)
+            meet = host == its_host or EVERYWHERE in (host, its_host)
+            if number and number == its_number and meet and other.kind is self.kind:
+                raise ConfigError(f"{variable(other.name)} and {variable(self.name)} are both {number}")
+
+    def claim(self, settings: Settings) -> None:
+        """Fail when somebody has it."""
+        host, number = self.place(settings)
+        with socket.socket(socket.AF_INET, self.kind) as probe:
+            if self.kind is socket.SOCK_STREAM:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
-                probe.bind((host, port))
+                probe.bind((host, number))
             except OSError as error:
+                setting = variable(self.name)
                 if error.errno == errno.EADDRINUSE:
-                    raise ConfigError(f"port {port} is taken; stop what uses it or set {variable(name)}") from error
-                where = f"{host}:{port} ({error.strerror})"
-                hint = f"{variable(name.replace('s_', '_').replace('port', 'host'))} and {variable(name)}"
-                raise ConfigError(f"cannot listen on {where}; see {hint}") from error
+                    raise ConfigError(f"port {number} is taken; stop what uses it or set {setting}") from error
+                where = f"{host}:{number} ({error.strerror})"
+                raise ConfigError(f"cannot listen on {where}; see {variable(self.host)} and {setting}") from error
 
 
 def _ota_url(settings: Settings, port: int) -> str:

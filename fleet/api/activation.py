@@ -3,13 +3,14 @@
 import asyncio
 import hmac
 import logging
+from collections import Counter
 from typing import Literal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
-from starlette.exceptions import HTTPException
 
 from fleet.api.body import read_body
+from fleet.api.refusals import TurnedAway
 from fleet.api.throttle import Throttle
 from fleet.api.visitor import Visitor, visitor
 from fleet.core.standing import Policy, Verdict, judge
@@ -43,10 +44,12 @@ class Desk:
         policy: The operator's.
         store: Where standings and codes are.
         serials: Of whom the operator knows the burnt-in key.
+        counts: Counts who was given no credentials.
     """
 
-    def __init__(self, policy: Policy, store: Store, serials: Serials) -> None:
+    def __init__(self, policy: Policy, store: Store, serials: Serials, counts: Counter[str]) -> None:
         self._policy = policy
+        self._counts = counts
         self._admissions = Admissions(store)
         self._activations = Activations(store)
         self._traces = Traces(store)
@@ -81,7 +84,8 @@ class Desk:
         )
 
     async def turn_away(self, who: Visitor, reason: Turned) -> None:
-        """Write down that a visitor was given nothing, for whoever asks why it is silent; without Redis, nothing."""
+        """Count and write down that a visitor was given nothing, for whoever asks why it is silent."""
+        self._counts[f"bootstrap: {reason}"] += 1
         try:
             async with asyncio.timeout(_TRACE_SECONDS):
                 await self._traces.turn_away(who.mac, reason)
@@ -164,8 +168,8 @@ class ActivationRoute:
                 outcome = await self._desk.check(who, proof)
         except (Unavailable, Overloaded, TimeoutError) as error:
             log.warning("activation failed", extra={"device": who.mac, "reason": str(error) or "no answer in time"})
-            raise HTTPException(503, "try again later") from error
+            raise TurnedAway("store away", 503, "try again later") from error
         if outcome == "refused":
             log.warning("activation refused", extra={"device": who.mac})
-            raise HTTPException(403, "the proof is wrong, or of another activation")
+            raise TurnedAway("activation: wrong proof", 403, "the proof is wrong, or of another activation")
         return JSONResponse({"status": outcome}, BOUND if outcome == "bound" else WAITING)

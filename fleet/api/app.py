@@ -14,7 +14,7 @@ from fleet.api.headers import TitledHeaders
 from fleet.api.health import Health
 from fleet.api.mqtt_login import MqttLogin
 from fleet.api.operators import Operators
-from fleet.api.refusals import Refusals
+from fleet.api.refusals import Refusals, TurnedAway
 from fleet.api.throttle import Throttle
 from fleet.api.vision import VisionRoute
 from fleet.llm.vision import OpenAiVision
@@ -49,15 +49,15 @@ def build_app(
         ConfigError: The file of serial numbers cannot be read, or the broker's token is too short.
     """
     app = FastAPI(title="fleet", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
-    desk = Desk(settings.activation, store, Serials(settings.serials_file))
     throttle, counts = Throttle(settings), Counter[str]()
-    firmware = Firmware(shelf or FirmwareShelf(None), store, throttle)
+    desk = Desk(settings.activation, store, Serials(settings.serials_file), counts)
+    firmware = Firmware(shelf or FirmwareShelf(None), store, throttle, counts)
     operators = Operators(OperatorTokens(tokens_path(settings)), throttle, counts)
     for part in (
         Bootstrap(settings, keys, desk, Roster(store), firmware, throttle),
         ActivationRoute(desk, throttle),
         firmware,
-        VisionRoute(keys, vision, throttle),
+        VisionRoute(keys, vision, throttle, counts),
         DevicesRoute(operators, store, throttle),
         Health(store),
     ):
@@ -70,12 +70,14 @@ def build_app(
 
 def _surround(app: FastAPI, counts: Counter[str]) -> None:
     app.state.counts = counts
-    app.add_exception_handler(HTTPException, _refuse)
+
+    async def refuse(_: Request, error: Exception) -> JSONResponse:
+        if not isinstance(error, HTTPException):
+            return JSONResponse({"error": "the server failed"}, 500)
+        if isinstance(error, TurnedAway):
+            counts[error.reason] += 1
+        return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+
+    app.add_exception_handler(HTTPException, refuse)
     app.add_middleware(TitledHeaders)
     app.add_middleware(Refusals, counts=counts)
-
-
-async def _refuse(_: Request, error: Exception) -> JSONResponse:
-    if not isinstance(error, HTTPException):
-        return JSONResponse({"error": "the server failed"}, 500)
-    return JSONResponse({"error": error.detail}, error.status_code, error.headers)

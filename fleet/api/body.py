@@ -3,8 +3,9 @@
 import asyncio
 
 from fastapi import Request
-from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+
+from fleet.api.refusals import TurnedAway
 
 BODY_SECONDS = 10.0
 """For a body of a few KB; whoever sends slower holds a connection for nothing."""
@@ -14,7 +15,7 @@ async def read_body(request: Request, limit: int, seconds: float | None = None) 
     """Return the body's beginning, at most `limit` bytes; what is longer than any device's is not read to its end.
 
     Raises:
-        HTTPException: It did not come in time (408), or the client is gone (400).
+        TurnedAway: It did not come in time (408), or the client is gone (400).
     """
     body = bytearray()
     try:
@@ -24,7 +25,7 @@ async def read_body(request: Request, limit: int, seconds: float | None = None) 
                 if len(body) > limit:
                     break
     except TimeoutError:
-        raise HTTPException(408, "the request did not come in time", {"Connection": "close"}) from None
+        raise TurnedAway("body: slow", 408, "the request did not come in time", {"Connection": "close"}) from None
     except ClientDisconnect:
-        raise HTTPException(400, "the request broke off") from None
+        raise TurnedAway("body: broken off", 400, "the request broke off") from None
     return bytes(body[:limit])

@@ -13,6 +13,7 @@ from fleet.api.activation import Desk
 from fleet.api.body import read_body
 from fleet.api.clock import server_time
 from fleet.api.firmware import Firmware
+from fleet.api.refusals import TurnedAway
 from fleet.api.throttle import Throttle
 from fleet.api.visitor import Visitor, place, visitor
 from fleet.core.standing import Verdict
@@ -105,7 +106,7 @@ class Bootstrap:
             async with asyncio.timeout_at(deadline):
                 verdict, admission = await self._desk.standing(who)
         except (Unavailable, TimeoutError) as error:
-            raise HTTPException(503, "try again later") from error
+            raise TurnedAway("store away", 503, "try again later") from error
         if verdict == "refused":
             log.warning("bootstrap refused", extra={"device": who.mac, "reason": "not on the list"})
             await self._desk.turn_away(who, "not on the list")
@@ -118,7 +119,7 @@ class Bootstrap:
                 return await self._desk.invite(who)
         except (Unavailable, Overloaded, TimeoutError) as error:
             log.warning("no activation", extra={"device": who.mac, "reason": str(error) or "no answer in time"})
-            raise HTTPException(503, "try again later") from error
+            raise TurnedAway("store away", 503, "try again later") from error
 
     def _credentials(self, mac: str, host: str) -> MqttSection:
         credentials = self._keys.issue("device", mac)

@@ -1,11 +1,12 @@
 """Firmware: what a device is offered at bootstrap, and its download (contract 1.5)."""
 
 import logging
+from collections import Counter
 
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse
-from starlette.exceptions import HTTPException
 
+from fleet.api.refusals import TurnedAway
 from fleet.api.throttle import Throttle
 from fleet.api.visitor import Visitor
 from fleet.store.connect import Store
@@ -25,11 +26,13 @@ class Firmware:
         shelf: Has them.
         store: Counts offers.
         throttle: Limits how often somebody asks.
+        counts: Counts what is not offered again.
     """
 
-    def __init__(self, shelf: FirmwareShelf, store: Store, throttle: Throttle) -> None:
+    def __init__(self, shelf: FirmwareShelf, store: Store, throttle: Throttle, counts: Counter[str]) -> None:
         self._shelf = shelf
         self._throttle = throttle
+        self._counts = counts
         self._roster = Roster(store)
         self.router = APIRouter()
         self.router.add_api_route(f"{_PATH}/{{board}}/{{name}}.bin", self.send, methods=["GET", "HEAD"])
@@ -52,6 +55,7 @@ class Firmware:
         if image is None or said_board not in ("", who.board):
             return None
         if await self._roster.count_offer(who.mac, image.name) > MOST_OFFERS:
+            self._counts["firmware: offered before"] += 1
             log.warning("firmware is not offered again", extra={"device": who.mac, "version": image.name})
             return None
         log.info("firmware offered", extra={"device": who.mac, "board": who.board, "version": image.name})
@@ -65,11 +69,11 @@ class Firmware:
         """Send an image; only what the shelf has is ever opened.
 
         Raises:
-            HTTPException: There is no such image, or not any more (404); its address asks too often (429).
+            TurnedAway: There is no such image, or not any more (404); its address asks too often (429).
         """
         self._throttle.admit_address("firmware", request)
         image = self._shelf.find(board, name)
         if image is None or not image.is_unchanged():
-            raise HTTPException(404, "there is no such firmware")
+            raise TurnedAway("firmware: no such image", 404, "there is no such firmware")
         headers = {"ETag": f'"{image.sha256}"', "X-Checksum-Sha256": image.sha256}
         return FileResponse(image.path, media_type="application/octet-stream", headers=headers)

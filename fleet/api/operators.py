@@ -8,6 +8,7 @@ from collections import Counter
 from fastapi import Request
 from starlette.exceptions import HTTPException
 
+from fleet.api.refusals import TurnedAway
 from fleet.api.throttle import Throttle, site_of
 from fleet.core.rates import Buckets, Rate
 from fleet.errors import ConfigError
@@ -58,7 +59,7 @@ class Operators:
             operator = self._tokens.find(token.strip()[:LONGEST_TOKEN]) if scheme.lower() == "bearer" else None
         except ConfigError as error:
             log.error("operator tokens cannot be read", extra={"reason": str(error)})  # noqa: TRY400 - not a crash
-            raise HTTPException(503, "tokens cannot be checked now") from error
+            raise TurnedAway("operator: no tokens", 503, "tokens cannot be checked now") from error
         if operator is None:
             self._turn_away(request)
             raise HTTPException(401, "an operator's bearer token is needed", _CHALLENGE | {"Connection": "close"})
@@ -69,4 +70,4 @@ class Operators:
         wait = self._wrong.take(site_of(request), asyncio.get_running_loop().time())
         if wait:
             retry = {"Retry-After": str(max(1, math.ceil(wait))), "Connection": "close"}
-            raise HTTPException(429, "too many wrong tokens from this address", retry)
+            raise TurnedAway("operator: guesses", 429, "too many wrong tokens from this address", retry)

@@ -1,11 +1,28 @@
 """Counting what the api refuses."""
 
 from collections import Counter
+from collections.abc import Mapping
 
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _NOWHERE = "elsewhere"
 _FIRST_REFUSAL = 400
+
+
+class TurnedAway(HTTPException):
+    """A refusal whose reason is counted, where route and status would not tell one from another.
+
+    Args:
+        reason: One of a few, never a client's own words.
+        status: Of the answer.
+        said: To the client.
+        headers: Of the answer.
+    """
+
+    def __init__(self, reason: str, status: int, said: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(status, said, headers)
+        self.reason = reason
 
 
 class Refusals:

@@ -7,8 +7,8 @@ import math
 from typing import Literal
 
 from fastapi import Request
-from starlette.exceptions import HTTPException
 
+from fleet.api.refusals import TurnedAway
 from fleet.core.rates import Buckets, Rate
 from fleet.settings import Settings
 
@@ -55,36 +55,36 @@ class Throttle:
         """Return if the address of a request may ask now; to be asked before anything else is done.
 
         Raises:
-            HTTPException: It may not (429, with Retry-After); the connection is closed, for its body was not read.
+            TurnedAway: It may not (429, with Retry-After); the connection is closed, for its body was not read.
         """
         address = site_of(request)
         wait = self._addresses[door].take(address, _now())
         if wait:
             log.debug("address throttled", extra={"door": door, "address": address})
-            raise HTTPException(
-                429, "too many requests from this address", {"Retry-After": _whole(wait), "Connection": "close"}
-            )
+            later = {"Retry-After": _whole(wait), "Connection": "close"}
+            raise TurnedAway(f"address: {door}", 429, "too many requests from this address", later)
 
     def admit_device(self, door: Door, request: Request, mac: str) -> None:
         """Return if a device may ask now.
 
         Raises:
-            HTTPException: It may not (429, with Retry-After).
+            TurnedAway: It may not (429, with Retry-After).
         """
         wait = self._devices[door].take(f"{mac} {site_of(request)}", _now())
         if wait:
             log.debug("device throttled", extra={"door": door, "device": mac})
-            raise HTTPException(429, "too many requests of this device", {"Retry-After": _whole(wait)})
+            later = {"Retry-After": _whole(wait)}
+            raise TurnedAway(f"device: {door}", 429, "too many requests of this device", later)
 
     def admit_input(self, mac: str) -> None:
         """Return if an operator may enter text for a device now.
 
         Raises:
-            HTTPException: It may not (429, with Retry-After).
+            TurnedAway: It may not (429, with Retry-After).
         """
         wait = self._inputs.take(mac, _now())
         if wait:
-            raise HTTPException(429, "too many texts for this device", {"Retry-After": _whole(wait)})
+            raise TurnedAway("device: input", 429, "too many texts for this device", {"Retry-After": _whole(wait)})
 
     def admit_photo(self, mac: str) -> str:
         """Return how many seconds a device that has proved itself must wait, as Retry-After has it; empty if none."""

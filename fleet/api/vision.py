@@ -7,6 +7,7 @@ a body of 8 KB or more.
 import asyncio
 import json
 import logging
+from collections import Counter
 from datetime import UTC, datetime
 
 from fastapi import APIRouter, Request
@@ -44,12 +45,14 @@ class VisionRoute:
         keys: Tell whose token is genuine.
         model: Sees; None where none is set up.
         throttle: Limits how often somebody asks.
+        counts: Counts who is refused.
     """
 
-    def __init__(self, keys: Keys, model: OpenAiVision | None, throttle: Throttle) -> None:
+    def __init__(self, keys: Keys, model: OpenAiVision | None, throttle: Throttle, counts: Counter[str]) -> None:
         self._keys = keys
         self._model = model
         self._throttle = throttle
+        self._counts = counts
         self._places = asyncio.Semaphore(MOST_AT_ONCE)
         self.router = APIRouter()
         self.router.add_api_route("/vision/explain", self.answer, methods=["POST"])
@@ -59,18 +62,22 @@ class VisionRoute:
         self._throttle.admit_address("photo", request)
         mac = self._prove(request)
         if mac is None:
+            self._counts["photo: token"] += 1
             await drain(request)
             return _refusal(401, "the token is wrong, over, or another device's")
         if wait := self._throttle.admit_photo(mac):
+            self._counts["device: photo"] += 1
             await drain(request)
             return _refusal(429, _TOO_OFTEN, {"Retry-After": wait})
         if self._places.locked():
+            self._counts["photo: busy"] += 1
             await drain(request)
             return _refusal(200, _BUSY)
         async with self._places:
             try:
                 upload = await read_upload(request)
             except HTTPException as error:
+                self._counts["photo: upload"] += 1
                 log.warning("photo refused", extra={"device": mac, "reason": error.detail})
                 await drain(request)
                 return _refusal(error.status_code, error.detail)
@@ -88,6 +95,7 @@ class VisionRoute:
 
     async def _explain(self, mac: str, upload: Upload) -> JSONResponse:
         if self._model is None:
+            self._counts["photo: no model"] += 1
             return _refusal(200, _BLIND)
         begun = asyncio.get_running_loop().time()
         try:

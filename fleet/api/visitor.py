@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from fastapi import Request
-from starlette.exceptions import HTTPException
 
+from fleet.api.refusals import TurnedAway
 from fleet.settings import Settings
 from fleet.wire import topics
 from fleet.wire.activation import version_of
@@ -32,12 +32,12 @@ def visitor(request: Request) -> Visitor:
     """Return who sent a request.
 
     Raises:
-        HTTPException: No MAC is in its headers (400).
+        TurnedAway: No MAC is in its headers (400).
     """
     headers = request.headers
     mac = topics.canonical_mac(headers.get("device-id", "")[:64])
     if mac is None:
-        raise HTTPException(400, "the header Device-Id must hold the device's MAC")
+        raise TurnedAway("no mac", 400, "the header Device-Id must hold the device's MAC")
     agent = headers.get("user-agent", "")
     board, running = parse_agent(agent)
     serial = headers.get("serial-number", "") if version_of(headers.get("activation-version", "")) == 2 else ""
@@ -70,12 +70,12 @@ def place(request: Request, settings: Settings) -> Place:
     """Return where the visitor may reach this server.
 
     Raises:
-        HTTPException: A device could not use the host of its request, and none is set (400).
+        TurnedAway: A device could not use the host of its request, and none is set (400).
     """
     named = request.headers.get("host", "")
     host = settings.public_host or endpoint_host(named)
     if host is None:
-        raise HTTPException(400, "set FLEET_PUBLIC_HOST: devices cannot use the host of this URL")
+        raise TurnedAway("no host", 400, "set FLEET_PUBLIC_HOST: devices cannot use the host of this URL")
     _, colon, port = named.strip().rpartition(":")
     authority = f"{host}:{port}" if colon and port.isdigit() else host
     local = request.scope.get("server") or ("", 0)

@@ -17,6 +17,7 @@ from fleet.gateway.registrar import open_registrar
 from fleet.gateway.resources import ModelTerms, Resources
 from fleet.link.broker import broker_address
 from fleet.link.mqtt_url import MqttAddress
+from fleet.link.shown import certificate
 from fleet.log import LogFormat
 from fleet.metrics import http as metrics
 from fleet.server_tools.load import open_tools
@@ -43,7 +44,7 @@ async def gateway(
         tools: The server's where another role of this process has them too; else it opens its own.
 
     Raises:
-        ConfigError: There is no chat endpoint, or the port cannot be used.
+        ConfigError: There is no chat endpoint, or a port or the certificate cannot be used.
     """
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
@@ -53,8 +54,10 @@ async def gateway(
         sessions = GatewaySessions(store, settings.cloud_session_timeout)
         shared = Resources(settings, llm, model_terms(settings), tools, sessions)
         lines = await enter(registrar_lines(settings, store, broker))
-        role = Gateway(shared, store.ping, open_registrar(shared, lines))
+        shown = await enter(certificate(settings))
+        role = Gateway(shared, store.ping, open_registrar(shared, lines), certificate=shown)
         stack.enter_context(metrics.gateway_connections.following(lambda: role.connections))
+        stack.enter_context(metrics.gateway_turned_away.following(role.crowd.counts))
         await enter(running("gateway", role.run))
         await role.started.wait()
         try:

@@ -11,12 +11,14 @@ import typer
 from rich.console import Console
 
 from fleet import runtime
+from fleet.bench import bootstrap as bootstrap_bench
 from fleet.bench import broker as broker_bench
 from fleet.bench import call as call_bench
 from fleet.bench import hello as hello_bench
 from fleet.bench import turn as turn_bench
 from fleet.bench import turns as turns_bench
 from fleet.bench import udp as udp_bench
+from fleet.bench.bootstrap_table import show_bootstrap
 from fleet.bench.broker_table import show_broker
 from fleet.bench.machine import Machine
 from fleet.bench.role_tables import show_call, show_hello, show_turns
@@ -63,6 +65,20 @@ def broker(
     """CPU of Mosquitto a connection and a message, with and without the plugin."""
     plan = broker_bench.Plan(devices, messages, idle_seconds=0.5, repeats=repeats)
     _run("broker", plan, lambda doing: broker_bench.measure(plan, doing), show_broker, json_file)
+
+
+@app.command()
+def bootstrap(
+    rate: Annotated[list[float] | None, typer.Option(min=1, max=5000, help="Requests a second.")] = None,
+    devices: Annotated[int, typer.Option(min=1, max=100_000, help="Known devices that ask in turn.")] = 2000,
+    closed: Annotated[bool, typer.Option(help="Serve bound devices only, instead of everybody.")] = False,
+    seconds: Seconds = 3.0,
+    repeats: Repeats = 3,
+    json_file: JsonFile = None,
+) -> None:
+    """CPU a bootstrap of the api, and how long devices of a herd wait for their answers."""
+    plan = bootstrap_bench.Plan(rate or [50, 200, 500], devices, closed, seconds, repeats)
+    _run("bootstrap", plan, lambda doing: bootstrap_bench.measure(plan, doing), show_bootstrap, json_file)
 
 
 @app.command()

@@ -18,6 +18,7 @@ from fleet.bench.usage import Usage
 from fleet.errors import Unavailable
 from fleet.local.ports import LOOPBACK, accepts, choose
 from fleet.local.process import find_program, run_program
+from fleet.local.redis import run_redis
 
 PARTS = ("gateway", "redis", "load")
 """The gateway's process, the store's, and what plays the model and its clients."""
@@ -148,10 +149,8 @@ async def _scene() -> AsyncIterator[Scene]:
     redis, port = choose(), choose()
     with tempfile.TemporaryDirectory(prefix="fleet-bench-") as name:
         folder = Path(name)
-        store = [find_program("redis-server"), "--port", str(redis), "--bind", LOOPBACK]
-        store += ["--save", "", "--appendonly", "yes", "--appendfsync", "everysec", "--dir", name]
-        async with turn_model() as model, run_program("Redis", store, folder / "redis.log") as redis_program:
-            await _until_open(redis)
+        store = run_redis(folder, redis, folder / "redis.log", keep=True)
+        async with turn_model() as model, store as redis_program:
             command = _gateway(folder, model, port, redis)
             async with run_program("the gateway", command, folder / "gateway.log") as gateway:
                 await _until_open(port)

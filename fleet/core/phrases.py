@@ -16,6 +16,9 @@ _PHRASES: dict[Phrase, dict[str, str]] = {
     },
 }
 
+LANGUAGES = frozenset(_PHRASES["failed"])
+"""Codes of the languages that there are sentences in."""
+
 DEFAULT_PROMPT = (
     "You are the voice assistant of a small device with a loudspeaker. Answer in the language of the user, in one to "
     "three short spoken sentences, without Markdown, lists or emoji, except that the answer may begin with one emoji "

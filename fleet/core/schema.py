@@ -146,7 +146,8 @@ def _choices(rule: Mapping[str, Any]) -> list[Any]:
 
 def _kind(rule: Mapping[str, Any]) -> str:
     given = rule.get("type")
-    names = [name.lower() for name in (given if _is_list(given) else [given]) if isinstance(name, str)]
+    texts = [text for text in (given if _is_list(given) else [given]) if isinstance(text, str)]
+    names = [name.strip().lower() for text in texts for name in text.split("|")]
     for name in names:
         if name in _TYPES:
             return name

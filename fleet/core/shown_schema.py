@@ -1,7 +1,8 @@
-"""A tool's cleaned schema as it is shown to models: nothing in it is refused by any endpoint that is known.
+"""A tool's cleaned schema as it is shown to models: nothing in it that endpoints are known to refuse.
 
 Gemini refuses a rule without a type, choices that are no texts or are empty, and objects without properties; OpenAI
-refuses lists without items; llama.cpp lets a model write nothing into an object whose properties are not named.
+refuses lists without items; llama.cpp lets a model write nothing into an object whose list of properties is empty
+(docs/adr/0014-shown-schemas.md).
 """
 
 from collections.abc import Mapping

@@ -16,8 +16,8 @@ log = logging.getLogger(__name__)
 
 INTERRUPTED = "error: unknown whether it was done, the call was interrupted; it was not made again"
 
-Run = Callable[[str, dict[str, JsonValue]], Awaitable[ServerResult]]
-"""Runs a tool of the server by the name in its offer."""
+Run = Callable[[str, str, dict[str, JsonValue]], Awaitable[ServerResult]]
+"""Runs a tool of the server, given the call's id, the name in the tool's offer, and the arguments."""
 
 
 class ToolMix:
@@ -66,7 +66,7 @@ class ToolMix:
             self._begun.discard(call.id)
             if not self._server.repeatable(name):
                 return INTERRUPTED
-        return told(await self._run(name, prepared.arguments))
+        return told(await self._run(call.id, name, prepared.arguments))
 
 
 def told(result: ServerResult) -> str:

@@ -20,7 +20,7 @@ class Entrance:
     def __init__(self, registry: Registry, counters: Counter[str]) -> None:
         self._registry = registry
         self._counters = counters
-        self._lobby = Lobby()
+        self._lobby = Lobby(counters)
 
     def receive(self, datagram: bytes, address: Address, now: float) -> None:
         """Take whatever came in at the socket."""
@@ -29,8 +29,8 @@ class Entrance:
             self._counters["too_short" if len(datagram) < packet.HEADER else "malformed"] += 1
         elif session := self._registry.by_ssrc.get(header.ssrc):
             session.receive(header, datagram, address, now)
-        elif not self._lobby.keep(header.ssrc, datagram, address, now):
-            self._counters["unknown_ssrc"] += 1
+        else:
+            self._lobby.keep(header.ssrc, datagram, address, now)
 
     def admit(self, session: Session, now: float) -> None:
         """Hand a session that has opened the packets that waited for it."""

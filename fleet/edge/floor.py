@@ -149,8 +149,8 @@ class Floor:
 
     async def _understood(self, utterance: Utterance, transcript: Transcript) -> None:
         text = transcript.text.strip()
-        timed.utterances.add("understood" if text else "empty")
         if not text:
+            timed.utterances.add("empty")
             if self._mode in ("auto", "realtime") and self.uplink.gate == "held":
                 self.uplink.resume()
             return
@@ -177,6 +177,8 @@ class Floor:
             # It may have been delivered all the same: one apology and no answer.
             self.turns.leave()
             self.fail("failed")
+        else:
+            timed.utterances.add("understood")
 
     def fail(self, name: Phrase) -> None:
         """Say why there is no answer; the user is not listened to meanwhile."""

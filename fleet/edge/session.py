@@ -80,9 +80,7 @@ class Session:
     @property
     def busy(self) -> bool:
         """Whether somebody says something, waits for an answer, or hears one."""
-        recorder = self._floor.uplink.recorder
-        speaking = recorder is not None and recorder.recording and recorder.voiced_ms > 0
-        return speaking or self._floor.busy
+        return self._floor.uplink.speaking or self._floor.busy
 
     def dismiss(self) -> None:
         """Fall silent because the edge ends, and ask the shard to end the session."""

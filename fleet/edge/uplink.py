@@ -69,6 +69,14 @@ class Uplink:
         """What is being recorded, None while nobody listens."""
         return self._hearing.recorder if self._hearing else None
 
+    @property
+    def speaking(self) -> bool:
+        """Whether somebody says something, or may: what came but was not heard yet is not known to be silence."""
+        if self._hearing is None:
+            return False
+        recorder = self._hearing.recorder
+        return (recorder.recording and recorder.voiced_ms > 0) or not self._hearing.caught_up
+
     def push(self, sequence: int, payload: bytes, now: float) -> None:
         """Take one packet that was admitted."""
         for released in self._order.push(sequence, payload, now):

@@ -1,34 +1,34 @@
 """The gateway: its port, its connections, its end."""
 
 import asyncio
-import errno
 import logging
-import socket
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from typing import Protocol
 
-from websockets.asyncio.server import ServerConnection, serve
 from websockets.frames import CloseCode
 from websockets.http11 import Request, Response
 from websockets.protocol import State
 
-from fleet.errors import ConfigError
+from fleet.core.proxies import site
+from fleet.core.rates import Buckets, Rate
 from fleet.gateway.conversation import converse
+from fleet.gateway.crowd import Crowd, Limits
+from fleet.gateway.entrance import Entrance
+from fleet.gateway.guarded import Guarded
 from fleet.gateway.http_answers import HttpAnswers
 from fleet.gateway.peer import Gone, Peer
+from fleet.gateway.port import Port
 from fleet.gateway.resources import Resources
 from fleet.gateway.turns import Turns
+from fleet.link.certificate import ServerCertificate
 from fleet.tasks import isolate
-from fleet.wire.gateway import LARGEST_FRAME, is_jsonrpc
+from fleet.wire.gateway import is_jsonrpc
 
 log = logging.getLogger(__name__)
 
-_CLOSE_SECONDS = 5.0
-_FRAMES_AHEAD = 4
-"""Frames of a client that are read before they are taken; each may be as large as a message."""
 _DRAIN_STEP = 0.05
-_BACKLOG = 1024
+_LONGEST_PAUSE = 1.0
 
 
 class Dialogue(Protocol):
@@ -40,6 +40,9 @@ class Dialogue(Protocol):
 
     async def receive(self, frame: str | bytes) -> None:
         """Take a frame; raises `Gone` when the client is."""
+
+    async def refuse(self, frame: str | bytes) -> None:
+        """Say that a frame is not taken, as there are too many; raises `Gone` when the client is."""
 
 
 Opener = Callable[[Peer], AbstractAsyncContextManager[Dialogue]]
@@ -55,26 +58,35 @@ class Gateway:
         resources: What all connections share.
         ping: Returns when Redis answers; raises `Unavailable`.
         registrar: Serves those who speak JSON-RPC.
+        certificate: For TLS; followed by who made it.
+        limits: Of each connection.
 
     Raises:
-        ConfigError: The address is in use or not this machine's.
+        ConfigError: An address is in use or not this machine's.
     """
 
     def __init__(
-        self, resources: Resources, ping: Callable[[], Awaitable[None]], registrar: Opener | None = None
+        self,
+        resources: Resources,
+        ping: Callable[[], Awaitable[None]],
+        registrar: Opener | None = None,
+        *,
+        certificate: ServerCertificate | None = None,
+        limits: Limits | None = None,
     ) -> None:
         settings = resources.settings
         self._resources = resources
         self._registrar = registrar
         self._http = HttpAnswers(ping, lambda: self.draining)
-        self._most = settings.cloud_max_connections
-        self._connections: set[ServerConnection] = set()
+        self._entrance = Entrance(settings)
+        self._connections: set[Guarded] = set()
         self._dialogues: set[Dialogue] = set()
         self.started = asyncio.Event()
         self.draining = False
         """Whether new clients are turned away."""
-        self._socket = _listen(settings.plain_host(settings.cloud_host), settings.cloud_port)
-        self.port: int = self._socket.getsockname()[1]
+        self.crowd = Crowd(limits or Limits())
+        self.ports = Port(settings, self.crowd, certificate)
+        self.port = self.ports.number
 
     @property
     def connections(self) -> int:
@@ -83,22 +95,8 @@ class Gateway:
 
     async def run(self) -> None:
         """Serve until cancelled; clients are told then that the server goes away (1001)."""
-        settings = self._resources.settings
-        # It tells of every connection and every faulty handshake, with tracebacks.
-        logging.getLogger("websockets.server").setLevel(logging.CRITICAL)
-        async with serve(
-            self._serve,
-            sock=self._socket,
-            process_request=self._answer_http,
-            compression=None,
-            server_header=None,
-            max_size=LARGEST_FRAME,
-            max_queue=_FRAMES_AHEAD,
-            ping_interval=settings.cloud_ping_interval,
-            ping_timeout=settings.cloud_ping_timeout,
-            close_timeout=_CLOSE_SECONDS,
-        ):
-            log.info("gateway listens", extra={"port": self.port})
+        async with self.ports.open(self._serve, self._answer_http):
+            log.info("gateway listens", extra={"port": self.port, "tls_port": self.ports.tls_number})
             self.started.set()
             await asyncio.Event().wait()
 
@@ -112,22 +110,35 @@ class Gateway:
         except TimeoutError:
             log.warning("left before everything was answered")
 
-    async def _answer_http(self, _: ServerConnection, request: Request) -> Response | None:
-        return await self._http.answer(request)
+    async def _answer_http(self, connection: Guarded, request: Request) -> Response | None:
+        response = await self._http.answer(request)
+        return response or self._entrance.admit(connection, request)
 
-    async def _serve(self, connection: ServerConnection) -> None:
+    async def _serve(self, connection: Guarded) -> None:
         if self.draining:
             await connection.close(CloseCode.GOING_AWAY, "the server is leaving")
-            return
-        if self.connections >= self._most:
-            log.warning("too many connections", extra={"limit": self._most})
-            await connection.close(CloseCode.TRY_AGAIN_LATER, "too many connections")
-            return
-        self._connections.add(connection)
-        try:
-            await isolate("gateway connection", self._converse(Peer(connection)))
-        finally:
-            self._connections.discard(connection)
+        elif full := self._full_for(connection):
+            log.warning(full, extra={"address": connection.address})
+            self.crowd.counts[full] += 1
+            await connection.close(CloseCode.TRY_AGAIN_LATER, full)
+        else:
+            connection.become_client()
+            self._connections.add(connection)
+            try:
+                await isolate("gateway connection", self._converse(Peer(connection)))
+            finally:
+                self._connections.discard(connection)
+
+    def _full_for(self, connection: Guarded) -> str:
+        """Return why there is no room for a client, if there is none."""
+        settings = self._resources.settings
+        if self.connections >= settings.cloud_max_connections:
+            return "too many connections"
+        here = site(connection.address)
+        most = settings.gateway_each
+        if most and sum(one.state is State.OPEN and site(one.address) == here for one in self._connections) >= most:
+            return "too many connections of an address"
+        return ""
 
     async def _converse(self, peer: Peer) -> None:
         try:
@@ -144,22 +155,33 @@ class Gateway:
 
     async def _hand_over(self, peer: Peer, dialogue: Dialogue, frame: str | bytes | None) -> None:
         """Hand over a client's frames until it leaves."""
+        rate = Buckets(Rate.parse(self._resources.settings.rate_gateway), most=1)
         self._dialogues.add(dialogue)
         try:
-            while frame is not None:
-                await dialogue.receive(frame)
+            while frame is not None and await self._may_go_on(peer):
+                wait = rate.take("", asyncio.get_running_loop().time())
+                if wait:
+                    self.crowd.counts["too many messages"] += 1
+                    await dialogue.refuse(frame)
+                    await _pause(peer, wait)
+                else:
+                    await dialogue.receive(frame)
                 frame = await peer.receive()
         except Gone as gone:
             log.info("client left", extra={"reason": str(gone)})
         finally:
             self._dialogues.discard(dialogue)
 
+    async def _may_go_on(self, peer: Peer) -> bool:
+        if self._entrance.remembers(peer.socket):
+            return True
+        self.crowd.counts["revoked"] += 1
+        await peer.socket.close(CloseCode.POLICY_VIOLATION, "the token was revoked")
+        return False
 
-def _listen(host: str, port: int) -> socket.socket:
-    try:
-        return socket.create_server((host, port), backlog=_BACKLOG)
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            raise ConfigError(f"port {port} is taken; stop what uses it or set CLOUD_PORT") from error
-        where = f"{host}:{port} ({error.strerror or error})"
-        raise ConfigError(f"cannot listen on {where}; see CLOUD_HOST and CLOUD_PORT") from error
+
+async def _pause(peer: Peer, seconds: float) -> None:
+    """Take nothing of a client for a while, so that a flood costs no more than what is allowed."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(min(seconds, _LONGEST_PAUSE)):
+            await peer.socket.wait_closed()

@@ -30,6 +30,7 @@ from fleet.wire.gateway_messages import Pong, Status
 
 _EXPIRED = Refused("SESSION_ERROR", "Session not found", "There is no such session, or it has expired")
 _FULL = Refused("INTERNAL_ERROR", "Too many requests", f"{MOST_WAITING} requests wait already; this one was not taken")
+_TOO_FAST = Refused("INTERNAL_ERROR", "Too many requests", "Too many messages in this time; this one was not taken")
 _NO_CALL = Refused("INVALID_MESSAGE", "Invalid call_id", "No tool call of this id waits for a result")
 _NO_TOOLS = Refused("TOOL_REGISTRATION_FAILED", "Client tools are disabled", "CLIENT_TOOLS_ENABLED is false")
 _ENDED = Refused("SESSION_ERROR", "Session ended", "The session was ended before the request was answered")
@@ -72,8 +73,19 @@ class Conversation:
         request = receive(frame)
         refused = request if isinstance(request, Refused) else await self._take(request)
         if refused is not None:
-            metrics.gateway_refusals.add(refused.code.lower())
-            await self._peer.send(explain(refused))
+            await self._refuse(refused)
+
+    async def refuse(self, _: str | bytes) -> None:
+        """Say that a frame is not taken, as there are too many.
+
+        Raises:
+            Gone: The client is gone.
+        """
+        await self._refuse(_TOO_FAST)
+
+    async def _refuse(self, refused: Refused) -> None:
+        metrics.gateway_refusals.add(refused.code.lower())
+        await self._peer.send(explain(refused))
 
     async def _take(self, request: Request) -> Refused | None:
         match request:

@@ -4,16 +4,14 @@ import asyncio
 import logging
 from datetime import UTC, datetime
 
-from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 
 from fleet.errors import Unavailable
+from fleet.gateway.crowd import SEND_SECONDS
+from fleet.gateway.guarded import Guarded
 from fleet.wire.gateway_messages import Message, write
 
 log = logging.getLogger(__name__)
-
-SEND_SECONDS = 10.0
-"""Longest wait until a client has read enough that a message fits into its buffers; then it is cut off."""
 
 
 class Gone(Unavailable):
@@ -30,17 +28,17 @@ class Peer:
         send_seconds: Longest wait of one message.
     """
 
-    def __init__(self, socket: ServerConnection, send_seconds: float = SEND_SECONDS) -> None:
-        self._socket = socket
+    def __init__(self, socket: Guarded, send_seconds: float = SEND_SECONDS) -> None:
+        self.socket = socket
+        """For what concerns the connection as such."""
         self._seconds = send_seconds
-        place = socket.remote_address
-        self.address = str(place[0]) if isinstance(place, tuple) and place else ""
+        self.address = socket.address
         """Its IP address."""
 
     async def receive(self) -> str | bytes | None:
         """Return the next frame, None at the end."""
         try:
-            return await self._socket.recv()
+            return await self.socket.recv()
         except ConnectionClosed as closed:
             log.debug("client left", extra={"reason": str(closed)})
             return None
@@ -61,14 +59,14 @@ class Peer:
         """
         try:
             async with asyncio.timeout(self._seconds):
-                await self._socket.send(text)
+                await self.socket.send(text)
         except ConnectionClosed:
             raise Gone("the client left") from None
         except TimeoutError:
             log.warning("client does not read", extra={"seconds": self._seconds})
-            self.cut()
+            self.socket.end("not read")
             raise Gone("the client does not read") from None
 
     def cut(self) -> None:
         """End the connection at once."""
-        self._socket.transport.abort()
+        self.socket.transport.abort()

@@ -101,6 +101,15 @@ class Registrar:
         else:
             await self._take(event)
 
+    async def refuse(self, frame: str | bytes) -> None:
+        """Say that a frame is not taken, as there are too many.
+
+        Raises:
+            Gone: The client is gone.
+        """
+        event = DIALECT.receive(frame.encode("utf-8", "replace") if isinstance(frame, str) else frame)
+        await self._scribe.order(Rejected(getattr(event, "id", None), UNABLE, "too many messages in this time"))
+
     async def _become(self, asked: ToolsAnnounced) -> None:
         """Make the client the device that it says it is; where it cannot be, it is told why and stays nobody."""
         try:

@@ -7,6 +7,8 @@ from fleet.core.speakable import speakable
 
 _TIGHT = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
 """Scripts that put no space between sentences."""
+_PAUSES = re.compile(r"[.!?…,;:。！？，、；：—–-][\s”’\"')）】」』》〉\]]*$")
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 class Spoken:
@@ -17,23 +19,38 @@ class Spoken:
 
     def __init__(self) -> None:
         self._splitter = SentenceSplitter()
+        self._line_over = False
         self.text = ""
         self.words = False
 
     def feed(self, text: str) -> list[str]:
         """Take more text; return the pieces that are certain now, which make up `text` when put together."""
         self.words = self.words or bool(text.strip())
-        return self._clean(self._splitter.feed(text))
+        said: list[str] = []
+        for line in _LINE.findall(text):
+            said += self._clean(self._splitter.feed(line))
+            self._line_over = self._line_over or line.endswith("\n")
+        return said
 
     def flush(self) -> list[str]:
         """End a message of the model; return its last pieces."""
-        return self._clean(self._splitter.flush())
+        said = self._clean(self._splitter.flush())
+        self._line_over = True
+        return said
 
     def _clean(self, pieces: list[str]) -> list[str]:
         return [self._join(said) for piece in pieces if (said := speakable(piece))]
 
     def _join(self, said: str) -> str:
-        if self.text and not _TIGHT.match(self.text[-1]) and not _TIGHT.match(said[0]):
-            said = f" {said}"
+        if self.text:
+            said = self._between(said) + said
+        self._line_over = False
         self.text += said
         return said
+
+    def _between(self, said: str) -> str:
+        tight = _TIGHT.match(self.text[-1]) or _TIGHT.match(said[0])
+        if self._line_over and not _PAUSES.search(self.text):
+            # Headings and items of lists have no mark of their own, and run together they cannot be understood.
+            return "，" if tight else ", "
+        return "" if tight else " "

@@ -103,7 +103,7 @@ class TurnTools:
             return ready.reason
         try:
             if isinstance(ready, ServerCall):
-                return await self._call_server(ready)
+                return await self._call_server(call.id, ready)
             await self._round.until_turn_of(call.id)
             try:
                 # Once the turn ends with an error nothing more shall happen in the client's world.
@@ -114,11 +114,11 @@ class TurnTools:
             self._fault = gone
             return _DROPPED
 
-    async def _call_server(self, call: ServerCall) -> str:
+    async def _call_server(self, call_id: str, call: ServerCall) -> str:
         # The loop's own clock counts whole milliseconds; many of these tools need less.
         persona, begun = self._caller.persona, perf_counter()
         try:
-            with traced.calling(call.name, "", call.arguments) as note:
+            with traced.calling(call.name, call_id, call.arguments) as note:
                 async with asyncio.timeout(self._seconds):
                     result = await self._server.call(call.name, call.arguments, self._caller)
                 note("error" if result.failed else "ok", result.value)
@@ -154,7 +154,7 @@ class TurnTools:
         await self._round.announce(call_id)
         name = ready.tool.name
         begun = perf_counter()
-        with traced.calling(name, "", ready.arguments) as note:
+        with traced.calling(name, call_id, ready.arguments) as note:
             answer = await self._callbacks.call(name, ready.arguments)
             outcome = "unknown" if answer is None else "ok" if answer.success else "error"
             note(outcome, answer.result if answer else "")

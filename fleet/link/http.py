@@ -1,5 +1,7 @@
 """An HTTP server inside this process's event loop."""
 
+import asyncio
+import logging
 import socket
 from collections import Counter
 from collections.abc import Iterator
@@ -10,6 +12,12 @@ from fastapi import FastAPI
 
 from fleet.errors import ConfigError
 from fleet.link.http_connection import BoundedConnection, Bounds
+
+log = logging.getLogger(__name__)
+
+LATE_SECONDS = 0.3
+"""How long a server that is to end still takes connections: whoever leads visitors to it may not have heard yet."""
+_LOOK_SECONDS = 0.05
 
 
 class HttpServer:
@@ -50,14 +58,37 @@ class HttpServer:
             )
         )
 
+    async def drain(self, seconds: float) -> None:
+        """Take no new connections, and wait until the requests that were begun are answered, but not longer than this.
+
+        Without any time what runs is cut off with the end of `run`.
+        """
+        if not seconds:
+            return
+        await asyncio.sleep(min(LATE_SECONDS, seconds))
+        self._close()
+        connections = self._server.server_state.connections
+        for connection in list(connections):
+            # One without a request is closed at once, the others after their answer.
+            connection.shutdown()
+        try:
+            async with asyncio.timeout(seconds):
+                while connections:  # noqa: ASYNC110 - uvicorn tells nobody when one has ended
+                    await asyncio.sleep(_LOOK_SECONDS)
+        except TimeoutError:
+            log.warning("left before everything was answered", extra={"requests": len(connections)})
+
     async def run(self) -> None:
         try:
             await self._server.serve(sockets=[self._socket])
         finally:
             # Cancelled, uvicorn leaves them open, and the loop would watch a descriptor that is somebody else's next.
-            for listener in getattr(self._server, "servers", ()):
-                listener.close()
+            self._close()
             self._socket.close()
+
+    def _close(self) -> None:
+        for listener in getattr(self._server, "servers", ()):
+            listener.close()
 
 
 class _Server(uvicorn.Server):

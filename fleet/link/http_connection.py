@@ -63,6 +63,10 @@ class BoundedConnection(H11Protocol):
         if not self.transport.is_closing():
             super().data_received(data)
 
+    def send_400_response(self, msg: str) -> None:
+        self.bounds.counts["malformed request"] += 1
+        super().send_400_response(msg)
+
     def on_response_complete(self) -> None:
         # First, for the parent may begin with the next request at once.
         self._await_head()

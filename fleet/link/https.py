@@ -49,3 +49,7 @@ class HttpsServer(HttpServer):
             entry = TlsEntry(self._certificate.context, handshakes, self.counts)
             with entry.open(self._socket, connection):
                 await self._server.serve(sockets=[])
+
+    def _close(self) -> None:
+        # The entry closes the socket itself; until then nobody takes what comes.
+        asyncio.get_running_loop().remove_reader(self._socket)

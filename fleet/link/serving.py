@@ -1,11 +1,13 @@
 """HTTP as the settings want it: plain, with TLS, or both."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from fastapi import FastAPI
 
 from fleet.link.http import HttpServer
+from fleet.link.http_connection import Bounds
 from fleet.link.https import HttpsServer
 from fleet.link.shown import certificate
 from fleet.settings import Settings
@@ -16,6 +18,8 @@ from fleet.tasks import running
 async def serve(app: FastAPI, settings: Settings) -> AsyncIterator[HttpServer]:
     """Serve an app beside the block, with TLS too if there is a certificate; give the server that devices are told.
 
+    At the block's end the requests that were begun are answered first.
+
     Raises:
         ConfigError: A port or the certificate cannot be used.
     """
@@ -23,8 +27,17 @@ async def serve(app: FastAPI, settings: Settings) -> AsyncIterator[HttpServer]:
     async with AsyncExitStack() as stack:
         shown = await stack.enter_async_context(certificate(settings))
         server = HttpServer(app, settings.plain_host(settings.http_host), settings.http_port, proxies=proxies)
+        servers = [server]
         await stack.enter_async_context(running("api", server.run))
         if shown is not None:
-            server = HttpsServer(app, settings.http_host, settings.https_port, shown, proxies=proxies)
+            # Limits of its own, counted together: who asks hears of one server.
+            bounds = Bounds(counts=server.bounds.counts)
+            server = HttpsServer(app, settings.http_host, settings.https_port, shown, bounds=bounds, proxies=proxies)
+            servers.append(server)
             await stack.enter_async_context(running("api tls", server.run))
-        yield server
+        try:
+            yield server
+        finally:
+            async with asyncio.TaskGroup() as group:
+                for one in servers:
+                    group.create_task(one.drain(settings.drain_seconds), name=f"drain {one.port}")

@@ -1,6 +1,7 @@
 """A chat endpoint's refusals, with what they say beyond the reason: when to come again, and which field is at fault."""
 
 import asyncio
+import logging
 import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
@@ -10,8 +11,21 @@ import openai
 from fleet.errors import ProviderError
 from fleet.provider import Attempts, Endpoint, Refused
 
+log = logging.getLogger(__name__)
+
 _MISSING = 404
 _FIELD = re.compile(r"\b(temperature|max_tokens|max_completion_tokens|tool_choice|reasoning_content)\b")
+_TOOLLESS_STATUSES = frozenset({400, 422, 500, 501})
+"""Ollama and vLLM refuse with 400, llama.cpp without templates fails with 500."""
+_TOOL = r"\b(?:tools?|function calling)\b(?!\[)"
+_TOOLLESS = re.compile(
+    rf"{_TOOL}.{{0,40}}(?:\bnot|n't|\brequires?)\b|(?:\bnot|n't|\bunsupported)\b.{{0,40}}{_TOOL}", re.IGNORECASE
+)
+"""How servers complain of any request with tools; what `tools[3]` lacks is a complaint of one of them."""
+_ADVICE = (
+    "every turn needs them: name a model that can call tools in LLM_MODEL, or switch them on in its server "
+    "(vLLM: --enable-auto-tool-choice and --tool-call-parser; llama.cpp: --jinja)"
+)
 
 
 class Later(ProviderError):
@@ -37,6 +51,8 @@ class Missing(ProviderError):
 class ChatEndpoint(Endpoint):
     """An endpoint whose failures are `Later` or `Unfit` where its answer says so."""
 
+    _advised = False
+
     @property
     def is_google(self) -> bool:
         """Whether this is Google's translation of OpenAI's HTTP to its own."""
@@ -44,6 +60,7 @@ class ChatEndpoint(Endpoint):
 
     def _explain_status(self, error: openai.APIStatusError) -> ProviderError:
         explained = super()._explain_status(error)
+        self._advise(error)
         if isinstance(explained, Refused):
             named = error.param if isinstance(error.param, str) else ""
             faults = tuple(dict.fromkeys([*_FIELD.findall(named), *_FIELD.findall(error.message)]))
@@ -52,6 +69,13 @@ class ChatEndpoint(Endpoint):
             return Missing(str(explained), retryable=False)
         seconds = read_retry_after(error.response.headers)
         return Later(str(explained), seconds) if explained.retryable and seconds is not None else explained
+
+    def _advise(self, error: openai.APIStatusError) -> None:
+        """Tell the operator, once, what to do about a server that takes no tools: its status alone says nothing."""
+        if self._advised or error.status_code not in _TOOLLESS_STATUSES or not _TOOLLESS.search(error.message):
+            return
+        self._advised = True
+        log.warning("endpoint takes no requests with tools", extra={"endpoint": str(self), "advice": _ADVICE})
 
 
 class PoliteAttempts(Attempts):

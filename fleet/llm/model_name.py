@@ -2,7 +2,7 @@
 
 An endpoint of one's own (vLLM, llama.cpp, Ollama, LM Studio) serves one model, or a few, and says so under `/models`:
 its only one, or its first that chats, is what the operator means. Where there is no such list, or the default of the
-LLM Gateway document (section 8.2) is on it, that is taken. A fixed default alone nearly every endpoint would refuse.
+LLM Gateway document (section 8.2) is on it, that is taken. A fixed default alone many endpoints would refuse.
 """
 
 import asyncio

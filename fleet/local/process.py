@@ -25,18 +25,30 @@ class Program:
         process: The program, with standard output and error in one pipe.
         log: File for what it writes.
         on_line: Told every line without its end.
+        patience: Seconds that it is given to end in order.
     """
 
     def __init__(
-        self, what: str, process: asyncio.subprocess.Process, log: Path, on_line: Callable[[str], None]
+        self,
+        what: str,
+        process: asyncio.subprocess.Process,
+        log: Path,
+        on_line: Callable[[str], None],
+        patience: float = STOP_SECONDS,
     ) -> None:
         self.pid = process.pid
+        self._patience = patience
         self._what = what
         self._process = process
         self._log = log
         self._on_line = on_line
         self._last = ""
         self._stopping = False
+
+    @property
+    def code(self) -> int | None:
+        """The exit code, once it has ended; below 0 the signal that ended it."""
+        return self._process.returncode
 
     async def attend(self) -> None:
         """Pass on what it writes, until it ends.
@@ -62,7 +74,7 @@ class Program:
             with suppress(ProcessLookupError):
                 self._process.send_signal(number)
             with suppress(TimeoutError):
-                async with asyncio.timeout(STOP_SECONDS):
+                async with asyncio.timeout(self._patience):
                     await self._process.wait()
                     return
 
@@ -80,12 +92,23 @@ class Program:
 
 @asynccontextmanager
 async def run_program(
-    what: str, command: Sequence[str], log: Path, on_line: Callable[[str], None] = lambda _: None
+    what: str,
+    command: Sequence[str],
+    log: Path,
+    on_line: Callable[[str], None] = lambda _: None,
+    patience: float = STOP_SECONDS,
 ) -> AsyncIterator[Program]:
     """Run a program beside the block and end it with the block.
 
     It is in a process group of its own, so that Ctrl-C reaches this program only, which ends it in order; should this
     itself be killed, the kernel ends it.
+
+    Args:
+        what: Names it in messages.
+        command: Program and arguments.
+        log: File for what it writes.
+        on_line: Told every line that it writes.
+        patience: Seconds that it is given to end in order.
 
     Raises:
         Unavailable: It ended while the block ran.
@@ -98,7 +121,7 @@ async def run_program(
         stderr=asyncio.subprocess.STDOUT,
         start_new_session=True,
     )
-    program = Program(what, process, log, on_line)
+    program = Program(what, process, log, on_line, patience)
     async with asyncio.TaskGroup() as group:
         attending = group.create_task(program.attend(), name=f"attend {what}")
         try:

@@ -15,6 +15,7 @@ REFUSALS: Final = slugs(
         *(f"hello: {phrase}" for phrase in _PHRASES),
         "call: too often",
         *(f"registrar: {code}" for code in _CODES),
+        *(f"broker: {kind}" for kind in ("connections", "messages", "subscriptions", "floods")),
     ]
 )
 """What a worker's `counts` count."""
@@ -29,7 +30,10 @@ mailbox_lag: Final = GaugeMetric(
     "fleet_mailbox_lag_seconds", "Age of the oldest letter of an edge that this worker has not read.", "worker"
 )
 refusals: Final = CounterMetric(
-    "fleet_worker_refusals", "What devices asked for and were refused, by reason.", "worker", {"reason": REFUSALS}
+    "fleet_worker_refusals",
+    "What devices asked for and were refused, by reason; `broker_…` by the Mosquitto plugin, which tells the workers.",
+    "worker",
+    {"reason": REFUSALS},
 )
 malformed: Final = CounterMetric(
     "fleet_malformed_frames",

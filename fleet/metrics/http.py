@@ -26,16 +26,62 @@ STATUSES: Final = tuple(
 )
 API_REFUSALS: Final = slugs(
     [
+        "activation: wrong proof",
+        *(f"address: {door}" for door in ("activation", "bootstrap", "firmware", "invitation", "operator", "photo")),
+        "answer not read",
+        "body: broken off",
+        "body: slow",
+        "bootstrap: not bound",
+        "bootstrap: not on the list",
+        "bootstrap: revoked",
+        *(f"device: {door}" for door in ("activation", "bootstrap", "input", "photo")),
+        "firmware: no such image",
+        "firmware: offered before",
+        "malformed request",
         "mqtt login: malformed",
         "mqtt login: refused",
         "mqtt login: wrong token",
+        "no host",
+        "no mac",
+        "no request",
+        "operator: guesses",
+        "operator: no tokens",
         "operator: scope",
         "operator: token",
-        "too many connections",
-        "answer not read",
-        "no request",
+        "photo: busy",
+        "photo: no model",
+        "photo: token",
+        "photo: upload",
+        "store away",
         "tls",
         "tls full",
+        "too many connections",
+    ]
+)
+GATEWAY: Final = slugs(
+    [
+        "crowded out",
+        "guesses",
+        "head too large",
+        "malformed request",
+        "message too slow",
+        "no request",
+        "no tokens",
+        "not closed",
+        "not read",
+        "origin",
+        "protocol",
+        "revoked",
+        "scope",
+        "silent",
+        "tls",
+        "tls full",
+        "token",
+        "too large",
+        "too many connections",
+        "too many connections of an address",
+        "too many messages",
+        "too many pings",
     ]
 )
 FRONT: Final = slugs(
@@ -94,7 +140,7 @@ api_requests: Final = CounterMetric(
 )
 api_refusals: Final = CounterMetric(
     "fleet_api_refusals",
-    "Who was refused by the api, or ended by its port, by reason.",
+    "What the api refused, and connections that its port ended, by reason.",
     "api",
     {"reason": API_REFUSALS},
     split=_split_other,
@@ -120,4 +166,10 @@ gateway_refusals: Final = CounterMetric(
             "unknown_message_type",
         )
     },
+)
+gateway_turned_away: Final = CounterMetric(
+    "fleet_gateway_turned_away",
+    "Connections that the gateway turned away or ended, and messages beyond the rate, by reason.",
+    "gateway",
+    {"reason": GATEWAY},
 )

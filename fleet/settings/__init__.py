@@ -1,16 +1,15 @@
 """All settings, and the only reader of the environment.
 
 Each setting is a `FLEET_…` variable; those of the models keep the names that their users know (`LLM_BASE_URL`). A TOML
-file named by `FLEET_CONFIG` may hold the same names in lower case; the environment wins over it. A `FLEET_…` variable
-that is no setting is an error, so that a typing mistake does not pass unseen.
+file named by `FLEET_CONFIG` may hold the same names in lower case, without `fleet_`; the environment wins over it. A
+`FLEET_…` variable that is no setting is an error, so that a typing mistake does not pass unseen.
 """
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import AliasChoices, ValidationError
+from pydantic import ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from fleet.errors import ConfigError
@@ -18,6 +17,7 @@ from fleet.settings.conversation import Conversation
 from fleet.settings.emqx import Emqx
 from fleet.settings.fields import PREFIX
 from fleet.settings.gateway import GatewayApi
+from fleet.settings.gateway_access import GatewayAccess
 from fleet.settings.identity import Identity
 from fleet.settings.logs import Logging
 from fleet.settings.metrics import Metering
@@ -29,6 +29,7 @@ from fleet.settings.registrar import Registering
 from fleet.settings.server_tools import ServerSide
 from fleet.settings.sharding import Sharding
 from fleet.settings.tls import Tls
+from fleet.settings.wording import explain, unknown, variables
 
 
 class Settings(
@@ -44,6 +45,7 @@ class Settings(
     Models,
     ServerSide,
     GatewayApi,
+    GatewayAccess,
     Metering,
     Logging,
     BaseSettings,
@@ -79,28 +81,20 @@ def load(**overrides: Any) -> Settings:
     try:
         return Settings(**{name: value for name, value in overrides.items() if value is not None})
     except ValidationError as error:
-        raise ConfigError("; ".join(_explain(fault["loc"], fault["msg"]) for fault in error.errors())) from error
-    except ValueError as error:
+        faults = (explain(fault, Settings.model_fields, file) for fault in error.errors(include_url=False))
+        raise ConfigError("; ".join(faults)) from error
+    except (ValueError, OSError) as error:
         raise ConfigError(f"{file}: {error}") from error
 
 
 def variable(name: str) -> str:
     """Return the environment variable of a setting."""
-    alias = Settings.model_fields[name].validation_alias
-    return str(alias.choices[0]) if isinstance(alias, AliasChoices) else f"{PREFIX}{name.upper()}"
-
-
-def _explain(place: Sequence[int | str], message: str) -> str:
-    if not place:
-        return message.removeprefix("Value error, ")
-    name = str(place[0])
-    if name not in Settings.model_fields:
-        return f"unknown setting {name}"
-    return f"{variable(name)}: {message.removeprefix('Value error, ')}"
+    return variables(name, Settings.model_fields[name])[0]
 
 
 def _refuse_unknown_variables() -> None:
-    known = {variable(name) for name in Settings.model_fields} | {f"{PREFIX}CONFIG"}
-    unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
-    if unknown:
-        raise ConfigError(f"unknown setting {', '.join(unknown)}; `fleet settings` lists all")
+    known = {one for name, field in Settings.model_fields.items() for one in variables(name, field)}
+    wrong = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known | {f"{PREFIX}CONFIG"})
+    if wrong:
+        told = ", ".join(unknown(name, Settings.model_fields) for name in wrong)
+        raise ConfigError(f"{told}; `fleet settings` lists all")

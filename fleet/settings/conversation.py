@@ -1,30 +1,79 @@
 """The settings of conversations."""
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
+
+from fleet.settings.fields import setting
 
 
 class Conversation(BaseModel):
     """How a conversation goes."""
 
-    language: str = Field("auto", description="Language of speech: `auto` (of FLEET_LANGUAGES) or an ISO 639-1 code.")
-    languages: str = Field("en,zh", description="Languages that `auto` may choose from.")
-    prompt: str | None = Field(None, description="System prompt; a short one of fleet's own without it.")
-    idle_seconds: float = Field(60.0, ge=5, le=110, description="Silence after which the server says goodbye.")
-    turn_seconds: float = Field(
+    language: str = setting(
+        "auto",
+        "Language that people speak. `auto`: recognition finds out which of FLEET_LANGUAGES it is.",
+        ("worker", "edge"),
+        form="`auto`, or an ISO 639-1 code such as `en`",
+        same=True,
+    )
+    languages: str = setting(
+        "en,zh",
+        "Languages that `auto` may choose from. What the server itself says, such as that it is full, is in the first "
+        "one. The offline voices speak English and Chinese; text in another language is read by the English one.",
+        ("worker", "edge"),
+        form="ISO 639-1 codes, separated by commas",
+        same=True,
+    )
+    prompt: str | None = setting(
+        None,
+        "System prompt of the model. Language, date and time, and the role that is played are added to it.",
+        ("worker", "gateway"),
+        without="a short one of fleet's own",
+    )
+    idle_seconds: float = setting(
         60.0,
+        "Silence after which the server says goodbye to a device and ends its session.",
+        ("edge",),
+        unit="seconds",
+        ge=5,
+        le=110,
+    )
+    turn_seconds: float = setting(
+        60.0,
+        "Longest time from an utterance to the last written word of its answer. The time of slow tools (photos, "
+        "upgrades) does not count.",
+        ("worker", "edge"),
+        unit="seconds",
         gt=0,
-        description="Longest time from an utterance to the end of writing its answer, without the time of slow tools.",
+        same=True,
     )
-    tool_seconds: float = Field(
-        10.0, gt=0, description="Longest time to wait for a tool's answer; photos and upgrades get more."
+    tool_seconds: float = setting(
+        10.0,
+        "Longest time to wait for the answer of a device's tool or of one of the server's. A device's camera gets "
+        "70 s, its firmware upgrade 300 s. Clients of the gateway have CLIENT_TOOL_TIMEOUT.",
+        ("worker", "gateway"),
+        unit="seconds",
+        gt=0,
     )
-    endpoint_ms: int = Field(
-        600, ge=200, le=3000, description="Silence that ends an utterance in auto and realtime mode."
+    endpoint_ms: int = setting(
+        600,
+        "Silence that ends an utterance where the device does not say so itself (its modes auto and realtime). Less "
+        "answers sooner, and cuts off who pauses to think.",
+        ("edge",),
+        unit="milliseconds",
+        ge=200,
+        le=3000,
     )
-    pause_ms: int = Field(
+    pause_ms: int = setting(
         240,
+        "Silence after which recognition begins, before it is sure that the utterance has ended; what was recognised "
+        "is thrown away when speech goes on. As long as FLEET_ENDPOINT_MS or longer: never, which saves work.",
+        ("edge",),
+        unit="milliseconds",
         ge=100,
-        description="Silence after which recognition begins early; as long as FLEET_ENDPOINT_MS: never.",
     )
-    history_messages: int = Field(20, ge=0, description="Messages of a device's history that the model is given.")
-    history_seconds: int = Field(3600, ge=60, description="How long a device's history is kept after its last turn.")
+    history_messages: int = setting(
+        20, "Messages of a device's history that the model is given, the newest; 0 for none.", ("worker",), ge=0
+    )
+    history_seconds: int = setting(
+        3600, "How long a device's history is kept after its last turn.", ("worker",), unit="seconds", ge=60
+    )

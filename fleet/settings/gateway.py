@@ -2,9 +2,9 @@
 
 from typing import Literal
 
-from pydantic import AliasChoices, BaseModel, Field, field_validator
+from pydantic import BaseModel, field_validator
 
-from fleet.settings.fields import EVERYWHERE, named
+from fleet.settings.fields import EVERYWHERE, setting
 
 TIMEOUT = 120.0
 """Seconds: the document's default of LLM_TIMEOUT."""
@@ -19,65 +19,122 @@ _LEVELS = {"warn": "warning", "critical": "error", "fatal": "error"}
 _FORMATS = {"text": "console", "plain": "console", "simple": "console"}
 
 
-def _between(variable: str, default: float, low: float, description: str) -> float:
-    """Return a field that has a lower edge."""
-    field: float = Field(
-        default, ge=low, validation_alias=AliasChoices(variable, variable.lower()), description=description
-    )
-    return field
-
-
 class GatewayApi(BaseModel):
-    """The gateway's own settings; those of the model it shares, with the document's defaults where they differ."""
+    """The gateway's own settings. Those of the model it shares, with its document's defaults where they differ."""
 
-    cloud_host: str = named("CLOUD_HOST", EVERYWHERE, "Address on which the gateway listens.")
-    cloud_port: int = Field(
+    cloud_host: str = setting(
+        EVERYWHERE,
+        "Address on which the gateway listens. It asks nobody for a password.",
+        ("gateway",),
+        variable="CLOUD_HOST",
+        form="address of this machine",
+    )
+    cloud_port: int = setting(
         9400,
+        "Port of the gateway: WebSocket, the test page at /test, /healthz and /readyz.",
+        ("gateway",),
+        variable="CLOUD_PORT",
+        form="port",
         ge=0,
         le=65535,
-        validation_alias=AliasChoices("CLOUD_PORT", "cloud_port"),
-        description="Port of the gateway: WebSocket, the test page and health.",
     )
-    cloud_ping_interval: float = _between("CLOUD_PING_INTERVAL", 30, 0.1, "Seconds between the gateway's pings.")
-    cloud_ping_timeout: float = _between(
-        "CLOUD_PING_TIMEOUT", 300, 0.1, "Seconds without an answer to a ping after which a connection is closed."
+    cloud_ping_interval: float = setting(
+        30.0,
+        "Time between the gateway's pings. A proxy before it must bear a longer silence.",
+        ("gateway",),
+        variable="CLOUD_PING_INTERVAL",
+        unit="seconds",
+        ge=0.1,
     )
-    cloud_max_connections: int = named("CLOUD_MAX_CONNECTIONS", 100, "Connections of a gateway; 1013 closes the next.")
-    cloud_session_timeout: int = named(
-        "CLOUD_SESSION_TIMEOUT", 3600, "Seconds after its last use for which a session of the gateway can be resumed."
+    cloud_ping_timeout: float = setting(
+        300.0,
+        "Time without an answer to a ping after which a connection is closed.",
+        ("gateway",),
+        variable="CLOUD_PING_TIMEOUT",
+        unit="seconds",
+        ge=0.1,
     )
-    cloud_log_level: Level | None = named(
-        "CLOUD_LOG_LEVEL", None, "Lowest level that `fleet gateway` writes. Default: FLEET_LOG_LEVEL."
+    cloud_max_connections: int = setting(
+        100,
+        "Connections of one gateway; the next is closed with 1013.",
+        ("gateway",),
+        variable="CLOUD_MAX_CONNECTIONS",
+        ge=1,
     )
-    cloud_log_format: Literal["json", "console"] | None = named(
-        "CLOUD_LOG_FORMAT", None, "`json` or `console`, for `fleet gateway`. Default: FLEET_LOG_FORMAT if set, or json."
+    cloud_session_timeout: int = setting(
+        3600,
+        "Time after its last use for which a session can be resumed.",
+        ("gateway",),
+        variable="CLOUD_SESSION_TIMEOUT",
+        unit="seconds",
+        ge=1,
     )
-    llm_enable_context: bool = named(
-        "LLM_ENABLE_CONTEXT", False, "Whether the gateway's model is given the history before a client says so."
+    cloud_log_level: Level | None = setting(
+        None,
+        "Lowest level that `fleet gateway` writes. Capital letters and the names warn, critical and fatal are "
+        "understood too.",
+        ("gateway",),
+        variable="CLOUD_LOG_LEVEL",
+        without="FLEET_LOG_LEVEL",
+        alone=True,
     )
-    mcp_enabled: bool = named("MCP_ENABLED", True, "Whether the gateway offers tools of the server at all.")
-    mcp_server_name: str = named("MCP_SERVER_NAME", "arcs-mini-mcp-server", "The gateway's name towards MCP servers.")
-    mcp_protocol_version: str = named(
-        "MCP_PROTOCOL_VERSION", "2024-11-05", "Lowest version of MCP that is spoken with MCP servers."
+    cloud_log_format: Literal["json", "console"] | None = setting(
+        None,
+        "Form of the log of `fleet gateway`. text, plain and simple mean `console`.",
+        ("gateway",),
+        variable="CLOUD_LOG_FORMAT",
+        without="FLEET_LOG_FORMAT if it is set, else `json`",
+        alone=True,
     )
-    client_tools_enabled: bool = named("CLIENT_TOOLS_ENABLED", True, "Whether clients may register tools.")
-    client_tools_max_count: int = named("CLIENT_TOOLS_MAX_COUNT", 32, "Tools that a connection may register.")
-    client_tool_timeout: float = _between("CLIENT_TOOL_TIMEOUT", 30, 0.05, "Seconds to wait for a client's tool.")
-    client_tool_result_queue_size: int = named(
-        "CLIENT_TOOL_RESULT_QUEUE_SIZE", 10, "Callbacks of a connection that wait for their result; others come later."
+    llm_enable_context: bool = setting(
+        False,
+        "Whether the gateway's model is given the session's history before a client says so with `configure`.",
+        ("gateway",),
+        variable="LLM_ENABLE_CONTEXT",
     )
-
-    @field_validator(
-        "cloud_max_connections",
-        "cloud_session_timeout",
-        "client_tools_max_count",
-        "client_tool_result_queue_size",
+    mcp_enabled: bool = setting(
+        True,
+        "Whether there are tools of the server at all, for clients and for voice devices.",
+        ("worker", "gateway"),
+        variable="MCP_ENABLED",
     )
-    @classmethod
-    def _is_positive(cls, value: int) -> int:
-        if value < 1:
-            raise ValueError("must be 1 or more")
-        return value
+    mcp_server_name: str = setting(
+        "arcs-mini-mcp-server",
+        "fleet's name towards MCP servers.",
+        ("worker", "gateway"),
+        variable="MCP_SERVER_NAME",
+    )
+    mcp_protocol_version: str = setting(
+        "2024-11-05",
+        "Lowest version of MCP that is spoken with MCP servers.",
+        ("worker", "gateway"),
+        variable="MCP_PROTOCOL_VERSION",
+        form="date of the version",
+    )
+    client_tools_enabled: bool = setting(
+        True,
+        "Whether clients of the LLM Gateway API may register tools.",
+        ("gateway",),
+        variable="CLIENT_TOOLS_ENABLED",
+    )
+    client_tools_max_count: int = setting(
+        32, "Tools that one connection may register.", ("gateway",), variable="CLIENT_TOOLS_MAX_COUNT", ge=1
+    )
+    client_tool_timeout: float = setting(
+        30.0,
+        "Time to wait for the result of a client's tool.",
+        ("gateway",),
+        variable="CLIENT_TOOL_TIMEOUT",
+        unit="seconds",
+        ge=0.05,
+    )
+    client_tool_result_queue_size: int = setting(
+        10,
+        "Calls of a connection's tools that wait for their result at a time; the client is told of others later.",
+        ("gateway",),
+        variable="CLIENT_TOOL_RESULT_QUEUE_SIZE",
+        ge=1,
+    )
 
     @field_validator("cloud_log_level", mode="before")
     @classmethod

@@ -3,44 +3,91 @@
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, Field, SecretStr, field_validator
+from pydantic import BaseModel, SecretStr, field_validator
 
-from fleet.settings.fields import canonical
+from fleet.settings.fields import EVERY, canonical, setting
 
 Policy = Literal["open", "code", "closed"]
 """Which devices are served."""
 
 
 class Identity(BaseModel):
-    """Who may connect."""
+    """Who may connect, and what devices are told of it at bootstrap."""
 
-    keys: SecretStr | None = Field(
+    keys: SecretStr | None = setting(
         None,
-        description="Keys that passwords derive from, `id:key,…`, the newest first. `fleet up` makes one and keeps it.",
+        "Keys that all passwords of devices and roles derive from, the newest first: the first one signs, all are "
+        "accepted. A key has 16 characters or more. The broker's plugin needs the same ones. Instead of it: "
+        "FLEET_KEYS_FILE, never both. The gateway needs keys only for WebSocket clients that are devices.",
+        EVERY,
+        form="id:key,…",
+        without="none, and only `fleet up` starts: it makes one and keeps it in FLEET_DATA_DIR",
+        same=True,
     )
-    keys_file: Path | None = Field(
-        None, description="File with the keys in place of FLEET_KEYS; every process follows its changes."
+    keys_file: Path | None = setting(
+        None,
+        "File with the keys, `id key` a line, in place of FLEET_KEYS. Its changes count without a restart, so "
+        "`fleet keys rotate` needs it.",
+        EVERY,
+        form="file",
+        same=True,
+        hidden="file",
     )
-    activation: Policy = Field(
+    activation: Policy = setting(
         "open",
-        description="Which devices are served: `open` (every one), `code` (`fleet devices bind CODE`), `closed` (those "
-        "bound before, and those of FLEET_SERIALS_FILE).",
+        "Which devices are served. `open`: every one, and anybody gets credentials for any MAC. `code`: those that an "
+        "operator has bound with the code that they show (`fleet devices bind CODE`). `closed`: those bound before "
+        "by their MAC, and those of FLEET_SERIALS_FILE.",
+        ("api",),
     )
-    serials_file: Path | None = Field(
-        None, description="Serial numbers with burnt-in keys, a line `SERIAL KEY [MAC]` for each device."
-    )
-    revocations_file: Path | None = Field(
-        None, description="File of revoked MACs that the api writes for the Mosquitto plugin."
-    )
-    firmware_dir: Path | None = Field(
+    serials_file: Path | None = setting(
         None,
-        description="Folder with firmware that devices are offered: BOARD/VERSION.bin and BOARD/VERSION.bin.sha256.",
+        "Serial numbers and keys that were burnt into devices, `SERIAL KEY [MAC]` a line; such a device proves itself.",
+        ("api",),
+        form="file",
+        hidden="file",
     )
-    keepalive: int = Field(30, ge=10, le=240, description="MQTT keep-alive in seconds that devices are told.")
-    refused_devices: str = Field(
-        "", description="MACs, separated by commas, of devices whose hello is refused with an alert."
+    revocations_file: Path | None = setting(
+        None,
+        "Where the api writes the MACs of revoked devices for the Mosquitto plugin (its `revoked_file`), in a folder "
+        "in which fleet may write and which the broker may read.",
+        ("api",),
+        form="file",
+        without="not written: the plugin refuses nobody for that reason",
     )
-    timezone_offset: int = Field(0, ge=-840, le=840, description="Minutes east of UTC that devices are told.")
+    firmware_dir: Path | None = setting(
+        None,
+        "Firmware that devices are offered: BOARD/VERSION.bin with BOARD/VERSION.bin.sha256. A file BOARD/force with "
+        "a version brings all devices of the board there.",
+        ("api",),
+        form="folder",
+        without="no firmware is offered",
+    )
+    keepalive: int = setting(
+        30,
+        "MQTT keep-alive that devices are told: how soon the broker misses one that is gone.",
+        ("api",),
+        unit="seconds",
+        ge=10,
+        le=240,
+    )
+    refused_devices: str = setting(
+        "",
+        "Devices whose hello is refused, with an alert on their display.",
+        ("worker",),
+        form="MACs, separated by commas",
+        without="none",
+    )
+    timezone_offset: int = setting(
+        0,
+        "Time zone that devices and the model are told, east of UTC. A device with a time zone of its own "
+        "(`fleet devices timezone`) has that.",
+        ("worker", "api", "gateway"),
+        unit="minutes",
+        ge=-840,
+        le=840,
+        same=True,
+    )
 
     @field_validator("refused_devices")
     @classmethod

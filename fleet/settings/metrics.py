@@ -1,8 +1,8 @@
 """The settings of metrics, health and traces."""
 
-from pydantic import AliasChoices, BaseModel, Field, field_validator
+from pydantic import BaseModel, field_validator
 
-from fleet.settings.fields import EVERYWHERE
+from fleet.settings.fields import EVERY, EVERYWHERE, setting
 
 _OFF = frozenset({"", "none", "off"})
 
@@ -10,19 +10,29 @@ _OFF = frozenset({"", "none", "off"})
 class Metering(BaseModel):
     """What tells how a process is doing."""
 
-    metrics_host: str = Field(EVERYWHERE, description="Address on which metrics and health are served.")
-    metrics_port: int = Field(
+    metrics_host: str = setting(
+        EVERYWHERE,
+        "Address on which metrics and health are served. They ask for no password.",
+        EVERY,
+        form="address of this machine",
+    )
+    metrics_port: int = setting(
         9464,
+        "Port of /metrics, /healthz and /readyz; with 0 or `none` there are none. Roles on one machine need one each: "
+        "where the port is taken a process runs without if nobody set it, and does not start if somebody did.",
+        EVERY,
+        form="port, or `none`",
         ge=0,
         le=65535,
-        description="Port of /metrics, /healthz and /readyz of every role; 0 or `none` for no such port. Where it is "
-        "taken and was not set, a process runs without.",
     )
-    otlp_endpoint: str | None = Field(
+    otlp_endpoint: str | None = setting(
         None,
-        validation_alias=AliasChoices("FLEET_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT", "otlp_endpoint"),
-        description="Collector of traces, http(s)://host:4318 (OTLP over HTTP); also OTEL_EXPORTER_OTLP_ENDPOINT. "
-        "Default: no traces.",
+        "Collector of traces (OTLP over HTTP). Needs the packages of the extra `otel`.",
+        EVERY,
+        variable="FLEET_OTLP_ENDPOINT",
+        also="OTEL_EXPORTER_OTLP_ENDPOINT",
+        form="http(s)://host:4318",
+        without="no traces",
     )
 
     @field_validator("metrics_port", mode="before")

@@ -2,55 +2,199 @@
 
 from pathlib import Path
 
-from pydantic import BaseModel, Field, SecretStr
+from pydantic import BaseModel, SecretStr
 
-from fleet.settings.fields import named
+from fleet.settings.fields import setting
+
+_URL = "http(s)://…/v1"
+_NONE = "none is sent"
 
 
 class Models(BaseModel):
-    """Chat model, recognition and voices. Without a base URL the offline set is used, and no key is needed."""
+    """Chat model, recognition, voices, and the model for photos; endpoints are OpenAI-compatible.
 
-    llm_base_url: str | None = named(
-        "LLM_BASE_URL", None, "OpenAI-compatible chat endpoint, …/v1. Default: the demo model."
+    Without a base URL recognition and voices are those of the offline set on this machine, and no key is needed.
+    """
+
+    llm_base_url: str | None = setting(
+        None,
+        "Chat endpoint: `chat/completions` with streaming and tools.",
+        ("worker", "api", "gateway"),
+        variable="LLM_BASE_URL",
+        form=_URL,
+        without="none, and neither worker nor gateway starts; `fleet up` brings the demo model",
+        hidden="part",
     )
-    llm_model: str = named(
-        "LLM_MODEL", "fleet-demo", "Chat model's name. Where only LLM_BASE_URL is set: the one that the endpoint lists."
+    llm_model: str = setting(
+        "fleet-demo",
+        "Chat model's name. An endpoint that is asked which models it has gives Qwen3-30B-A3B if it lists that or "
+        "nothing, else the first that chats.",
+        ("worker", "api", "gateway"),
+        variable="LLM_MODEL",
+        without="the endpoint is asked; `fleet-demo` with the demo model",
     )
-    llm_api_key: SecretStr | None = named("LLM_API_KEY", None, "Chat model's key.")
-    llm_temperature: float | None = named(
-        "LLM_TEMPERATURE", None, "Sampling temperature. Default: the endpoint's own; 0.7 in the gateway."
+    llm_api_key: SecretStr | None = setting(
+        None,
+        "Chat endpoint's key. The api needs it for photos only.",
+        ("worker", "api", "gateway"),
+        variable="LLM_API_KEY",
+        without=_NONE,
     )
-    llm_max_tokens: int | None = named(
-        "LLM_MAX_TOKENS", None, "Longest answer in tokens. Default: the endpoint's own; 2048 in the gateway."
+    llm_temperature: float | None = setting(
+        None,
+        "Sampling temperature. Clients of the gateway may choose another.",
+        ("worker", "gateway"),
+        variable="LLM_TEMPERATURE",
+        ge=0,
+        without="the endpoint's own; 0.7 in the gateway",
     )
-    llm_timeout: float | None = named(
-        "LLM_TIMEOUT", None, "Seconds to wait for the model's next token. Default: 8; 120 in the gateway."
+    llm_max_tokens: int | None = setting(
+        None,
+        "Longest answer. Clients of the gateway may choose another.",
+        ("worker", "gateway"),
+        variable="LLM_MAX_TOKENS",
+        unit="tokens",
+        ge=1,
+        without="the endpoint's own; 2048 in the gateway",
     )
-    llm_fallback_base_url: str | None = named(
-        "LLM_FALLBACK_BASE_URL", None, "Second chat endpoint, asked when the first fails before its first word."
+    llm_timeout: float | None = setting(
+        None,
+        "Longest silence of the model, before its first token and between two. With a fallback each endpoint gets half "
+        "of it. Set it to one value only if both who speaks and who writes can bear it.",
+        ("worker", "gateway"),
+        variable="LLM_TIMEOUT",
+        unit="seconds",
+        gt=0,
+        without="8; 120 in the gateway",
     )
-    llm_fallback_model: str | None = named(
-        "LLM_FALLBACK_MODEL", None, "Its model's name. Default: the one that it lists."
+    llm_fallback_base_url: str | None = setting(
+        None,
+        "Second chat endpoint, asked when the first fails before its first word.",
+        ("worker", "gateway"),
+        variable="LLM_FALLBACK_BASE_URL",
+        form=_URL,
+        without="no second endpoint",
+        hidden="part",
     )
-    llm_fallback_api_key: SecretStr | None = named("LLM_FALLBACK_API_KEY", None, "Its key.")
-    asr_base_url: str | None = named("ASR_BASE_URL", None, "OpenAI-compatible transcription endpoint, …/v1.")
-    asr_model: str = named("ASR_MODEL", "whisper-1", "Transcription model's name.")
-    asr_api_key: SecretStr | None = named("ASR_API_KEY", None, "Transcription endpoint's key.")
-    asr_language: str | None = named("ASR_LANGUAGE", None, "Language sent to the endpoint; none without it.")
-    asr_sample_rate: int = named("ASR_SAMPLE_RATE", 16000, "Sample rate in Hz of the WAV that is sent.")
-    asr_timeout: float = named("ASR_TIMEOUT", 5.0, "Seconds to wait for a transcript.")
-    tts_base_url: str | None = named("TTS_BASE_URL", None, "OpenAI-compatible speech endpoint, …/v1.")
-    tts_model: str = named("TTS_MODEL", "tts-1", "Speech model's name.")
-    tts_voice: str = named("TTS_VOICE", "alloy", "Speech model's voice.")
-    tts_api_key: SecretStr | None = named("TTS_API_KEY", None, "Speech endpoint's key.")
-    tts_language: str | None = named("TTS_LANGUAGE", None, "Language sent to the endpoint; none without it.")
-    tts_sample_rate: int = named("TTS_SAMPLE_RATE", 24000, "Sample rate in Hz of the PCM that the endpoint returns.")
-    tts_timeout: float = named("TTS_TIMEOUT", 5.0, "Seconds to wait for the first and each next piece of audio.")
-    vision_base_url: str | None = named(
-        "VISION_BASE_URL", None, "OpenAI-compatible endpoint for photos, …/v1. Default: that of the chat model."
+    llm_fallback_model: str | None = setting(
+        None,
+        "Name of the second endpoint's model.",
+        ("worker", "gateway"),
+        variable="LLM_FALLBACK_MODEL",
+        without="one that it lists, as for LLM_MODEL",
     )
-    vision_model: str | None = named("VISION_MODEL", None, "Model for photos. Default: the chat model.")
-    vision_api_key: SecretStr | None = named("VISION_API_KEY", None, "Its key. Default: LLM_API_KEY with its endpoint.")
-    vision_timeout: float = named("VISION_TIMEOUT", 20.0, "Seconds to wait for what it says; cameras wait 30.")
-    model_dir: Path | None = Field(None, description="Folder with model files that replace those of the offline set.")
-    zh_voice: str = Field("zf_xiaoxiao", description="Chinese voice of the offline set: zf_xiaoxiao or zm_yunxi.")
+    llm_fallback_api_key: SecretStr | None = setting(
+        None, "Second endpoint's key.", ("worker", "gateway"), variable="LLM_FALLBACK_API_KEY", without=_NONE
+    )
+    asr_base_url: str | None = setting(
+        None,
+        "Endpoint for recognition: `audio/transcriptions`. Voice detection is always local.",
+        ("edge",),
+        variable="ASR_BASE_URL",
+        form=_URL,
+        without="Whisper base on this machine",
+        hidden="part",
+    )
+    asr_model: str = setting("whisper-1", "Name of the model for recognition.", ("edge",), variable="ASR_MODEL")
+    asr_api_key: SecretStr | None = setting(
+        None, "Key of the endpoint for recognition.", ("edge",), variable="ASR_API_KEY", without=_NONE
+    )
+    asr_language: str | None = setting(
+        None,
+        "Language that the endpoint for recognition is told.",
+        ("edge",),
+        variable="ASR_LANGUAGE",
+        form="what the endpoint takes, such as `en`",
+        without=_NONE,
+    )
+    asr_sample_rate: int = setting(
+        16000,
+        "Sample rate of the WAV that the endpoint for recognition is sent.",
+        ("edge",),
+        variable="ASR_SAMPLE_RATE",
+        unit="hertz",
+        ge=8000,
+        le=48000,
+    )
+    asr_timeout: float = setting(
+        5.0, "Time to wait for a transcript from the endpoint.", ("edge",), variable="ASR_TIMEOUT", unit="seconds", gt=0
+    )
+    tts_base_url: str | None = setting(
+        None,
+        "Endpoint for voices: `audio/speech` with `pcm`.",
+        ("edge",),
+        variable="TTS_BASE_URL",
+        form=_URL,
+        without="Hibari (English) and Kokoro (Chinese) on this machine",
+        hidden="part",
+    )
+    tts_model: str = setting("tts-1", "Name of the model for voices.", ("edge",), variable="TTS_MODEL")
+    tts_voice: str = setting("alloy", "Voice of that model.", ("edge",), variable="TTS_VOICE")
+    tts_api_key: SecretStr | None = setting(
+        None, "Key of the endpoint for voices.", ("edge",), variable="TTS_API_KEY", without=_NONE
+    )
+    tts_language: str | None = setting(
+        None,
+        "Language that the endpoint for voices is told.",
+        ("edge",),
+        variable="TTS_LANGUAGE",
+        form="what the endpoint takes, such as `en`",
+        without=_NONE,
+    )
+    tts_sample_rate: int = setting(
+        24000,
+        "Sample rate of the PCM that the endpoint returns. A wrong one sounds too high or too low.",
+        ("edge",),
+        variable="TTS_SAMPLE_RATE",
+        unit="hertz",
+        ge=8000,
+        le=48000,
+    )
+    tts_timeout: float = setting(
+        5.0,
+        "Time to wait for the endpoint's first and each next piece of audio.",
+        ("edge",),
+        variable="TTS_TIMEOUT",
+        unit="seconds",
+        gt=0,
+    )
+    vision_base_url: str | None = setting(
+        None,
+        "Endpoint for photos: `chat/completions` with pictures.",
+        ("api",),
+        variable="VISION_BASE_URL",
+        form=_URL,
+        without="LLM_BASE_URL; no photos with the demo model",
+        hidden="part",
+    )
+    vision_model: str | None = setting(
+        None, "Name of the model for photos.", ("api",), variable="VISION_MODEL", without="that of the chat model"
+    )
+    vision_api_key: SecretStr | None = setting(
+        None,
+        "Key of the endpoint for photos.",
+        ("api",),
+        variable="VISION_API_KEY",
+        without="LLM_API_KEY where VISION_BASE_URL is not set, else none",
+    )
+    vision_timeout: float = setting(
+        20.0,
+        "Time to wait for what the model says of a photo; cameras wait 30 s.",
+        ("api",),
+        variable="VISION_TIMEOUT",
+        unit="seconds",
+        gt=0,
+    )
+    model_dir: Path | None = setting(
+        None,
+        "Model files that replace those of the offline set, by their names. They are not checked.",
+        ("edge",),
+        form="folder",
+        without="those that were installed",
+    )
+    zh_voice: str = setting(
+        "zf_xiaoxiao",
+        "Chinese voice of the offline set.",
+        ("edge",),
+        form="`zf_xiaoxiao` (a woman's) or `zm_yunxi` (a man's)",
+    )

@@ -1,24 +1,28 @@
 """The settings of operators: people and programs that act on devices through the api."""
 
-import re
 from pathlib import Path
 
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, field_validator
+
+from fleet.settings.fields import setting
+from fleet.settings.rates import RATE, checked_rate
 
 
 class Operating(BaseModel):
-    """Who may act, and how often."""
+    """Which people and programs may act on devices, or use the gateway, and how often."""
 
-    operator_tokens_file: Path | None = Field(
+    operator_tokens_file: Path | None = setting(
         None,
-        description="File with the hashes of operators' bearer tokens; `fleet tokens new` writes it, and every api "
-        "follows its changes. Default: `operator-tokens` in FLEET_DATA_DIR.",
+        "File with the hashes of operators' bearer tokens; `fleet tokens new` writes it, and its changes count at "
+        "once. The gateway reads it where FLEET_GATEWAY_TOKENS is true.",
+        ("api", "gateway"),
+        same=True,
+        form="file",
+        without="`operator-tokens` in FLEET_DATA_DIR",
     )
-    rate_input: str = Field("1/20", description="Texts that operators enter for one device.")
+    rate_input: str = setting("1/20", "Texts that operators enter for one device.", ("api",), form=RATE)
 
     @field_validator("rate_input")
     @classmethod
     def _is_rate(cls, value: str) -> str:
-        if not re.fullmatch(r"(?=.*[1-9].*/)\d{1,6}(\.\d{1,6})?/0*[1-9]\d{0,6}", value):
-            raise ValueError("must be PER_SECOND/BURST, such as 0.5/10, both above 0")
-        return value
+        return checked_rate(value)

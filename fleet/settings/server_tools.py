@@ -4,43 +4,71 @@ import re
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, Field, SecretStr, field_validator
+from pydantic import BaseModel, SecretStr, field_validator
+
+from fleet.settings.fields import setting
 
 WeatherSource = Literal["open-meteo", "off"]
 """Who tells the weather."""
 
 
 class ServerSide(BaseModel):
-    """What the model may call beside the tools of devices and clients."""
+    """What the model may call beside the tools of devices and clients. Workers and gateways should have the same."""
 
-    device_server_tools: bool = Field(
-        True, description="Whether the model may call the server's tools for voice devices too, not only for clients."
+    device_server_tools: bool = setting(
+        True, "Whether the model may call the server's tools for voice devices too, not only for clients.", ("worker",)
     )
-    weather: WeatherSource = Field(
+    weather: WeatherSource = setting(
         "open-meteo",
-        description="Who tells the weather: `open-meteo` (needs no key; free of charge for non-commercial use only) or "
-        "`off`: then that tool is not offered.",
+        "Who tells the weather. `open-meteo` needs no key, and is free of charge for non-commercial use only. `off`: "
+        "the tool is not offered.",
+        ("worker", "gateway"),
     )
-    weather_url: str = Field(
-        "https://api.open-meteo.com", description="Server of the forecasts, up to and without `/v1/forecast`."
+    weather_url: str = setting(
+        "https://api.open-meteo.com",
+        "Server of the forecasts, one that answers as Open-Meteo does.",
+        ("worker", "gateway"),
+        form="http(s)://…, without `/v1/forecast`",
     )
-    geocoding_url: str = Field(
-        "https://geocoding-api.open-meteo.com", description="Server that finds places, up to and without `/v1/search`."
+    geocoding_url: str = setting(
+        "https://geocoding-api.open-meteo.com",
+        "Server that finds places by their names, one that answers as Open-Meteo does.",
+        ("worker", "gateway"),
+        form="http(s)://…, without `/v1/search`",
     )
-    weather_api_key: SecretStr | None = Field(None, description="Key for both where they want one.")
-    location: str | None = Field(None, description="Where the server's users are, `City` or `City, Region, Country`.")
-    location_url: str | None = Field(
+    weather_api_key: SecretStr | None = setting(
+        None, "Key for both servers, for whoever has a contract.", ("worker", "gateway"), without="none is sent"
+    )
+    location: str | None = setting(
         None,
-        description="Service that knows where public addresses are, http(s)://… with `{ip}` in it; asked about each "
-        "client's address. Without it nobody is asked.",
+        "Where the server's users are, all of them.",
+        ("worker", "gateway"),
+        form="`City` or `City, Region, Country`",
+        without="not known, but for FLEET_LOCATION_URL",
     )
-    characters: Path | None = Field(
-        None, description="TOML file of the characters of the role play. Default: a few of fleet's own."
-    )
-    mcp_servers: Path | None = Field(
+    location_url: str | None = setting(
         None,
-        description='JSON file of MCP servers whose tools are offered: {"mcpServers": {NAME: {"command": …} or '
-        '{"url": …}}}.',
+        "Service that knows where public addresses are; it is told each client's address.",
+        ("worker", "gateway"),
+        form="http(s)://… with `{ip}` in it once",
+        without="nobody is asked",
+        hidden="part",
+    )
+    characters: Path | None = setting(
+        None,
+        "Characters of the role play, in the form of fleet/server_tools/characters.toml. Read at start.",
+        ("worker", "gateway"),
+        form="TOML file",
+        without="a few of fleet's own",
+    )
+    mcp_servers: Path | None = setting(
+        None,
+        'MCP servers whose tools are offered: {"mcpServers": {NAME: {"command": …} or {"url": …}}}. It may hold '
+        "logins. Read at start.",
+        ("worker", "gateway"),
+        form="JSON file",
+        without="none",
+        hidden="file",
     )
 
     @field_validator("weather_url", "geocoding_url")

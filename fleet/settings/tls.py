@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from pydantic import BaseModel, Field, field_validator, model_validator
+from pydantic import BaseModel, field_validator, model_validator
+
+from fleet.settings.fields import EVERY, setting
 
 FIRMWARE_PORT = 8883
 """The one port on which firmware speaks TLS (contract 2.1)."""
@@ -10,21 +12,47 @@ LOOPBACK = "127.0.0.1"
 
 
 class Tls(BaseModel):
-    """TLS towards devices (certificate and key) and towards brokers and Redis (authorities)."""
+    """TLS towards devices and clients (certificate and key) and towards brokers and Redis (authorities)."""
 
-    tls_cert: Path | None = Field(
+    tls_cert: Path | None = setting(
         None,
-        description="PEM file with the certificate, and those between it and its authority. With FLEET_TLS_KEY it "
-        "switches on MQTT and HTTPS with TLS; both files are followed.",
+        "Certificate, and those between it and its authority. With FLEET_TLS_KEY it switches on MQTT, HTTPS and "
+        "WebSockets with TLS, and bootstrap tells port 8883. Both files are followed without a restart. A worker "
+        "reads it to tell cameras an https:// address where FLEET_HTTP_PUBLIC is not set.",
+        ("worker", "api", "gateway", "front"),
+        form="PEM file",
+        without="no TLS towards devices and clients",
     )
-    tls_key: Path | None = Field(None, description="PEM file with the certificate's key, without a password.")
-    mqtts_port: int = Field(
-        FIRMWARE_PORT, ge=0, le=65535, description="MQTT port with TLS of the front. Devices are always told 8883."
+    tls_key: Path | None = setting(
+        None, "The certificate's key, without a password.", ("api", "gateway", "front"), form="PEM file", hidden="file"
     )
-    https_port: int = Field(8443, ge=0, le=65535, description="HTTPS port of the api.")
-    tls_only: bool = Field(False, description="Plain MQTT and HTTP are for this machine only, on 127.0.0.1.")
-    tls_ca: Path | None = Field(
-        None, description="PEM file with authorities for mqtts:// and rediss://, besides those of the system."
+    mqtts_port: int = setting(
+        FIRMWARE_PORT,
+        "MQTT port with TLS of the front. Devices are always told 8883, so that must lead here.",
+        ("front",),
+        form="port",
+        ge=0,
+        le=65535,
+    )
+    https_port: int = setting(
+        8443,
+        "HTTPS port of the api. A worker tells cameras this port where FLEET_HTTP_PUBLIC is not set.",
+        ("worker", "api"),
+        form="port",
+        ge=0,
+        le=65535,
+    )
+    tls_only: bool = setting(
+        False,
+        "Plain MQTT, HTTP and WebSocket are for this machine only, on 127.0.0.1. Needs FLEET_TLS_CERT.",
+        ("api", "gateway", "front"),
+    )
+    tls_ca: Path | None = setting(
+        None,
+        "Authorities that brokers (mqtts://) and Redis (rediss://) may be certified by.",
+        EVERY,
+        form="PEM file",
+        without="those of the system, which count in any case",
     )
 
     @field_validator("tls_cert", "tls_key", "tls_ca")

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from fleet.local.mosquitto import build_plugin, run_mosquitto, until_accepting
+from fleet.local.mosquitto import build_plugin, run_mosquitto
 from fleet.local.ports import LOOPBACK, Ports, choose
-from fleet.local.process import find_program, run_program
+from fleet.local.redis import run_redis
 from fleet.local.server import Value
 from fleet.wire.identity import Keys
 
@@ -35,10 +35,7 @@ async def run_real_servers(
     async with AsyncExitStack() as stack:
         tell("starting Mosquitto and Redis")
         await stack.enter_async_context(run_mosquitto(folder, ports.mqtt, plugin, Keys(keys)))
-        redis = [find_program("redis-server"), "--bind", LOOPBACK, "--port", str(redis_port), "--dir", str(folder)]
-        redis += ["--save", "", "--appendonly", "no"]
-        await stack.enter_async_context(run_program("redis-server", redis, logs / "redis.log"))
-        await until_accepting("redis-server", redis_port)
+        await stack.enter_async_context(run_redis(folder, redis_port, logs / "redis.log", keep=False))
         yield {
             "mqtt_url": f"mqtt://{LOOPBACK}:{ports.mqtt}",
             "redis_url": f"redis://{LOOPBACK}:{redis_port}/0",

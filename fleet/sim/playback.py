@@ -70,14 +70,15 @@ class Playback:
 
     async def run(self) -> None:
         """Play for ever."""
-        busy = False
+        told: float | None = None
         while True:
             now = self._journal.clock()
             self._hear()
-            due = self.speaker.due(now)
-            if busy and due is None:
-                self._listener.drained(self.speaker.busy_until or now)
-            busy = due is not None
+            due, ended = self.speaker.due(now), self.speaker.busy_until
+            # A packet may have come and ended since the last look, if this process is late.
+            if due is None and ended is not None and ended != told:
+                told = ended
+                self._listener.drained(ended)
             await self._sleep_until(due)
 
     async def _sleep_until(self, due: float | None) -> None:

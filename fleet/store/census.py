@@ -1,7 +1,7 @@
 """How much there is of what an owner of shards has to do with."""
 
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from fleet.store.connect import Store
@@ -9,11 +9,11 @@ from fleet.store.connect import Store
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Of some shards: connected devices, pending calls, and when the oldest unread letter was written (Unix ms)."""
+    """Of some shards: connected devices, pending calls, and for each that has one the oldest unread letter's id."""
 
     devices: int = 0
     pending: int = 0
-    oldest: int | None = None
+    unread: Mapping[int, str] = field(default_factory=dict)
 
 
 class Census:
@@ -36,5 +36,11 @@ class Census:
             pipe.zcard(keys.deadlines(shard))
             pipe.xrange(keys.mailbox(shard), min=f"({last}", count=1)
         found = await self._store.ask(cast("Awaitable[list[Any]]", pipe.execute()))
-        letters = [int(letter[0].partition("-")[0]) for entries in found[2::3] for letter in entries]
-        return Count(sum(found[0::3]), sum(found[1::3]), min(letters, default=None))
+        unread = {shard: letters[0][0] for shard, letters in zip(after, found[2::3], strict=True) if letters}
+        return Count(sum(found[0::3]), sum(found[1::3]), unread)
+
+
+def place(letter: str) -> tuple[int, int]:
+    """Return when a letter was written (Unix ms), and its number within that time; ids are ordered so."""
+    time, _, number = letter.partition("-")
+    return int(time), int(number or 0)

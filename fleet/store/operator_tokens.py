@@ -19,7 +19,9 @@ from fleet.store.watched_file import WatchedFile, write_whole
 
 DEVICES_INPUT: Final = "devices:input"
 """Scope: to enter text for devices, and to read the answers to it."""
-SCOPES: Final = (DEVICES_INPUT,)
+GATEWAY_CONNECT: Final = "gateway:connect"
+"""Scope: to be a client of the gateway."""
+SCOPES: Final = (DEVICES_INPUT, GATEWAY_CONNECT)
 """All that there are."""
 
 _PREFIX = "flt_"

@@ -14,7 +14,7 @@ def calling(tool: str, call: str, arguments: object) -> Iterator[Callable[[str, 
 
     Args:
         tool: Its name.
-        call: The model's id of the call, empty where it is not known.
+        call: The model's id of the call.
         arguments: Part of the trace only where the operator wants that.
     """
     about = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool, "gen_ai.tool.type": "function"}
@@ -29,7 +29,7 @@ def calling(tool: str, call: str, arguments: object) -> Iterator[Callable[[str, 
                 span.fail(outcome)
 
         if span is not OFF:
-            span.set({"gen_ai.tool.call.id": call} if call else {})
+            span.set({"gen_ai.tool.call.id": call})
             spans.private(span, {"gen_ai.tool.call.arguments": _text(arguments)})
         yield note
 

@@ -210,7 +210,9 @@ def confirmation(provided: Sequence[str]) -> str:
 
 def _explain(error: ValidationError) -> str:
     fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    return ": ".join((".".join(("params", *map(str, fault["loc"]))), fault["msg"]))
+    # Of what is no object the library names the class that it wanted, which is ours.
+    told = "must be an object" if fault["type"] == "model_type" else fault["msg"]
+    return ": ".join((".".join(("params", *map(str, fault["loc"]))), told))
 
 
 DIALECT = RegistrarDialect()

@@ -108,6 +108,10 @@ def _whole(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+_Truth = Annotated[bool, Field(strict=True)]
+"""No 1, and no text such as `no`: both are another type (4.2)."""
+
+
 class _Body(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
@@ -120,8 +124,8 @@ class _TextInput(_Body):
 class _Configure(_Body):
     temperature: Annotated[float, Field(strict=True, ge=0.0, le=1.0)] | None = None
     max_tokens: Annotated[int, BeforeValidator(_whole), Field(strict=True, ge=1)] | None = None
-    enable_context: bool | None = None
-    stream: bool | None = None
+    enable_context: _Truth | None = None
+    stream: _Truth | None = None
 
 
 class _StartSession(_Body):

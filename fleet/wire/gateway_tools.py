@@ -111,7 +111,8 @@ def _find_inner_fault(schema: dict[str, JsonValue], place: str, depth: int) -> s
 
 
 def _is_type(kind: JsonValue) -> bool:
-    names = kind if isinstance(kind, list) else [kind]
+    # The document writes several types as one text, "string|number" (section 4.6).
+    names = kind if isinstance(kind, list) else kind.split("|") if isinstance(kind, str) else [kind]
     return bool(names) and all(isinstance(name, str) and name in _TYPES for name in names)
 
 

@@ -18,12 +18,16 @@ from fleet.worker.hello import Receptionist
 from fleet.worker.letters import Letters
 from fleet.worker.losses import Losses
 from fleet.worker.orphans import Orphans
+from fleet.worker.plugin_counts import PluginCounts
 from fleet.worker.registration import Registrations
 from fleet.worker.resources import Resources
 from fleet.worker.shard import Shard, shard_session
 from fleet.worker.shards import Shards
 from fleet.worker.sweeper import Sweeper
 from fleet.worker.turns import Turns
+
+COUNTING_SHARD = 0
+"""Its owner counts what belongs to no shard."""
 
 
 class Worker:
@@ -48,8 +52,14 @@ class Worker:
         discovery = Discovery(resources)
         registrations = Registrations(resources, discovery, self.counts)
         self._frames = Frames(resources, receptionist, turns, calls, discovery, registrations)
-        credentials = resources.keys.issue("service", f"fleet-worker-{worker_id}")
-        self._losses = Losses(broker, credentials, self._lost)
+        name = f"fleet-worker-{worker_id}"
+        self._losses = Losses(broker, lambda: resources.keys.issue("service", name), self._lost)
+        self._plugin = PluginCounts(
+            broker,
+            lambda: resources.keys.issue("service", f"{name}-counts"),
+            lambda: COUNTING_SHARD in self._shards.owned,
+            self.counts,
+        )
         leases = Leases(resources.store, worker_id, settings.lease_seconds)
         self._shards = Shards(leases, settings.shards, self._make_shard, self._losses)
         self._letters = Letters(resources.mailboxes, lambda: self._shards.owned, receptionist, turns)
@@ -62,6 +72,7 @@ class Worker:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._directory.run(), name="edge directory")
             group.create_task(self._losses.run(), name="shard losses")
+            group.create_task(self._plugin.run(), name="plugin counts")
             group.create_task(self._shards.run(), name="shards")
             group.create_task(self._letters.run(), name="letters")
             group.create_task(self._sweeper.run(), name="sweeper")
@@ -97,9 +108,14 @@ class Worker:
             lambda shard: shard_session(
                 shard, self._broker, keys.issue("service", topics.shard_client_id(number)), shards
             ),
-            self._frames.receive,
+            self._receive,
             self._shards.confirm,
         )
+
+    async def _receive(self, shard: Shard, kind: str, mac: str, payload: bytes) -> None:
+        if kind == "boot":
+            self._plugin.meet()
+        await self._frames.receive(shard, kind, mac, payload)
 
     async def _lost(self, shard: int, fence: str, released: bool) -> None:
         await self._shards.lost(shard, fence, released)

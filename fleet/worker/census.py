@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
 from fleet.metrics import broker, calls
-from fleet.store.census import Census, Count
+from fleet.store.census import Census, Count, place
 from fleet.tasks import Backoff, keep_running
 from fleet.worker.shard import Shard
 
@@ -53,6 +53,11 @@ class Figures:
             await asyncio.sleep(PAUSE_SECONDS)
 
     def _lag(self) -> float:
-        """Return by this machine's clock what Redis stamped with its own: far from each other both are of no use."""
-        oldest = self._count.oldest
-        return 0.0 if oldest is None else max(0.0, time.time_ns() / 1e9 - oldest / 1000)
+        """Return by this machine's clock what Redis stamped with its own: far from each other both are of no use.
+
+        What was unread when it was counted has mostly been read since.
+        """
+        read = self._read()
+        found = ((place(letter), read.get(shard)) for shard, letter in self._count.unread.items())
+        waiting = [written for (written, number), last in found if last and (written, number) > place(last)]
+        return max(0.0, time.time_ns() / 1e9 - min(waiting) / 1000) if waiting else 0.0

@@ -31,11 +31,11 @@ class Losses:
 
     Args:
         address: The broker.
-        credentials: With a client id of this process alone.
+        credentials: Gives them for each connection, as keys may have changed; with a client id of this process alone.
         on_lost: Called for every loss, this worker's own too.
     """
 
-    def __init__(self, address: MqttAddress, credentials: Credentials, on_lost: OnLost) -> None:
+    def __init__(self, address: MqttAddress, credentials: Callable[[], Credentials], on_lost: OnLost) -> None:
         self._address = address
         self._credentials = credentials
         self._on_lost = on_lost
@@ -63,9 +63,8 @@ class Losses:
             log.warning("release not announced", extra={"shard": shard, "reason": str(error)})
 
     async def _listen(self) -> None:
-        self._session = MqttSession(
-            self._address, self._credentials, reading=Reading(["fleet/shard/+/lost"], self._receive)
-        )
+        reading = Reading(["fleet/shard/+/lost"], self._receive)
+        self._session = MqttSession(self._address, self._credentials(), reading=reading)
         await self._session.run(self._be_ready)
 
     def _be_ready(self) -> None:

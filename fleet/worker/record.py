@@ -55,7 +55,7 @@ class Record:
             self._whole, self._news = (*self._whole, Message("assistant", part)), True
         self._partial = ""
         for text in (*(one.text for one in self._whole if one.role == "assistant"), self._apology):
-            self._speech.repeat(text)
+            self._speech.interject(text, repeated=True)
         await self._speech.stay()
         await self._speech.hand_over()
         return _progress(self._whole[1:])
@@ -91,8 +91,7 @@ class Record:
         """End what is said with an apology, which is no part of the history."""
         self._speech.flush()
         self._apology = text
-        self._speech.write(text)
-        self._speech.flush()
+        self._speech.interject(text)
 
     async def keep(self) -> None:
         """Put the turn into the history, before its last words are handed over.

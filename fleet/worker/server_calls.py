@@ -44,10 +44,10 @@ class ServerCalls:
         calls = before.messages[-1].calls if before.messages else ()
         return ToolMix(own, self._tools, self._call, [call.id for call in calls])
 
-    async def _call(self, name: str, arguments: dict[str, JsonValue]) -> ServerResult:
+    async def _call(self, call: str, name: str, arguments: dict[str, JsonValue]) -> ServerResult:
         clock, persona = asyncio.get_running_loop().time, self._caller.persona
         begun = clock()
-        with traced.calling(name, "", arguments) as note:
+        with traced.calling(name, call, arguments) as note:
             result = await self._tools.call(name, arguments, self._caller)
             note("error" if result.failed else "ok", result.value)
         counted.end("server", "error" if result.failed else "ok", clock() - begun)

@@ -9,6 +9,7 @@ import logging
 from fleet.core.sentences import SentenceSplitter
 from fleet.core.speakable import speakable
 from fleet.metrics import turns as timed
+from fleet.metrics.histogram import HistogramMetric
 from fleet.store.mailbox import Mailboxes
 from fleet.store.sessions import Session
 from fleet.tracing import spans
@@ -38,12 +39,13 @@ class Speech:
     ) -> None:
         self._mailboxes = mailboxes
         self._session = session
-        self._heard = heard
+        self.heard = heard
+        """What is answered; its language is that of the speech."""
         self.messages = Messages(shard, session)
         """The written side: also all that was said, and what the model thinks."""
         self._splitter = SentenceSplitter()
         self._clock = asyncio.get_running_loop().time
-        self._began = self._clock()
+        self._began: float | None = self._clock()
         self.begun_at: float | None = None
         """When the edge was told that speech begins, on the loop's clock; None before."""
         self._mood_told = handed > 0
@@ -61,14 +63,13 @@ class Speech:
         """Take the next piece of the answer."""
         self.messages.write(text)
         if self.begun_at is None and text.strip():
-            timed.llm_ttft.observe(self._since())
-            log.info("llm first token", extra={"seconds": self._since()})
+            self._time(timed.llm_ttft, "llm first token")
             self.begun_at = self._clock()
             self._waiting.append(
                 SpeechBegun(
                     device=self._session.device,
                     session=self._session.id,
-                    turn=self._heard.turn,
+                    turn=self.heard.turn,
                     traceparent=spans.current().traceparent,
                 )
             )
@@ -81,13 +82,17 @@ class Speech:
             self._add(piece)
         self.messages.part()
 
-    def repeat(self, text: str) -> None:
-        """Take a whole message that was written before this turn was taken up.
+    def interject(self, text: str, *, repeated: bool = False) -> None:
+        """Take a whole message that no model writes now, and that says nothing of how long one takes.
 
-        An edge leaves out what it has. A device that shows text could not: it gets no piece twice, and may miss one,
-        but the whole answer in the end.
+        Args:
+            text: The message.
+            repeated: Whether it was written before this turn was taken up. An edge leaves out what it has. A device
+                that shows text could not: it gets no piece twice, and may miss one, but the whole answer in the end.
         """
-        self.messages.repeated = True
+        if text:
+            self._began = None
+        self.messages.repeated = repeated
         self.write(text)
         self.flush()
         self.messages.repeated = False
@@ -95,7 +100,7 @@ class Speech:
     def speak(self, language: str) -> None:
         """Speak so from the next sentence on, whatever language the user speaks; an empty one changes nothing."""
         if language:
-            self._heard = self._heard.model_copy(update={"language": language})
+            self.heard = self.heard.model_copy(update={"language": language})
 
     async def hand_over(self) -> None:
         """Give edge and device what waits.
@@ -111,7 +116,7 @@ class Speech:
 
     async def stay(self) -> None:
         """Tell the edge that the turn goes on, though there is nothing to say yet."""
-        await self._send(TurnWorking(device=self._session.device, session=self._session.id, turn=self._heard.turn))
+        await self._send(TurnWorking(device=self._session.device, session=self._session.id, turn=self.heard.turn))
 
     async def end(self) -> None:
         """Give edge and device what waits, and say that nothing more will come.
@@ -123,7 +128,7 @@ class Speech:
         """
         self.flush()
         ended = SpeechEnded(
-            device=self._session.device, session=self._session.id, turn=self._heard.turn, index=self._written
+            device=self._session.device, session=self._session.id, turn=self.heard.turn, index=self._written
         )
         await self._send(*self._waiting, ended)
         self.messages.end()
@@ -134,7 +139,7 @@ class Speech:
         self._waiting.clear()
         self.messages.leave()
         ended = SpeechEnded(
-            device=self._session.device, session=self._session.id, turn=self._heard.turn, index=self.handed
+            device=self._session.device, session=self._session.id, turn=self.heard.turn, index=self.handed
         )
         await self._send(ended)
 
@@ -153,8 +158,7 @@ class Speech:
         if not text:
             return
         if self._written == 0:
-            timed.llm_ttfs.observe(self._since())
-            log.info("first sentence", extra={"seconds": self._since()})
+            self._time(timed.llm_ttfs, "first sentence")
         if self._written >= self.handed:
             self._waiting.append(self._sentence(text))
         self._written += 1
@@ -163,15 +167,18 @@ class Speech:
         return SentenceReady(
             device=self._session.device,
             session=self._session.id,
-            turn=self._heard.turn,
+            turn=self.heard.turn,
             index=self._written,
             text=text,
-            language=self._heard.language,
+            language=self.heard.language,
         )
 
     async def _send(self, *mail: SpeechBegun | SentenceReady | SpeechEnded | TurnWorking) -> None:
         if self._session.edge:
             await self._mailboxes.to_edge(self._session.edge, *mail)
 
-    def _since(self) -> float:
-        return round(self._clock() - self._began, 3)
+    def _time(self, metric: HistogramMetric, what: str) -> None:
+        if self._began is not None:
+            seconds = round(self._clock() - self._began, 3)
+            metric.observe(seconds)
+            log.info(what, extra={"seconds": seconds})

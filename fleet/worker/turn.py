@@ -10,7 +10,7 @@ from fleet.core import agent
 from fleet.core.agent import Progress
 from fleet.core.history import since_user
 from fleet.core.local_time import own_offset
-from fleet.core.phrases import DEFAULT_PROMPT, Phrase, phrase
+from fleet.core.phrases import DEFAULT_PROMPT, LANGUAGES, Phrase, phrase
 from fleet.core.ports import USUAL, Llm, LlmEvent, LlmOptions, Message, ToolOffer
 from fleet.core.reports import tell
 from fleet.core.server_tools import Caller, Persona
@@ -100,7 +100,7 @@ class Turn:
         if self._journal.state == "running":
             failure = await self._answer(before)
             if failure is not None:
-                self._record.apologise(phrase(failure, self._heard.language))
+                self._apologise(failure)
             await self._record.keep()
         await self._speech.end()
         await self._reply("failed" if self._record.apologised else "answered")
@@ -192,6 +192,13 @@ class Turn:
         """Return the device's tools, with the server's if there are any."""
         tools = self._resources.server_tools
         return own if tools is None else ServerCalls(tools, self._change, caller).beside(own, before)
+
+    def _apologise(self, failure: Phrase) -> None:
+        """Apologise in the language that was set, else in the one that was heard, else in the server's."""
+        wanted = (self._speech.heard.language, self._heard.language, self._resources.settings.language)
+        language = next((one for one in wanted if one in LANGUAGES), "en")
+        self._speech.speak(language)
+        self._record.apologise(phrase(failure, language))
 
     async def _change(self, persona: Persona) -> None:
         """Keep a new persona, and speak in its language."""

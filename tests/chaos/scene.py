@@ -3,11 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from pydantic import JsonValue
-
-from fleet.conformance.steering.records import Asked, Body
+from fleet.conformance.steering import progress
+from fleet.conformance.steering.records import Asked
 from fleet.conformance.steering.script import Round, Scene
-from tests.chaos.history import Turn, classify, letters
+from tests.chaos.history import Turn, classify
 
 NAME = "chaos.act"
 _TELLS = {
@@ -38,35 +37,18 @@ class ToolScene(Scene):
 
     def round(self, number: int) -> Round:
         """Return the answer to the request that came last; its messages say how far the turn is."""
-        messages = _since_user(self.asked()[-1].messages)
-        results = [_text(message) for message in messages if message.get("role") == "tool"]
+        messages = progress.since_user(self.asked()[-1].messages)
+        results = progress.results(messages)
         if not results:
             return Round(calls=((NAME, {"turn": self.turn.number}),))
         for result in results:
             if result not in self.turn.told:
                 self.turn.told.append(result)
         self.turn.wanted[:] = self._sentences(results[-1])
-        spoken = letters(" ".join(_text(message) for message in messages if message.get("role") == "assistant"))
-        left = [sentence for sentence in self.turn.wanted if letters(sentence) not in spoken]
-        return Round(" ".join(left), pace=self.slow)
+        return Round(" ".join(progress.unsaid(self.turn.wanted, messages)), pace=self.slow)
 
     def _sentences(self, result: str) -> list[str]:
         kind = classify(result, [result] if result.isalnum() else [])
         told = _TELLS.get(kind, f"the device said {result}")
         more = [f"Scene {self.mark} goes on with its part number {part}." for part in range(1, self.more + 1)]
         return [f"Scene {self.mark}: {told}.", *more]
-
-
-def _since_user(messages: Sequence[Body]) -> list[Body]:
-    """Return what came after the newest message of the user."""
-    found: list[Body] = []
-    for message in reversed(messages):
-        if message.get("role") == "user":
-            break
-        found.insert(0, message)
-    return found
-
-
-def _text(message: Body) -> str:
-    content: JsonValue = message.get("content")
-    return content if isinstance(content, str) else ""

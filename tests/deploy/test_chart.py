@@ -78,7 +78,7 @@ def test_a_pod_is_given_longer_than_its_role_drains() -> None:
         for container in pod["containers"]:
             drain = {one["name"]: one.get("value") for one in container["env"]}.get("FLEET_DRAIN_SECONDS")
             before = container.get("lifecycle", {}).get("preStop", {}).get("exec", {}).get("command", ["", "0"])[1]
-            # A role takes FLEET_DRAIN_SECONDS and at most 7 s (docs/operating.md).
+            # A role takes FLEET_DRAIN_SECONDS and at most 7 s (docs/operating/upgrade.md).
             assert pod["terminationGracePeriodSeconds"] >= float(drain or 10) + 7 + float(before), component
 
 
@@ -103,6 +103,20 @@ def test_notes_hold_no_secret_and_name_what_is_to_do() -> None:
     )
     assert "abc123" not in text and "0123456789abcdef01" not in text
     assert "kubectl label node NODE fleet/public-host=ADDRESS" in text and "existingSecret" in text
+
+
+def test_notes_send_devices_and_operators_to_the_right_places() -> None:
+    text = notes(joined({"front": {"enabled": True, "tlsSecret": "tls"}, "edge": {"nodeSelector": {"pool": "voice"}}}))
+    assert "They must reach voice.example.org:8883 (MQTT)" in text and "UDP port 8884" in text
+    assert "exec deploy/voice-fleet-worker -- fleet doctor" in text and "fleet devices bind CODE" in text
+    assert "every x86-64 node" not in text.lower()
+    assert "Every x86-64 node has an edge" in notes(joined({}))
+    assert "fleet devices bind" not in notes(joined({"activation": "open"}))
+
+
+def test_the_guide_tells_how_much_was_checked() -> None:
+    guide = (CHART.parents[2] / "docs" / "deploy" / "kubernetes.md").read_text()
+    assert f"with {len(SETS)} sets of values" in guide
 
 
 def test_the_readme_names_every_value() -> None:

@@ -95,6 +95,12 @@ def test_an_edge_has_its_udp_port_on_the_node() -> None:
         assert told(pod)["FLEET_UDP_PORT"] == str(port)
 
 
+def test_an_edge_runs_where_its_image_does_whatever_nodes_are_chosen() -> None:
+    for values in ({}, SETS["placed"]):
+        assert pods(render(values))["edge"]["nodeSelector"]["kubernetes.io/arch"] == "amd64"
+    assert "nodeSelector" not in pods(render({}))["worker"]
+
+
 def test_what_the_operator_sets_for_a_role_wins() -> None:
     found = pods(render({"settings": {"FLEET_LANGUAGE": "zh"}, "worker": {"env": {"FLEET_LANGUAGE": "en"}}}))
     assert told(found["worker"])["FLEET_LANGUAGE"] == "en" and told(found["edge"])["FLEET_LANGUAGE"] == "zh"

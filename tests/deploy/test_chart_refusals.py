@@ -27,6 +27,10 @@ WRONG: dict[str, dict[str, Any]] = {
     "a setting that cannot be one": {"settings": {"PATH": "/"}},
     "a password that breaks the URL": {"redisServer": {"password": "a@b"}},
     "a memory that is no quantity": {"worker": {"resources": {"limits": {"memory": "much"}}}},
+    "a password in Redis's URL": {"redis": {"existingSecret": "", "url": "redis://:abc@redis:6379/0"}},
+    "a collector without a scheme": {"traces": {"otlpEndpoint": "otel:4318"}},
+    "a file of logins in a ConfigMap": {"mcpServers": {"existingConfigMap": "mcp"}},
+    "an entry with a slash": {"serials": {"existingSecret": "serials", "entry": "../serials"}},
     "a trigger without a type": {"worker": {"keda": {"triggers": [{"metadata": {}}]}}},
 }
 
@@ -57,6 +61,22 @@ CONTRADICTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "no way to know an edge's address": ({"edge": {"publicAddress": {"node": False}}}, "never guessed"),
     "front before our own Mosquitto": (joined(OWN_BROKER, {"front": {"enabled": True}}), "front.enabled"),
     "EMQX without its secret": ({"broker": {"emqxApiUrl": "http://emqx:18083"}}, "existingTokenSecret"),
+    "more replicas at least than at most": (
+        {"api": {"autoscaling": {"enabled": True, "minReplicas": 9, "maxReplicas": 3}}},
+        "api.autoscaling.minReplicas",
+    ),
+    "Redis without a version": (joined(OWN_REDIS, {"redisServer": {"image": {"tag": ""}}}), "redisServer.image"),
+    "TLS on a port that firmware does not know": (
+        {"front": {"enabled": True, "tlsSecret": "tls"}, "broker": {"public": "voice.example.org:1883"}},
+        "broker.public",
+    ),
+    "a drain time that the grace period does not know": (
+        {"worker": {"env": {"FLEET_DRAIN_SECONDS": 600}}},
+        "worker.env.FLEET_DRAIN_SECONDS: set drainSeconds",
+    ),
+    "a port that the probes do not know": ({"settings": {"FLEET_METRICS_PORT": 9999}}, "settings.FLEET_METRICS_PORT"),
+    "a file that is not mounted": ({"settings": {"FLEET_MCP_SERVERS": "/mcp.json"}}, "mcpServers.existingSecret"),
+    "a key in clear": ({"gateway": {"env": {"LLM_FALLBACK_API_KEY": "sk-1"}}}, "settingsSecret"),
     "policy that would cut off edges": (
         joined(OWN_REDIS, {"networkPolicy": {"enabled": True}}),
         "networkPolicy.nodeCidrs",

@@ -1,9 +1,11 @@
 """The compose file: valid with each profile, strict about secrets, and its containers have no more than they need."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.support.compose import DEPLOY, REQUIRED, compose, services
 from tests.support.deployed_settings import unknown
@@ -114,8 +116,67 @@ def test_devices_are_told_the_ports_of_this_machine(tmp_path: Path) -> None:
     assert api["FLEET_HTTP_PUBLIC"] == "http://voice.example.org:18000"
 
 
+def test_files_of_the_operator_are_where_their_settings_say(tmp_path: Path) -> None:
+    files = {
+        "FLEET_MCP_SERVERS": "/etc/fleet/tools/mcp.json",
+        "FLEET_CHARACTERS": "/etc/fleet/tools/characters.toml",
+        "FLEET_SERIALS_FILE": "/etc/fleet/serials/serials",
+    }
+    example = (DEPLOY / ".env.example").read_text()
+    assert all(f"#{name}={path}\n" in example for name, path in files.items())
+    found = services(tmp_path, **files, file=DEPLOY / "compose.yaml")
+    told = {name: set(found[name]["environment"]) & set(files) for name in ROLES}
+    tools = {"FLEET_MCP_SERVERS", "FLEET_CHARACTERS"}
+    assert told == {"worker": tools, "gateway": tools, "api": {"FLEET_SERIALS_FILE"}, "edge": set()}
+    for name in ROLES:
+        mounted = {volume["target"]: volume for volume in found[name].get("volumes", [])}
+        for variable in told[name]:
+            assert mounted[str(Path(files[variable]).parent)]["read_only"] is True
+    tokens = Path(found["api"]["environment"]["FLEET_OPERATOR_TOKENS_FILE"])
+    (volume,) = [one for one in found["api"]["volumes"] if one["target"] == str(tokens.parent)]
+    # `fleet tokens new` writes it in this container.
+    assert volume["type"] == "volume" and not volume.get("read_only")
+
+
+def test_what_a_role_may_write_belongs_to_it(everything: dict[str, Any]) -> None:
+    steps = (DEPLOY / "Dockerfile").read_text()
+    for name in ROLES:
+        for volume in everything[name].get("volumes", []):
+            if volume["type"] == "volume" and not volume.get("read_only"):
+                assert re.search(rf"install -d -o fleet -g fleet -m \d+ {volume['target']} ", steps), volume["target"]
+
+
+def test_traces_go_to_the_collector_of_the_profile(tmp_path: Path) -> None:
+    assert "#FLEET_OTLP_ENDPOINT=http://otel:4318\n" in (DEPLOY / ".env.example").read_text()
+    found = services(tmp_path, "observability", FLEET_OTLP_ENDPOINT="http://otel:4318")
+    assert {name for name in found if found[name].get("environment", {}).get("FLEET_OTLP_ENDPOINT")} == ROLES
+    for name in ROLES:
+        assert set(found[name]["networks"]) & set(found["otel"]["networks"]), name
+    receivers = yaml.safe_load((DEPLOY / "otel" / "collector.yaml").read_text())["receivers"]
+    assert receivers["otlp"]["protocols"]["http"]["endpoint"].endswith(":4318")
+
+
+def test_any_other_setting_may_be_in_a_file_of_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "compose.yaml"
+    file.write_text((DEPLOY / "compose.yaml").read_text())
+    (tmp_path / "fleet.env").write_text("FLEET_PROMPT=Be short.\nFLEET_SHARDS=8\n")
+    found = services(tmp_path, file=file, FLEET_SHARDS="32")
+    for name in ROLES:
+        assert found[name]["environment"]["FLEET_PROMPT"] == "Be short."
+        assert found[name]["environment"]["FLEET_SHARDS"] == "32"
+    assert "FLEET_PROMPT" not in found["redis"]["environment"]
+
+
+def test_the_example_names_what_only_it_can_set(tmp_path: Path) -> None:
+    example = (DEPLOY / ".env.example").read_text()
+    for name, service in services(tmp_path).items():
+        handed_on = {variable for variable, value in service.get("environment", {}).items() if value is None}
+        # Compose takes such a variable from `.env` or not at all, whatever fleet.env says.
+        assert [variable for variable in handed_on if f"#{variable}=" not in example] == [], name
+
+
 def test_files_that_are_mounted_exist(everything: dict[str, Any]) -> None:
-    made_by_the_operator = {"tls", "firmware"}
+    made_by_the_operator = {"tls", "firmware", "tools", "serials"}
     for name, service in everything.items():
         for volume in service.get("volumes", []):
             if volume["type"] == "bind" and Path(volume["source"]).name not in made_by_the_operator:

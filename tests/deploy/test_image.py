@@ -55,6 +55,11 @@ def test_what_is_not_in_the_lock_is_told() -> None:
     assert done.returncode == 1 and "no such extra: nothing" in done.stderr
 
 
+def test_nobody_is_told_of_what_is_spoken() -> None:
+    stage = DOCKERFILES[0].read_text().partition("AS base-speech")[2].partition("\nFROM ")[0]
+    assert "ORT_DISABLE_TELEMETRY=1" in stage
+
+
 @pytest.mark.parametrize("file", DOCKERFILES, ids=["fleet", "mosquitto"])
 def test_image_is_pinned_and_runs_as_nobody_special(file: Path) -> None:
     text = file.read_text()

@@ -9,6 +9,7 @@ ROOT = Path(__file__).parents[1]
 _ACCESS, _TRAPS = "integration/mosquitto/test_plugin_access.py", "integration/mosquitto/test_plugin_traps.py"
 _SESSIONS, _FRONT = "integration/mosquitto/test_plugin_sessions.py", "integration/front/test_front.py"
 _FLOODS, _CONNECTIONS = "security/test_http_floods.py", "security/test_http_connections.py"
+_GATEWAY, _WHO = "security/test_gateway.py", "integration/gateway/test_access.py"
 _BROKER, _AUDIO = "security/test_broker.py", "security/test_audio.py"
 
 CATALOGUE = {
@@ -138,6 +139,54 @@ CATALOGUE = {
         f"{_CONNECTIONS}::test_who_does_not_read_its_answer_is_put_out",
         f"{_CONNECTIONS}::test_connections_of_one_address_are_bounded_and_leave_others_room",
         "integration/api/test_bootstrap.py::test_a_body_that_never_ends_is_given_up",
+    ],
+    "sockets at the gateway that never upgrade": [
+        f"{_GATEWAY}::test_who_opens_no_websocket_is_put_out",
+        f"{_GATEWAY}::test_sockets_that_never_upgrade_take_no_clients_place",
+        f"{_GATEWAY}::test_silence_before_tls_keeps_nobody_out",
+        f"{_GATEWAY}::test_a_gateway_of_its_own_withstands_strangers_and_counts_them",
+    ],
+    "slow-loris on the gateway": [
+        f"{_GATEWAY}::test_a_head_that_trickles_is_put_out",
+        f"{_GATEWAY}::test_what_is_begun_must_be_finished",
+        f"{_GATEWAY}::test_a_message_in_fragments_must_end_though_pings_come_between",
+        f"{_GATEWAY}::test_a_client_that_finished_its_message_may_be_silent",
+        f"{_GATEWAY}::test_a_client_that_says_goodbye_and_stays_is_put_out",
+    ],
+    "junk before the gateway's upgrade": [
+        f"{_GATEWAY}::test_a_head_without_an_end_is_not_kept",
+        f"{_GATEWAY}::test_a_head_that_lies_is_refused",
+    ],
+    "client of the gateway that never reads": [
+        f"{_GATEWAY}::test_who_pings_and_never_reads_is_put_out_and_fills_nothing",
+        "integration/gateway/test_connections.py::test_client_that_does_not_read_is_cut_off",
+    ],
+    "frames without end at the gateway": [
+        f"{_GATEWAY}::test_pings_without_end_are_put_out",
+        f"{_GATEWAY}::test_fragments_without_bytes_do_not_go_on_for_ever",
+        f"{_GATEWAY}::test_frames_that_come_at_once_are_not_all_kept",
+        f"{_GATEWAY}::test_too_many_messages_get_an_error_and_are_read_later",
+    ],
+    "bombs at the gateway": [
+        f"{_GATEWAY}::test_a_compressed_bomb_is_not_unpacked",
+        f"{_GATEWAY}::test_a_message_beyond_the_limit_is_not_kept",
+    ],
+    "one address takes all of a gateway's connections": [
+        f"{_GATEWAY}::test_one_address_takes_not_all_places",
+        f"{_GATEWAY}::test_a_forwarded_address_is_believed_of_nobody_but_a_proxy",
+        f"{_GATEWAY}::test_an_ipv6_network_counts_as_one_address",
+    ],
+    "guessed, borrowed and revoked tokens at the gateway": [
+        f"{_GATEWAY}::test_guessing_tokens_is_slowed_down_for_the_address_that_guesses",
+        f"{_WHO}::test_without_a_token_there_is_401_and_no_websocket",
+        f"{_WHO}::test_a_token_of_another_scope_is_not_enough",
+        f"{_WHO}::test_a_revoked_token_ends_its_connections_at_their_next_message",
+        f"{_WHO}::test_while_the_file_is_wrong_nobodys_token_counts",
+    ],
+    "foreign pages in browsers that reach the gateway": [
+        f"{_WHO}::test_a_foreign_page_does_not_come_in",
+        f"{_WHO}::test_files_stay_out_of_a_gateway_elsewhere_and_the_visitors_own_pages_do_not",
+        f"{_WHO}::test_who_is_listed_comes_in_and_nobody_else",
     ],
 }
 

@@ -174,3 +174,4 @@ async def test_a_head_that_lies_is_refused(store: Store, keys: Keys, lines: str)
         said = await closed(reader, writer)
         assert b"200 OK" not in said or "chunked" in lines
         assert said.count(b"HTTP/1.1 200") <= 1
+        assert site.ended["malformed request"] + site.ended["no request"] + said.count(b"HTTP/1.1 200") > 0

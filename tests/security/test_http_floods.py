@@ -47,7 +47,7 @@ async def test_a_device_that_floods_is_told_when_to_come_again_and_no_other_is(s
         assert [answer.status_code for answer in answers] == [200] * 5 + [429] * 7
         assert 1 <= int(answers[-1].headers["Retry-After"]) <= 10
         assert answers[-1].json() == {"error": "too many requests of this device"}
-        assert site.counts[f"{OTA} 429"] == 7
+        assert site.counts[f"{OTA} 429"] == site.counts["device: bootstrap"] == 7
         await site.serves()
 
 
@@ -55,6 +55,7 @@ async def test_an_address_that_invents_devices_is_refused(store: Store, keys: Ke
     async with attacked_api(store, keys, rate_address="0.1/20") as site:
         got = await statuses(site, [invented(number) for number in range(60)], **FROM_ELSEWHERE)
         assert (got.count(200), got.count(429)) == (20, 40)
+        assert site.counts["address: bootstrap"] == 40
         assert (await site.boot(VICTIM, **FROM_HOME)).status_code == 200
 
 
@@ -96,7 +97,8 @@ async def test_guessing_a_challenge_gets_nowhere_and_leaves_the_device_its_own(s
             for _ in range(40)
         ]
         assert [answer.status_code for answer in guesses] == [403] * 30 + [429] * 10
-        assert site.counts[f"{ACTIVATE} 403"] == 30
+        assert site.counts[f"{ACTIVATE} 403"] == site.counts["activation: wrong proof"] == 30
+        assert site.counts["device: activation"] == 10
         again = await site.client.post(ACTIVATE, headers=headers(Device_Id=VICTIM, **FROM_HOME), json={})
         assert again.status_code == 202
         assert (await site.boot(VICTIM, **FROM_HOME)).json()["activation"] == section
@@ -117,6 +119,7 @@ async def test_one_address_invents_few_devices_that_show_codes(
     async with attacked_api(store, keys, activation="code") as site:
         got = await statuses(site, [invented(number) for number in range(20)], **FROM_ELSEWHERE)
         assert (got.count(200), got.count(429)) == (5, 15)
+        assert site.counts["address: invitation"] == 15
         assert (await site.boot(VICTIM, **FROM_HOME)).status_code == 200
 
 
@@ -136,8 +139,8 @@ async def test_a_stolen_token_is_good_for_a_few_photos_of_that_device_only(store
         assert int(got[-1].headers["Retry-After"]) >= 1
         assert got[-1].json()["success"] is False
         assert (await upload(NORMAL, own)).status_code == 200
-        assert site.counts["/vision/explain 429"] == 3
-        assert site.counts["/vision/explain 401"] == 1
+        assert site.counts["/vision/explain 429"] == site.counts["device: photo"] == 3
+        assert site.counts["/vision/explain 401"] == site.counts["photo: token"] == 1
 
 
 async def test_tokens_cannot_be_guessed_fast(store: Store, keys: Keys) -> None:
@@ -147,6 +150,7 @@ async def test_tokens_cannot_be_guessed_fast(store: Store, keys: Keys) -> None:
             sent = {"Device-Id": VICTIM, "Authorization": f"Bearer 9999999999.new.{secrets.token_urlsafe(32)}"}
             got.append((await site.client.post("/vision/explain", headers=sent, content=b"x")).status_code)
         assert got == [401] * 20 + [429] * 10
+        assert (site.counts["photo: token"], site.counts["address: photo"]) == (20, 10)
 
 
 async def test_a_second_device_id_changes_nobody_elses_credentials(store: Store, keys: Keys) -> None:

@@ -78,6 +78,17 @@ SETS: dict[str, dict[str, Any]] = {
         "settingsSecret": "more-settings",
         "worker": {"env": {"LLM_TIMEOUT": 12.5}},
     },
+    "one role louder than the others": {
+        "worker": {"env": {"FLEET_LOG_LEVEL": "debug", "CLOUD_MAX_CONNECTIONS": 1000000}}
+    },
+    "files": {
+        "mcpServers": {"existingSecret": "mcp"},
+        "characters": {"existingConfigMap": "characters", "entry": "ours.toml"},
+        "serials": {"existingSecret": "serials"},
+        "operatorTokens": {"existingSecret": "operators"},
+    },
+    "files, but no gateway": {"gateway": {"enabled": False}, "mcpServers": {"existingSecret": "mcp"}},
+    "traces": {"traces": {"otlpEndpoint": "http://otel.monitoring:4318"}},
     "authorities": {"authorities": {"existingSecret": "private-ca"}},
     "firmware": {"api": {"firmwareClaim": "firmware", "trustedProxies": "10.0.0.0/8"}},
     "names and labels": {

@@ -21,14 +21,16 @@ REQUIRED = {
 }
 
 
-def compose(folder: Path, variables: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run `docker-compose config` on the file with just these variables."""
+def compose(
+    folder: Path, variables: dict[str, str], *arguments: str, file: Path = DEPLOY / "compose.yaml"
+) -> subprocess.CompletedProcess[str]:
+    """Run `docker-compose config` on the file, ours unless told otherwise, with just these variables."""
     program = Path(sys.executable).with_name("docker-compose")
     if not program.exists():
         pytest.fail("this test needs requirements-deploy.lock: scripts/test installs it", pytrace=False)
-    file = folder / "variables"
-    file.write_text("".join(f"{name}={value}\n" for name, value in variables.items()))
-    command = [str(program), "-f", str(DEPLOY / "compose.yaml"), "--env-file", str(file), *arguments]
+    given = folder / "variables"
+    given.write_text("".join(f"{name}={value}\n" for name, value in variables.items()))
+    command = [str(program), "-f", str(file), "--env-file", str(given), *arguments]
     return subprocess.run(
         command,
         capture_output=True,
@@ -39,10 +41,10 @@ def compose(folder: Path, variables: dict[str, str], *arguments: str) -> subproc
     )
 
 
-def services(folder: Path, *profiles: str, **variables: str) -> dict[str, Any]:
+def services(folder: Path, *profiles: str, file: Path = DEPLOY / "compose.yaml", **variables: str) -> dict[str, Any]:
     """Return the services of the file with some profiles; fail the test when Compose refuses it."""
     chosen = [argument for name in profiles for argument in ("--profile", name)]
-    done = compose(folder, {**REQUIRED, **variables}, *chosen, "config", "--format", "json")
+    done = compose(folder, {**REQUIRED, **variables}, *chosen, "config", "--format", "json", file=file)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)["services"]
     return found

@@ -2,13 +2,10 @@
 
 from fleet.settings import Settings, variable
 
-COMING = frozenset({"FLEET_METRICS_PORT"})
-"""Settings that the deployment uses and that are being written; empty once they are there."""
-
 PREFIXES = ("FLEET_", "LLM_", "ASR_", "TTS_", "VISION_", "CLOUD_", "MCP_", "CLIENT_")
 
 
 def unknown(names: set[str]) -> set[str]:
     """Return those that look like settings, and are none."""
-    known = {variable(name) for name in Settings.model_fields} | COMING
+    known = {variable(name) for name in Settings.model_fields}
     return {name for name in names if name.startswith(PREFIXES)} - known

@@ -33,12 +33,12 @@ class ScriptedFrame:
 class ScriptedEar:
     """Hears what `opus_like` wrote into a packet: one sample value a frame, and a probability."""
 
-    def __init__(self, uplink: AudioFormat, on_heard: Callable[[ScriptedFrame], None], seen: list[bytes]) -> None:
-        self._frame_ms, self._on_heard, self._seen = uplink.frame_ms, on_heard, seen
+    def __init__(self, uplink: AudioFormat, on_heard: Callable[[ScriptedFrame], None], ears: "ScriptedEars") -> None:
+        self._frame_ms, self._on_heard, self._ears = uplink.frame_ms, on_heard, ears
         self._closed = False
 
     def feed(self, packet: bytes) -> bool:
-        self._seen.append(packet)
+        self._ears.seen.append(packet)
         speech = packet[1] / 255 if len(packet) > 3 else 0.0
         sample = packet[2:4] if len(packet) > 3 else b"\0\0"
         frame = ScriptedFrame(sample * (16 * self._frame_ms), speech)
@@ -46,7 +46,9 @@ class ScriptedEar:
         return True
 
     def _hear(self, frame: ScriptedFrame) -> None:
-        if not self._closed:
+        if self._ears.late:
+            self._ears.unheard.append(lambda: self._hear(frame))
+        elif not self._closed:
             self._on_heard(frame)
 
     def close(self) -> None:
@@ -57,9 +59,19 @@ class ScriptedEars:
     def __init__(self) -> None:
         self.seen: list[bytes] = []
         """Every packet that was fed."""
+        self.late = False
+        """Whether what is fed waits until they catch up, as on a machine that is too busy."""
+        self.unheard: list[Callable[[], None]] = []
 
     def open(self, uplink: AudioFormat, on_heard: Callable[[ScriptedFrame], None]) -> ScriptedEar:
-        return ScriptedEar(uplink, on_heard, self.seen)
+        return ScriptedEar(uplink, on_heard, self)
+
+    def catch_up(self) -> None:
+        """Hear what waits, in its order."""
+        self.late, waiting = False, self.unheard
+        self.unheard = []
+        for hear in waiting:
+            hear()
 
     async def run(self) -> None:
         await asyncio.Event().wait()

@@ -46,6 +46,11 @@ class GatewayProcess:
         return f"ws://{LOOPBACK}:{self.port}"
 
     @property
+    def pid(self) -> int:
+        assert self._process
+        return self._process.pid
+
+    @property
     def alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
 

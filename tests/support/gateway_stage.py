@@ -13,7 +13,9 @@ from websockets.asyncio.client import ClientConnection, connect
 from fleet.core.ports import USUAL, CallsAsked, LlmEvent, LlmOptions, Message, TextDelta, ToolCall, ToolOffer
 from fleet.core.server_tools import Caller, Persona, ServerResult
 from fleet.gateway.app import Gateway, Opener
+from fleet.gateway.crowd import Limits
 from fleet.gateway.resources import ModelTerms, Resources
+from fleet.link.shown import certificate
 from fleet.settings import Settings
 from fleet.store.connect import Store
 from fleet.store.gateway_sessions import GatewaySessions
@@ -170,20 +172,21 @@ async def gateway_stage(
     *,
     seconds: float = 30.0,
     registrar: Opener | None = None,
+    limits: Limits | None = None,
     **settings: Any,
 ) -> AsyncIterator[Stage]:
     """Run a gateway beside the block."""
-    named = {"cloud_host": "127.0.0.1", "cloud_port": 0, **settings}
+    named = {"cloud_host": "127.0.0.1", "cloud_port": 0, "wss_port": 0, **settings}
     chosen = Settings(_env_file=None, **named)
     store = await Store.open(redis_url, 16)
     sessions = GatewaySessions(store, chosen.cloud_session_timeout)
     tools = tools or OwnTools()
     try:
-        gateway = Gateway(
-            Resources(chosen, model, ModelTerms(0.7, 2048, seconds), tools, sessions), store.ping, registrar
-        )
-        async with running("gateway", gateway.run):
-            await gateway.started.wait()
-            yield Stage(gateway, model, tools, sessions)
+        resources = Resources(chosen, model, ModelTerms(0.7, 2048, seconds), tools, sessions)
+        async with certificate(chosen) as shown:
+            gateway = Gateway(resources, store.ping, registrar, certificate=shown, limits=limits)
+            async with running("gateway", gateway.run):
+                await gateway.started.wait()
+                yield Stage(gateway, model, tools, sessions)
     finally:
         await store.close()

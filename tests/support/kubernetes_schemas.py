@@ -76,6 +76,17 @@ _CUSTOM = {
             "minReplicaCount": {"type": "integer"},
             "maxReplicaCount": {"type": "integer"},
             "cooldownPeriod": {"type": "integer"},
+            "advanced": {
+                "type": "object",
+                "additionalProperties": False,
+                "properties": {
+                    "horizontalPodAutoscalerConfig": {
+                        "type": "object",
+                        "additionalProperties": False,
+                        "properties": {"behavior": {"type": "object"}},
+                    }
+                },
+            },
             "triggers": {"type": "array", "minItems": 1, "items": {"type": "object", "required": ["type", "metadata"]}},
         },
         "scaleTargetRef",

@@ -49,11 +49,12 @@ class RoleSite:
     def start(self, role: str, **settings: str) -> RoleProcess:
         """Start a role; it may not be ready yet."""
         models = {f"{model}_BASE_URL": self._models for model in ("LLM", "ASR", "TTS")}
+        keys = {} if "FLEET_KEYS_FILE" in settings else {"FLEET_KEYS": KEYS}
         process = RoleProcess(
             role,
             {
                 **models,
-                "FLEET_KEYS": KEYS,
+                **keys,
                 "FLEET_MQTT_URL": self.broker.url,
                 "FLEET_REDIS_URL": self.redis.url,
                 "FLEET_PUBLIC_HOST": LOOPBACK,

@@ -1,22 +1,25 @@
 """What a role's port for metrics and health answers."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from http.client import HTTPConnection
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.support.ports import LOOPBACK
 
+Sample = tuple[str, dict[str, str], float]
+
 
 class Scraped:
-    """The samples of one scrape."""
+    """The samples of one scrape, or of several."""
 
-    def __init__(self, text: str) -> None:
-        self._samples = [
-            (sample.name, dict(sample.labels), sample.value)
-            for family in text_string_to_metric_families(text)
-            for sample in family.samples
-        ]
+    def __init__(self, samples: Iterable[Sample]) -> None:
+        self._samples = list(samples)
+
+    @property
+    def samples(self) -> tuple[Sample, ...]:
+        return tuple(self._samples)
 
     def value(self, name: str, **labels: str) -> float:
         """Return the sum of all samples of a name that have these labels; 0 without any."""
@@ -34,10 +37,32 @@ class Scraped:
             if name.startswith("fleet_") and label != "le"
         }
 
+    def buckets(self, name: str, **labels: str) -> list[tuple[float, float]]:
+        """Return a histogram's bounds, rising, each with how many values are up to it."""
+        found: dict[float, float] = defaultdict(float)
+        for sample, has, value in self._samples:
+            if sample == f"{name}_bucket" and labels.items() <= has.items():
+                found[float(has["le"])] += value
+        return sorted(found.items())
+
     def mean(self, name: str, **labels: str) -> float:
         """Return the mean of a histogram; nan while it is empty."""
         count = self.value(f"{name}_count", **labels)
         return self.value(f"{name}_sum", **labels) / count if count else float("nan")
+
+
+def together(parts: Iterable[Scraped]) -> Scraped:
+    """Return several scrapes as one."""
+    return Scraped(sample for part in parts for sample in part.samples)
+
+
+def read(text: str) -> Scraped:
+    """Read Prometheus's text format."""
+    return Scraped(
+        (sample.name, dict(sample.labels), sample.value)
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    )
 
 
 def ask(port: int, path: str, method: str = "GET") -> tuple[int, Mapping[str, str], bytes]:
@@ -55,7 +80,7 @@ def scrape(port: int) -> Scraped:
     status, headers, body = ask(port, "/metrics")
     assert status == 200, (status, body)
     assert headers["Content-Type"].startswith("text/plain; version=0.0.4")
-    return Scraped(body.decode())
+    return read(body.decode())
 
 
 def ready(port: int) -> bool:

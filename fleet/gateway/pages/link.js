@@ -4,6 +4,7 @@ class Link extends EventTarget {
   constructor() {
     super();
     this.state = "offline";
+    this.token = "";
     this.socket = null;
     this.session = "";
     this.lost = "";
@@ -47,7 +48,8 @@ class Link extends EventTarget {
 
   dial() {
     this.turn("connecting");
-    const socket = new WebSocket(this.url);
+    // A page can send no headers: the token goes as a second subprotocol, and the first one is agreed on.
+    const socket = new WebSocket(this.url, this.token ? ["fleet.gateway", `fleet.token.${this.token}`] : []);
     this.socket = socket;
     socket.addEventListener("message", (event) => socket === this.socket && this.take(event.data));
     socket.addEventListener("close", (event) => socket === this.socket && this.ended(event));

@@ -278,6 +278,7 @@ function connect(event) {
   if (link.state !== "offline") return link.close();
   const url = find("url").value.trim();
   if (!/^wss?:\/\/./i.test(url)) return chat.note(say("badAddress"), "bad");
+  link.token = find("token").value.trim();
   try {
     link.open(url);
   } catch (error) {
@@ -329,6 +330,7 @@ function listenToForms() {
   on("charging", "change", () => device.apply({ charging: find("charging").checked }));
   on("temperature", "input", showDevice);
   onSubmit("configuration", configure);
+  on("access", "submit", connect);
   on("session-id", "input", nameStart);
   onSubmit("sessions", () => {
     const id = find("session-id").value.trim();

@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from fleet.store.activations import Activations
+from fleet.store.activations import PENDING_SECONDS, Activations
 from fleet.store.admissions import Admissions
 from fleet.store.connect import Store
 from fleet.wire.identity import Keys
@@ -139,6 +139,42 @@ async def test_another_devices_challenge_is_refused(client: httpx2.AsyncClient) 
     await boot(client, V2)
     for challenge in (foreign, "", "é" * 64):
         assert (await client.post(ACTIVATE, headers=V2, json=proof(challenge))).status_code == 403
+
+
+async def expire(store: Store, seconds: int) -> None:
+    """Let so much of the time pass for which codes and challenges are good."""
+    for pattern in ("act:*", "f:*act:*"):
+        async for key in store.client.scan_iter(pattern):
+            await store.client.expire(key, await store.client.ttl(key) - seconds)
+
+
+async def test_an_expired_challenge_and_code_are_worth_nothing(client: httpx2.AsyncClient, store: Store) -> None:
+    activation = (await boot(client, V2))["activation"]
+    await expire(store, PENDING_SECONDS + 1)
+    assert (await client.post(ACTIVATE, headers=V2, json=proof(activation["challenge"]))).status_code == 403
+    assert await Activations(store).claim(activation["code"]) is None
+    fresh = (await boot(client, V2))["activation"]
+    assert fresh["challenge"] != activation["challenge"]
+    assert (await client.post(ACTIVATE, headers=V2, json=proof(activation["challenge"]))).status_code == 403
+    assert (await client.post(ACTIVATE, headers=V2, json=proof(fresh["challenge"]))).status_code == 202
+
+
+async def test_a_bound_device_cannot_use_an_expired_challenge(client: httpx2.AsyncClient, store: Store) -> None:
+    activation = (await boot(client, V2))["activation"]
+    await enter(store, activation["code"])
+    await expire(store, PENDING_SECONDS + 1)
+    assert (await client.post(ACTIVATE, headers=V2, json=proof(activation["challenge"]))).status_code == 403
+    assert "mqtt" in await boot(client, V2), "what was bound stays bound"
+
+
+async def test_a_code_that_is_shown_again_lives_on(client: httpx2.AsyncClient, store: Store) -> None:
+    """Firmware asks bootstrap again each half minute, so an operator may take an hour."""
+    first = (await boot(client))["activation"]
+    for _ in range(4):
+        await expire(store, PENDING_SECONDS - 30)
+        assert (await boot(client))["activation"] == first
+    await enter(store, first["code"])
+    assert "mqtt" in await boot(client)
 
 
 async def test_an_unknown_serial_number_proves_nothing_but_may_wait(client: httpx2.AsyncClient) -> None:

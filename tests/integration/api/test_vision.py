@@ -42,7 +42,7 @@ def model(model_server: OpenAiServer) -> OpenAiServer:
 
 @pytest.fixture
 async def client(store: Store, keys: Keys, model: OpenAiServer) -> AsyncIterator[httpx2.AsyncClient]:
-    settings = {"vision_base_url": model.url, "vision_model": "eyes", "vision_timeout": 0.5}
+    settings = {"vision_base_url": model.url, "vision_model": "eyes", "vision_timeout": 2.0}
     async with api_client(store, keys, **settings) as client:
         yield client
 

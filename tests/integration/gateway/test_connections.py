@@ -106,6 +106,9 @@ class _Echo:
     async def receive(self, frame: str | bytes) -> None:
         await self._peer.send_text(f"registrar: {frame!r}")
 
+    async def refuse(self, frame: str | bytes) -> None:
+        raise AssertionError(frame)
+
 
 async def test_first_frame_decides_the_dialect(redis_url: str) -> None:
     @asynccontextmanager

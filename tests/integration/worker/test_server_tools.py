@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from fleet.core.phrases import phrase
 from fleet.core.ports import CallsAsked, LlmEvent, ToolCall
 from fleet.core.server_tools import Persona
-from fleet.errors import Unavailable
+from fleet.errors import ProviderError, Unavailable
 from fleet.server_tools.load import open_tools
 from fleet.settings import load
 from fleet.store.admissions import Admissions
@@ -158,6 +159,20 @@ async def test_an_answer_is_spoken_in_the_language_that_was_set(stage: Scene) ->
     stage.llm.script = [says("Ja.")]
     await stage.utter(session, "really?")
     assert await languages() == ["de"]
+
+
+@pytest.mark.parametrize(("wanted", "language"), [("zh", "zh"), ("de", "en")])
+async def test_an_apology_is_spoken_in_the_language_that_was_set(stage: Scene, wanted: str, language: str) -> None:
+    """One that there is no apology in is not pretended to be spoken."""
+    session = await stage.prepare(VOLUME)
+    stage.llm.script = [
+        asks("set_response_language", json.dumps({"language": wanted})),
+        [ProviderError("down", retryable=False)],
+    ]
+    await stage.utter(session, "speak another language")
+    await stage.edge.next(mail.SpeechBegun)
+    said = await stage.edge.next(mail.SentenceReady)
+    assert (said.text, said.language) == (phrase("failed", language), language)
 
 
 async def test_the_time_is_that_of_the_devices_own_zone(stage: Scene) -> None:

@@ -51,7 +51,7 @@ class Server:
 
 
 def mix(own: Own, server: Server, begun: Sequence[str] = ()) -> ToolMix:
-    async def run(name: str, arguments: dict[str, JsonValue]) -> ServerResult:
+    async def run(_: str, name: str, arguments: dict[str, JsonValue]) -> ServerResult:
         return await server.call(name, arguments, Caller("s"))
 
     return ToolMix(own, server, run, begun)

@@ -64,6 +64,24 @@ async def test_a_user_who_is_speaking_is_listened_to() -> None:
             await stage.send("session_closed")
 
 
+async def test_what_has_come_but_was_not_heard_yet_may_be_somebody_who_speaks() -> None:
+    async with on_stage() as stage:
+        device = await stage.open()
+        await stage.listen()
+        await stage.hears(device)
+        stage.ears.late, before = True, len(stage.ears.seen)
+        device.say()
+        await stage.until(lambda: len(stage.ears.seen) >= before + 11)
+        async with draining(stage, 60):
+            await asyncio.sleep(0.2)
+            assert not dismissed(stage)
+            stage.ears.catch_up()
+            heard = await stage.heard()
+            await stage.speak(heard.turn, "A")
+            await stage.until(lambda: dismissed(stage))
+            await stage.send("session_closed")
+
+
 async def test_when_the_time_is_over_answers_are_cut_off_and_the_device_is_told() -> None:
     async with on_stage() as stage:
         device = await stage.open()

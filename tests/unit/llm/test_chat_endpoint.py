@@ -1,4 +1,5 @@
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -146,3 +147,43 @@ async def test_google_is_recognised() -> None:
         endpoint = ChatEndpoint("LLM", url, None)
         assert endpoint.is_google is is_google
         await endpoint.aclose()
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, "registry/library/some:4b does not support tools"),
+        (400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'),
+        (400, "Function calling is not enabled for this model"),
+        (500, "tools param requires --jinja flag"),
+        (500, "Unsupported param: tools"),
+    ],
+)
+async def test_what_to_do_about_an_endpoint_without_tools_is_told_once(
+    server: OpenAiServer, llm: OpenAiLlm, caplog: pytest.LogCaptureFixture, status: int, message: str
+) -> None:
+    server.chat(refused(status, "", message))
+    for _ in range(2):
+        with pytest.raises(ProviderError):
+            await listen(llm, LlmOptions())
+    (told,) = [record for record in caplog.records if record.message == "endpoint takes no requests with tools"]
+    assert told.levelno == logging.WARNING
+    assert "LLM_MODEL" in str(vars(told)["advice"])
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, "Invalid schema for function 'volume': array schema missing items."),
+        (400, "tools[0].function.name: string does not match pattern"),
+        (400, "max_tokens is not supported"),
+        (404, "some model does not support tools"),
+    ],
+)
+async def test_other_refusals_are_not_taken_for_a_lack_of_tools(
+    server: OpenAiServer, llm: OpenAiLlm, caplog: pytest.LogCaptureFixture, status: int, message: str
+) -> None:
+    server.chat(refused(status, "", message))
+    with pytest.raises(ProviderError):
+        await listen(llm, LlmOptions())
+    assert "takes no requests" not in caplog.text

@@ -8,12 +8,15 @@ from typing import get_args
 
 import pytest
 
+from fleet.api.throttle import Door
 from fleet.core.phrases import Phrase
 from fleet.metrics import audio, broker, http
 from fleet.metrics.catalogue import everything, table
 from fleet.metrics.definition import OTHER, Metric, slug
+from fleet.store.traces import Turned
 from fleet.wire import dialect_registrar as registrar
 from fleet.wire import gateway
+from fleet.worker.plugin_counts import KINDS
 
 ROOT = Path(__file__).parents[3]
 WANTED = {
@@ -98,12 +101,20 @@ def test_every_reason_for_which_a_worker_refuses_something_is_known() -> None:
     hellos = {slug(f"hello: {phrase}") for phrase in get_args(Phrase)}
     codes = (registrar.NOT_JSON, registrar.NO_REQUEST, registrar.NO_METHOD, registrar.BAD_PARAMS, registrar.UNABLE)
     written = {slug(text) for text in re.findall(r'_counts\["([^"]+)"\]', sources("worker"))}
-    assert hellos | {slug(f"registrar: {code}") for code in codes} | written <= set(broker.REFUSALS)
+    plugin = {slug(f"broker: {kind}") for kind in KINDS}
+    assert hellos | {slug(f"registrar: {code}") for code in codes} | plugin | written <= set(broker.REFUSALS)
 
 
 def test_every_reason_of_the_api_and_the_front_is_known() -> None:
-    written = {slug(text) for text in re.findall(r'_counts\["([^"]+)"\]', sources("api"))}
-    assert written <= set(http.API_REFUSALS)
+    written = {slug(text) for text in re.findall(r'(?:_counts\[|TurnedAway\()"([^"]+)"', sources("api"))}
+    written |= {slug(f"address: {door}") for door in get_args(Door)}
+    written |= {slug(f"bootstrap: {reason}") for reason in get_args(Turned)}
+    for path in ("http_connection.py", "tls_entry.py"):
+        text = (ROOT / "fleet/link" / path).read_text(encoding="utf-8")
+        written |= {slug(one) for one in re.findall(r'(?:counts\[|_end, |_end\()"([^"]+)"', text)}
+    limited = {"activation", "bootstrap", "input", "photo"}
+    written |= {slug(f"device: {door}") for door in limited}
+    assert written == set(http.API_REFUSALS)
     how = r'(?:counts\[|\.end\(|\.end = |else |_drop\(head, step, |Refused\()"([a-z][^"]+)"'
     front = set(re.findall(how, sources("front")))
     assert {slug(text) for text in front} <= set(http.FRONT)

@@ -136,6 +136,7 @@ def test_wrong_params_are_refused(params: Any) -> None:
     refused = register(params=params)
     assert isinstance(refused, BadRequest)
     assert (refused.id, refused.code) == ("r1", -32602)
+    assert (refused.reason == "params: must be an object") is not isinstance(params, dict)
 
 
 @pytest.mark.requirement("REG-07")

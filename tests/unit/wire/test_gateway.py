@@ -95,11 +95,21 @@ def test_empty_text_is_refused_in_the_documents_words() -> None:
     [
         *({"temperature": value} for value in (1.1, -0.1, True, "hot")),
         *({"max_tokens": value} for value in (0, 1.5, True, "many")),
-        {"enable_context": "perhaps"},
+        *({"enable_context": value} for value in ("perhaps", "true", 1, 0)),
     ],
 )
 def test_configuration_beyond_its_range_is_refused_as_a_whole(wrong: dict[str, Any]) -> None:
     assert read(type="configure", stream=True, **wrong).code == "INVALID_MESSAGE"
+
+
+@pytest.mark.parametrize("value", ["true", 1, 0])
+def test_a_stream_is_asked_for_with_a_truth_value_only(value: Any) -> None:
+    assert read(type="configure", stream=value).code == "INVALID_MESSAGE"
+
+
+@pytest.mark.parametrize(("written", "meant"), [(1, True), ("true", True), (0, False), ("false", False)])
+def test_success_may_be_written_as_a_number_or_a_text(written: Any, meant: bool) -> None:
+    assert read(type="tool_result", call_id="a", success=written) == ToolAnswer("a", meant)
 
 
 def test_edges_of_the_configuration_are_taken() -> None:

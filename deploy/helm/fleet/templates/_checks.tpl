@@ -29,10 +29,17 @@
 {{- if and $v.broker.emqxApiUrl (not $v.broker.existingTokenSecret) -}}
 {{- fail "broker.existingTokenSecret: EMQX needs a Secret with the entries token and apiKey (key:secret)" -}}
 {{- end -}}
+{{- if and (include "fleet.brokerTls" .) $v.broker.public (not (hasSuffix ":8883" $v.broker.public)) -}}
+{{- fail "broker.public: with a tlsSecret the broker has no port for plain MQTT, and firmware speaks TLS on port 8883 only; name that, or leave it empty" -}}
+{{- end -}}
 {{- if and $v.front.enabled $v.mosquitto.enabled -}}
 {{- fail "front.enabled: the front is for brokers without our plugin; the Mosquitto of this chart has it" -}}
 {{- end -}}
 {{- if $v.edge.enabled -}}{{- include "fleet.check.edge" . -}}{{- end -}}
+{{- include "fleet.check.settings" . -}}
+{{- if and $v.redisServer.enabled (not $v.redisServer.image.tag) (not $v.redisServer.image.digest) -}}
+{{- fail "redisServer.image: name a tag or a digest" -}}
+{{- end -}}
 {{- range $name := list "worker" "gateway" -}}
 {{- $role := index $v $name -}}
 {{- if and $role.autoscaling.enabled $role.keda.enabled -}}
@@ -42,10 +49,56 @@
 {{- fail (printf "%s.keda.triggers: KEDA needs at least one" $name) -}}
 {{- end -}}
 {{- end -}}
+{{- range $name := list "worker" "gateway" "api" -}}
+{{- range $kind := list "autoscaling" "keda" -}}
+{{- $scale := index (index $v $name) $kind | default dict -}}
+{{- if and $scale.enabled (gt (int $scale.minReplicas) (int $scale.maxReplicas)) -}}
+{{- fail (printf "%s.%s.minReplicas is more than its maxReplicas" $name $kind) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- range $name := list "api" "gateway" -}}
 {{- $ingress := (index $v $name).ingress -}}
 {{- if and $ingress.enabled (not $ingress.host) -}}
 {{- fail (printf "%s.ingress.host: name the host" $name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Variables that would contradict the pod around them, or show a secret to whoever may read pods. */}}
+{{- define "fleet.check.settings" -}}
+{{- $instead := dict
+    "FLEET_DRAIN_SECONDS" "drainSeconds of the role"
+    "FLEET_METRICS_PORT" "metrics.port and edge.metricsPort"
+    "FLEET_METRICS_HOST" "nothing: the probes come from outside"
+    "FLEET_UDP_PORT" "edge.udpPort"
+    "FLEET_UDP_PUBLIC" "edge.publicAddress"
+    "FLEET_HTTP_PORT" "api.service.port"
+    "FLEET_HTTP_HOST" "nothing: the probes come from outside"
+    "FLEET_MQTT_PORT" "broker.public"
+    "CLOUD_PORT" "gateway.service.port"
+    "CLOUD_HOST" "nothing: the probes come from outside"
+    "FLEET_KEYS" "keys.existingSecret"
+    "FLEET_KEYS_FILE" "keys.existingSecret"
+    "FLEET_SHARDS" "shards"
+    "FLEET_REDIS_URL" "redis.existingSecret"
+    "FLEET_MCP_SERVERS" "mcpServers.existingSecret"
+    "FLEET_CHARACTERS" "characters.existingConfigMap"
+    "FLEET_SERIALS_FILE" "serials.existingSecret"
+    "FLEET_OPERATOR_TOKENS_FILE" "operatorTokens.existingSecret"
+    "FLEET_FIRMWARE_DIR" "api.firmwareClaim" -}}
+{{- $places := dict "settings" .Values.settings -}}
+{{- range $name := list "worker" "gateway" "api" "edge" "front" -}}
+{{- $_ := set $places (printf "%s.env" $name) (index $.Values $name).env -}}
+{{- end -}}
+{{- range $place, $variables := $places -}}
+{{- range $name, $_ := $variables -}}
+{{- with get $instead $name -}}
+{{- fail (printf "%s.%s: set %s" $place $name .) -}}
+{{- end -}}
+{{- if regexMatch "_(API_KEY|TOKEN)$" $name -}}
+{{- fail (printf "%s.%s: a secret; put it into the Secret of settingsSecret" $place $name) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

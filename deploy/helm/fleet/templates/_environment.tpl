@@ -5,6 +5,9 @@
 - {name: FLEET_SHARDS, value: {{ .Values.shards | quote }}}
 - {name: FLEET_LOG_LEVEL, value: {{ .Values.logLevel | quote }}}
 - {name: FLEET_LOG_FORMAT, value: json}
+{{- with .Values.traces.otlpEndpoint }}
+- {name: FLEET_OTLP_ENDPOINT, value: {{ . | quote }}}
+{{- end }}
 {{- if .Values.authorities.existingSecret }}
 - {name: FLEET_TLS_CA, value: {{ printf "/etc/fleet/authorities/%s" .Values.authorities.entry | quote }}}
 {{- end }}
@@ -37,9 +40,23 @@
 {{- with include "fleet.httpPublic" . }}
 - {name: FLEET_HTTP_PUBLIC, value: {{ . | quote }}}
 {{- end }}
-{{- with .Values.broker.public }}
+{{- with include "fleet.brokerPublic" . }}
 - {name: FLEET_MQTT_PUBLIC, value: {{ . | quote }}}
 {{- end }}
+{{- end -}}
+
+{{/* Where devices are sent; firmware speaks TLS on port 8883 only. */}}
+{{- define "fleet.brokerPublic" -}}
+{{- if .Values.broker.public -}}
+{{ .Values.broker.public }}
+{{- else if include "fleet.brokerTls" . -}}
+{{ .Values.publicHost }}:8883
+{{- end -}}
+{{- end -}}
+
+{{/* `yes` where devices come in by TLS only. */}}
+{{- define "fleet.brokerTls" -}}
+{{- if or (and .Values.mosquitto.enabled .Values.mosquitto.tlsSecret) (and .Values.front.enabled .Values.front.tlsSecret) -}}yes{{- end -}}
 {{- end -}}
 
 {{- define "fleet.httpPublic" -}}
@@ -68,10 +85,26 @@
 {{- end }}
 {{- end -}}
 
-{{/* Settings of the operator: those for all roles, then those of one. Of (root, role). */}}
-{{- define "fleet.environment.own" -}}
-{{- range $name, $value := merge (dict) .role.env .root.Values.settings }}
-- {name: {{ $name }}, value: {{ $value | quote }}}
+{{/*
+All variables of a role, each once: those of the operator for one role win over those for all, and both over the chart's.
+Of (root, component, role, environment, drain).
+*/}}
+{{- define "fleet.environment.whole" -}}
+{{- $own := merge (dict) .role.env .root.Values.settings }}
+{{- range concat (fromYamlArray (include "fleet.environment.common" .root)) (fromYamlArray .environment) }}
+{{- if not (hasKey $own .name) }}
+- {{ toJson . }}
+{{- end }}
+{{- end }}
+{{- if .drain }}
+- {name: FLEET_DRAIN_SECONDS, value: {{ .drain | quote }}}
+{{- end }}
+{{- range fromYamlArray (include "fleet.files" .) }}
+- {name: {{ .setting }}, value: {{ .path | quote }}}
+{{- end }}
+{{- range $name, $value := $own }}
+{{- /* Large numbers would become 1e+06. */}}
+- {name: {{ $name }}, value: {{ ternary (toJson $value) (toString $value) (kindIs "float64" $value) | quote }}}
 {{- end }}
 {{- end -}}
 

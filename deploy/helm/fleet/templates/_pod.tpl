@@ -44,15 +44,19 @@ topologySpreadConstraints:
 {{- end }}
 {{- end -}}
 
-{{/* Labels and annotations of a pod: a changed Secret or ConfigMap of this chart starts it anew. Of (root, component, role). */}}
+{{/*
+Labels and annotations of a pod. What it is told by a Secret or ConfigMap of this chart is in the checksum, so that a change starts it anew;
+nothing else is, nor the chart's version: neither broker nor Redis shall restart for what does not concern them.
+Of (root, component, role, told).
+*/}}
 {{- define "fleet.podMetadata" -}}
 labels:
-  {{- include "fleet.labels" . | nindent 2 }}
-  {{- with .role.podLabels }}
+  {{- include "fleet.selector" . | nindent 2 }}
+  {{- with merge (dict) (.role.podLabels | default dict) .root.Values.commonLabels }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
 annotations:
-  checksum/secrets: {{ include (print .root.Template.BasePath "/secrets.yaml") .root | sha256sum }}
+  checksum/told: {{ toJson (list .root.Values.redisServer.password .told) | sha256sum }}
   {{- with merge (dict) (.role.podAnnotations | default dict) .root.Values.commonAnnotations }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
@@ -105,7 +109,11 @@ Of (root, component, role) and: command, image (rendered), pullPolicy, environme
 */}}
 {{- define "fleet.pod" -}}
 metadata:
-  {{- include "fleet.podMetadata" . | nindent 2 }}
+  {{- $told := dict }}
+  {{- range $name, $key := .root.Values.models.apiKeys }}
+  {{- if contains (printf "%s_API_KEY" (upper $name)) $.environment }}{{ $_ := set $told $name $key }}{{ end }}
+  {{- end }}
+  {{- include "fleet.podMetadata" (merge (dict "told" $told) .) | nindent 2 }}
 spec:
   serviceAccountName: {{ .account | default (include "fleet.serviceAccount" .root) }}
   automountServiceAccountToken: {{ .token | default false }}
@@ -128,12 +136,7 @@ spec:
       imagePullPolicy: {{ .pullPolicy }}
       args: [{{ .command }}]
       env:
-        {{- include "fleet.environment.common" .root | nindent 8 }}
-        {{- .environment | nindent 8 }}
-        {{- if .drain }}
-        - {name: FLEET_DRAIN_SECONDS, value: {{ .drain | quote }}}
-        {{- end }}
-        {{- include "fleet.environment.own" . | nindent 8 }}
+        {{- include "fleet.environment.whole" . | nindent 8 }}
       {{- with .root.Values.settingsSecret }}
       envFrom: [{secretRef: {name: {{ . }}}}]
       {{- end }}
@@ -150,8 +153,14 @@ spec:
         {{- with .mounts }}
         {{- . | nindent 8 }}
         {{- end }}
+        {{- range fromYamlArray (include "fleet.files" .) }}
+        - {name: {{ .name }}, mountPath: {{ .folder }}, readOnly: true}
+        {{- end }}
   volumes:
     {{- include "fleet.volumes" .root | nindent 4 }}
+    {{- range fromYamlArray (include "fleet.files" .) }}
+    - {{ toJson .volume }}
+    {{- end }}
     {{- with .volumes }}
     {{- . | nindent 4 }}
     {{- end }}
@@ -189,11 +198,7 @@ spec:
       resource:
         name: cpu
         target: {type: Utilization, averageUtilization: {{ .role.autoscaling.targetCPUUtilizationPercentage }}}
-  behavior:
-    # One at a time, so that each drains before the next one goes.
-    scaleDown:
-      stabilizationWindowSeconds: {{ .role.autoscaling.scaleDownSeconds }}
-      policies: [{type: Pods, value: 1, periodSeconds: 60}]
+  behavior: {{- include "fleet.behavior" .role.autoscaling.scaleDownSeconds | nindent 4 }}
 {{- else if (.role.keda | default dict).enabled }}
 ---
 apiVersion: keda.sh/v1alpha1
@@ -205,8 +210,18 @@ spec:
   minReplicaCount: {{ .role.keda.minReplicas }}
   maxReplicaCount: {{ .role.keda.maxReplicas }}
   cooldownPeriod: {{ .role.keda.cooldownSeconds }}
+  advanced:
+    horizontalPodAutoscalerConfig:
+      behavior: {{- include "fleet.behavior" .role.keda.cooldownSeconds | nindent 8 }}
   triggers: {{- toYaml .role.keda.triggers | nindent 4 }}
 {{- end }}
+{{- end -}}
+
+{{/* One pod goes at a time, so that each drains before the next one does. Of the seconds to look back. */}}
+{{- define "fleet.behavior" -}}
+scaleDown:
+  stabilizationWindowSeconds: {{ . }}
+  policies: [{type: Pods, value: 1, periodSeconds: 60}]
 {{- end -}}
 
 {{/* `yes` where something else decides how many there are. Of a role. */}}

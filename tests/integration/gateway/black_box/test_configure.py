@@ -61,6 +61,8 @@ async def test_each_configure_changes_only_what_it_names(client: GatewayClient, 
         {"max_tokens": "many"},
         {"enable_context": "perhaps"},
         {"enable_context": 7},
+        {"enable_context": 1},
+        {"enable_context": "true"},
         {"stream": "perhaps"},
     ],
 )

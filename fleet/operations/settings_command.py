@@ -1,0 +1,105 @@
+"""`fleet settings`: every setting, as it is now for people, or as the reference that the documents hold."""
+
+import textwrap
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from fleet import runtime
+from fleet.errors import ConfigError
+from fleet.operations.settings_reference import write_reference
+from fleet.settings import Settings, load
+from fleet.settings.reference import Entry, groups, is_changed
+from fleet.settings.wording import shown
+
+Format = Literal["text", "markdown"]
+Reader = Literal["up", "worker", "edge", "api", "gateway", "front"]
+
+_WIDEST = 110
+_INDENT = "    "
+
+
+def settings(
+    words: Annotated[list[str] | None, typer.Argument(help="Only settings with all of these words.")] = None,
+    role: Annotated[Reader | None, typer.Option(help="Only settings that this role reads.")] = None,
+    changed: Annotated[bool, typer.Option("--changed", help="Only settings that are not at their default.")] = False,
+    form: Annotated[
+        Format, typer.Option("--format", help="`text`: with the values of now; `markdown`: docs/reference/settings.md.")
+    ] = "text",
+) -> None:
+    """Show settings: variable, value, what is allowed, meaning. Secrets are masked.
+
+    Text begins a line with each variable, `NAME = value`, so that it can be searched.
+    """
+    if form == "markdown":
+        typer.echo(write_reference(), nl=False)
+        return
+    try:
+        loaded = load()
+    except ConfigError as error:
+        typer.echo(f"fleet: {error}", err=True)
+        raise typer.Exit(runtime.EXIT_MISCONFIGURED) from error
+    wanted = [word.lower() for word in words or ()]
+    console = Console(highlight=False)
+    found = False
+    for group in groups():
+        entries = [one for one in group.entries if _fits(one, wanted, role)]
+        entries = [one for one in entries if not changed or is_changed(one.name, loaded)]
+        if entries:
+            console.print(Text(f"{'' if not found else chr(10)}{group.title}", style="bold underline"))
+            _show(console, entries, loaded)
+            found = True
+    if not found:
+        typer.echo("fleet: no such setting", err=True)
+        raise typer.Exit(runtime.EXIT_FAILED)
+
+
+def _fits(entry: Entry, words: list[str], role: Reader | None) -> bool:
+    if role and (entry.alone if role == "up" else role not in entry.readers):
+        return False
+    text = f"{entry.variable} {entry.also} {entry.name} {entry.meaning}".lower()
+    return all(word in text for word in words)
+
+
+def _show(console: Console, entries: list[Entry], loaded: Settings) -> None:
+    for entry in entries:
+        console.print(Text.assemble((entry.variable, "bold cyan"), " = ", *_value(entry, loaded)), soft_wrap=True)
+        for text in _lines(entry):
+            # What is no terminal is a pipe to a search, or a file: a line of it is a line.
+            width = min(console.width, _WIDEST) if console.is_terminal else len(text) + len(_INDENT)
+            typer.echo(
+                textwrap.fill(
+                    text,
+                    width,
+                    initial_indent=_INDENT,
+                    subsequent_indent=_INDENT,
+                    break_long_words=False,
+                    break_on_hyphens=False,
+                )
+            )
+
+
+def _value(entry: Entry, loaded: Settings) -> Iterator[str | tuple[str, str]]:
+    value = shown(getattr(loaded, entry.name))
+    if is_changed(entry.name, loaded):
+        yield value, "bold green"
+        yield f"  (default {entry.default or 'not set'})"
+    elif value:
+        yield value
+    else:
+        yield "not set", "dim"
+
+
+def _lines(entry: Entry) -> Iterator[str]:
+    yield entry.meaning.replace("`", "")
+    parts = [f"Allowed: {entry.allowed}."]
+    if entry.without:
+        parts.append(f"Not set: {entry.without}.")
+    if entry.also:
+        parts.append(f"Also {entry.also}.")
+    if entry.same:
+        parts.append("Equal for all processes.")
+    yield " ".join([*parts, f"Read by {', '.join(entry.readers)}."]).replace("`", "")

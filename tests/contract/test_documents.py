@@ -1,0 +1,101 @@
+"""The documents name what exists: every link leads somewhere, every command and every setting is a real one."""
+
+import re
+from urllib.parse import unquote
+
+import pytest
+from typer import Exit
+from typer._click.core import Context
+from typer._click.exceptions import MissingParameter, NoArgsIsHelpError, UsageError
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+from fleet.cli import add_operators, add_people, app
+from tests.support.deployed_settings import unknown
+from tests.support.documents import ROOT, Document, documents
+
+DOCUMENTS = documents()
+COMPOSE_ONLY = {"FLEET_IMAGE", "FLEET_SPEECH_IMAGE", "FLEET_CONFIG"}
+"""Variables of deploy/compose.yaml, and the one that names the file with the settings."""
+NOT_OURS = {"CHANGELOG.md"}
+"""Tells of commands in short, several in one."""
+
+
+@pytest.fixture(scope="module")
+def fleet() -> TyperGroup:
+    if not any(group.name == "devices" for group in app.registered_groups):
+        add_operators()
+        add_people()
+    command = get_command(app)
+    assert isinstance(command, TyperGroup)
+    return command
+
+
+def parse(command: TyperGroup | TyperCommand, words: list[str], *, parent: Context | None = None) -> None:
+    """Read a command line as the program does, and run nothing.
+
+    Raises:
+        UsageError: It is none.
+    """
+    name = "fleet" if parent is None else str(command.name)
+    with command.make_context(name, list(words), parent=parent) as context:
+        if isinstance(command, TyperGroup):
+            rest = [*context._protected_args, *context.args]
+            _, chosen, left = command.resolve_command(context, rest)
+            assert isinstance(chosen, TyperGroup | TyperCommand)
+            parse(chosen, left, parent=context)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+def test_every_link_leads_somewhere(document: Document) -> None:
+    for link in document.links():
+        if re.match(r"[a-z]+:", link):
+            continue
+        file, _, anchor = unquote(link).partition("#")
+        target = (document.path.parent / file).resolve() if file else document.path
+        assert target.exists(), link
+        assert target.is_relative_to(ROOT), link
+        if anchor:
+            assert anchor in Document(target).anchors(), link
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+def test_every_command_in_a_code_block_is_one(document: Document, fleet: TyperGroup) -> None:
+    for words in document.commands():
+        try:
+            parse(fleet, words)
+        except (Exit, NoArgsIsHelpError):
+            assert words in ([], ["--help"]), words
+        except UsageError as error:
+            pytest.fail(f"fleet {' '.join(words)}: {error.format_message()}")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+def test_every_command_in_a_sentence_is_one(document: Document, fleet: TyperGroup) -> None:
+    for span in document.spans():
+        if not span.startswith("fleet ") or str(document) in NOT_OURS or re.search(r"[…|=;<]", span):
+            continue
+        try:
+            parse(fleet, span.split()[1:])
+        except (MissingParameter, NoArgsIsHelpError, Exit):
+            pass  # what it is done to goes without saying
+        except UsageError as error:
+            pytest.fail(f"{span}: {error.format_message()}")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+def test_every_setting_that_is_named_is_one(document: Document) -> None:
+    named = set(re.findall(r"(?<![\w$])(?:FLEET|CLOUD)_[A-Z_]*[A-Z](?![\w…*])", document.text))
+    assert unknown(named) - COMPOSE_ONLY == set()
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+def test_every_script_that_is_named_is_there(document: Document) -> None:
+    named = set(re.findall(r"(?<![\w/.])scripts/[a-z_-]+", document.text))
+    assert [name for name in sorted(named) if not (ROOT / name).is_file()] == []
+
+
+def test_nothing_was_overlooked() -> None:
+    assert len(DOCUMENTS) > 30
+    assert sum(len(document.links()) for document in DOCUMENTS) > 120
+    assert sum(len(list(document.commands())) for document in DOCUMENTS) > 40

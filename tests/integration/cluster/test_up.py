@@ -1,0 +1,118 @@
+"""`scripts/cluster up` and `restart`, as an operator runs them."""
+
+import asyncio
+import os
+import re
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from fleet.cluster.control import is_running
+from fleet.conformance.own_server import steered
+from fleet.conformance.steering.server import Steering
+from fleet.settings import Settings, variable
+
+LIMIT = 200
+UP = "it is up"
+
+
+class Command:
+    """`python -m fleet.cluster` with some words; `told` is what it has said."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process, self.told = process, ""
+
+    async def until(self, words: str) -> None:
+        """Return when it has said this.
+
+        Raises:
+            AssertionError: It ended before.
+        """
+        assert self.process.stdout is not None
+        while words not in self.told:
+            line = (await self.process.stdout.readline()).decode()
+            assert line, f"it ended: {self.told}"
+            self.told += line
+
+    async def end(self) -> int:
+        """Return the exit code, once it has ended."""
+        assert self.process.stdout is not None
+        self.told += (await self.process.stdout.read()).decode()
+        return await self.process.wait()
+
+    def pid_of(self, name: str) -> int:
+        """Return a process of the table that it shows."""
+        found = re.search(rf"{name}\W+(\d+)", self.told)
+        assert found, self.told
+        return int(found[1])
+
+
+@asynccontextmanager
+async def command(*words: str, data: Path, settings: dict[str, str] | None = None) -> AsyncIterator[Command]:
+    known = {variable(name) for name in Settings.model_fields}
+    outside = {name: value for name, value in os.environ.items() if name not in known}
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "fleet.cluster", *words, "--data", str(data)),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env={**outside, "COLUMNS": "200", **(settings or {})},
+    )
+    try:
+        yield Command(process)
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+
+
+async def run(*words: str, data: Path) -> tuple[int, str]:
+    """Run a command to its end; return its exit code and what it said."""
+    async with command(*words, data=data) as one:
+        return await one.end(), one.told
+
+
+async def test_a_cluster_runs_restarts_tells_of_the_dead_and_ends(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    async with asyncio.timeout(LIMIT), Steering("127.0.0.1", 0) as models:
+        settings = {variable(name): str(value) for name, value in steered(models.url).items()}
+        small = ("--workers", "1", "--edges", "1", "--any-ports")
+        async with command("up", *small, data=data, settings=settings) as up:
+            await up.until(UP)
+            for name in ("Mosquitto", "Redis", "worker-1", "edge-1", "gateway-1", "api-1"):
+                assert up.pid_of(name)
+            assert "demo model" not in up.told
+            code, told = await run("up", *small, data=data)
+            assert (code, "runs in" in told) == (2, True)
+
+            code, told = await run("restart", "gateway", data=data)
+            assert (code, "gateway-1: ready after" in told) == (0, True), told
+            assert "worker-1" not in told
+
+            os.kill(up.pid_of("api-1"), signal.SIGKILL)
+            await up.until("api-1 ended: exit code -9")
+            code, told = await run("restart", "api", data=data)
+            assert (code, "api-1: ready after" in told) == (0, True), told
+
+            up.process.send_signal(signal.SIGINT)
+            assert await up.end() == 0, up.told
+        assert not await is_running(data)
+    with pytest.raises(ProcessLookupError):
+        os.kill(up.pid_of("worker-1"), 0)
+
+
+async def test_who_orders_a_restart_where_nothing_runs_is_told_so(tmp_path: Path) -> None:
+    async with asyncio.timeout(LIMIT):
+        code, told = await run("restart", data=tmp_path)
+        assert code == 2
+        assert "no cluster runs" in told
+
+
+async def test_an_unknown_role_is_named(tmp_path: Path) -> None:
+    async with asyncio.timeout(LIMIT):
+        code, told = await run("restart", "broker", data=tmp_path)
+        assert code == 2
+        assert "broker" in told

@@ -1,0 +1,111 @@
+"""What stands in the documents: links, headings, and the commands of their code blocks."""
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+_OTHERS = {".git", ".venv", "node_modules", "build", ".pytest_cache", ".ruff_cache", ".mypy_cache"}
+
+_FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
+_SPAN = re.compile(r"`([^`\n]+)`")
+_LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)\)")
+_HEADING = re.compile(r"^#{1,6} +(.+?) *#*$", re.MULTILINE)
+_SHELLS = {"sh", "bash", "console", "shell"}
+_ENDS = frozenset(";&|()<>")
+_ASSIGNMENT = re.compile(r"^\w+=")
+_LAUNCHERS = {"docker", "kubectl", "sudo", "nice", "exec", "runuser"}
+"""Programs that run another one, which is named further on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document of the repository."""
+
+    path: Path
+
+    def __str__(self) -> str:
+        return str(self.path.relative_to(ROOT))
+
+    @property
+    def text(self) -> str:
+        return self.path.read_text(encoding="utf-8")
+
+    @property
+    def prose(self) -> str:
+        """The text without its code blocks."""
+        return _FENCE.sub("", self.text)
+
+    def links(self) -> list[str]:
+        """Return where it leads to, without what is only shown as code."""
+        return _LINK.findall(_SPAN.sub("", self.prose))
+
+    def anchors(self) -> set[str]:
+        """Return what a link into it may name, as GitHub makes it of headings."""
+        seen: Counter[str] = Counter()
+        found = set()
+        for heading in _HEADING.findall(self.prose):
+            slug = _slug(heading)
+            found.add(f"{slug}-{seen[slug]}" if seen[slug] else slug)
+            seen[slug] += 1
+        return found
+
+    def commands(self) -> Iterator[list[str]]:
+        """Give the words of each `fleet` command in its code blocks for a shell, without `fleet`."""
+        for language, block in _FENCE.findall(self.text):
+            if language in _SHELLS:
+                yield from _commands(block)
+
+    def spans(self) -> Iterator[str]:
+        """Give what is set as code within its sentences, a span that is broken over two lines too."""
+        return (" ".join(span.split()) for span in re.findall(r"`([^`]+)`", self.prose))
+
+
+def documents() -> list[Document]:
+    """Return every document of the repository."""
+    found = sorted(ROOT.rglob("*.md"))
+    return [Document(path) for path in found if not _OTHERS & set(path.relative_to(ROOT).parts)]
+
+
+def _slug(heading: str) -> str:
+    shown = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").strip().lower()
+    return re.sub(r"[^\w\- ]", "", shown).replace(" ", "-")
+
+
+def _commands(block: str) -> Iterator[list[str]]:
+    for line in block.replace("\\\n", " ").splitlines():
+        try:
+            words = list(_lexer(line))
+        except ValueError:
+            continue  # a quotation over several lines, which no command of fleet's has
+        command: list[str] = []
+        for word in (*words, ";"):
+            if not set(word) <= _ENDS:
+                command.append(word)
+                continue
+            if (found := _fleet(command)) is not None:
+                yield found
+            command = []
+
+
+def _lexer(line: str) -> shlex.shlex:
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    return lexer
+
+
+def _fleet(words: list[str]) -> list[str] | None:
+    """Return what follows `fleet` where it is the program that a simple command runs."""
+    start = next((at for at, word in enumerate(words) if not _ASSIGNMENT.match(word)), len(words))
+    words = words[start:]
+    if not words:
+        return None
+    for at, word in enumerate(words if words[0] in _LAUNCHERS else words[:1]):
+        named = word == "fleet" or word.endswith("bin/fleet")
+        option = at > 0 and words[at - 1].startswith("-") and words[at - 1] != "--"
+        if named and not option:
+            return words[at + 1 :]
+    return None

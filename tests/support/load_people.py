@@ -1,0 +1,190 @@
+"""What devices, clients and strangers do to a `LoadSite`: ordinary conversations, and every kind of trouble once."""
+
+import asyncio
+import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx2
+import pytest
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
+from websockets.typing import Origin
+
+from fleet.conformance.probe.probe import Probe
+from fleet.conformance.stage import Stage, answered, turn, utter
+from fleet.conformance.steering import voice
+from fleet.conformance.steering.script import Call, Round
+from fleet.conformance.tool_use import tooled
+from fleet.sim import outbound
+from fleet.sim.board import Board
+from fleet.sim.device import SimDevice
+from fleet.sim.faults import Faults
+from fleet.sim.tools import Arguments, Outcome, Tool
+from fleet.sim.uplink import encode_all
+from tests.support.front_client import FrontClient, connect_packet
+from tests.support.gateway_client import BATTERY, gateway_client
+from tests.support.load_site import REFUSED, LoadSite
+from tests.support.ports import LOOPBACK
+
+BAD_AIR = Faults(loss=0.03, reorder=0.03, duplicate=0.05, forged=0.05, broken_json=0.3)
+TURNS = 2
+SENT, LOST = 20, 5
+"""Packets that the device with the gap sends, and those that it leaves out."""
+STRAYS = 3
+"""Packets that it sends under a number that nobody has."""
+_SAID = 1.2
+_PATIENCE = 60.0
+
+
+class Holding:
+    """A device in the midst of a turn: one of its three calls is not answered until `let_go`.
+
+    Args:
+        stage: Makes devices, and knows the scripted models.
+    """
+
+    calls: tuple[Call, ...] = (("hold.on", {}), ("hold.briefly", {}), ("get_current_time", {}))
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._free = asyncio.Event()
+        self.called = asyncio.Event()
+
+    def let_go(self) -> None:
+        self._free.set()
+
+    async def run(self) -> None:
+        """Hold the conversation, which ends after `let_go` only."""
+        tools = (Tool("self.hold.on", "Holds on.", self._hold), Tool("self.hold.briefly", "Holds briefly.", _nod))
+        rounds = (Round(calls=self.calls), Round("It is done."))
+        async with tooled(self._stage, *tools) as probe:
+            with self._stage.scene(rounds=rounds, reply_seconds=1.0) as scene:
+                await answered(probe, await utter(probe, scene), _PATIENCE)
+            probe.goodbye()
+
+    async def _hold(self, _: Board, __: Arguments) -> Outcome:
+        self.called.set()
+        await self._free.wait()
+        return True
+
+
+async def _nod(_: Board, __: Arguments) -> Outcome:
+    return True
+
+
+async def talk_through_bad_air(site: LoadSite, stage: Stage, seed: int) -> None:
+    """Hold a conversation with a tool call in each turn, while datagrams and messages go wrong."""
+    mac = f"02:00:00:00:01:{seed:02x}"
+    device = SimDevice(stage.profile, ota_url=stage.setup.ota_url, mac=mac, seed=seed, faults=BAD_AIR)
+    async with device.running():
+        assert await device.wake()
+        await asyncio.to_thread(site.until_discovered, mac)
+        for _ in range(TURNS):
+            rounds = (Round(calls=(("get_device_status", {}),)), Round("All is well."))
+            with stage.scene(rounds=rounds, reply_seconds=1.0) as scene:
+                said = await device.say(voice.say(scene.mark, _SAID))
+                assert said.outcome == "answered", said
+        assert await device.hang_up()
+
+
+async def hear_apologies(stage: Stage) -> None:
+    """Say what the chat model, and then recognition, fail at; both times there is an apology."""
+    async with stage.probe() as probe:
+        await probe.hello()
+        for trouble in ({"rounds": (Round(fault="status 500"),) * 4}, {"asr": "error"}):
+            with stage.scene(**trouble) as scene:
+                await turn(probe, scene, _PATIENCE)
+        probe.goodbye()
+
+
+async def be_refused(stage: Stage) -> None:
+    async with stage.probe(mac=REFUSED) as probe:
+        probe.send(outbound.hello(probe.profile))
+        await probe.mail.expect("goodbye", seconds=_PATIENCE)
+
+
+async def send_junk(site: LoadSite, stage: Stage) -> None:
+    """Send audio with a gap, what is no audio, what is nobody's, and a message that is none."""
+    async with stage.probe() as probe:
+        await probe.hello()
+        probe.send(b'{"type":')
+        probe.send(outbound.listen_start(probe.session, "auto"))
+        packets = encode_all(bytes(2 * 16 * 60 * SENT), 60)
+        for at, payload in enumerate(packets):
+            probe.audio.send(payload, sequence=at + 1 if at < SENT // 2 else at + 1 + LOST)
+        probe.audio.send(packets[0], sequence=1)
+        probe.audio.send_raw(b"short")
+        async with _more(site, STRAYS, "fleet_edge_drops_total", reason="unknown_ssrc"):
+            _send_strays(probe, packets[0])
+        probe.goodbye()
+
+
+def _send_strays(probe: Probe, payload: bytes) -> None:
+    datagram = bytearray(probe.audio.seal(payload, sequence=1))
+    datagram[4:8] = bytes(byte ^ 255 for byte in datagram[4:8])
+    for _ in range(STRAYS):
+        probe.audio.send_raw(bytes(datagram))
+
+
+async def be_unheard(site: LoadSite, stage: Stage) -> None:
+    """Open a session, send no packet, and get a text's answer, which cannot be spoken."""
+    async with stage.probe() as probe, httpx2.AsyncClient(base_url=site.api_url, trust_env=False) as client:
+        await probe.hello()
+        with stage.scene() as scene:
+            async with _more(site, 1, "fleet_turns_given_up_total", reason="no_audio_path"):
+                answer = await client.post(
+                    f"/devices/{probe.mac}/input",
+                    json={"text": scene.words},
+                    headers={"Authorization": f"Bearer {site.token}"},
+                )
+                assert answer.status_code == 202, answer.text
+        probe.goodbye()
+
+
+@asynccontextmanager
+async def _more(site: LoadSite, count: int, series: str, **labels: str) -> AsyncIterator[None]:
+    """Wait, after the block, until the edges have counted so many more than before it."""
+    before = (await asyncio.to_thread(site.scrape, "edge")).value(series, **labels)
+    yield
+    await asyncio.to_thread(site.until_shown, "edge", before + count, series, math.inf, **labels)
+
+
+async def visit_the_api(site: LoadSite) -> None:
+    """Ask for what is not there, and for what needs a token."""
+    async with httpx2.AsyncClient(base_url=site.api_url, trust_env=False) as client:
+        assert (await client.get("/nothing")).status_code == 404
+        assert (await client.post("/devices/02:00:00:00:00:01/input", json={"text": "hi"})).status_code == 401
+
+
+async def use_the_gateway(site: LoadSite, stage: Stage, leave: asyncio.Event) -> None:
+    """Ask two questions, one with a call of the client's own tool; send a frame that is none; stay connected.
+
+    Before that somebody else's page is turned away.
+    """
+    with pytest.raises(InvalidStatus):
+        await connect(site.gateway_url, origin=Origin("http://elsewhere.example"), proxy=None)
+    async with gateway_client(site.gateway_url) as client:
+        await client.register(BATTERY)
+        with stage.scene(rounds=(Round(calls=(("get_battery", {}),)), Round("It is full."))) as scene:
+            assert "full" in (await client.turn(scene.words, {"get_battery": lambda _: {"level": 100}})).content
+        with stage.scene(rounds=(Round(fault="status 500"),) * 4) as scene:
+            assert (await client.turn(scene.words)).code == "LLM_ERROR"
+        await client.send_raw("no JSON")
+        assert (await client.reply())["code"] == "INVALID_MESSAGE"
+        await leave.wait()
+
+
+async def pass_the_front(site: LoadSite, leave: asyncio.Event) -> None:
+    """Be refused at the front, and pass it as somebody else; stay connected."""
+    mac = "02:00:00:00:02:01"
+    own = site.site.keys.issue("device", mac)
+    stranger = await FrontClient.open(LOOPBACK, site.front_port)
+    await stranger.send(connect_packet(own.client_id, own.username, "wrong"))
+    await stranger.closed()
+    device = await FrontClient.open(LOOPBACK, site.front_port)
+    try:
+        assert await device.connect(own.client_id, own.username, own.password) == 0
+        await leave.wait()
+    finally:
+        await FrontClient.discard_all()

@@ -1,0 +1,68 @@
+"""Which roles read a setting: those whose modules name it."""
+
+import ast
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+
+from fleet.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+OPENED_BY = {
+    "worker": ("worker", "site", "watching"),
+    "edge": ("edge", "public_address", "speech", "site", "watching"),
+    "api": ("api", "site", "watching"),
+    "gateway": ("gateway", "watching"),
+    "front": ("front", "watching"),
+}
+"""The modules of `fleet/assembly` that a role's command calls."""
+
+
+def readers() -> dict[str, set[str]]:
+    """Return the roles of each setting, as far as imports tell."""
+    found: dict[str, set[str]] = {name: set() for name in Settings.model_fields}
+    for role, parts in OPENED_BY.items():
+        for file in _reached([f"fleet.assembly.{part}" for part in parts]):
+            for name in _read_in(file):
+                found[name].add(role)
+    return found
+
+
+def _reached(modules: list[str]) -> set[Path]:
+    seen: set[Path] = set()
+    while modules:
+        file = _file(modules.pop())
+        if file is not None and file not in seen:
+            seen.add(file)
+            modules += _imports(file)
+    return seen
+
+
+def _file(module: str) -> Path | None:
+    path = ROOT.joinpath(*module.split("."))
+    if path.parts[len(ROOT.parts) :][:2] == ("fleet", "settings"):
+        return None
+    return next((one for one in (path.with_suffix(".py"), path / "__init__.py") if one.is_file()), None)
+
+
+@functools.cache
+def _tree(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+def _imports(file: Path) -> Iterator[str]:
+    for node in ast.walk(_tree(file)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+
+
+def _read_in(file: Path) -> Iterator[str]:
+    for node in ast.walk(_tree(file)):
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value).endswith("settings"):
+            if node.attr in Settings.model_fields:
+                yield node.attr
+            elif node.attr == "plain_host":
+                yield "tls_only"
