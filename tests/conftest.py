@@ -5,11 +5,16 @@ from pathlib import Path
 
 import pytest
 import redis
+from hypothesis import HealthCheck, settings
 
 from fleet.wire.identity import Keys
 from tests.support.mosquitto_server import MosquittoServer
 from tests.support.process import running
 from tests.support.redis_server import RedisServer
+
+# How long something takes is nobody's business here.
+settings.register_profile("fleet", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("fleet")
 
 TEST_KEYS = "new:a-key-for-tests-only-1,old:a-key-for-tests-only-2"
 

@@ -96,8 +96,8 @@ class Floor:
             return
         if not self._always:
             self.uplink.shut()
-        elif recorder := self.uplink.recorder:
-            recorder.mark_overlap()
+        elif hearing := self.uplink.hearing:
+            hearing.recorder.mark_overlap()
 
     @property
     def busy(self) -> bool:
@@ -125,8 +125,8 @@ class Floor:
 
     def _voiced(self, now: float) -> None:
         self.silence.stir(now)
-        recorder = self.uplink.recorder
-        if self._always and self.turns.downlink.speaking and recorder and recorder.overlap_ms >= BARGE_IN_MS:
+        hearing = self.uplink.hearing
+        if self._always and self.turns.downlink.speaking and hearing and hearing.recorder.overlap_ms >= BARGE_IN_MS:
             with self._line.fields():
                 self.turns.interrupt("barge-in")
 

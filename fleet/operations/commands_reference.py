@@ -54,7 +54,8 @@ def find_commands(command: object, path: str = _PROGRAM) -> Iterator[Command]:
 
 def write_commands(found: tuple[Command, ...]) -> str:
     """Return the document."""
-    return "\n".join([_INTRODUCTION, *(_section(one) for one in found)])
+    # By name, as the order of the help depends on what was loaded first.
+    return "\n".join([_INTRODUCTION, *(_section(one) for one in sorted(found, key=lambda one: one.path))])
 
 
 def _section(command: Command) -> str:
