@@ -24,7 +24,7 @@ PROFILES = [find_profile(name) for name in STOCK]
 EVERYTHING = plan(select(), PROFILES)
 DEFAULT = list({task.check.id: task for task in reversed(EVERYTHING)}.values())[::-1]
 ROUNDS = 10
-AT_ONCE = 20
+AT_ONCE = 12
 """Checks side by side: mostly they wait."""
 
 
