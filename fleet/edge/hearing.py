@@ -37,6 +37,11 @@ class Hearing:
         """Whether all that was fed was heard."""
         return self._behind_ms <= SLACK_MS
 
+    @property
+    def speaking(self) -> bool:
+        """Whether somebody says something, or may: what was fed but not heard yet is not known to be silence."""
+        return (self.recorder.recording and self.recorder.voiced_ms > 0) or not self.caught_up
+
     def feed(self, packet: bytes) -> bool:
         """Take one packet; False when the ear's queue is full."""
         if not self._ear.feed(packet):

@@ -80,7 +80,8 @@ class Session:
     @property
     def busy(self) -> bool:
         """Whether somebody says something, waits for an answer, or hears one."""
-        return self._floor.uplink.speaking or self._floor.busy
+        hearing = self._floor.uplink.hearing
+        return (hearing is not None and hearing.speaking) or self._floor.busy
 
     def dismiss(self) -> None:
         """Fall silent because the edge ends, and ask the shard to end the session."""

@@ -56,7 +56,8 @@ class Uplink:
         self._listener = listener
         self._order = Reorder()
         self._held = Held(uplink.frame_ms)
-        self._hearing: Hearing | None = None
+        self.hearing: Hearing | None = None
+        """The listening period that is under way, None while nobody listens."""
         self._timer = Timer(self._finish)
         self._deadline = 0.0
         self._settles_at: float | None = None
@@ -67,15 +68,7 @@ class Uplink:
     @property
     def recorder(self) -> Recorder | None:
         """What is being recorded, None while nobody listens."""
-        return self._hearing.recorder if self._hearing else None
-
-    @property
-    def speaking(self) -> bool:
-        """Whether somebody says something, or may: what came but was not heard yet is not known to be silence."""
-        if self._hearing is None:
-            return False
-        recorder = self._hearing.recorder
-        return (recorder.recording and recorder.voiced_ms > 0) or not self._hearing.caught_up
+        return self.hearing.recorder if self.hearing else None
 
     def push(self, sequence: int, payload: bytes, now: float) -> None:
         """Take one packet that was admitted."""
@@ -138,13 +131,13 @@ class Uplink:
             audio.loss.observe(self._order.lost / self._order.released)
 
     def _finish(self, now: float) -> float | None:
-        if not self._hearing:
+        if not self.hearing:
             return None
         for released in self._order.flush():
             self._pass(released, now)
-        if not self._hearing.caught_up and now < self._deadline:
+        if not self.hearing.caught_up and now < self._deadline:
             return now + _POLL_SECONDS
-        utterance = self._hearing.finish()
+        utterance = self.hearing.finish()
         self.hold()
         if utterance:
             self._listener.on_utterance(utterance, now)
@@ -155,14 +148,14 @@ class Uplink:
         settings, told = self._services.settings, self._listener
         endpoint_ms = None if self.pressed else float(settings.endpoint_ms)
         recorder = Recorder(endpoint_ms, told.on_utterance, settings.pause_ms, told.on_pause)
-        self._hearing = Hearing(self._services.ears, self._format, recorder)
-        self._hearing.on_voice = told.on_voice
+        self.hearing = Hearing(self._services.ears, self._format, recorder)
+        self.hearing.on_voice = told.on_voice
 
     def _end(self, gate: Gate) -> None:
         self._services.socket.wheel.cancel(self._timer)
-        if self._hearing:
-            self._hearing.close()
-            self._hearing = None
+        if self.hearing:
+            self.hearing.close()
+            self.hearing = None
         self.gate = gate
 
     def _pass(self, released: bytes | None, now: float) -> None:
@@ -182,5 +175,5 @@ class Uplink:
             self._services.counters["not_listening"] += 1
 
     def _feed(self, packet: bytes) -> None:
-        if self._hearing and not self._hearing.feed(packet):
+        if self.hearing and not self.hearing.feed(packet):
             self._services.counters["queue_full"] += 1
