@@ -92,7 +92,7 @@ async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> Non
         while data := await source.read(_PIECE):
             sink.write(data)
             await sink.drain()
-        if sink.can_write_eof():
+        if not sink.is_closing() and sink.can_write_eof():
             sink.write_eof()
     except OSError:
         sink.close()

@@ -28,6 +28,7 @@ from fleet.wire.gateway import is_jsonrpc
 log = logging.getLogger(__name__)
 
 _DRAIN_STEP = 0.05
+_LEAVING = "the server is leaving"
 _LONGEST_PAUSE = 1.0
 
 
@@ -80,7 +81,7 @@ class Gateway:
         self._http = HttpAnswers(ping, lambda: self.draining)
         self._entrance = Entrance(settings)
         self._connections: set[Guarded] = set()
-        self._dialogues: set[Dialogue] = set()
+        self._dialogues: dict[Dialogue, Peer] = {}
         self.started = asyncio.Event()
         self.draining = False
         """Whether new clients are turned away."""
@@ -101,13 +102,22 @@ class Gateway:
             await asyncio.Event().wait()
 
     async def drain(self, seconds: float) -> None:
-        """Take no new clients, and wait until all questions are answered, but not longer than this."""
+        """Take no new clients, and send each away (1001) once its questions are answered; not longer than this.
+
+        One after the other: clients that ask all the time would never all be silent at the same moment.
+        """
         self.draining = True
-        try:
-            async with asyncio.timeout(seconds):
-                while any(one.turns.busy for one in self._dialogues):  # noqa: ASYNC110 - a state of many parts
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds), asyncio.TaskGroup() as group:
+                dismissed: set[Dialogue] = set()
+                while self._dialogues:
+                    for dialogue, peer in self._dialogues.items():
+                        if dialogue not in dismissed and not dialogue.turns.busy:
+                            dismissed.add(dialogue)
+                            goodbye = peer.socket.close(CloseCode.GOING_AWAY, _LEAVING)
+                            group.create_task(goodbye, name="goodbye to a client")
                     await asyncio.sleep(_DRAIN_STEP)
-        except TimeoutError:
+        if any(one.turns.busy for one in self._dialogues):
             log.warning("left before everything was answered")
 
     async def _answer_http(self, connection: Guarded, request: Request) -> Response | None:
@@ -116,7 +126,7 @@ class Gateway:
 
     async def _serve(self, connection: Guarded) -> None:
         if self.draining:
-            await connection.close(CloseCode.GOING_AWAY, "the server is leaving")
+            await connection.close(CloseCode.GOING_AWAY, _LEAVING)
         elif full := self._full_for(connection):
             log.warning(full, extra={"address": connection.address})
             self.crowd.counts[full] += 1
@@ -156,7 +166,7 @@ class Gateway:
     async def _hand_over(self, peer: Peer, dialogue: Dialogue, frame: str | bytes | None) -> None:
         """Hand over a client's frames until it leaves."""
         rate = Buckets(Rate.parse(self._resources.settings.rate_gateway), most=1)
-        self._dialogues.add(dialogue)
+        self._dialogues[dialogue] = peer
         try:
             while frame is not None and await self._may_go_on(peer):
                 wait = rate.take("", asyncio.get_running_loop().time())
@@ -170,7 +180,7 @@ class Gateway:
         except Gone as gone:
             log.info("client left", extra={"reason": str(gone)})
         finally:
-            self._dialogues.discard(dialogue)
+            del self._dialogues[dialogue]
 
     async def _may_go_on(self, peer: Peer) -> bool:
         if self._entrance.remembers(peer.socket):

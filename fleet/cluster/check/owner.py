@@ -53,10 +53,10 @@ class Owner:
         self._clock = asyncio.get_running_loop().time
         history.people.append(self.name)
 
-    async def meet(self, seconds: float) -> bool:
-        """Wait until the server has asked for the device's tools; return whether it has."""
+    async def meet(self, seconds: float) -> None:
+        """Wait until the server has asked for the device's tools, but not longer than this."""
         asked = self._device.journal.find
-        return await self._device.until(
+        await self._device.until(
             seconds, lambda: any(step.detail.get("method") == "tools/list" for step in asked("mcp"))
         )
 
@@ -115,7 +115,8 @@ class Owner:
         sound, sent = voice.say(turn.mark, _SAID_SECONDS), self._sent_seconds()
         said = await self._device.say(sound, _TURN_SECONDS)
         turn.asked = said.times.get("end of speech", 0.0)
-        left = self._sent_seconds() - sent
+        # What was captured just before is sent after it, too.
+        left = self._sent_seconds() - sent - self._device.profile.timing.warm_up[1]
         if said.outcome == "closed" and not said.transcript and left < _HARDLY_BEGUN:
             turn.again += 1
             return False

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import httpx2
 import pytest
-from websockets.asyncio.client import connect
+from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from fleet.errors import ConfigError
@@ -145,6 +145,33 @@ async def test_end_waits_for_the_answers_and_takes_nobody_new(redis_url: str) ->
             assert not leaving.done()
             go.set()
             assert (await client.answer())["content"] == "A."
+
+
+async def test_at_the_end_each_client_is_sent_away_once_its_own_question_is_answered(redis_url: str) -> None:
+    go = asyncio.Event()
+    model = ScriptedModel([go, *says("A.")])
+    async with gateway_stage(redis_url, model) as stage, stage.client() as asking, stage.client() as idle:
+        await idle.silence()
+        await asking.send("text_input", text="hi")
+        await asking.until("status")
+        async with asyncio.TaskGroup() as group:
+            leaving = group.create_task(stage.gateway.drain(PATIENCE))
+            # Who asks all the time must not keep the gateway from ever being free.
+            await sent_away(idle.socket)
+            assert not leaving.done()
+            go.set()
+            assert (await asking.answer())["content"] == "A."
+            await sent_away(asking.socket)
+
+
+async def sent_away(socket: ClientConnection) -> None:
+    """Wait until the server goes away (1001)."""
+    async with asyncio.timeout(PATIENCE):
+        with pytest.raises(ConnectionClosed) as closed:
+            while True:
+                await socket.recv()
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 1001
 
 
 class _Slow(_Echo):

@@ -13,7 +13,7 @@ from fleet.link.serving import serve
 from fleet.settings import load
 from fleet.tasks import running
 
-LIMIT = 20
+LIMIT = 60
 
 
 class Slow:
@@ -22,11 +22,13 @@ class Slow:
     def __init__(self) -> None:
         self.app = FastAPI()
         self.asked, self.go = asyncio.Event(), asyncio.Event()
+        self.answered = False
         self.app.add_api_route("/", self._answer)
 
     async def _answer(self) -> str:
         self.asked.set()
         await self.go.wait()
+        self.answered = True
         return "done"
 
 
@@ -83,6 +85,8 @@ async def test_a_role_that_serves_http_answers_first_when_it_ends() -> None:
             asking = group.create_task(ask(server.port))
             await slow.asked.wait()
             group.create_task(let_go(slow, server.port))
+        # A process ends here, and with it all that it has not done.
+        assert slow.answered
         assert (await asking).json() == "done"
 
 

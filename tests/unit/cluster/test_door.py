@@ -5,12 +5,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+import uvloop
 
+from fleet.cluster import door as door_module
 from fleet.cluster.door import Door, open_door
 from fleet.errors import ConfigError
 from fleet.local.ports import LOOPBACK, choose
 
-LIMIT = 20
+LIMIT = 60
 
 
 @asynccontextmanager
@@ -104,6 +106,24 @@ async def test_the_end_of_one_direction_is_passed_on_and_the_rest_of_the_other_s
         assert await visitor.ask() == "it hi"
         assert await visitor.say_goodbye() == b""
         visitor.leave()
+
+
+def test_the_end_of_a_direction_whose_other_side_is_gone_is_nothing_new() -> None:
+    async def scenario() -> None:
+        async with server("it") as port:
+            _, gone = await asyncio.open_connection(LOOPBACK, port)
+            gone.transport.abort()
+            await asyncio.sleep(0)
+            ended = asyncio.StreamReader()
+            ended.feed_eof()
+            try:
+                await door_module._pump(ended, gone)
+            finally:
+                gone.close()
+
+    # The loop that a cluster has; its transports mind what those of the standard one do not.
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(scenario())
 
 
 async def test_a_taken_port_is_named() -> None:

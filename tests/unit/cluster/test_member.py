@@ -11,7 +11,7 @@ from fleet.cluster.member import Member, Station
 from fleet.errors import Unavailable
 from fleet.local.ports import choose
 
-LIMIT = 30
+LIMIT = 60
 READY = """
 import http.server, json, signal, sys
 class Answer(http.server.BaseHTTPRequestHandler):
