@@ -79,6 +79,25 @@ async def running(what: str, work: Callable[[], Coroutine[None, None, None]]) ->
             task.cancel()
 
 
+async def finish(what: str, work: Coroutine[None, None, None]) -> None:
+    """Do something to its end, even if whoever waits for it is cancelled meanwhile; that comes out afterwards.
+
+    Args:
+        what: Names the task.
+        work: Has a limit in time of its own.
+    """
+    task = asyncio.get_running_loop().create_task(work, name=what)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled:
+        raise cancelled
+    task.result()
+
+
 def sole(group: BaseException) -> BaseException:
     """Return the one failure inside a group of one, so that a block's own exceptions come out as they were raised."""
     while isinstance(group, BaseExceptionGroup) and len(group.exceptions) == 1:

@@ -21,7 +21,7 @@ from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
 from fleet.errors import Unavailable
 from fleet.server_tools.mcp_config import Program
 from fleet.server_tools.mcp_lines import LARGEST_MESSAGE, MESSAGE_COST, Lines, Pace, TooLong
-from fleet.tasks import running
+from fleet.tasks import finish, running
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,8 @@ async def open_program(program: Program, over: Callable[[], None]) -> AsyncItera
     incoming, received = anyio.create_memory_object_stream[Incoming](0)
     sent, outgoing = anyio.create_memory_object_stream[SessionMessage](_WAITING)
     async with AsyncExitStack() as stack:
-        stack.push_async_callback(_end, process)
+        # Python 3.11's first releases cancel a second time here, and the program would go on for ever.
+        stack.push_async_callback(lambda: finish("end of an MCP server", _end(process)))
         for stream in (incoming, received, sent, outgoing):
             stack.callback(stream.close)
         await stack.enter_async_context(running("MCP server's output", lambda: _read(process, incoming, over)))

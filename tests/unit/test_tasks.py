@@ -4,7 +4,7 @@ import logging
 import pytest
 
 from fleet.errors import Unavailable
-from fleet.tasks import Backoff, isolate, keep_running, running
+from fleet.tasks import Backoff, finish, isolate, keep_running, running
 
 
 async def fail(error: Exception) -> None:
@@ -50,3 +50,30 @@ async def test_the_failure_of_work_ends_the_block_beside_it() -> None:
         async with asyncio.timeout(5), running("work", lambda: fail(Unavailable("gone"))):
             await asyncio.Event().wait()
     assert caught.group_contains(Unavailable)
+
+
+async def test_what_must_be_finished_is_though_its_caller_is_cancelled_again_and_again() -> None:
+    go, done = asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        await go.wait()
+        done.set()
+
+    task = asyncio.create_task(finish("work", work()))
+    for _ in range(3):
+        await asyncio.sleep(0)
+        task.cancel()
+    await asyncio.sleep(0)
+    assert not task.done()
+    go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert done.is_set()
+
+
+async def test_a_failure_of_what_must_be_finished_comes_out() -> None:
+    async def work() -> None:
+        raise ValueError("x")
+
+    with pytest.raises(ValueError, match="x"):
+        await finish("work", work())
