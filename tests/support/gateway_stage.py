@@ -21,7 +21,7 @@ from fleet.store.connect import Store
 from fleet.store.gateway_sessions import GatewaySessions
 from fleet.tasks import running
 
-PATIENCE = 10.0
+PATIENCE = 30.0
 
 Frame = dict[str, Any]
 Step = LlmEvent | Exception | asyncio.Event

@@ -18,7 +18,7 @@ from fleet.store.gateway_sessions import GatewaySessions
 from fleet.tasks import running
 from tests.support.gateway_stage import OwnTools
 
-PATIENCE = 10.0
+PATIENCE = 30.0
 
 Frame = dict[str, Any]
 
