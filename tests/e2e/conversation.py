@@ -10,6 +10,8 @@ from fleet.sim.turns import Turn
 from tests.support.fleet_process import FleetProcess
 from tests.support.offline_speech import to_16k, whisper
 
+OF_TIME = ("underrun", "audio-outside-speaking")
+"""Rules that a device breaks by itself when it reads its two sockets late."""
 HELD_UP_MS = 100.0
 """A process that only waits and came later than this was on a machine too busy for speech without a gap."""
 
@@ -29,7 +31,7 @@ async def device_of(fleet: FleetProcess, profile: str = "P1") -> AsyncIterator[S
         await device.hang_up()
     broken = device.report.violations
     if device.report.held_up_ms > HELD_UP_MS:
-        broken = [one for one in broken if one.rule != "underrun"]
+        broken = [one for one in broken if one.rule not in OF_TIME]
     assert not broken, broken
 
 
