@@ -1,8 +1,9 @@
 """What is shown of a cluster and of a check."""
 
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from fleet.cluster.check.judge import Verdict
 from fleet.cluster.cluster import Cluster
@@ -15,7 +16,10 @@ _TOO_LATE = 1.0
 
 def show_addresses(console: Console, cluster: Cluster) -> None:
     """Print where everything is."""
-    table = Table("process", "pid", "address", "metrics", "log")
+    # Addresses are there to be copied: none may be cut off where the terminal is narrow.
+    table = Table(
+        "process", "pid", *(Column(name, overflow="fold") for name in ("address", "metrics", "log")), box=SIMPLE
+    )
     for name, program, address in cluster.ground.programs:
         table.add_row(name, str(program.pid), address, "", "")
     for member in cluster.members:
