@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from fleet.bench.bootstrap import PARTS, Case
-from fleet.bench.figures import Spread
+from fleet.bench.cells import cell, show_machine
 from fleet.bench.machine import Machine
 
 MARK_RATE, MARK_MS = 500.0, 5000.0
@@ -17,8 +17,7 @@ _ENOUGH = 0.9
 
 def show_bootstrap(console: Console, machine: Machine, cases: Sequence[Case]) -> None:
     """Print what was measured."""
-    console.print(f"{machine.cpu}, {machine.cores} cores, {machine.python}, {machine.system}, {machine.date}")
-    console.print(f"{machine.busy:.1f} processes wanted a core in the minute before.")
+    show_machine(console, machine)
     table = Table(title="CPU of a bootstrap in microseconds: median (least-most)", title_justify="left")
     for name in ("wanted\na second", "answered\na second", *PARTS, "api\ncores", "p50\nms", "p99", "max", "not 200"):
         table.add_column(name, justify="right")
@@ -26,7 +25,7 @@ def show_bootstrap(console: Console, machine: Machine, cases: Sequence[Case]) ->
         table.add_row(
             f"{case.asked:g}",
             f"{case.rate:.0f}",
-            *(_cell(case.us[part]) for part in PARTS),
+            *(cell(case.us[part]) for part in PARTS),
             f"{case.cores['api']:.2f}",
             *(f"{value:.1f}" for value in (case.ms.p50, case.ms.p99, case.ms.most)),
             ", ".join(f"{count} {why}" for why, count in case.refused.items()) or "0",
@@ -51,7 +50,3 @@ def show_bootstrap(console: Console, machine: Machine, cases: Sequence[Case]) ->
 
 def _is_met(case: Case) -> bool:
     return case.ms.p99 < MARK_MS and not case.refused and case.rate >= _ENOUGH * case.asked
-
-
-def _cell(us: Spread) -> str:
-    return f"{us.median:.0f}\n({us.least:.0f}-{us.most:.0f})"

@@ -4,13 +4,13 @@ from rich.console import Console
 from rich.table import Table
 
 from fleet.bench.broker import Case, Findings
-from fleet.bench.figures import Spread
+from fleet.bench.cells import cell, show_machine
 from fleet.bench.machine import Machine
 
 
 def show_broker(console: Console, machine: Machine, found: Findings) -> None:
     """Print what was measured."""
-    console.print(f"{machine.cpu}, {machine.cores} cores, {machine.system}, load {machine.busy:.1f}, {machine.date}")
+    show_machine(console, machine)
     title = f"CPU of the broker ({found.broker}) in microseconds: median (least-most)"
     table = Table(title=title, title_justify="left")
     table.add_column("")
@@ -18,7 +18,7 @@ def show_broker(console: Console, machine: Machine, found: Findings) -> None:
         table.add_column(name, justify="right")
     for case in found.cases:
         figures = (case.connect_us, case.disconnect_us, case.down_us, case.up_us)
-        table.add_row(case.setup.name, *map(_cell, figures), f"{case.idle_percent.median:.2f}")
+        table.add_row(case.setup.name, *map(cell, figures), f"{case.idle_percent.median:.2f}")
     console.print(table)
     console.print(
         "connect: until CONNACK and, with the plugin, until presence was told; up: raised to QoS 1, acknowledged"
@@ -39,7 +39,3 @@ def differences(cases: list[Case]) -> list[str]:
         ("message up", plain.up_us, plugin.up_us),
     )
     return [f"the plugin adds {after.median - before.median:+.1f} us to a {what}" for what, before, after in pairs]
-
-
-def _cell(figure: Spread | None) -> str:
-    return f"{figure.median:.1f}\n({figure.least:.1f}-{figure.most:.1f})" if figure else "-"

@@ -6,13 +6,13 @@ from rich.console import Console
 from rich.table import Table
 
 from fleet.bench import call, hello, turns
+from fleet.bench.cells import cell, show_machine
 from fleet.bench.figures import Spread
 from fleet.bench.machine import Machine
 from fleet.bench.stand import PARTS, Cost
 
 HELLO_US, CALL_US, REDIS_BYTES = 250.0, 200.0, 1024.0
 """What a worker should need for a hello and for a tool call, and Redis for a device that does nothing."""
-_LARGE = 100
 _ENOUGH = 0.8
 """Part of the cores that turns must have got for their rate to mean much."""
 _SHARED = "All of them share the cores of this machine, the one that plays the devices too."
@@ -93,8 +93,7 @@ def show_turns(console: Console, machine: Machine, cases: Sequence[turns.Case]) 
 
 
 def _table(machine: Machine, console: Console, title: str, *names: str) -> Table:
-    console.print(f"{machine.cpu}, {machine.cores} cores, {machine.python}, {machine.system}, {machine.date}")
-    console.print(f"{machine.busy:.1f} processes wanted a core in the minute before.")
+    show_machine(console, machine)
     table = Table(title=title, title_justify="left")
     for name in names:
         table.add_column(name)
@@ -108,14 +107,7 @@ def _add(table: Table, *names: str) -> None:
 
 
 def _cells(us: Mapping[str, Spread]) -> list[str]:
-    return [_cell(us[part]) for part in PARTS]
-
-
-def _cell(us: Spread) -> str:
-    digits = 0 if us.most >= _LARGE else 1
-    if us.least == us.most:
-        return f"{us.median:.{digits}f}"
-    return f"{us.median:.{digits}f}\n({us.least:.{digits}f}-{us.most:.{digits}f})"
+    return [cell(us[part]) for part in PARTS]
 
 
 def _waits(cost: Cost) -> tuple[str, str, str]:

@@ -3,13 +3,13 @@
 from rich.console import Console
 from rich.table import Table
 
+from fleet.bench.cells import cell, show_machine
 from fleet.bench.machine import Machine
-from fleet.bench.udp import Case, Findings, Phase
+from fleet.bench.udp import Case, Findings
 
 MARK_US, MARK_LATE_MS, MARK_STREAMS = 15.0, 5.0, 200
 """What the edge should do without codecs: CPU for one packet up and one down, and the 99th percentile of lateness."""
 _PLAIN_WIDTH = 120
-_LARGE = 100
 _ENOUGH = 0.99
 
 
@@ -21,7 +21,7 @@ def make_console() -> Console:
 
 def show_udp(console: Console, machine: Machine, found: Findings) -> None:
     """Print what was measured."""
-    console.print(f"{machine.cpu}, {machine.cores} cores, {machine.python}, {machine.system}, {machine.date}")
+    show_machine(console, machine)
     table = Table(title="CPU of the edge in microseconds a packet: median (least-most)", title_justify="left")
     for name in ("streams", "codecs"):
         table.add_column(name)
@@ -40,16 +40,16 @@ def show_udp(console: Console, machine: Machine, found: Findings) -> None:
     for floor in found.floors:
         load = f"{floor.both.load_percent:.0f}"
         percent = f"{floor.both.cpu_percent.median:.1f}"
-        table.add_row(str(floor.streams), "bare path", "", "", "", _cell(floor.both), percent, "", "", "", load)
+        table.add_row(str(floor.streams), "bare path", "", "", "", cell(floor.both.us), percent, "", "", "", load)
     for case in found.cases:
         late = case.late_ms
         table.add_row(
             str(case.streams),
             "real" if case.codecs else "none",
             f"{case.idle.cpu_percent.median:.2f}",
-            _cell(case.up),
-            _cell(case.down),
-            _cell(case.both),
+            cell(case.up.us),
+            cell(case.down.us),
+            cell(case.both.us),
             f"{case.both.cpu_percent.median:.1f}",
             *(f"{value:.1f}" for value in (late.p50, late.p99, late.most)),
             f"{case.both.load_percent:.0f}",
@@ -91,9 +91,3 @@ def judge(case: Case, floor: float) -> list[str]:
         f"{'met' if cost <= MARK_US else 'MISSED'}: {cost:.1f} us for one up and one down (mark: {MARK_US:g}), {times}",
         f"{'met' if late < MARK_LATE_MS else 'MISSED'}: p99 {late:.1f} ms late (mark: below {MARK_LATE_MS:g})",
     ]
-
-
-def _cell(phase: Phase) -> str:
-    us = phase.us
-    digits = 0 if us.most >= _LARGE else 1
-    return f"{us.median:.{digits}f}\n({us.least:.{digits}f}-{us.most:.{digits}f})"

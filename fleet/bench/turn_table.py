@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from fleet.bench.figures import Spread
+from fleet.bench.cells import cell, show_machine
 from fleet.bench.machine import Machine
 from fleet.bench.turn import PARTS, Case
 
@@ -15,8 +15,7 @@ _SLOW = 0.8
 
 def show_turn(console: Console, machine: Machine, cases: Sequence[Case]) -> None:
     """Print what was measured."""
-    console.print(f"{machine.cpu}, {machine.cores} cores, {machine.python}, {machine.system}, {machine.date}")
-    console.print(f"{machine.busy:.1f} processes wanted a core in the minute before.")
+    show_machine(console, machine)
     title = "Milliseconds added to a turn, and its CPU in microseconds: median (least-most)"
     table = Table(title=title, title_justify="left")
     for name in ("at once", "turns\n(a second)", "to first\nsentence p50", "p99", "to the end\np50", "p99"):
@@ -29,7 +28,7 @@ def show_turn(console: Console, machine: Machine, cases: Sequence[Case]) -> None
             str(case.at_once),
             f"{case.turns}\n({case.rate:.0f})",
             *(f"{value:.1f}" for one in times for value in (one.p50, one.p99)),
-            *(_cell(case.us[part]) for part in PARTS),
+            *(cell(case.us[part]) for part in PARTS),
             str(case.lost),
         )
     console.print(table)
@@ -45,7 +44,3 @@ def show_turn(console: Console, machine: Machine, cases: Sequence[Case]) -> None
                 " were not cores enough, so this measures the machine.",
                 style="yellow",
             )
-
-
-def _cell(us: Spread) -> str:
-    return f"{us.median:.0f}\n({us.least:.0f}-{us.most:.0f})"
