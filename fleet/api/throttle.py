@@ -1,7 +1,6 @@
 """How often an address and a device may ask; who asks more often is told when to come again."""
 
 import asyncio
-import ipaddress
 import logging
 import math
 from typing import Literal
@@ -9,6 +8,7 @@ from typing import Literal
 from fastapi import Request
 
 from fleet.api.refusals import TurnedAway
+from fleet.core.proxies import site
 from fleet.core.rates import Buckets, Rate
 from fleet.settings import Settings
 
@@ -18,9 +18,6 @@ Door = Literal["bootstrap", "invitation", "activation", "photo", "firmware", "op
 
 INVITATIONS = Rate(100, 5000)
 """Of one address: each may take one of a million codes for a quarter of an hour, and leaves others fewer to mistype."""
-
-_SITE_BITS = 64
-"""Of an IPv6 address: whoever has one has all that begin so."""
 
 
 class Throttle:
@@ -102,10 +99,4 @@ def _whole(seconds: float) -> str:
 
 def site_of(request: Request) -> str:
     """Return the address that is limited as one; what a trusted proxy names as one need not be an address."""
-    named = request.client.host if request.client else ""
-    if ":" not in named:
-        return named[:64]
-    try:
-        return str(ipaddress.ip_network((named.partition("%")[0], _SITE_BITS), strict=False))
-    except ValueError:
-        return named[:64]
+    return site(request.client.host if request.client else "")[:64]
