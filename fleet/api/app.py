@@ -1,6 +1,7 @@
 """The api's routes."""
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
@@ -17,7 +18,6 @@ from fleet.api.operators import Operators
 from fleet.api.refusals import Refusals, TurnedAway
 from fleet.api.throttle import Throttle
 from fleet.api.vision import VisionRoute
-from fleet.llm.vision import OpenAiVision
 from fleet.settings import Settings
 from fleet.store.connect import Store
 from fleet.store.firmware_shelf import FirmwareShelf
@@ -26,13 +26,16 @@ from fleet.store.roster import Roster
 from fleet.store.serials import Serials
 from fleet.wire.identity import Keys
 
+if TYPE_CHECKING:
+    from fleet.llm.vision import OpenAiVision
+
 
 def build_app(
     settings: Settings,
     keys: Keys,
     store: Store,
     shelf: FirmwareShelf | None = None,
-    vision: OpenAiVision | None = None,
+    vision: "OpenAiVision | None" = None,
 ) -> FastAPI:
     """Return the api; it holds no state of its own but how often who asked.
 

@@ -9,6 +9,7 @@ import json
 import logging
 from collections import Counter
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
@@ -17,11 +18,13 @@ from starlette.exceptions import HTTPException
 from fleet.api.photo import Upload, drain, read_upload
 from fleet.api.throttle import Throttle
 from fleet.errors import ProviderError
-from fleet.llm.vision import OpenAiVision
 from fleet.settings import Settings
 from fleet.wire import camera
 from fleet.wire.identity import Keys
 from fleet.wire.topics import canonical_mac
+
+if TYPE_CHECKING:
+    from fleet.llm.vision import OpenAiVision
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +51,7 @@ class VisionRoute:
         counts: Counts who is refused.
     """
 
-    def __init__(self, keys: Keys, model: OpenAiVision | None, throttle: Throttle, counts: Counter[str]) -> None:
+    def __init__(self, keys: Keys, model: "OpenAiVision | None", throttle: Throttle, counts: Counter[str]) -> None:
         self._keys = keys
         self._model = model
         self._throttle = throttle
@@ -109,7 +112,7 @@ class VisionRoute:
         return JSONResponse({"success": True, "response": clip(text)})
 
 
-def load_vision(settings: Settings) -> OpenAiVision | None:
+def load_vision(settings: Settings) -> "OpenAiVision | None":
     """Return the model that the settings choose, None when it is the demo model.
 
     The chat model's key goes to the chat model's endpoint only.
@@ -123,6 +126,9 @@ def load_vision(settings: Settings) -> OpenAiVision | None:
     model = settings.vision_model or named
     if url is None or (not own and model == DEMO_MODEL):
         return None
+    # Half a second of a start that most apis, which have no model that sees, can do without.
+    from fleet.llm.vision import OpenAiVision
+
     secret = settings.vision_api_key or (None if own else settings.llm_api_key)
     key = secret.get_secret_value() if secret else None
     return OpenAiVision(url, key, model, settings.vision_timeout)
