@@ -28,24 +28,26 @@ _LENGTHS = 510
 _STYLE = 256
 """A voice has a vector of style for each number of phonemes."""
 
+Styles = NDArray[np.floating]
+
 
 class KokoroVoice:
     """Speaks Chinese; for one thread at a time.
 
     Args:
-        name: Of the voice.
+        styles: Of the voice, see `load_styles`.
         english: Returns the phonemes of English words.
         model_dir: Folder with files that replace the wheels' own.
 
     Raises:
-        ConfigError: The model, the voice or a package is missing. Blocks for about 1 s.
+        ConfigError: The model or a package is missing. Blocks for about 1 s.
     """
 
-    def __init__(self, name: str, english: Callable[[str], str], model_dir: Path | None = None) -> None:
+    def __init__(self, styles: Styles, english: Callable[[str], str], model_dir: Path | None = None) -> None:
         self._session = load_session(KOKORO, model_dir, threads=min(2, os.cpu_count() or 1), quantised=True)
         self._options = shrinking()
         self._numbers = load_numbers(model_dir)
-        self._styles = _load_styles(name, model_dir)
+        self._styles = styles
         self._reader = MandarinReader(english)
 
     def synthesize(self, text: str) -> Waveform:
@@ -62,10 +64,19 @@ class KokoroVoice:
         return self._session.run(None, inputs, self._options)[0]
 
 
-def _load_styles(name: str, model_dir: Path | None) -> NDArray[np.floating]:
+def load_styles(name: str, model_dir: Path | None = None) -> Styles:
+    """Return a voice.
+
+    Args:
+        name: Of the voice.
+        model_dir: Folder with files that replace the wheels' own.
+
+    Raises:
+        ConfigError: There is no such voice, or it cannot be read.
+    """
     path = find_voice(name, model_dir)
     try:
-        styles: NDArray[np.floating] = np.load(path, allow_pickle=False)
+        styles: Styles = np.load(path, allow_pickle=False)
     except (OSError, ValueError) as error:
         raise ConfigError(f"voice {name} cannot be read: {error}") from error
     if styles.size != _LENGTHS * _STYLE:

@@ -59,8 +59,10 @@ class OfflineTts:
     """
 
     def __init__(self, zh_voice: str, model_dir: Path | None = None) -> None:
+        # First, as whoever set a wrong name shall not wait for the models.
+        styles = tts_kokoro.load_styles(zh_voice, model_dir)
         english = tts_hibari.HibariVoice(model_dir)
-        chinese = tts_kokoro.KokoroVoice(zh_voice, english.phonemes, model_dir)
+        chinese = tts_kokoro.KokoroVoice(styles, english.phonemes, model_dir)
         self._english = _Speaker(english, tts_hibari.LONGEST, 1.0, tts_hibari.LONGEST, tts_hibari.GAIN)
         self._chinese = _Speaker(chinese, tts_kokoro.FIRST, tts_kokoro.GROWTH, tts_kokoro.LONGEST, tts_kokoro.GAIN)
         self._engine = Engine("tts", threads=1, queue=QUEUE)

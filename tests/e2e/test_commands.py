@@ -16,10 +16,12 @@ pytestmark = pytest.mark.conversation
 
 # Rates that the study of the offline set justifies for clean synthetic speech (English words, Chinese characters).
 HIGHEST_RATE = {"en": 0.05, "zh": 0.15}
+MOST_MEMORY_MB = 700
 
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FleetProcess]:
+    """A running fleet that brings everything itself."""
     with fleet_up(tmp_path_factory.mktemp("commands")) as process:
         yield process
 
@@ -36,6 +38,8 @@ async def test_ten_commands_in_each_language_are_understood_and_answered(
             median = sorted(late)[len(late) // 2]
             print(f"\n{language}: error rate {rate:.1%}, end of speech to first sound {median:.0f} ms (median of 10)")
         assert rate <= HIGHEST_RATE[language], pairs
+    # By now both languages were heard and spoken.
+    assert fleet.memory() < MOST_MEMORY_MB
 
 
 async def interrupted(device: SimDevice, what: bytes) -> Turn:

@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.forked import Forked
 from tests.support.ports import LOOPBACK, free_port
 from tests.support.process import accepts
 
@@ -39,7 +39,7 @@ class GatewayProcess:
         outside = {name: value for name, value in os.environ.items() if not name.startswith(_OWN)}
         self._settings = {"CLOUD_PORT": str(self.port), **settings}
         self._environment = outside | {"HOME": str(directory)} | self._settings
-        self._process: subprocess.Popen[str] | None = None
+        self._process: Forked | None = None
 
     @property
     def url(self) -> str:
@@ -56,15 +56,7 @@ class GatewayProcess:
 
     def start(self) -> None:
         """Start it and return when it accepts connections; fail the test when it does not."""
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "fleet", "gateway"],
-            env=self._environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            encoding="utf-8",
-        )
+        self._process = Forked(["gateway"], self._environment, stdout=True)
         threading.Thread(target=self._read, daemon=True).start()
         give_up = time.monotonic() + START_SECONDS
         while not accepts(self.port):
@@ -94,8 +86,7 @@ class GatewayProcess:
 
     def _read(self) -> None:
         assert self._process
-        assert self._process.stdout
-        with self._process.stdout as lines:
+        with self._process.written as lines:
             for line in lines:
                 self.written.append(line.rstrip())
 

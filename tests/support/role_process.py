@@ -3,13 +3,12 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.support.forked import Forked
 from tests.support.until import until
 
 _PREFIXES = ("FLEET_", "LLM_", "ASR_", "TTS_")
@@ -32,14 +31,7 @@ class RoleProcess:
         self.lines: list[dict[str, Any]] = []
         self._log = log
         outside = {name: value for name, value in os.environ.items() if not name.startswith(_PREFIXES)}
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "fleet", role],
-            env={**outside, **_QUIET, **settings},
-            stdin=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-        )
+        self._process = Forked([role], {**outside, **_QUIET, **settings})
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -75,12 +67,10 @@ class RoleProcess:
             self._process.kill()
             self._process.wait(STOP_SECONDS)
         self._reader.join(5)
-        if self._process.stderr:
-            self._process.stderr.close()
 
     def _read(self) -> None:
-        with self._log.open("a", encoding="utf-8") as log:
-            for text in self._process.stderr or ():
+        with self._log.open("a", encoding="utf-8") as log, self._process.written as lines:
+            for text in lines:
                 log.write(text)
                 log.flush()
                 try:

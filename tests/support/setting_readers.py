@@ -18,6 +18,7 @@ OPENED_BY = {
 """The modules of `fleet/assembly` that a role's command calls."""
 
 
+@functools.cache
 def readers() -> dict[str, set[str]]:
     """Return the roles of each setting, as far as imports tell."""
     found: dict[str, set[str]] = {name: set() for name in Settings.model_fields}

@@ -10,6 +10,7 @@ from email.message import Message
 from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fleet.conformance.steering.script import LONGEST_WAIT
@@ -119,13 +120,16 @@ async def read_body(request: Request, limit: int) -> bytes:
     """Return a request's body.
 
     Raises:
-        HTTPException: It is longer than `limit` bytes: 413.
+        HTTPException: It is longer than `limit` bytes: 413; or the client has gone, so that nobody reads which status.
     """
     body = bytearray()
-    async for piece in request.stream():
-        body += piece
-        if len(body) > limit:
-            raise HTTPException(413, "The request is too large.")
+    try:
+        async for piece in request.stream():
+            body += piece
+            if len(body) > limit:
+                raise HTTPException(413, "The request is too large.")
+    except ClientDisconnect:
+        raise HTTPException(400, "The request broke off.") from None
     return bytes(body)
 
 

@@ -453,3 +453,16 @@ async def test_the_voice_speaks_at_the_rate_and_in_the_form_that_is_wanted(
     assert wav.headers["content-type"] == "audio/wav"
     assert read_wav(wav.content) == (pcm, rate)
     assert [one.mark for one in voice.read(resample(pcm, rate, 16_000))] == [330]
+
+
+async def test_a_request_that_breaks_off_is_no_fault(caplog: pytest.LogCaptureFixture) -> None:
+    async with asyncio.timeout(60), Steering("127.0.0.1", 0) as models:
+        _, writer = await asyncio.open_connection("127.0.0.1", models.port)
+        writer.write(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
+        scene = Scene(models.free_mark(), rounds=(Round("It goes on."),))
+        models.stage(scene)
+        assert (await think(models, Message("user", scene.words)))[0] == "It goes on."
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []

@@ -69,8 +69,10 @@ async def test_tools_of_a_program_are_offered_beside_the_built_in_ones_and_run(o
         }
 
 
-async def test_what_a_server_says_of_its_tools_tells_which_may_be_repeated(opened: Open, tmp_path: Path) -> None:
-    async with opened(calc=tool_program(tmp_path / "counter")) as tools:
+async def test_what_a_server_says_of_its_tools_tells_which_may_be_repeated(
+    opened: Open, http_server: ServerProcess
+) -> None:
+    async with opened(calc=at(http_server)) as tools:
         await until_offered(tools, "calc_add")
         assert tools.repeatable("calc_add")
         assert not tools.repeatable("calc_note")
@@ -78,8 +80,8 @@ async def test_what_a_server_says_of_its_tools_tells_which_may_be_repeated(opene
         assert not tools.repeatable("no such tool")
 
 
-async def test_failures_of_tools_are_told_with_their_reasons(opened: Open, tmp_path: Path) -> None:
-    async with opened(calc=tool_program(tmp_path / "counter")) as tools:
+async def test_failures_of_tools_are_told_with_their_reasons(opened: Open, http_server: ServerProcess) -> None:
+    async with opened(calc=at(http_server)) as tools:
         await until_offered(tools, "calc_fail")
         failure = await call(tools, "calc_fail", reason="the moon is away")
         assert failure.failed
@@ -201,8 +203,8 @@ async def test_noise_between_the_messages_of_a_program_is_left_out(opened: Open,
 
 
 @pytest.mark.parametrize("vice", ["mute", "huge", "endless", "vanishing", "junk", "flood"])
-async def test_a_bad_server_spoils_only_its_own_calls(opened: Open, tmp_path: Path, vice: str) -> None:
-    async with opened(3.0, bad=rude_program(vice), good=tool_program(tmp_path / "counter")) as tools:
+async def test_a_bad_server_spoils_only_its_own_calls(opened: Open, http_server: ServerProcess, vice: str) -> None:
+    async with opened(3.0, bad=rude_program(vice), good=at(http_server)) as tools:
         await until_offered(tools, "bad_act", "good_add")
         async with asyncio.TaskGroup() as group:
             bad = group.create_task(call(tools, "bad_act"), name="bad")
@@ -213,9 +215,11 @@ async def test_a_bad_server_spoils_only_its_own_calls(opened: Open, tmp_path: Pa
 
 
 @pytest.mark.parametrize("vice", ["deaf", "crash"])
-async def test_a_server_that_never_speaks_keeps_nobody_waiting(opened: Open, tmp_path: Path, vice: str) -> None:
+async def test_a_server_that_never_speaks_keeps_nobody_waiting(
+    opened: Open, tmp_path: Path, http_server: ServerProcess, vice: str
+) -> None:
     lost = {"command": str(tmp_path / "no such program")}
-    async with opened(bad=rude_program(vice), lost=lost, good=tool_program(tmp_path / "counter")) as tools:
+    async with opened(bad=rude_program(vice), lost=lost, good=at(http_server)) as tools:
         await until_offered(tools, "good_add")
         assert not [name for name in names(tools) if name.startswith(("bad", "lost"))]
         assert (await call(tools, "bad_act")).failed

@@ -17,7 +17,7 @@ from fleet.settings.wording import plain_type, shown
 from tests.support.setting_readers import readers
 
 ENTRIES = {entry.name: entry for group in groups() for entry in group.entries}
-READ = readers()
+
 OTHERWISE = {"log_level": set(EVERY), "log_format": set(EVERY), "mqtt_url": {"worker", "edge", "gateway", "front"}}
 """The command itself makes the log; the api opens a site without a broker."""
 
@@ -40,7 +40,7 @@ def test_everything_is_said(entry: Entry) -> None:
 
 @pytest.mark.parametrize("name", ENTRIES)
 def test_the_roles_that_are_named_read_it(name: str) -> None:
-    assert set(ENTRIES[name].readers) == OTHERWISE.get(name, READ[name])
+    assert set(ENTRIES[name].readers) == OTHERWISE.get(name, readers()[name])
 
 
 def test_secrets_are_marked() -> None:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from fleet.errors import ConfigError
-from fleet.speech.tts_kokoro import KokoroVoice
+from fleet.speech.tts_kokoro import load_styles
 from fleet.speech.tts_offline import RATE, OfflineTts
 from tests.support.offline_speech import to_16k, voices, whisper
 from tests.support.word_errors import error_rate
@@ -101,4 +101,4 @@ def test_a_voice_that_is_none_is_named(tmp_path: Path, content: bytes | None, fa
     else:
         file.write_bytes(content)
     with pytest.raises(ConfigError, match=fault):
-        KokoroVoice("zf_mine", str, tmp_path)
+        load_styles("zf_mine", tmp_path)

@@ -1,0 +1,77 @@
+"""The command `fleet` in a process of its own that begins with everything imported.
+
+To import a role takes a second of a core, and hundreds of processes are started: they are forked from one that has
+done it. What runs is the same, so only tests of how the command itself starts need a fresh Python (`FleetProcess`).
+"""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from multiprocessing.connection import Connection
+
+_CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload(
+    ["fleet.cli", "fleet.assembly.worker", "fleet.assembly.edge", "fleet.assembly.api", "fleet.assembly.gateway"]
+)
+
+
+class Forked:
+    """One `fleet …`; behaves as `subprocess.Popen` does as far as tests need it.
+
+    Args:
+        words: The command line after `fleet`.
+        environment: Its whole environment; what the loader reads (LD_PRELOAD) comes too late.
+        stdout: Whether `written` also has what it writes to standard output, besides standard error.
+    """
+
+    def __init__(self, words: Sequence[str], environment: Mapping[str, str], *, stdout: bool = False) -> None:
+        reading, writing = _CONTEXT.Pipe(duplex=False)
+        self._process = _CONTEXT.Process(target=_run, args=(list(words), dict(environment), writing, stdout))
+        self._process.start()
+        writing.close()
+        self.written = os.fdopen(os.dup(reading.fileno()), encoding="utf-8")
+        """Its output, to its end; closed by who reads it."""
+        reading.close()
+
+    @property
+    def pid(self) -> int:
+        assert self._process.pid
+        return self._process.pid
+
+    def poll(self) -> int | None:
+        """Return the exit code, once it has ended."""
+        return self._process.exitcode
+
+    def send_signal(self, number: signal.Signals) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def wait(self, seconds: float) -> int:
+        """Return the exit code, when it comes.
+
+        Raises:
+            TimeoutExpired: It still runs.
+        """
+        self._process.join(seconds)
+        code = self._process.exitcode
+        if code is None:
+            raise subprocess.TimeoutExpired("fleet", seconds)
+        return code
+
+
+def _run(words: list[str], environment: dict[str, str], writing: Connection, stdout: bool) -> None:
+    for stream in (1, 2) if stdout else (2,):
+        os.dup2(writing.fileno(), stream)
+    writing.close()
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv = ["fleet", *words]
+    from fleet.cli import main
+
+    main()
