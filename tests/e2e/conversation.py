@@ -10,7 +10,7 @@ from fleet.sim.turns import Turn
 from tests.support.fleet_process import FleetProcess
 from tests.support.offline_speech import to_16k, whisper
 
-OF_TIME = ("underrun", "audio-outside-speaking")
+OF_TIME = ("underrun", "audio-outside-speaking", "audio-before-clear")
 """Rules that a device breaks by itself when it reads its two sockets late."""
 HELD_UP_MS = 100.0
 """A process that only waits and came later than this was on a machine too busy for speech without a gap."""

@@ -1,7 +1,7 @@
 """A broker with the plugin and a Redis, and any number of role processes on them."""
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -96,6 +96,10 @@ class RoleSite:
         """Return whether a device is known to be connected."""
         with redis.Redis.from_url(self.redis.url, decode_responses=True) as client:
             return client.hget(f"f:{{{shard_of(mac, SHARDS)}}}:d:{mac}", "on") == "1"
+
+    def until_heard(self, macs: Iterable[str], seconds: float = 20.0) -> None:
+        """Return when these are known to be connected: the first owner of a shard subscribes after it has it."""
+        until(lambda: all(self.online(mac) for mac in macs), seconds)
 
     def edges(self) -> int:
         """Return how many edges live."""

@@ -20,7 +20,7 @@ async def test_everything_goes_on_after_the_broker_was_killed(site: RoleSite, de
     await two_edges(site)
     site.worker()
     await asyncio.to_thread(site.until_spread, 8, 8)
-    await asyncio.to_thread(until, lambda: all(site.online(device.mac) for device in devices))
+    await asyncio.to_thread(site.until_heard, [device.mac for device in devices])
     before = await greet(devices[0])
     site.broker.kill()
     await asyncio.to_thread(site.broker.start)
@@ -59,6 +59,7 @@ async def test_words_said_while_redis_is_away_for_longer_than_a_lease_are_answer
 ) -> None:
     first = site.worker(FLEET_LEASE_SECONDS="1")
     await asyncio.to_thread(site.until_spread, 16, seconds=40.0)
+    await asyncio.to_thread(site.until_heard, [device.mac for device in devices])
     await ping_all(devices, "before")
     site.redis.kill()
     async with asyncio.TaskGroup() as group:

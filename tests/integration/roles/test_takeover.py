@@ -18,6 +18,10 @@ async def spread(site: RoleSite, *wanted: int) -> None:
     await asyncio.to_thread(site.until_spread, *wanted, seconds=40.0)
 
 
+async def heard(site: RoleSite, devices: list[Device]) -> None:
+    await asyncio.to_thread(site.until_heard, [device.mac for device in devices])
+
+
 async def test_shards_of_a_killed_worker_are_taken_at_once(site: RoleSite, devices: list[Device]) -> None:
     first = site.worker(FLEET_LEASE_SECONDS=LONG)
     await spread(site, 16)
@@ -33,6 +37,7 @@ async def test_a_frozen_worker_does_nothing_when_it_wakes_and_joins_again(
 ) -> None:
     frozen = site.worker(FLEET_LEASE_SECONDS="2")
     await spread(site, 16)
+    await heard(site, devices)
     await ping_all(devices, "before")
     frozen.send(signal.SIGSTOP)
     site.worker(FLEET_LEASE_SECONDS="2")
@@ -64,6 +69,7 @@ async def test_a_worker_joins_and_ends_without_a_gap(site: RoleSite, devices: li
 async def test_the_last_worker_leaves_everything_to_the_next(site: RoleSite, devices: list[Device]) -> None:
     last = site.worker(FLEET_LEASE_SECONDS=LONG)
     await spread(site, 16)
+    await heard(site, devices)
     last.send(signal.SIGTERM)
     assert await asyncio.to_thread(last.wait) == 0
     assert site.spread() == []
