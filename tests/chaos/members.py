@@ -21,6 +21,7 @@ from fleet.settings import Settings, variable
 from tests.chaos.plan import Target
 from tests.support.mosquitto_server import shipped_config
 from tests.support.plugin_build import build_plugin
+from tests.support.scraped import ready
 
 KEYS = "chaos:a-key-for-chaos-runs-only"
 READY_SECONDS = 60.0
@@ -37,10 +38,17 @@ class Member:
         log: File to which it writes.
         environment: Its whole environment.
         port: TCP port on which it answers when it is up, 0 for none.
+        health: TCP port on which it says whether it is ready, 0 for none.
     """
 
     def __init__(
-        self, name: str, command: Sequence[str], log: Path, environment: Mapping[str, str], port: int = 0
+        self,
+        name: str,
+        command: Sequence[str],
+        log: Path,
+        environment: Mapping[str, str],
+        port: int = 0,
+        health: int = 0,
     ) -> None:
         self.name = name
         self.log = log
@@ -48,7 +56,7 @@ class Member:
         """Seconds that it took to end when it was asked to."""
         self._command = [*_leash(), *command]
         self._environment = dict(environment)
-        self._port = port
+        self._port, self._health = port, health
         self._child: subprocess.Popen[bytes] | None = None
 
     @property
@@ -69,8 +77,8 @@ class Member:
 
     @property
     def ready(self) -> bool:
-        """Whether it accepts connections, if it is to."""
-        return not self._port or accepts(self._port)
+        """Whether it accepts connections and says that it is ready, as far as it can; may block for some seconds."""
+        return (not self._port or accepts(self._port)) and (not self._health or ready(self._health))
 
     def start(self) -> None:
         """Start it; returns at once."""
@@ -202,13 +210,15 @@ def _role(out: Path, role: str, number: int, common: Mapping[str, Value], port: 
         # A port of its own for each start would hide what a restarted edge does with packets of old sessions.
         udp = choose(kind=socket.SOCK_DGRAM)
         settings |= {"udp_port": udp, "udp_public": f"{LOOPBACK}:{udp}"}
+    health = choose()
+    settings |= {"metrics_host": LOOPBACK, "metrics_port": health}
     config = out / f"{name}.toml"
     write_settings(settings, config)
     known = {variable(one) for one in Settings.model_fields}
     environment = {key: value for key, value in os.environ.items() if key not in known}
     environment |= {"FLEET_CONFIG": str(config), "PYTHONPATH": str(Path(__file__).parents[2])}
     program = "fleet" if role == "api" else "tests.chaos.puppet"
-    return Member(name, [sys.executable, "-m", program, role], out / f"{name}.log", environment, port)
+    return Member(name, [sys.executable, "-m", program, role], out / f"{name}.log", environment, port, health)
 
 
 def _broker(out: Path, port: int) -> Member:

@@ -2,7 +2,8 @@
 
 import asyncio
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 
 from tests.chaos.house import House, Moment
@@ -100,6 +101,7 @@ class Monkey:
             await asyncio.sleep(fault.seconds)
             for one in struck:
                 one.send(signal.SIGCONT)
+            await _until_ready(struck)
             return
         began = self._house.now()
         if await _within(DRAIN_SECONDS, lambda: not member.alive):
@@ -108,10 +110,10 @@ class Monkey:
             self._house.blame("does not end", f"{member.name} still runs {DRAIN_SECONDS:g} s after SIGTERM")
             member.send(signal.SIGKILL)
         await asyncio.sleep(fault.seconds)
-        for one in struck:
-            if not one.alive:
-                one.start()
-                await _within(READY_SECONDS, partial(_is_ready, one))
+        dead = [one for one in struck if not one.alive]
+        for one in dead:
+            one.start()
+        await _until_ready(dead)
 
 
 async def _within(seconds: float, holds: Callable[[], bool]) -> bool:
@@ -124,5 +126,15 @@ async def _within(seconds: float, holds: Callable[[], bool]) -> bool:
     return True
 
 
+async def _until_ready(members: Iterable[Member]) -> None:
+    """Wait until they are, or have ended; a fault lasts until then."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(READY_SECONDS):
+            for one in members:
+                # In a thread, as the devices live in this one.
+                while one.alive and not await asyncio.to_thread(_is_ready, one):
+                    await asyncio.sleep(_LOOK)
+
+
 def _is_ready(member: Member) -> bool:
-    return member.ready or not member.alive
+    return member.ready
