@@ -126,7 +126,7 @@ def load_vision(settings: Settings) -> "OpenAiVision | None":
     model = settings.vision_model or named
     if url is None or (not own and model == DEMO_MODEL):
         return None
-    # Half a second of a start that most apis, which have no model that sees, can do without.
+    # Half a second of a start that an api without a model can do without.
     from fleet.llm.vision import OpenAiVision
 
     secret = settings.vision_api_key or (None if own else settings.llm_api_key)

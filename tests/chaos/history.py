@@ -238,18 +238,18 @@ def check_final(turns: Iterable[Turn], devices: Iterable[str]) -> Iterator[Viola
             yield Violation("device left behind", f"{device}: last turn {turn.outcome}, the model was told {turn.told}")
 
 
-def deadline(since: float, limit: float, faults: Iterable[Span], now: float) -> float:
+def deadline(since: float, limit: float, faults: Iterable[Span], now: float, longest: float) -> float:
     """Return until when something that began at `since` may take.
 
-    Every fault that comes before that moment moves it to `limit` seconds after the fault's end, but never beyond three
-    times the limit.
+    Every fault that comes before that moment moves it to `limit` seconds after the fault's end, but never beyond
+    `longest` seconds after `since`.
     """
     until = since + limit
     for fault in sorted(faults, key=lambda one: one.began):
         ended = now if fault.ended is None else fault.ended
         if fault.began <= until and ended >= since:
             until = max(until, ended + limit)
-    return min(until, since + 3 * limit)
+    return min(until, since + longest)
 
 
 def gap(packets: Sequence[float]) -> float:

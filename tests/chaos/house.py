@@ -50,7 +50,7 @@ class House:
     def late(self, since: float, limit: float = 0.0) -> bool:
         """Whether what began then should have come to an end by now: in so many seconds, or the turns' limit."""
         now = self.now()
-        return now > deadline(since, limit or self.limit, [fault.span for fault in self.faults], now)
+        return now > deadline(since, limit or self.limit, [fault.span for fault in self.faults], now, 3 * self.limit)
 
     def blame(self, rule: str, detail: str) -> None:
         self.violations.append(Violation(rule, detail))

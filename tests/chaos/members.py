@@ -75,8 +75,7 @@ class Member:
         except OSError:
             return False
 
-    @property
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Whether it accepts connections and says that it is ready, as far as it can; may block for some seconds."""
         return (not self._port or accepts(self._port)) and (not self._health or ready(self._health))
 
@@ -95,7 +94,7 @@ class Member:
             Unavailable: It ended, or does not in time.
         """
         give_up = time.monotonic() + READY_SECONDS
-        while not self.ready:
+        while not self.is_ready():
             if not self.alive or time.monotonic() > give_up:
                 raise Unavailable(f"{self.name} did not get ready (log: {self.log})")
             time.sleep(0.01)

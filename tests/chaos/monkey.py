@@ -132,9 +132,5 @@ async def _until_ready(members: Iterable[Member]) -> None:
         async with asyncio.timeout(READY_SECONDS):
             for one in members:
                 # In a thread, as the devices live in this one.
-                while one.alive and not await asyncio.to_thread(_is_ready, one):
+                while one.alive and not await asyncio.to_thread(one.is_ready):
                     await asyncio.sleep(_LOOK)
-
-
-def _is_ready(member: Member) -> bool:
-    return member.ready

@@ -153,11 +153,11 @@ def test_what_the_model_was_told_is_understood(text: str, kind: str) -> None:
 
 
 def test_a_fault_moves_the_deadline_of_what_it_may_have_hit() -> None:
-    assert deadline(10, 30, [], 100) == 40
-    assert deadline(10, 30, [Span(20, 25)], 100) == 55
-    assert deadline(10, 30, [Span(41, 50)], 100) == 40
-    assert deadline(10, 30, [Span(0, 5)], 100) == 40
+    assert deadline(10, 30, [], 100, 90) == 40
+    assert deadline(10, 30, [Span(20, 25)], 100, 90) == 55
+    assert deadline(10, 30, [Span(41, 50)], 100, 90) == 40
+    assert deadline(10, 30, [Span(0, 5)], 100, 90) == 40
 
 
 def test_the_deadline_does_not_move_for_ever() -> None:
-    assert deadline(10, 30, [Span(at, at + 20) for at in range(10, 500, 25)], 500) == 100
+    assert deadline(10, 30, [Span(at, at + 20) for at in range(10, 500, 25)], 500, 90) == 100
