@@ -8,10 +8,17 @@ from collections import deque
 from dataclasses import dataclass
 from typing import NamedTuple
 
-LEAD = 4
-"""Frames that the device may have queued; in auto mode it plays them out even after an interruption."""
+LEAD = 8
+"""Frames that the device may have queued. In auto mode it plays them even after an interruption."""
+LEAD_OF_INTERRUPTIBLE = 4
+"""The same where the user interrupts by speaking: what is queued is played over the user's words."""
+SETTLE = 0.3
+"""Seconds from the modelled end of the playback to `tts stop` for devices that clear their queue on it: the model knows
+neither the network's delay nor the device's own buffers."""
 SILENCE_LEAD = 2
 """Frames of filling silence that the device may have queued: real audio waits behind them."""
+PREFILL = 4
+"""Frames that are sent as fast as `SPACING` allows; the rest of the lead is sent at twice the pace of playback."""
 SPACING = 0.010
 """Least time between two packets: a device's network stack holds six datagrams."""
 FIRST_AFTER = 0.150
@@ -38,6 +45,24 @@ class Step(NamedTuple):
 _IDLE = Step()
 
 
+@dataclass(frozen=True, slots=True)
+class Pacing:
+    """How a device is fed.
+
+    A device conceals nothing: each lost packet makes its queue one frame shorter for good. So frames that are lost are
+    sent ahead of time, as many as `lead` at most, and the queue stays as it was. Whether they really were lost is an
+    estimate. If none was, the queue holds twice the lead, which is within the 20 packets of firmware 2.5; between two
+    sentences it runs empty, so that the error does not add up.
+    """
+
+    lead: int = LEAD
+    """Frames that the device may have queued, and most lost frames that are made up for at a time."""
+    loss: float = 0.0
+    """Share of the packets that do not arrive, as far as is known."""
+    settle: float = 0.0
+    """Seconds that the end is announced later than the playback ends."""
+
+
 @dataclass(slots=True)
 class Device:
     """What is known of the device while it is in its speaking state."""
@@ -48,6 +73,13 @@ class Device:
     """When the last packet was sent; 0 before the first."""
     played_at: float = 0.0
     """When it will have played all that was sent."""
+    missing: float = 0.0
+    """Lost frames that are not made up for."""
+    made_up: int = 0
+    """Frames that were sent ahead of time in place of lost ones."""
+
+
+_USUAL = Pacing()
 
 
 class Playout:
@@ -57,11 +89,13 @@ class Playout:
         frame_ms: Length of every packet.
         silence: The packet that fills gaps between sentences.
         device: Handed on from an answer that this one replaces while the device still speaks it.
+        pacing: How the device is fed.
     """
 
-    def __init__(self, frame_ms: int, silence: bytes, device: Device | None = None) -> None:
+    def __init__(self, frame_ms: int, silence: bytes, device: Device | None = None, pacing: Pacing = _USUAL) -> None:
         self._frame = frame_ms / 1000
-        self._lead = (LEAD - 1) * self._frame
+        self._pacing = pacing
+        self._lead = (pacing.lead - 1) * self._frame
         self._silence_lead = (SILENCE_LEAD - 1) * self._frame
         self._silence = silence
         self._queue: deque[bytes | int] = deque()
@@ -99,6 +133,15 @@ class Playout:
         """Nothing more will be added."""
         self._ended = True
 
+    def miss(self, frames: float) -> None:
+        """Frames that were sent did not arrive: send as many ahead of time, within the bound."""
+        device = self.device
+        device.missing = min(device.missing + frames, self._pacing.lead)
+        count = min(int(device.missing), self._pacing.lead - device.made_up)
+        device.missing -= count
+        device.made_up += count
+        device.played_at -= count * self._frame
+
     def step(self, now: float) -> Step:
         """Return what is due; at most one packet."""
         due = self._due(now)
@@ -114,7 +157,13 @@ class Playout:
             begins, packet = (), self._silence
         device = self.device
         device.sent_at = now
-        device.played_at = (device.played_at if device.played_at > now else now) + self._frame
+        if device.played_at < now:
+            # What was sent ahead of time plays meanwhile.
+            device.made_up = max(0, device.made_up - int((now - device.played_at) / self._frame + _EXACT))
+            device.played_at = now
+        device.played_at += self._frame
+        if self._pacing.loss:
+            self.miss(self._pacing.loss)
         return Step(packet, begins, False, self._due(now))
 
     def _due(self, now: float) -> float | None:
@@ -122,11 +171,16 @@ class Playout:
         if device.ready_at is None:
             return None
         if self.waiting:
-            due, spaced = device.played_at - self._lead, device.sent_at + SPACING
+            prefilled = device.played_at - device.sent_at >= (PREFILL - 1) * self._frame
+            due, spaced = device.played_at - self._lead, device.sent_at + (self._frame / 2 if prefilled else SPACING)
+            if device.made_up and isinstance(self._queue[0], int):
+                # Between two sentences the queue runs empty, and the model is right again.
+                due = device.played_at + device.made_up * self._frame
             return max(due if due > spaced else spaced, device.ready_at)
         if self._ended:
             # A device that listens again at once clears its queue, so the end waits until the last frame was played.
-            return max(device.sent_at + STOP_AFTER, device.played_at) if device.sent_at else now
+            over = max(device.sent_at + STOP_AFTER, device.played_at + device.made_up * self._frame)
+            return over + self._pacing.settle if device.sent_at else now
         if not device.sent_at:
             return None
         return max(device.ready_at, device.sent_at + SPACING, device.played_at - self._silence_lead)

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+from fleet.core.playback_gauge import PlaybackGauge
 from fleet.core.playout import Playout
 from fleet.edge.line import Line
 from fleet.edge.services import Services
@@ -39,6 +40,7 @@ class Downlink:
         self._task: asyncio.Task[None] | None = None
         self.speech: Speech | None = None
         """The answer that is being spoken or prepared."""
+        self._gauge = PlaybackGauge(line.downlink.frame_ms)
         self._stop_owed = False
         """Whether the device could not be told that speech is over."""
 
@@ -52,7 +54,9 @@ class Downlink:
         earlier = self.silence()
         device = earlier.playout.device if earlier else None
         fmt = self._line.downlink
-        self.speech = speech = speech_of(Playout(fmt.frame_ms, silence(fmt.sample_rate, fmt.frame_ms), device))
+        filler = silence(fmt.sample_rate, fmt.frame_ms)
+        self.speech = speech = speech_of(Playout(fmt.frame_ms, filler, device, self._line.pacing))
+        self._gauge = PlaybackGauge(fmt.frame_ms)
         speech.begun_at = now
         self._task = self._services.spawn("speech", synthesise(speech, self._services.voice, fmt, self._ready))
         if speech.playout.started:
@@ -73,6 +77,13 @@ class Downlink:
             self._announce(now)
         elif self.speech is None and self._stop_owed:
             self.stop()
+
+    def played(self, timestamp: int, now: float) -> None:
+        """The device says that it plays the packet with this timestamp, in milliseconds; it is not believed further."""
+        speech = self.speech
+        if speech and speech.playout.started:
+            left = self._line.sent - timestamp // self._line.downlink.frame_ms
+            speech.playout.miss(self._gauge.take(left, speech.playout.device.played_at, now))
 
     def silence(self) -> Speech | None:
         """Send nothing more; return the answer that was cut off. The device is not told."""

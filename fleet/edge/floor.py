@@ -59,6 +59,7 @@ class Floor:
         self.silence.used = True
         self.silence.stir(now)
         self._mode = mode
+        self._line.interruptible = mode == "realtime"
         # Where the server is to cancel the echo there is none to do it: its own voice would interrupt it.
         self._always = mode == "realtime" and not self._line.opened.aec
         speech = self.turns.downlink.speech
@@ -92,6 +93,7 @@ class Floor:
 
     def begin_speech(self, mail: SpeechBegun, now: float) -> None:
         """An answer begins."""
+        self._line.loss = self.uplink.loss
         if not self.turns.begin(mail, now):
             return
         if not self._always:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
+from fleet.core.playout import LEAD, LEAD_OF_INTERRUPTIBLE, SETTLE, Pacing
 from fleet.edge.socket import AudioSocket
 from fleet.edge.stream import UplinkStream
 from fleet.log import fields
@@ -37,6 +38,10 @@ class Line:
         self.order = order
         self._frame_ms = opened.downlink_frame_ms
         self._sequence = 0
+        self.interruptible = False
+        """Whether the user interrupts an answer by speaking."""
+        self.loss = 0.0
+        """Share of the device's own packets that were lost: the best estimate for the way to it."""
 
     @property
     def session(self) -> str:
@@ -45,6 +50,14 @@ class Line:
     @property
     def downlink(self) -> AudioFormat:
         return AudioFormat(self.opened.downlink_rate, self.opened.downlink_frame_ms)
+
+    @property
+    def pacing(self) -> Pacing:
+        """How the device is to be fed now."""
+        lead = LEAD_OF_INTERRUPTIBLE if self.interruptible else LEAD
+        # Played timestamps tell the loss itself.
+        loss = 0.0 if self.opened.aec else self.loss
+        return Pacing(lead, loss, SETTLE if self.opened.clears_on_stop else 0.0)
 
     @property
     def sent(self) -> int:

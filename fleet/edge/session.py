@@ -65,6 +65,8 @@ class Session:
             return
         if self._stream.address != earlier:
             self._move(now)
+        if header.timestamp and self.opened.aec:
+            self._floor.turns.downlink.played(header.timestamp, now)
         uplink = self._floor.uplink
         uplink.push(header.sequence, payload, now)
         # Where the server cancels the echo a device always sends.

@@ -20,6 +20,8 @@ GRACE_SECONDS = 0.2
 """After push-to-talk was released: up to four packets may follow."""
 CATCH_UP_SECONDS = 1.0
 """Longest time that the ear may then lag behind."""
+ENOUGH_TO_TELL_LOSS = 20
+"""Packets after which the share of lost ones says something."""
 _POLL_SECONDS = 0.02
 
 Gate = Literal["held", "open", "shut"]
@@ -69,6 +71,12 @@ class Uplink:
         """Take one packet that was admitted."""
         for released in self._order.push(sequence, payload, now):
             self._pass(released, now)
+
+    @property
+    def loss(self) -> float:
+        """Share of the packets that were lost; 0 until enough came to tell."""
+        order = self._order
+        return order.lost / order.released if order.released >= ENOUGH_TO_TELL_LOSS else 0.0
 
     def settle(self, now: float) -> None:
         """What was sent until now (a wake word, our own voice) is no part of what the user says next."""

@@ -112,11 +112,11 @@ local function index_of(prefix, edge) return prefix .. 'e:' .. edge end
 -- A: worker, fence, session ttl s, device ttl s, index ttl s, prefix of the shard's keys, mac, edge,
 --    number of device fields, device fields…, session fields…
 -- Replaces the device's session. The dialect in which the device made its tools known in this connection is kept.
--- Returns {old session id, old edge, epoch, epoch of the tool list or ''}.
+-- Returns {old session id, old edge, epoch, epoch of the tool list or '', firmware or ''}.
 local function hello(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   local old = redis.call('HMGET', K[2], 'id', 'edge')
-  local device = redis.call('HMGET', K[3], 'ep', 'tep', 'dialect')
+  local device = redis.call('HMGET', K[3], 'ep', 'tep', 'dialect', 'fw')
   if old[2] and old[2] ~= A[8] then redis.call('SREM', index_of(A[6], old[2]), A[7]) end
   for _, set in ipairs({{K[5], A[8]}, {index_of(A[6], A[8]), A[7]}}) do
     redis.call('SADD', set[1], set[2])
@@ -133,7 +133,7 @@ local function hello(K, A)
     redis.call('HSET', K[2], 'dialect', device[3])
   end
   redis.call('EXPIRE', K[2], A[3])
-  return {old[1] or '', old[2] or '', device[1] or '', tools == 1 and device[2] or ''}
+  return {old[1] or '', old[2] or '', device[1] or '', tools == 1 and device[2] or '', device[4] or ''}
 end
 
 -- K: own, session, device  A: worker, fence, session id, prefix of the shard's keys, mac[, why]

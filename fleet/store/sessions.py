@@ -61,11 +61,12 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What a new session met: the one it replaced (empty strings without one), and whether the tools are known."""
+    """What a new session met: the one that it replaced, whether the tools are known, the firmware; or empty strings."""
 
     old_session: str
     old_edge: str
     tools_known: bool
+    firmware: str = ""
 
 
 class Sessions:
@@ -82,7 +83,7 @@ class Sessions:
         """
         keys, mac, shard = self._store.keys, session.device, self._store.keys.shard(session.device)
         device = {"sid": session.id, "dialect": session.dialect}
-        old_session, old_edge, epoch, tools_epoch = await self._store.call(
+        old_session, old_edge, epoch, tools_epoch, firmware = await self._store.call(
             "fleet_hello",
             [keys.own(shard), keys.session(mac), keys.device(mac), keys.tools(mac), keys.session_edges(shard)],
             [
@@ -91,7 +92,8 @@ class Sessions:
                 *(2 * len(device), *_flat(device), *_flat(session.fields())),
             ],
         )
-        return Opened(old_session, old_edge, tools_known=bool(tools_epoch) and tools_epoch == epoch)
+        tools_known = bool(tools_epoch) and tools_epoch == epoch
+        return Opened(old_session, old_edge, tools_known=tools_known, firmware=firmware)
 
     async def read(self, mac: str) -> Session | None:
         record = await self._store.ask(

@@ -31,6 +31,8 @@ class SessionOpened(_Mail):
     downlink_rate: int
     downlink_frame_ms: int
     aec: bool = False
+    clears_on_stop: bool = False
+    """Whether the device throws away what it has not played when speech is over (`fleet.wire.firmware`)."""
 
 
 class SessionClosed(_Mail):

@@ -13,6 +13,7 @@ from fleet.store.sessions import Opened, Session
 from fleet.store.traces import Traces
 from fleet.wire import packet
 from fleet.wire.dialects import XIAOZHI
+from fleet.wire.firmware import clears_on_stop
 from fleet.wire.mail import SessionClosed, SessionOpened
 from fleet.wire.words import Alert, AudioFormat, Farewell, Hello, SpeechStops, Welcome
 from fleet.worker.directory import EdgeDirectory
@@ -89,7 +90,7 @@ class Receptionist:
             await self._forget(opened.old_edge, mac, opened.old_session)
         shard.check()
         # The edge hears of the session before the device does, so that no packet comes too early.
-        await self._resources.mailboxes.to_edge(edge.id, _announcement(session, shard.number))
+        await self._resources.mailboxes.to_edge(edge.id, _announcement(session, shard.number, opened.firmware))
         shard.tell(mac, _welcome(session, host, edge.port))
         log.info("session opened", extra={"session": session.id, "edge": edge.id, "mcp": hello.mcp})
         return opened
@@ -190,7 +191,7 @@ def _welcome(session: Session, host: str, port: int) -> Welcome:
     return Welcome(session.id, host, port, session.key, nonce, session.downlink)
 
 
-def _announcement(session: Session, shard: int) -> SessionOpened:
+def _announcement(session: Session, shard: int, firmware: str) -> SessionOpened:
     return SessionOpened(
         device=session.device,
         session=session.id,
@@ -204,4 +205,5 @@ def _announcement(session: Session, shard: int) -> SessionOpened:
         downlink_rate=session.downlink.sample_rate,
         downlink_frame_ms=session.downlink.frame_ms,
         aec=session.aec,
+        clears_on_stop=clears_on_stop(firmware),
     )

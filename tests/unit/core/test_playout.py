@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fleet.core.playout import LEAD, Playout
+from fleet.core.playout import LEAD, PREFILL, Playout
 
 TICK = 0.005
 START = 1000.0
@@ -90,8 +90,8 @@ def test_first_packets_are_spaced() -> None:
     first = answer.audio[:8]
     assert first[0] >= 0.1
     assert all(later - earlier >= 0.0099 for earlier, later in itertools.pairwise(first))
-    assert first[LEAD - 1] - first[0] <= 0.06
-    assert first[LEAD] - first[0] >= 0.055
+    assert first[PREFILL - 1] - first[0] <= 0.06
+    assert first[PREFILL] - first[0] >= 0.055
     assert sum(at <= first[0] + 0.020 for at in first) <= 5
 
 
