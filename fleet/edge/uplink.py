@@ -74,9 +74,10 @@ class Uplink:
 
     @property
     def loss(self) -> float:
-        """Share of the packets that were lost; 0 until enough came to tell."""
+        """Share of the packets that were lost, rather too high than too low; 0 until enough came to tell."""
         order = self._order
-        return order.lost / order.released if order.released >= ENOUGH_TO_TELL_LOSS else 0.0
+        known = order.lost and order.released >= ENOUGH_TO_TELL_LOSS
+        return (order.lost + 1) / order.released if known else 0.0
 
     def settle(self, now: float) -> None:
         """What was sent until now (a wake word, our own voice) is no part of what the user says next."""
