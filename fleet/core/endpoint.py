@@ -13,8 +13,8 @@ WINDOW_MS = 400.0
 """The time within which `START_MS` of speech must be heard."""
 PREROLL_MS = 300.0
 """Audio kept from before the first speech frame: detectors miss the soft beginnings of words."""
-LONGEST_MS = 25_000.0
-"""An utterance is cut here: recognition windows end at 30 s."""
+LONGEST_MS = 60_000.0
+"""An utterance is cut here, so that noise without end takes no more memory (2 MB) and gets an answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,13 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fleet.core.ports import Transcript
 from fleet.errors import ConfigError
-from fleet.speech import whisper_mel, whisper_text
+from fleet.speech import asr_windows, whisper_mel, whisper_text
 from fleet.speech.engines import Engine
 from fleet.speech.model_files import WHISPER_CONFIG, WHISPER_MODEL, WHISPER_VOCABULARY, opened, require
 from fleet.speech.simplified import simplify
@@ -27,9 +28,13 @@ leak into transcripts of bad audio."""
 _NO_SPEECH = 0.6
 _LOW_SCORE = -0.8
 """Silence, noise and clicks measured at least 0.73 and at most -0.96; speech at most 0.48 and at least -0.5."""
-_TOKENS_FREE = 24
-_TOKENS_A_SECOND = 14
+_TOKENS_FREE = 30
+_TOKENS_A_SECOND = 9
 """Fast speech has about 8 a second; more is Whisper repeating itself."""
+_CONTEXT = 448
+"""Tokens of the prompt and the text together that the model has positions for."""
+SHORTEST_WINDOW, LONGEST_WINDOW = 18.0, 28.0
+"""Seconds of a long utterance that are recognised at once; Whisper hears 30 s."""
 
 _FILES = {"model.bin": WHISPER_MODEL, "config.json": WHISPER_CONFIG, "vocabulary.txt": WHISPER_VOCABULARY}
 
@@ -63,10 +68,13 @@ class WhisperAsr:
         self._transcribe(bytes(whisper_mel.RATE * 2))
 
     async def transcribe(self, pcm: bytes) -> Transcript:
-        """Return what was said; see `fleet.core.ports.Asr`. What is longer than 30 s is left out."""
-        if len(pcm) < SHORTEST_BYTES:
-            return Transcript("")
-        return await self._engine.run(lambda: self._transcribe(pcm), TIMEOUT)
+        """Return what was said; see `fleet.core.ports.Asr`. A long utterance is recognised window by window."""
+        said = Transcript("")
+        for window in asr_windows.split(pcm, SHORTEST_WINDOW, LONGEST_WINDOW):
+            if len(window) >= SHORTEST_BYTES:
+                part = await self._engine.run(partial(self._transcribe, window), TIMEOUT)
+                said = _joined(said, part)
+        return said
 
     async def aclose(self) -> None:
         """Refuse further work."""
@@ -84,7 +92,8 @@ class WhisperAsr:
             heard,
             [prompt],
             beam_size=BEAM,
-            max_length=len(prompt) + _TOKENS_FREE + int(seconds * _TOKENS_A_SECOND),
+            # CTranslate2 writes half of `max_length` tokens at most, as the other half is the prompt's.
+            max_length=2 * min(_TOKENS_FREE + int(seconds * _TOKENS_A_SECOND), _CONTEXT - len(prompt)),
             return_scores=True,
             return_no_speech_prob=True,
         )[0]
@@ -98,6 +107,13 @@ class WhisperAsr:
             return self._languages[0]
         ranked = (token.strip("<|>") for token, _ in self._model.engine.detect_language(heard)[0])
         return next((code for code in ranked if code in self._languages), self._languages[0])
+
+
+def _joined(before: Transcript, after: Transcript) -> Transcript:
+    if not before.text or not after.text:
+        return after if after.text else before
+    gap = "" if after.language == "zh" else " "
+    return Transcript(before.text + gap + after.text, before.language)
 
 
 def _load(languages: tuple[str, ...], model_dir: Path | None) -> _Model:

@@ -5,7 +5,7 @@ import pytest
 
 from fleet.core.ports import Transcript
 from fleet.errors import ConfigError
-from fleet.speech.asr_whisper import WhisperAsr
+from fleet.speech.asr_whisper import LONGEST_WINDOW, WhisperAsr
 from tests.support.offline_speech import whisper
 from tests.support.recordings import recordings
 from tests.support.word_errors import error_rate
@@ -30,11 +30,24 @@ async def test_a_click_shorter_than_any_word_is_no_utterance() -> None:
     assert await whisper().transcribe(bytes(2000)) == Transcript("")
 
 
-async def test_half_a_minute_and_more_is_cut_not_refused() -> None:
+async def test_silence_after_an_utterance_adds_nothing() -> None:
     pcm = recordings("en")[9].pcm()
     async with asyncio.timeout(60):
         heard = await whisper().transcribe(pcm + bytes(32_000 * 40))
     assert heard.text.startswith("Turn up the volume")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+async def test_nothing_is_left_out_of_an_utterance_longer_than_a_window(language: str) -> None:
+    said = recordings(language)
+    pcm = bytes(6_400).join(recording.pcm() for recording in said)
+    pcm = (pcm + pcm)[: 32_000 * 38]
+    assert len(pcm) > 32_000 * LONGEST_WINDOW
+    async with asyncio.timeout(120):
+        heard = await whisper().transcribe(pcm)
+    text = heard.text.casefold()
+    for words in {"en": ("living room", "seven", "volume"), "zh": ("打开", "闹钟", "声音")}[language]:
+        assert words in text or words.replace("seven", "7") in text, heard.text
 
 
 async def test_a_single_language_is_taken_as_given() -> None:
