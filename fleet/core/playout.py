@@ -27,6 +27,8 @@ FIRST_AFTER = 0.150
 A device throws away what comes within 100 ms; the rest is for an announcement that is on its way for longer."""
 STOP_AFTER = 0.100
 """Least time from the last packet to the announcement of the end, which may overtake packets."""
+MOST_FILLED = 2.0
+"""Seconds of silence inside one sentence after which the rest of it is given up."""
 _EXACT = 1e-6
 """Seconds that are lost in adding times."""
 
@@ -39,6 +41,8 @@ class Step(NamedTuple):
     """Sentences that begin with this packet."""
     stop: bool = False
     """Everything was sent and played: announce the end."""
+    starved: bool = False
+    """The voice has paused in a sentence for so long that the rest of it is not waited for."""
     again: float | None = None
 
 
@@ -100,6 +104,8 @@ class Playout:
         self._silence = silence
         self._queue: deque[bytes | int] = deque()
         self._ended = False
+        self._inside = False
+        self._filled = 0
         self.device = device or Device()
         self.waiting = 0
         """Packets that are not sent yet."""
@@ -124,6 +130,11 @@ class Playout:
     def mark(self, sentence: int) -> None:
         """The next packet begins this sentence."""
         self._queue.append(sentence)
+        self._inside, self._filled = True, 0
+
+    def rest(self) -> None:
+        """The sentence is complete; how long the next one takes is not its voice's fault."""
+        self._inside = False
 
     def add(self, packet: bytes) -> None:
         self._queue.append(packet)
@@ -155,6 +166,7 @@ class Playout:
             return Step(begins=self._take()[0], stop=True)
         else:
             begins, packet = (), self._silence
+            self._filled += self._inside
         device = self.device
         device.sent_at = now
         if device.played_at < now:
@@ -164,7 +176,10 @@ class Playout:
         device.played_at += self._frame
         if self._pacing.loss:
             self.miss(self._pacing.loss)
-        return Step(packet, begins, False, self._due(now))
+        starved = self._inside and self._filled * self._frame >= MOST_FILLED
+        if starved:
+            self._inside = False
+        return Step(packet, begins, False, starved, self._due(now))
 
     def _due(self, now: float) -> float | None:
         device = self.device

@@ -132,7 +132,9 @@ class Downlink:
         speech = self.speech
         if speech is None:
             return None
-        packet, begins, stop, again = speech.playout.step(now)
+        packet, begins, stop, starved, again = speech.playout.step(now)
+        if starved:
+            speech.skip(now)
         if begins:
             self._begin_sentences(begins, speech)
         if packet is not None:

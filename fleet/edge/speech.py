@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Final
@@ -26,6 +26,8 @@ MOST_PACKETS = 1000
 """Packets that wait to be sent (a minute); the voice then waits for room."""
 PACKET_SECONDS = 20.0
 """Longest wait for the voice's next packet; its engines have shorter limits of their own."""
+RENEWAL_SECONDS = 1.0
+"""How often that limit is moved: a timer for each packet would cost more than the packet."""
 
 _ABOUT: Final = {"gen_ai.operation.name": "text_to_speech"}
 
@@ -53,6 +55,8 @@ class Speech:
     unheard: int = 0
     """Packets that the device sent when it should have been speaking."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
+    limit: asyncio.Timeout | None = None
+    """Of the sentence that the voice is at."""
     _waiting: deque[SentenceReady] = field(default_factory=deque)
     _newest: int = -1
     _spoken: int = 0
@@ -79,6 +83,11 @@ class Speech:
         """No more sentences will come."""
         self._ended = True
         self.changed.set()
+
+    def skip(self, now: float) -> None:
+        """Give up the rest of the sentence that the voice is at."""
+        if self.limit and not self.limit.expired():
+            self.limit.reschedule(now)
 
     async def next(self) -> SentenceReady | None:
         """Return the next sentence for the voice, at most one ahead of what plays; None after the last."""
@@ -126,28 +135,40 @@ async def _speak(
     sentence: SentenceReady, speech: Speech, packets: AsyncGenerator[bytes, None], ready: Callable[[], None]
 ) -> None:
     clock = asyncio.get_running_loop().time
-    asked_at = clock()
+    asked_at = renewed_at = clock()
     speech.texts[sentence.index] = sentence.text
     speech.playout.mark(sentence.index)
     first = True
-    async for packet in _limited(packets):
-        if not 0 < len(packet) <= LARGEST - HEADER:
-            log.warning("packet dropped", extra={"size": len(packet)})
-            continue
-        if first and sentence.index == 0:
-            timed.tts_ttfb.observe(clock() - asked_at)
-            spans.current().note("first audio")
-            log.info("first audio ready", extra={"tts_seconds": round(clock() - asked_at, 3)})
-        first = False
-        await speech.room()
-        speech.playout.add(packet)
-        ready()
+    try:
+        async with asyncio.timeout(PACKET_SECONDS) as speech.limit:
+            async for packet in packets:
+                if not 0 < len(packet) <= LARGEST - HEADER:
+                    log.warning("packet dropped", extra={"size": len(packet)})
+                    continue
+                now = clock()
+                if first and sentence.index == 0:
+                    _note_first_audio(now - asked_at)
+                if first or now - renewed_at >= RENEWAL_SECONDS:
+                    renewed_at = now
+                    speech.limit.reschedule(now + PACKET_SECONDS)
+                first = False
+                if speech.playout.waiting >= MOST_PACKETS:
+                    speech.limit.reschedule(None)
+                    await speech.room()
+                    speech.limit.reschedule(clock() + PACKET_SECONDS)
+                speech.playout.add(packet)
+                ready()
+    except TimeoutError:
+        if first:
+            raise
+        timed.sentences_cut.add()
+        log.warning("sentence cut off", extra={"index": sentence.index, "reason": "the voice paused for too long"})
+    finally:
+        speech.limit = None
+        speech.playout.rest()
 
 
-async def _limited(packets: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
-    while True:
-        async with asyncio.timeout(PACKET_SECONDS):
-            packet = await anext(packets, None)
-        if packet is None:
-            return
-        yield packet
+def _note_first_audio(seconds: float) -> None:
+    timed.tts_ttfb.observe(seconds)
+    spans.current().note("first audio")
+    log.info("first audio ready", extra={"tts_seconds": round(seconds, 3)})

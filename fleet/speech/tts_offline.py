@@ -1,9 +1,10 @@
 """The offline voices behind one port: English by hibari, Chinese by Kokoro."""
 
+import asyncio
 import logging
 import re
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -11,6 +12,7 @@ from typing import Protocol
 from fleet.speech import tts_hibari, tts_kokoro
 from fleet.speech.clauses import split_clauses
 from fleet.speech.engines import Engine
+from fleet.speech.head_start import HeadStart
 from fleet.speech.waveform import Waveform, silence, to_pcm, trim_silence
 
 log = logging.getLogger(__name__)
@@ -40,6 +42,7 @@ class _Speaker:
     growth: float
     longest: int
     gain: float
+    head_start: HeadStart = field(default_factory=HeadStart, compare=False)
 
 
 _OPENING = 6
@@ -84,15 +87,25 @@ class OfflineTts:
         speaker = self._chinese if language == "zh" or _HAN.search(text) else self._english
         pieces = split_clauses(text, speaker.first, speaker.growth, speaker.longest)
         heard = False
+        held = bytearray()
         for place, piece in enumerate(pieces):
-            pcm = await self._engine.run(partial(self._say, speaker, piece), TIMEOUT)
-            if not pcm:
-                continue
-            heard = True
-            last = place == len(pieces) - 1
-            yield pcm if last else pcm + silence(_pause(piece), RATE)
+            pcm = await self._piece(speaker, piece)
+            left = [len(further) for further in pieces[place + 1 :]]
+            held += pcm if not left or not pcm else pcm + silence(_pause(piece), RATE)
+            if held and (heard or speaker.head_start.suffices(len(held) / (2 * RATE), left)):
+                heard = True
+                yield bytes(held)
+                held.clear()
         if not heard:
             log.warning("nothing in a sentence can be read aloud", extra={"characters": len(text), "pii": text})
+
+    async def _piece(self, speaker: _Speaker, piece: str) -> bytes:
+        clock = asyncio.get_running_loop().time
+        begun = clock()
+        pcm = await self._engine.run(partial(self._say, speaker, piece), TIMEOUT)
+        if len(piece) > _OPENING:
+            speaker.head_start.learn(len(piece), clock() - begun, len(pcm) / (2 * RATE))
+        return pcm
 
     def _say(self, speaker: _Speaker, piece: str) -> bytes:
         """Return a piece's audio; that of short ones, with which answers so often begin, is kept."""

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fleet.core.playout import LEAD, PREFILL, Playout
+from fleet.core.playout import LEAD, PREFILL, Playout, Step
 
 TICK = 0.005
 START = 1000.0
@@ -217,3 +217,28 @@ def test_device_never_starves_between_first_packet_and_end(parts: list[tuple[flo
         assert starved <= frame_ms / 1000
         assert answer.stopped - answer.sent[-1][0] >= 0.05
         assert answer.stopped <= done + 0.3 + LEAD * frame_ms / 1000
+
+
+def test_voice_that_pauses_in_a_sentence_is_given_up_after_two_seconds() -> None:
+    playout = Playout(60, SILENCE)
+    playout.mark(0)
+    playout.add(b"audio")
+    playout.start(START)
+    starved = [now for now in _steps(playout, 6.0) if now[1].starved]
+    assert len(starved) == 1
+    assert starved[0][0] <= START + 2.5
+
+
+def test_pause_between_sentences_is_filled_for_as_long_as_it_takes() -> None:
+    playout = Playout(60, SILENCE)
+    playout.mark(0)
+    playout.add(b"audio")
+    playout.rest()
+    playout.start(START)
+    steps = _steps(playout, 6.0)
+    assert not any(step.starved for _, step in steps)
+    assert sum(step.packet == SILENCE for _, step in steps) > 80
+
+
+def _steps(playout: Playout, seconds: float) -> list[tuple[float, Step]]:
+    return [(now, playout.step(now)) for now in (START + tick * TICK for tick in range(round(seconds / TICK)))]
