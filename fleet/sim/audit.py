@@ -87,7 +87,7 @@ RULES: dict[str, Rule] = {
     "keystream": Rule("4.6 D2", "no two packets share keystream, in or across directions"),
     "echo-reference": Rule("4.4 D3", "a server that cancels echo stamps packets of 60 ms, rising from above 0"),
     "mailbox-overflow": Rule("4.1 D5", "no burst overflows the socket's 6 datagrams"),
-    "queue-overflow": Rule("4.3 D4", "the decode queue of 40 packets never overflows"),
+    "queue-overflow": Rule("4.3 D4", "the decode queue (40 packets, 20 from firmware 2.5 on) never overflows"),
     "audio-undecodable": Rule("D8", "payloads are Opus"),
     "audio-format": Rule("D8", "payloads are mono and last as long as the hello said"),
     "audio-before-clear": Rule("4.3 D9", "no sound is lost because it came before the queue was cleared"),
