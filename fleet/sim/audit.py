@@ -92,6 +92,9 @@ RULES: dict[str, Rule] = {
     "audio-format": Rule("D8", "payloads are mono and last as long as the hello said"),
     "audio-before-clear": Rule("4.3 D9", "no sound is lost because it came before the queue was cleared"),
     "audio-outside-speaking": Rule("4.3", "no audio comes outside the state speaking"),
+    "notify-unknown": Rule("2.5 notify", "no `notify` goes to firmware before 2.5, which does not know it"),
+    "notify-form": Rule("2.5 notify", "`notify` holds an http address, and subtitles with time and text if any"),
+    "notify-audio": Rule("2.5 notify", "a notification's address answers 2xx with a whole mono Ogg Opus stream"),
     "underrun": Rule("4.3 D4", "playback never runs dry inside a sentence"),
     "pause": Rule("4.3", "no long silence between the sentences of one answer"),
 }

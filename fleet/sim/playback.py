@@ -57,6 +57,10 @@ class Playback:
         self._wake.set()
         return admitted
 
+    def poll(self) -> None:
+        """Move on to now."""
+        self.speaker.idle(self._journal.clock())
+
     def clear(self) -> int:
         """Drop what waits and begin a new answer; return how many packets that were."""
         self._hear()

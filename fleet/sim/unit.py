@@ -99,7 +99,14 @@ class Unit(Parts):
                 self._tasks = tasks
                 running = [
                     tasks.create_task(part.run(), name=f"sim-{type(part).__name__.lower()}")
-                    for part in (self.mqtt, self.main_loop, self.microphone, self.playback, self.pulse)
+                    for part in (
+                        self.mqtt,
+                        self.main_loop,
+                        self.microphone,
+                        self.playback,
+                        self.pulse,
+                        self.dialogue.notifier,
+                    )
                 ]
                 running.append(tasks.create_task(self._tick(), name="sim-tick"))
                 await self._over.wait()
