@@ -118,7 +118,7 @@ class Notifier:
         except (OggError, httpx2.HTTPError, httpx2.InvalidURL) as error:
             self._journal.violate("notify-audio", f"{notice.url}: {str(error) or type(error).__name__}")
             return str(error)
-        playback, left, played = self._body.playback, list(notice.subtitles), 0.0
+        playback, left, played, lasts = self._body.playback, list(notice.subtitles), 0.0, 0.0
         for packet in packets:
             # Firmware's reader waits for room, so that the server is slowed down by TCP.
             while playback.speaker.full and self._notice is notice:
