@@ -40,6 +40,7 @@ async def step(device: SimDevice, name: str) -> dict[str, Any]:
     return device.journal.find(name)[0].detail
 
 
+@pytest.mark.requirement("XZ-041")
 async def test_an_idle_device_plays_a_notification_with_its_subtitles_and_says_nothing(server: ScriptedServer) -> None:
     async with powered(server, NEWEST) as device:
         said = len(server.messages)
@@ -55,6 +56,7 @@ async def test_an_idle_device_plays_a_notification_with_its_subtitles_and_says_n
         assert (broken(device), len(server.messages), device.journal.counters["gaps"]) == (set(), said, 0)
 
 
+@pytest.mark.requirement("XZ-042")
 async def test_a_press_ends_a_notification_and_begins_a_conversation(server: ScriptedServer) -> None:
     async with powered(server, NEWEST) as device:
         publish(server, spoken(60))
@@ -66,6 +68,7 @@ async def test_a_press_ends_a_notification_and_begins_a_conversation(server: Scr
         assert not device.journal.find("notified")
 
 
+@pytest.mark.requirement("XZ-042")
 async def test_a_device_in_conversation_ignores_it(server: ScriptedServer) -> None:
     async with talking(server, NEWEST) as device:
         publish(server, spoken(3))
@@ -74,6 +77,7 @@ async def test_a_device_in_conversation_ignores_it(server: ScriptedServer) -> No
         assert broken(device) == set()
 
 
+@pytest.mark.requirement("XZ-042")
 async def test_a_second_one_is_ignored_while_the_first_plays(server: ScriptedServer) -> None:
     async with powered(server, NEWEST) as device:
         publish(server, spoken(20))
@@ -82,6 +86,7 @@ async def test_a_second_one_is_ignored_while_the_first_plays(server: ScriptedSer
         assert (await step(device, "notify ignored"))["state"] == "notifying"
 
 
+@pytest.mark.requirement("XZ-041")
 @pytest.mark.parametrize(
     ("content", "message", "rule"),
     [
@@ -103,6 +108,7 @@ async def test_a_notification_that_firmware_cannot_use_breaks_a_rule(
         assert await device.until(8, lambda: device.state is State.IDLE)
 
 
+@pytest.mark.requirement("XZ-043")
 async def test_older_firmware_ignores_it_and_the_server_is_told(server: ScriptedServer) -> None:
     async with powered(server, PROFILES["P1"]) as device:
         publish(server, spoken(3))

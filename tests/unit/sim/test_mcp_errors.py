@@ -33,6 +33,7 @@ def ask(method: str, params: object = None) -> str | Pending | None:
     )
 
 
+@pytest.mark.requirement("XZ-045")
 @pytest.mark.parametrize(
     ("method", "params", "code", "message"),
     [
@@ -60,6 +61,7 @@ def test_every_refusal_has_firmwares_code_and_text(method: str, params: Any, cod
     assert json.loads(reply) == {"jsonrpc": "2.0", "id": 7, "error": {"code": code, "message": message}}
 
 
+@pytest.mark.requirement("XZ-046")
 @pytest.mark.parametrize(("arguments", "used"), [({}, 80), ({"quality": 12.9}, 12), ({"QUALITY": 5}, 5)])
 def test_a_default_stands_in_for_what_is_missing_only(arguments: dict[str, object], used: int) -> None:
     call = ask("tools/call", {"name": RATE, "arguments": arguments})
@@ -67,6 +69,7 @@ def test_a_default_stands_in_for_what_is_missing_only(arguments: dict[str, objec
     assert call.arguments == {"quality": used}
 
 
+@pytest.mark.requirement("XZ-045")
 def test_a_failed_tool_has_the_code_of_an_internal_error_and_its_text_is_still_not_escaped() -> None:
     said = server().fail_call(7, 'no "lamp"')
     assert said == '{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"no "lamp""}}'

@@ -18,6 +18,7 @@ def test_an_unknown_name_is_told_with_the_known_ones() -> None:
         find_profile("P10")
 
 
+@pytest.mark.requirement("XZ-044")
 def test_only_firmware_2_5_has_a_queue_of_20_and_knows_notifications() -> None:
     newest = PROFILES["P9"]
     assert (newest.version, newest.queue, newest.notify, newest.error_codes) == ("2.5.0", 20, True, True)
