@@ -35,8 +35,9 @@ MEANINGS = {
 PARTS = (END, ASR, SENTENCE, TTS)
 """Those of the server that follow one another; what is left until the first packet is the wait that firmware needs."""
 START = "start of playback"
-WAY = "microphone, network, loudspeaker"
-"""What the device measured beyond what the server did: the way of the speech and that of the answer."""
+WAY = "outside the server"
+"""What the device measured beyond what the server did: the last packet's length, the network, the softest end of the
+last word and beginning of the first, which only the ear takes for speech or for silence, and the DMA buffers."""
 
 _LOGGED = {
     "utterance ended": (END, "endpoint_seconds"),
