@@ -23,7 +23,7 @@ from fleet.sim.profile import find_profile
 from fleet.sim.trust import load_trust
 from fleet.wire.topics import canonical_mac
 
-STOCK = ("P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8")
+STOCK = ("P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8", "P9")
 EXIT_INTERRUPTED = 130
 _WIDE = 160
 

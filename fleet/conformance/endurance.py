@@ -42,6 +42,10 @@ class EnduranceReport(BaseModel):
     slowest: float | None
     lost: int
     """Datagrams of both directions that the simulated network did not deliver."""
+    gaps: int
+    """Silences of 10 ms or more inside sentences, whoever caused them."""
+    gaps_ms: int
+    """Their lengths in all."""
     held_up: float
     """The longest that this process itself came late: a high value makes the times worthless."""
     outcomes: dict[str, int]
@@ -159,6 +163,8 @@ def _report(profiles: list[str], conversations: int, tally: _Tally) -> Endurance
         p99=share(0.99),
         slowest=share(1.0),
         lost=sum(count for name, count in tally.counters.items() if name.endswith("_lost")),
+        gaps=tally.counters["gaps"],
+        gaps_ms=tally.counters["gaps_ms"],
         held_up=tally.held_up,
         outcomes=dict(tally.turns),
         failures=tally.failures[:_MOST_FAILURES],

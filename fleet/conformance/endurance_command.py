@@ -95,6 +95,7 @@ def _show(console: Console, report: EnduranceReport) -> None:
         f"[{colour}]{report.completed} of {report.conversations} conversations whole[/], {', '.join(report.profiles)}"
     )
     console.print(f"{report.answered} of {report.turns} turns answered, {report.lost} datagrams lost on the way")
+    console.print(f"{report.gaps} gaps inside sentences, {report.gaps_ms} ms in all")
     if report.p50 is not None and report.p99 is not None:
         console.print(
             f"end of speech to first sound: median {report.p50:.0f} ms, p99 {report.p99:.0f} ms "

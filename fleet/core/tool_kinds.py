@@ -16,6 +16,8 @@ class ToolKind:
     """It uploads a photo, and needs a token for that."""
     leaves: bool = False
     """It ends the device's connection and is never answered; that the device goes away or is silent is a success."""
+    fails_if_answered: bool = False
+    """Firmware queues its action before its answer `true`: an answer comes only when the action failed."""
 
 
 QUICK = ToolKind()
@@ -23,7 +25,7 @@ QUICK = ToolKind()
 # By name; the first that fits counts. A photo is uploaded within 30 s and explained within 30 s more.
 _KINDS: tuple[tuple[re.Pattern[str], ToolKind], ...] = (
     (re.compile(r"self\.reboot|self\.system\.reconfigure_wifi"), ToolKind(leaves=True)),
-    (re.compile(r"self\.upgrade_firmware"), ToolKind(seconds=300.0, slow=True, leaves=True)),
+    (re.compile(r"self\.upgrade_firmware"), ToolKind(300.0, slow=True, leaves=True, fails_if_answered=True)),
     (re.compile(r".*take_photo|.*camera.*"), ToolKind(seconds=70.0, slow=True, camera=True)),
     (re.compile(r"self\.screen\.(?:snapshot|preview_image)"), ToolKind(seconds=70.0, slow=True)),
 )

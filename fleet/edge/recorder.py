@@ -20,7 +20,7 @@ class Utterance:
     voiced_ms: float
     """How much of it is speech."""
     ended_at: float
-    """When the last speech was heard, on the loop's clock."""
+    """When the edge heard the last speech, on the loop's clock: later than it was said by a packet and its way."""
 
 
 class Recorder:

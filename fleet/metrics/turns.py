@@ -7,13 +7,13 @@ from fleet.metrics.histogram import SECONDS, HistogramMetric
 
 e2e_latency: Final = HistogramMetric(
     "fleet_turn_e2e_latency_seconds",
-    "From the end of what the user said to the first packet of the answer's voice.",
+    "On the edge's clock, from the last speech that it heard to the first packet of the answer's voice.",
     "edge",
     SECONDS,
 )
 end_of_turn_delay: Final = HistogramMetric(
     "fleet_turn_end_of_turn_delay_seconds",
-    "From the last sound of what the user said to the decision that it has ended.",
+    "On the edge's clock, from the last speech that it heard to the decision that the user has ended.",
     "edge",
     SECONDS,
 )

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from fleet.core.local_time import offset
 from fleet.errors import ConfigError
+from fleet.operations.notify_command import notify
 from fleet.operations.reach import reach_store, read_mac, run
 from fleet.settings import Settings
 from fleet.store.activations import Activations
@@ -19,7 +20,8 @@ from fleet.store.revocations import Revocations
 from fleet.store.roster import Entry, Roster
 from fleet.wire.topics import canonical_mac
 
-app = typer.Typer(help="Devices: list, bind, revoke.", no_args_is_help=True)
+app = typer.Typer(help="Devices: list, bind, revoke, notify.", no_args_is_help=True)
+app.command()(notify)
 
 Mac = Annotated[str, typer.Argument(help="MAC of the device, in any usual spelling.")]
 

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fleet.errors import ConfigError
-from fleet.showcase.stages import ASR, END, REST, SENTENCE, TTS
+from fleet.showcase.stages import ASR, END, SENTENCE, START, TTS, WAY
 from fleet.showcase.timeline import Row, Who, ms
 
 _STYLES = {
@@ -24,7 +24,7 @@ _STYLES = {
     Who.DEMO: "bold",
     Who.PROBLEM: "bold red",
 }
-_COLOURS = {END: "blue", ASR: "cyan", SENTENCE: "magenta", TTS: "green", REST: "yellow"}
+_COLOURS = {END: "blue", ASR: "cyan", SENTENCE: "magenta", TTS: "green", START: "yellow", WAY: "white"}
 _CELLS_A_SECOND = 18.0
 _MARGIN = " " * 16
 _OUTCOME = " heard after {}"

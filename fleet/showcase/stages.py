@@ -1,4 +1,8 @@
-"""Where the time of a turn went: the server's own measurements, and the device's."""
+"""Where the time of a turn went: the server's own measurements, and the device's.
+
+Each is the difference of two times of one clock. The server's begin when its edge heard the last speech, which is later
+than the user said it: a packet had to be filled and sent. The device's begins when the user said it.
+"""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -19,18 +23,21 @@ END, ASR, TOKEN, SENTENCE, TTS, SENT, HEARD = NAMES = (
 )
 
 MEANINGS = {
-    END: "from the last sound of the user to the decision that he has finished",
-    ASR: "recognition of the utterance",
-    TOKEN: "from the utterance to the chat model's first token of the answer, tool calls included",
-    SENTENCE: "from the utterance to the first whole sentence",
-    TTS: "from the sentence to its first audio",
-    SENT: "from the last sound of the user to the first packet of the answer, measured by the server",
-    HEARD: "from the last sound of the user to the first audible sound of the answer, measured by the device",
+    END: "server: from the last speech that it heard to the decision that the user has finished",
+    ASR: "server: recognition of the utterance",
+    TOKEN: "server: from the utterance to the chat model's first token of the answer, tool calls included",
+    SENTENCE: "server: from the utterance to the first whole sentence",
+    TTS: "server: from the sentence to its first audio",
+    SENT: "server: from the last speech that it heard to the first packet of the answer",
+    HEARD: "device: from the last sound of the user to the first audible sound of the answer",
 }
 
 PARTS = (END, ASR, SENTENCE, TTS)
-"""Those that follow one another; what is left until `heard` is the wait that firmware needs, and the way."""
-REST = "start of playback"
+"""Those of the server that follow one another; what is left until the first packet is the wait that firmware needs."""
+START = "start of playback"
+WAY = "outside the server"
+"""What the device measured beyond what the server did: the last packet's length, the network, the softest end of the
+last word and beginning of the first, which only the ear takes for speech or for silence, and the DMA buffers."""
 
 _LOGGED = {
     "utterance ended": (END, "endpoint_seconds"),
@@ -65,11 +72,16 @@ class Stopwatch:
 
 
 def parts(stages: Stages) -> dict[str, float]:
-    """Return the time until something was heard, cut into what followed one another; empty when nothing was heard."""
+    """Return the time until something was heard, cut into what followed one another; empty when nothing was heard.
+
+    The server's parts come from its clock. The last one is the device's whole less the server's whole, so that no time
+    of one clock is subtracted from a time of the other.
+    """
     if HEARD not in stages:
         return {}
     cut = {name: stages[name] for name in PARTS if name in stages}
-    return {**cut, REST: max(0.0, stages[HEARD] - sum(cut.values()))}
+    inside = max(stages.get(SENT, 0.0), sum(cut.values()))
+    return {**cut, START: inside - sum(cut.values()), WAY: max(0.0, stages[HEARD] - inside)}
 
 
 def medians(turns: Sequence[Stages]) -> dict[str, float]:

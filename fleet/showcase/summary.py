@@ -34,8 +34,12 @@ def said_table(answers: Sequence[Answer]) -> RenderableType:
 
 
 def times_table(answers: Sequence[Answer]) -> RenderableType:
-    """Return how long each stage took, in milliseconds."""
-    table = Table(title="How long it took, in ms", title_justify="left", show_footer=True)
+    """Return how long each stage took, in milliseconds, and on whose clock."""
+    table = Table(
+        title="How long it took, in ms: “heard” on the device's clock, all else on the server's",
+        title_justify="left",
+        show_footer=True,
+    )
     typical = medians([answer.stages for answer in answers])
     table.add_column("", footer="median")
     for name, footer in zip(NAMES, _cells(typical), strict=True):

@@ -129,6 +129,11 @@ def summary(report: Report) -> list[str]:
         lines.append(f"turn {turn.index}: {turn.outcome}; heard {turn.transcript!r}, answered {turn.reply!r}")
         if turn.latencies_ms:
             lines.append("  ms after speech: " + ", ".join(f"{k} {v:.0f}" for k, v in turn.latencies_ms.items()))
+        if turn.gaps_ms:
+            lines.append(
+                f"  {len(turn.gaps_ms)} gaps inside sentences, {sum(turn.gaps_ms):.0f} ms in all, "
+                f"the longest {max(turn.gaps_ms):.0f} ms"
+            )
     broken = [f"VIOLATION at {one.at:.3f} of {one.rule} ({one.clause}): {one.detail}" for one in report.violations]
     excused = [f"excused {count} of {rule}: the fault's doing" for rule, count in report.excused.items()]
     return [*lines, *broken, *excused, "ok" if report.ok else "NOT ok"]

@@ -3,6 +3,7 @@
 from fleet.sim import outbound
 from fleet.sim.body import Body
 from fleet.sim.main_loop import Flag
+from fleet.sim.notifier import Notifier
 from fleet.sim.owner import Owner
 from fleet.sim.profile import Mode
 from fleet.sim.stance import Stance
@@ -27,6 +28,7 @@ class Dialogue:
         self._wake_text = ""
         self._wake_packets: list[bytes] = []
         self._vigil = Vigil(owner, body)
+        self.notifier = Notifier(owner, body, self._stance)
         for flag, work in {
             Flag.ERROR: self._fail,
             Flag.BUTTON: self._press_button,
@@ -91,6 +93,7 @@ class Dialogue:
                 await self._stance.say_listen()
 
     async def _press_button(self) -> None:
+        self.notifier.stop()
         if self._stance.state is State.IDLE:
             await self._open_and_listen(self._owner.profile.mode)
         elif self._body.machine.admits:
@@ -99,6 +102,7 @@ class Dialogue:
             await self.hang_up(say_goodbye=True)
 
     async def _press_to_talk(self) -> None:
+        self.notifier.stop()
         if self._stance.state is State.IDLE:
             await self._open_and_listen("manual")
         elif self._stance.state is State.SPEAKING:
@@ -106,6 +110,7 @@ class Dialogue:
             self._stance.listen("manual")
 
     async def _release(self) -> None:
+        self.notifier.stop()
         if self._stance.state is State.LISTENING:
             await self._channel.send(outbound.listen_stop(self._channel.session))
             self._journal.note("released")
@@ -113,6 +118,7 @@ class Dialogue:
 
     async def _hear_wake_word(self) -> None:
         profile = self._owner.profile
+        self.notifier.stop()
         if self._stance.state is State.IDLE and profile.wake_lost_when_open and self._channel.opened:
             self._journal.note("wake word lost")
         elif self._stance.state is State.IDLE:
@@ -152,5 +158,6 @@ class Dialogue:
                 return
 
     async def _fail(self) -> None:
+        self.notifier.stop()
         self._journal.note("alert", status="error", message="server not reachable")
         await self.hang_up(say_goodbye=False)

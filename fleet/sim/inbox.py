@@ -49,6 +49,7 @@ class Inbox:
             "system": self._take_system,
             "alert": self._take_alert,
             "mcp": self._take_mcp,
+            "notify": self._take_notify,
         }
 
     def receive(self, payload: bytes, topic_bytes: int) -> None:
@@ -146,3 +147,6 @@ class Inbox:
         request = member(parsed, "payload")
         if request:
             self._device.toolbox.receive(request)
+
+    def _take_notify(self, parsed: JsonObject) -> None:
+        self._device.dialogue.notifier.receive(parsed)

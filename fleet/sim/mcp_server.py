@@ -1,7 +1,7 @@
 """The device's tool server: JSON-RPC requests in, texts out, no IO (contract 6).
 
-Error texts go into the answer unescaped, as firmware's do: a server has to survive that. py-xiaozhi's answers are sound
-JSON, but differ in other ways (contract 8).
+Error texts go into the answer unescaped, as firmware's do: a server has to survive that. From 2.5 on errors have a code
+(main/mcp_server.cc at 77500b8). py-xiaozhi's answers are sound JSON, but differ in other ways (contract 8).
 """
 
 import json
@@ -18,7 +18,7 @@ from fleet.sim.tool import Argument, Arguments, Outcome, Parameter, Tool
 
 LARGEST_PAGE = 8000
 _RESERVE, _PYTHON_RESERVE = 30, 100
-_INTERNAL_ERROR = -32603
+_NO_METHOD, _BAD_PARAMS, _INTERNAL_ERROR = -32601, -32602, -32603
 _INT32 = 2**31
 
 
@@ -63,15 +63,17 @@ class McpServer:
             case "tools/call":
                 return self._call(id_, params if isinstance(params, dict) else None)
             case _:
-                return self.fail(id_, f"Method not implemented: {method}")
+                return self.fail(id_, f"Method not implemented: {method}", _NO_METHOD)
 
     def answer(self, id_: int | str, outcome: Outcome) -> str:
         """Return the answer to a call that succeeded."""
         return answer(id_, outcome)
 
-    def fail(self, id_: int | str, message: str) -> str:
-        """Return the answer to a request that was refused."""
-        return error(id_, message, code=_INTERNAL_ERROR if self.profile.python else None)
+    def fail(self, id_: int | str, message: str, code: int = _INTERNAL_ERROR) -> str:
+        """Return the answer to a request that was refused; before 2.5 firmware leaves the code out."""
+        if self.profile.python:
+            return _compact({"jsonrpc": "2.0", "id": id_, "error": {"code": _INTERNAL_ERROR, "message": message}})
+        return error(id_, message, code if self.profile.error_codes else None)
 
     def fail_call(self, id_: int | str, message: str) -> str:
         """Return the answer to a call whose tool failed."""
@@ -139,21 +141,23 @@ class McpServer:
         return f'{{"jsonrpc":"2.0","id":{_compact(id_)},"result":{page[:-1]}]{more}}}}}'
 
     def _call(self, id_: int | str, params: JsonObject | None) -> str | Pending:
+        newer = self.profile.error_codes
         if params is None:
-            return self.fail(id_, "Missing params")
+            return self.fail(id_, "Missing params", _BAD_PARAMS)
         name = text(params, "name")
         if name is None:
-            return self.fail(id_, "Missing name")
+            return self.fail(id_, "Missing tool name" if newer else "Missing name", _BAD_PARAMS)
         given = item(params, "arguments") if any(key.lower() == "arguments" for key in params) else {}
         if not isinstance(given, dict):
-            return self.fail(id_, "Invalid arguments")
+            return self.fail(id_, "Invalid arguments" + (": expected object" if newer else ""), _BAD_PARAMS)
         tool = next((tool for tool in self.tools if tool.name == name), None)
         if tool is None:
-            return self.fail(id_, f"Unknown tool: {name}")
+            return self.fail(id_, f"Unknown tool: {name}", _BAD_PARAMS)
+        read = _argument_of_25 if newer else _argument
         try:
-            return Pending(id_, tool, {one.name: _argument(one, given) for one in tool.parameters})
+            return Pending(id_, tool, {one.name: read(one, given) for one in tool.parameters})
         except ValueError as fault:
-            return self.fail(id_, str(fault))
+            return self.fail(id_, str(fault), _BAD_PARAMS)
 
 
 def answer(id_: int | str, outcome: Outcome, *, is_error: bool = False) -> str:
@@ -168,10 +172,23 @@ def answer(id_: int | str, outcome: Outcome, *, is_error: bool = False) -> str:
 
 
 def error(id_: int | str, message: str, code: int | None = None) -> str:
-    """Return the answer to a request that failed: firmware's has no code, and the message as it is."""
-    if code is not None:
-        return _compact({"jsonrpc": "2.0", "id": id_, "error": {"code": code, "message": message}})
-    return f'{{"jsonrpc":"2.0","id":{id_},"error":{{"message":"{message}"}}}}'
+    """Return firmware's answer to a request that failed, the message as it is."""
+    coded = "" if code is None else f'"code":{code},'
+    return f'{{"jsonrpc":"2.0","id":{id_},"error":{{{coded}"message":"{message}"}}}}'
+
+
+def _argument_of_25(wanted: Parameter, given: JsonObject) -> Argument:
+    """Return an argument's value as firmware 2.5 reads it: what is there must have the right type.
+
+    Raises:
+        ValueError: It is missing, has another type, or is out of range; the text is firmware's.
+    """
+    if any(key.lower() == wanted.name.lower() for key in given):
+        if _typed(wanted, item(given, wanted.name)) is None:
+            raise ValueError(f"Invalid type for argument: {wanted.name}")
+    elif wanted.default is None:
+        raise ValueError(f"Missing required argument: {wanted.name}")
+    return _argument(wanted, given)
 
 
 def _argument(wanted: Parameter, given: JsonObject) -> Argument:

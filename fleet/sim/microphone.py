@@ -13,8 +13,6 @@ from fleet.sim.watch import Signal
 
 SEND_QUEUE = 40
 """Packets that wait for the main loop; the oldest goes when a further one comes (contract 4.3)."""
-TAIL = 3
-"""Packets at most that come after the microphone was switched off (contract 10)."""
 
 
 class Voice(Protocol):
@@ -66,32 +64,6 @@ class Captured:
     timestamp: int = 0
 
 
-class Pipeline:
-    """The audio front end: a frame comes out of it some time after its capture, also when capture has ended."""
-
-    def __init__(self) -> None:
-        self._frames: deque[tuple[float, Captured]] = deque()
-
-    @property
-    def due(self) -> float | None:
-        return self._frames[0][0] if self._frames else None
-
-    def push(self, frame: Captured, due: float) -> None:
-        self._frames.append((due, frame))
-
-    def cut(self) -> None:
-        """Capture ends: but for the last few frames nothing follows."""
-        while len(self._frames) > TAIL:
-            self._frames.pop()
-
-    def take(self, now: float) -> list[Captured]:
-        """Return what is through by now."""
-        out = []
-        while self._frames and self._frames[0][0] <= now:
-            out.append(self._frames.popleft()[1])
-        return out
-
-
 class Microphone:
     """Captures in real time once started; what it captured waits in a short queue for the main loop.
 
@@ -117,8 +89,6 @@ class Microphone:
         self._signal = signal
         self._ready = ready
         self._queue: deque[Captured] = deque()
-        self._pipeline = Pipeline()
-        self._warm_up = 0.0
         self._next: float | None = None
         self._changed = asyncio.Event()
         self._voice: Voice | None = None
@@ -129,16 +99,18 @@ class Microphone:
         return self._next is not None
 
     def start(self, warm_up: float) -> None:
-        """Switch on; every packet comes `warm_up` seconds after its frame was captured."""
+        """Switch on: capture begins after `warm_up` seconds, and what is said before them is lost.
+
+        Firmware waits once, before its first read (`audio_input_need_warmup_`, audio_service.cc); a frame's packet then
+        leaves as soon as the frame is complete.
+        """
         self._references.clear()
-        self._warm_up = warm_up
-        self._next = self._clock() + self._encoder.frame_ms / 1000
+        self._next = self._clock() + warm_up + self._encoder.frame_ms / 1000
         self._note_change()
 
     def stop(self) -> None:
-        """Switch off; the few frames under way are still sent, what the user says goes unheard."""
+        """Switch off; packets that wait are still sent, what the user says from now on goes unheard."""
         self._next = None
-        self._pipeline.cut()
         if self._voice:
             self._voice.over = True
             self._voice = None
@@ -159,7 +131,7 @@ class Microphone:
         """Capture for ever."""
         while True:
             try:
-                async with asyncio.timeout_at(self._due()):
+                async with asyncio.timeout_at(self._next):
                     await self._changed.wait()
                 self._changed.clear()
             except TimeoutError:
@@ -168,18 +140,12 @@ class Microphone:
     def advance(self, now: float) -> None:
         """Do what is due by now."""
         while self._next is not None and self._next <= now:
-            frame = Captured(self._encoder.encode(self._frame(self._next)), self._references.pop())
-            self._pipeline.push(frame, self._next + self._warm_up)
+            self._queue.append(Captured(self._encoder.encode(self._frame(self._next)), self._references.pop()))
             self._next += self._encoder.frame_ms / 1000
-        for frame in self._pipeline.take(now):
-            self._queue.append(frame)
             if len(self._queue) > SEND_QUEUE:
                 self._queue.popleft()
                 self.lost += 1
             self._ready()
-
-    def _due(self) -> float | None:
-        return min((at for at in (self._next, self._pipeline.due) if at is not None), default=None)
 
     def _frame(self, captured: float) -> bytes:
         size = self._encoder.frame_bytes

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from fleet.sim.journal import Journal
 from fleet.sim.loudness import first_audible
+from fleet.sim.profile import Profile
 from fleet.sim.speaker import Speaker
 from fleet.speech.opus import Decoder, OpusError
 
@@ -19,7 +20,7 @@ class Listener(Protocol):
         """A packet of this timestamp began to sound."""
 
     def drained(self, at: float) -> None:
-        """The last sound ended at `at`."""
+        """The last sound was handed to the loudspeaker by `at`; firmware takes the playback for ended."""
 
 
 class Playback:
@@ -27,17 +28,17 @@ class Playback:
 
     Args:
         journal: Takes the counters and breaches.
-        capacity: Packets that wait at most.
+        profile: Whose queue and loudspeaker these are.
         listener: Hears everything.
     """
 
-    def __init__(self, journal: Journal, capacity: int, listener: Listener) -> None:
+    def __init__(self, journal: Journal, profile: Profile, listener: Listener) -> None:
         self._journal = journal
         self._listener = listener
         self._rate = 24_000
         self._decoder: Decoder | None = None
         self._wake = asyncio.Event()
-        self.speaker = Speaker(capacity)
+        self.speaker = Speaker(profile.queue, profile.timing.dma)
 
     @property
     def idle(self) -> bool:
@@ -55,6 +56,10 @@ class Playback:
         self._journal.peak("queue_deepest", self.speaker.depth)
         self._wake.set()
         return admitted
+
+    def poll(self) -> None:
+        """Move on to now."""
+        self.speaker.idle(self._journal.clock())
 
     def clear(self) -> int:
         """Drop what waits and begin a new answer; return how many packets that were."""

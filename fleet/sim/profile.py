@@ -60,6 +60,11 @@ class Profile:
     drain: Drain = "deferred"
     """How `listen start` waits for the rest of the answer in auto mode."""
     queue: int = 40
+    """Packets that wait to be decoded at most; what comes then is dropped."""
+    notify: bool = False
+    """Idle, it plays what a `notify` message names (firmware 2.5)."""
+    error_codes: bool = False
+    """Errors of JSON-RPC have a code and the texts of firmware 2.5; arguments of the wrong type are refused."""
     mailbox: int = 6
     heap: int | None = None
     """Bytes of the largest message that still fits into memory."""
@@ -150,7 +155,16 @@ _ALL = (
         mailbox=64,
         body_limit=None,
         link="session",
-        timing=Timing(warm_up=(0.0, 0.04), clear=(0.0, 0.0)),
+        timing=Timing(warm_up=(0.0, 0.04), dma=0.0, clear=(0.0, 0.0)),
+    ),
+    replace(
+        _P1,
+        name="P9",
+        about="firmware 2.5: a queue of 20 packets, MCP errors with codes, plays notifications while idle",
+        version="2.5.0",
+        queue=20,
+        notify=True,
+        error_codes=True,
     ),
 )
 

@@ -33,6 +33,8 @@ class TurnReport(BaseModel):
     times: dict[str, float]
     latencies_ms: dict[str, float]
     reply_seconds: float
+    gaps_ms: list[float] = []
+    """Each silence inside a sentence of the answer: no packet was there when one was due."""
 
 
 class ViolationReport(BaseModel):
@@ -105,4 +107,5 @@ def _turn(journal: Journal, turn: Turn) -> TurnReport:
         times={name: round(journal.since_start(at), _DIGITS) for name, at in turn.times.items()},
         latencies_ms=turn.latencies,
         reply_seconds=round(len(heard) / 2 / turn.sample_rate, 3),
+        gaps_ms=[round(seconds * 1000, 1) for seconds in turn.gaps],
     )

@@ -1,4 +1,7 @@
-"""The decode queue and the loudspeaker behind it, as a model over time: no clock, no decoding."""
+"""The decode queue and the loudspeaker behind it, as a model over time: no clock, no decoding.
+
+Stricter than firmware by up to four packets: it has room for two decoded packets and those in flight beyond the queue.
+"""
 
 from collections import deque
 from dataclasses import dataclass
@@ -34,37 +37,43 @@ class Speaker:
 
     Args:
         capacity: Packets that wait at most, whatever they last.
+        dma: Seconds from handing sound over to hearing it: the DMA buffers in front of the loudspeaker.
     """
 
-    def __init__(self, capacity: int = 40) -> None:
+    def __init__(self, capacity: int = 40, dma: float = 0.0) -> None:
         self._capacity = capacity
+        self._dma = dma
         self._queue: deque[_Queued] = deque()
         self._played: list[Played] = []
         self._gaps: list[Gap] = []
         self._in_answer = False
         self.busy_until: float | None = None
-        """When the sound of the newest packet that was begun ends; None before the first."""
+        """When the newest packet that was begun is handed over; it is heard `dma` later. None before the first."""
 
     @property
     def depth(self) -> int:
         return len(self._queue)
 
+    @property
+    def full(self) -> bool:
+        return len(self._queue) >= self._capacity
+
     def due(self, now: float) -> float | None:
-        """Return when the sound of the current packet ends, or None when nothing sounds."""
+        """Return when the current packet is handed over, or None when there is none."""
         return None if self.idle(now) else self.busy_until
 
     def idle(self, now: float) -> bool:
-        """Return whether nothing sounds and nothing waits."""
+        """Return whether everything is handed over, which firmware takes for the end of playback."""
         self._advance(now)
         return not self._queue and (self.busy_until is None or self.busy_until <= now)
 
     def push(self, packet: bytes, seconds: float, now: float, timestamp: int = 0) -> bool:
         """Queue a packet that lasts so many seconds; return False when it was dropped."""
         self._advance(now)
-        if len(self._queue) >= self._capacity:
+        if self.full:
             return False
         if self._in_answer and not self._queue and self.busy_until is not None and self.busy_until < now:
-            self._gaps.append(Gap(self.busy_until, now - self.busy_until))
+            self._gaps.append(Gap(self.busy_until + self._dma, now - self.busy_until))
         self._in_answer = True
         self._queue.append(_Queued(now, packet, seconds, timestamp))
         self._advance(now)
@@ -95,5 +104,5 @@ class Speaker:
         while self._queue and (self.busy_until is None or self.busy_until <= now):
             head = self._queue.popleft()
             start = head.arrived if self.busy_until is None else max(self.busy_until, head.arrived)
-            self._played.append(Played(start, head.packet, head.timestamp))
+            self._played.append(Played(start + self._dma, head.packet, head.timestamp))
             self.busy_until = start + head.seconds

@@ -70,7 +70,7 @@ class Stance:
 
     async def _enter(self) -> None:
         match self._machine.state:
-            case State.IDLE:
+            case State.IDLE | State.NOTIFYING:
                 self._listen_pending = False
                 self._body.microphone.stop()
             case State.LISTENING:

@@ -13,14 +13,17 @@ class State(StrEnum):
     CONNECTING = "connecting"
     LISTENING = "listening"
     SPEAKING = "speaking"
+    NOTIFYING = "notifying"
+    """Plays a notification (firmware 2.5): entered and left by way of idle only."""
 
 
 _FOLLOWS: dict[State, frozenset[State]] = {
     State.STARTING: frozenset({State.IDLE}),
-    State.IDLE: frozenset({State.CONNECTING, State.LISTENING, State.SPEAKING}),
+    State.IDLE: frozenset({State.CONNECTING, State.LISTENING, State.SPEAKING, State.NOTIFYING}),
     State.CONNECTING: frozenset({State.IDLE, State.LISTENING}),
     State.LISTENING: frozenset({State.SPEAKING, State.IDLE}),
     State.SPEAKING: frozenset({State.LISTENING, State.IDLE}),
+    State.NOTIFYING: frozenset({State.IDLE}),
 }
 
 

@@ -26,7 +26,9 @@ class Timing:
     hello: float = 10.0
     stale: float = 120.0
     warm_up: Range = (0.12, 0.18)
-    """From the end of a frame's capture to its packet: so long is the audio front end's pipeline."""
+    """From switching the microphone on to the begin of capture, once; the first packet comes a frame later."""
+    dma: float = 0.06
+    """From handing sound to the loudspeaker to hearing it: 6 DMA buffers of 240 samples at 24 kHz (audio_codec.h)."""
     clear: Range = (0.01, 0.1)
     """From the state speaking to the clearing of the decode queue."""
     tool: Range = (0.005, 0.05)

@@ -35,6 +35,8 @@ class Turn:
     cut_off: bool = False
     sample_rate: int = 24_000
     pieces: list[tuple[float, bytes]] = field(default_factory=list)
+    gaps: list[float] = field(default_factory=list)
+    """Seconds of each silence inside a sentence: no packet was there when one was due."""
 
     def mark(self, name: str, at: float) -> None:
         """Keep the first time that something of this name happened."""
@@ -139,6 +141,11 @@ class TurnLog:
         sample = first_audible(pcm)
         if sample is not None:
             turn.mark("first audible", at + sample / sample_rate)
+
+    def falter(self, seconds: float) -> None:
+        """The answer went silent inside a sentence for so long."""
+        if self.open:
+            self.open.gaps.append(seconds)
 
     def drained(self, at: float) -> None:
         """Nothing sounds any more."""

@@ -43,8 +43,8 @@ class Parts:
         self.microphone = Microphone(
             encoder, self.references, journal.clock, owner.signal, lambda: self.main_loop.set(Flag.SEND_AUDIO)
         )
-        self.playback = Playback(journal, profile.queue, self)
-        self.gaps = Gaps(profile, journal, self.pulse, owner.network.spread)
+        self.playback = Playback(journal, profile, self)
+        self.gaps = Gaps(profile, journal, self.pulse, owner.network.spread, owner.turns.falter)
         self.intake = Intake(profile, journal, self.machine, self.playback, owner.turns, self.gaps)
 
     def played(self, at: float, pcm: bytes, sample_rate: int) -> None:
@@ -60,9 +60,10 @@ class Parts:
         self.references.played(timestamp)
 
     def drained(self, at: float) -> None:
-        """Hear the end of all sound."""
-        self._owner.journal.note("playback end", at)
-        self._owner.turns.drained(at)
+        """Hear the end of all sound, which comes later than firmware thinks."""
+        heard = at + self._owner.profile.timing.dma
+        self._owner.journal.note("playback end", heard)
+        self._owner.turns.drained(heard)
         self.main_loop.set(Flag.DRAINED)
         self._owner.signal.notify()
 
@@ -98,7 +99,14 @@ class Unit(Parts):
                 self._tasks = tasks
                 running = [
                     tasks.create_task(part.run(), name=f"sim-{type(part).__name__.lower()}")
-                    for part in (self.mqtt, self.main_loop, self.microphone, self.playback, self.pulse)
+                    for part in (
+                        self.mqtt,
+                        self.main_loop,
+                        self.microphone,
+                        self.playback,
+                        self.pulse,
+                        self.dialogue.notifier,
+                    )
                 ]
                 running.append(tasks.create_task(self._tick(), name="sim-tick"))
                 await self._over.wait()

@@ -34,6 +34,7 @@ _OVER = "the user has said something else meanwhile"
 _NO_ANSWER = "the device did not answer in time"
 _GONE = "the device disconnected before it answered"
 _SENT = "success"
+_NOT_INSTALLED = "the firmware was not installed; the device goes on with the one that it has"
 _LEFT = "the device was told to and does it now; it goes offline for that and confirms nothing"
 
 
@@ -65,6 +66,8 @@ class Terms:
     seconds: float
     leaves: bool = False
     """The device goes away, which is its answer."""
+    fails_if_answered: bool = False
+    """It answers only when it could not do it (`self.upgrade_firmware`)."""
     control: bool = False
     """It counts as done when it was sent; should its answer be an error, the next turn is told so."""
     dialect: str = XIAOZHI
@@ -104,6 +107,12 @@ class DeviceCalls:
             Fenced: The shard is another worker's now; nothing was sent.
             Unavailable: Redis is away; nothing was sent.
         """
+        outcome = await self._call(shard, mac, order, terms)
+        if terms.fails_if_answered and outcome.status == "ok" and outcome.text != _LEFT:
+            return Outcome("error", _NOT_INSTALLED)
+        return outcome
+
+    async def _call(self, shard: Shard, mac: str, order: CallTool, terms: Terms) -> Outcome:
         begun = await self._calls.begin(mac, terms.idempotency, terms.seconds, Asker(shard.owner, terms.turn))
         log.debug("call begun", extra={"call": terms.name, "verdict": type(begun).__name__})
         match begun:

@@ -90,6 +90,7 @@ class DeviceTools:
             name,
             max(kind.seconds, self._seconds),
             leaves=kind.leaves,
+            fails_if_answered=kind.fails_if_answered,
             control=prepared.tool.control,
             dialect=self._session.dialect,
         )

@@ -159,3 +159,13 @@ def test_a_notification_is_a_report_and_no_answer() -> None:
         "state_changed", params
     )
     assert isinstance(from_device({"jsonrpc": "2.0", "method": "tools/list", "id": 1}), Ignored)
+
+
+@pytest.mark.requirement("XZ-046")
+def test_an_optional_argument_that_is_null_is_not_sent() -> None:
+    schema = {"type": "object", "properties": {"quality": {"type": "integer", "default": 80, "minimum": 1}}}
+    prepared = Toolbox([ToolSpec(name="self.screen.draw", input_schema=schema)]).prepare(
+        ToolCall("1", "screen_draw", '{"quality": null}')
+    )
+    assert isinstance(prepared, Prepared)
+    assert prepared.arguments == {}

@@ -115,8 +115,8 @@ class Owner:
         sound, sent = voice.say(turn.mark, _SAID_SECONDS), self._sent_seconds()
         said = await self._device.say(sound, _TURN_SECONDS)
         turn.asked = said.times.get("end of speech", 0.0)
-        # What was captured just before is sent after it, too.
-        left = self._sent_seconds() - sent - self._device.profile.timing.warm_up[1]
+        # The frame that was captured just before is sent after it, too.
+        left = self._sent_seconds() - sent - self._device.profile.frame_ms / 1000
         if said.outcome == "closed" and not said.transcript and left < _HARDLY_BEGUN:
             turn.again += 1
             return False

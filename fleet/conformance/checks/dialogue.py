@@ -24,9 +24,9 @@ from fleet.sim.turns import Turn
 
 GROUP = Group("S", "Dialogue and state")
 
-AUTO = "P1 P2 P6 P7 P8"
+AUTO = "P1 P2 P6 P7 P8 P9"
 REALTIME = "P3 P4"
-WOKEN = "P1 P3 P4 P6 P7"
+WOKEN = "P1 P3 P4 P6 P7 P9"
 _SAID = 1.0
 _ANSWER_SECONDS = 15.0
 _STOP_SECONDS, _CROSSING = 0.3, 0.05

@@ -8,7 +8,7 @@ from fleet.sim.message import JsonObject, member, number, text
 from fleet.wire.firmware import parse_version
 
 _OLD = "0.0.1"
-_STOCK = "P1 P2 P3 P4 P5 P6 P7"
+_STOCK = "P1 P2 P3 P4 P5 P6 P7 P9"
 """A computer takes no firmware."""
 
 

@@ -82,7 +82,7 @@ def _emptied(probe: Probe, first: int, count: int) -> Callable[[bytes], None]:
 @GROUP.check(
     "U8",
     "a wake word's 33 packets within 5 ms are taken, kept out of the command, and do not harm it",
-    profiles="P1 P3 P4 P6 P7",
+    profiles="P1 P3 P4 P6 P7 P9",
     steered=True,
 )
 async def woken(stage: Stage) -> str:

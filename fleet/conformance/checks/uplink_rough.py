@@ -26,7 +26,7 @@ _INTERRUPTED = 2.0
 @GROUP.check(
     "U12",
     "speech over the answer is ignored in auto mode, and interrupts it in realtime mode where echo is cancelled",
-    profiles="P1 P2 P3 P4 P6 P7 P8",
+    profiles="P1 P2 P3 P4 P6 P7 P8 P9",
     steered=True,
 )
 async def overlapping(stage: Stage) -> str:

@@ -85,5 +85,5 @@ class ToolServer:
         try:
             outcome = await call.tool.run(self.board, call.arguments)
         except ToolError as error:
-            return mcp_server.error(call.id, str(error))
+            return self._server.fail_call(call.id, str(error))
         return None if isinstance(outcome, Restart) else mcp_server.answer(call.id, outcome)

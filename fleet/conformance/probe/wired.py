@@ -16,6 +16,7 @@ from fleet.conformance.probe.tools import ToolServer
 from fleet.conformance.verdict import Failed
 from fleet.errors import Unavailable
 from fleet.sim import message as firmware
+from fleet.sim import notifier
 from fleet.sim.audit import Finding
 from fleet.sim.journal import Journal
 from fleet.sim.message import JsonObject, member
@@ -148,6 +149,8 @@ class Wired:
             self.findings.append(("json-invalid", str(message)))
             return
         self.findings.extend(firmware.check(message.body, len(payload), ""))
+        if message.kind == "notify":
+            self.findings.extend(notifier.check(message.body, known=self.profile.notify))
         self._react(message)
 
     async def _answer(self, request: JsonObject) -> None:

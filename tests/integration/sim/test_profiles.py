@@ -323,6 +323,7 @@ async def test_an_unbound_device_asks_until_it_is_bound(server: ScriptedServer) 
     assert len(server.ota_requests) == 2
 
 
+@pytest.mark.requirement("XZ-048")
 @pytest.mark.parametrize(("length", "installed"), [(b"Content-Length", True), (b"content-length", False)])
 async def test_firmware_is_installed_only_if_its_length_is_spelled_as_modems_read_it(
     server: ScriptedServer, length: bytes, installed: bool

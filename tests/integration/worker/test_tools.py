@@ -172,6 +172,18 @@ async def test_a_device_that_cannot_go_away_says_why(stage: Scene) -> None:
     assert said == "error: no such file"
 
 
+@pytest.mark.requirement("XZ-048")
+async def test_an_upgrade_that_is_answered_at_all_has_failed(stage: Scene) -> None:
+    session = await stage.prepare(*LEAVING)
+    said = await told(stage, session, asked=asks("upgrade_firmware"), result=text("true"))
+    assert said == "error: the firmware was not installed; the device goes on with the one that it has"
+
+
+async def test_a_restart_that_is_answered_has_succeeded(stage: Scene) -> None:
+    session = await stage.prepare(*LEAVING)
+    assert await told(stage, session, asked=asks("reboot"), result=text("true")) == "true"
+
+
 async def test_a_device_that_goes_away_otherwise_leaves_it_unknown(stage: Scene) -> None:
     session = await stage.prepare(VOLUME)
     stage.llm.script = [SET, says("Done.")]

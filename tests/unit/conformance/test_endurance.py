@@ -15,7 +15,7 @@ def report(**changes: object) -> EnduranceReport:
     tally = _Tally(
         turns=Counter(answered=100),
         latencies=[float(number) for number in range(100, 0, -1)],
-        counters=Counter(uplink_lost=5, downlink_lost=7, downlink_received=900),
+        counters=Counter(uplink_lost=5, downlink_lost=7, downlink_received=900, gaps=3, gaps_ms=180),
         completed=33,
     )
     for name, value in changes.items():
@@ -27,6 +27,10 @@ def test_times_are_told_by_their_rank() -> None:
     found = report()
     assert (found.p50, found.p99, found.slowest) == (51.0, 99.0, 100.0)
     assert (found.turns, found.answered, found.lost, found.ok) == (100, 100, 12, True)
+
+
+def test_gaps_in_what_was_heard_are_told_with_their_length() -> None:
+    assert (report().gaps, report().gaps_ms) == (3, 180)
 
 
 def test_one_conversation_that_failed_is_a_failure() -> None:

@@ -1,7 +1,7 @@
 import pytest
 
 from fleet.local.log_line import LogLine
-from fleet.showcase.stages import HEARD, NAMES, REST, Stopwatch, medians, parts
+from fleet.showcase.stages import HEARD, MEANINGS, NAMES, START, WAY, Stopwatch, medians, parts
 
 LOG = [
     LogLine("info", "utterance ended", {"endpoint_seconds": 0.6, "speech_seconds": 1.2}),
@@ -44,12 +44,31 @@ def test_a_line_without_its_measurement_is_left_out() -> None:
 def test_the_parts_add_up_to_what_was_heard() -> None:
     cut = parts(measured())
     assert sum(cut.values()) == pytest.approx(1.5)
-    assert cut[REST] == pytest.approx(0.2)
     assert parts({"ASR": 0.4}) == {}
 
 
-def test_the_rest_is_never_negative() -> None:
-    assert parts(measured(heard=900.0))[REST] == 0.0
+def test_the_servers_parts_are_the_servers_whole_and_the_way_is_what_the_device_has_beyond_it() -> None:
+    cut = parts(measured())
+    assert cut[START] == pytest.approx(1.35 - 0.6 - 0.4 - 0.1 - 0.2)
+    assert cut[WAY] == pytest.approx(1.5 - 1.35)
+
+
+def test_what_the_server_takes_does_not_depend_on_the_devices_clock() -> None:
+    early, late = parts(measured(heard=1400.0)), parts(measured(heard=2400.0))
+    assert {name: seconds for name, seconds in early.items() if name != WAY} == {
+        name: seconds for name, seconds in late.items() if name != WAY
+    }
+
+
+def test_no_part_is_negative() -> None:
+    assert parts(measured(heard=900.0))[WAY] == 0.0
+    assert min(parts({"heard": 1.0, "ASR": 0.4}).values()) == 0.0
+
+
+def test_each_time_says_on_whose_clock_it_is() -> None:
+    assert {name: meaning.partition(":")[0] for name, meaning in MEANINGS.items()} == {
+        name: "device" if name == HEARD else "server" for name in NAMES
+    }
 
 
 def test_medians_leave_out_what_was_not_measured() -> None:

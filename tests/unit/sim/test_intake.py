@@ -26,7 +26,7 @@ class Bench:
         self.journal = Journal(lambda: self.now)
         self.pulse = Pulse(lambda: self.now)
         self.machine = Machine(profile.mode)
-        self.playback = Playback(self.journal, profile.queue, self)
+        self.playback = Playback(self.journal, profile, self)
         self.gaps = Gaps(profile, self.journal, self.pulse, spread)
         turns = TurnLog(lambda: None)
         self.intake = Intake(profile, self.journal, self.machine, self.playback, turns, self.gaps)
@@ -133,6 +133,34 @@ def test_what_the_network_kept_excuses_one_silence_only(bench: Bench) -> None:
     bench.take(1)
     bench.stop()
     assert bench.broken == {"underrun": 1}
+
+
+def test_loss_that_has_eaten_the_lead_is_heard_as_gaps_of_a_packet_each(bench: Bench) -> None:
+    bench.speak()
+    bench.take(4, period=0.0)
+    bench.now += 0.06
+    for number in range(30):
+        if number % 5:
+            bench.take(1)
+        else:
+            bench.intake.miss()
+            bench.now += 0.06
+    bench.stop()
+    counters = bench.journal.counters
+    assert (counters["gaps"], counters["gaps_ms"], counters["gap_longest_ms"]) == (3, 180, 60)
+    assert [step.detail["ms"] for step in bench.journal.find("gap")] == [60, 60, 60]
+    assert bench.broken == {}, "one packet at a time, and the network's doing"
+
+
+def test_a_pause_between_two_sentences_is_no_gap(bench: Bench) -> None:
+    bench.speak()
+    bench.intake.sentence()
+    bench.take(3)
+    bench.now += 0.5
+    bench.intake.sentence()
+    bench.take(3)
+    bench.stop()
+    assert (bench.journal.counters["gaps"], bench.journal.counters["pauses"]) == (0, 1)
 
 
 def test_sound_before_the_queue_is_cleared_is_lost_and_told(bench: Bench) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from fleet.sim.journal import Journal
 from fleet.sim.playback import Playback
+from fleet.sim.profile import PROFILES
 from fleet.speech.opus import silence
 
 LIMIT = 10
@@ -46,7 +47,7 @@ def room() -> Room:
 @pytest.fixture
 async def playback(room: Room) -> AsyncIterator[Playback]:
     async with asyncio.TaskGroup() as group:
-        one = Playback(Journal(lambda: room.time), 40, room)
+        one = Playback(Journal(lambda: room.time), PROFILES["P1"], room)
         running = group.create_task(one.run())
         yield one
         running.cancel()

@@ -8,14 +8,22 @@ from fleet.sim.profile import PROFILES, find_profile
 IDENTITY = Identity.of("02:00:00:00:00:01")
 
 
-def test_all_eight_kinds_of_the_contract_are_there() -> None:
-    assert {f"P{number}" for number in range(1, 9)} <= PROFILES.keys()
+def test_all_eight_kinds_of_the_contract_and_firmware_2_5_are_there() -> None:
+    assert {f"P{number}" for number in range(1, 10)} <= PROFILES.keys()
     assert all(profile.name == name and profile.about for name, profile in PROFILES.items())
 
 
 def test_an_unknown_name_is_told_with_the_known_ones() -> None:
     with pytest.raises(ConfigError, match="P1, P1-camera"):
-        find_profile("P9")
+        find_profile("P10")
+
+
+@pytest.mark.requirement("XZ-044")
+def test_only_firmware_2_5_has_a_queue_of_20_and_knows_notifications() -> None:
+    newest = PROFILES["P9"]
+    assert (newest.version, newest.queue, newest.notify, newest.error_codes) == ("2.5.0", 20, True, True)
+    for profile in PROFILES.values():
+        assert profile is newest or (profile.queue, profile.notify, profile.error_codes) == (40, False, False)
 
 
 def test_each_says_hello_as_its_build_does() -> None:

@@ -68,3 +68,20 @@ def test_an_empty_speaker_is_idle_and_has_nothing_due() -> None:
     speaker = Speaker()
     assert speaker.idle(0.0)
     assert speaker.due(0.0) is None
+
+
+def test_sound_is_heard_when_it_has_passed_the_dma_buffers() -> None:
+    speaker = Speaker(dma=0.06)
+    _fill(speaker, 2, 10.0)
+    assert [round(played.at, 6) for played in speaker.take(11.0)] == [10.06, 10.12]
+    assert speaker.busy_until == pytest.approx(10.12), (
+        "firmware takes the last packet for played when it handed it over"
+    )
+
+
+def test_a_gap_is_heard_when_it_has_passed_the_dma_buffers_and_is_no_shorter_for_them() -> None:
+    speaker = Speaker(dma=0.06)
+    speaker.push(b"x", FRAME, 1.0)
+    speaker.push(b"x", FRAME, 1.2)
+    (gap,) = speaker.take_gaps()
+    assert (round(gap.at, 6), round(gap.seconds, 6)) == (1.12, 0.14)

@@ -14,6 +14,8 @@ ALLOWED = {
     ("listening", "idle"),
     ("speaking", "listening"),
     ("speaking", "idle"),
+    ("idle", "notifying"),
+    ("notifying", "idle"),
 }
 
 

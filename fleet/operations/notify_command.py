@@ -1,0 +1,92 @@
+"""`fleet devices notify`: have an idle device play a file."""
+
+import asyncio
+import secrets
+from typing import Annotated
+
+import typer
+
+from fleet import runtime
+from fleet.errors import ConfigError, Unavailable
+from fleet.link.broker import broker_address
+from fleet.link.publisher import Publisher
+from fleet.operations.reach import broker_url, reach_store, read_mac, run
+from fleet.settings import Settings
+from fleet.store.devices import Device, Devices
+from fleet.store.watched_file import WatchedFile
+from fleet.tasks import running
+from fleet.wire import notify as codec
+from fleet.wire.dialects import REGISTRAR
+from fleet.wire.identity import Keys
+from fleet.wire.topics import down_topic
+
+_CONNECT_SECONDS = 10.0
+
+
+def notify(
+    mac: Annotated[str, typer.Argument(help="MAC of the device, in any usual spelling.")],
+    url: Annotated[str, typer.Argument(help="Address of an Ogg file with one mono Opus stream, http or https.")],
+    subtitle: Annotated[
+        list[str] | None, typer.Option(help="Text to show from a millisecond of the audio on, such as '1800:Saved.'")
+    ] = None,
+) -> None:
+    """Have an idle device with firmware 2.5 or later play a file. It confirms nothing.
+
+    Exit code 1: nothing was sent, because the device is offline, in a conversation, or has older firmware.
+    """
+
+    async def work(settings: Settings) -> int:
+        name = read_mac(mac)
+        message = _message(url, subtitle or [])
+        async with reach_store(settings) as store:
+            fault = _fault(await Devices(store).read(name))
+        if fault:
+            typer.echo(f"{name} {fault}", err=True)
+            return runtime.EXIT_FAILED
+        await _publish(settings, name, message)
+        typer.echo(f"{name} was sent the notification")
+        return 0
+
+    run(work)
+
+
+def _message(url: str, subtitles: list[str]) -> bytes:
+    if not codec.is_playable(url):
+        raise ConfigError(f"{url} is no http or https address")
+    read = [codec.read_subtitle(one) for one in subtitles]
+    if None in read:
+        raise ConfigError("a subtitle is written as MILLISECONDS:TEXT")
+    message = codec.write(url, [one for one in read if one])
+    if message is None:
+        raise ConfigError(f"the message is longer than {codec.LARGEST} bytes")
+    return message
+
+
+def _fault(device: Device) -> str:
+    """Return why a device would not play a notification, empty when it would."""
+    if not device.online:
+        return "is not connected"
+    if device.dialect == REGISTRAR or not codec.is_known(device.firmware):
+        return f"has firmware {device.firmware or 'of unknown version'}; notifications need 2.5"
+    return "is in a conversation, and would ignore it" if device.session else ""
+
+
+async def _publish(settings: Settings, mac: str, message: bytes) -> None:
+    name = f"fleet-notify-{secrets.token_hex(4)}"
+    credentials = _keys(settings).issue("service", name)
+    publisher = Publisher(broker_address(settings, broker_url(settings)), credentials)
+    async with running("publisher", publisher.run):
+        try:
+            async with asyncio.timeout(_CONNECT_SECONDS):
+                while not publisher.connected:  # noqa: ASYNC110 - it is a state of another task, with a limit
+                    await asyncio.sleep(0.05)
+        except TimeoutError:
+            raise Unavailable("the broker does not take us") from None
+        if not publisher.publish(down_topic(mac), message):
+            raise Unavailable("the broker does not take the message")
+
+
+def _keys(settings: Settings) -> Keys:
+    if settings.keys is not None:
+        return Keys(settings.keys.get_secret_value())
+    return Keys(WatchedFile(settings.keys_file or settings.data_dir / "keys").read())
