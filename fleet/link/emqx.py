@@ -57,10 +57,10 @@ class Emqx:
         """Devices that EMQX is still to be told about."""
         return len(self._due)
 
-    def expel(self, macs: Iterable[str]) -> None:
+    def expel(self, macs: Iterable[str] | None) -> None:
         """Close the connections of these devices soon; the api's keys must refuse them already."""
         now = asyncio.get_running_loop().time()
-        for mac in macs:
+        for mac in macs or ():
             self._due[mac] = now
             self._once.discard(mac)
         self._news.set()
@@ -114,7 +114,7 @@ class Emqx:
 
 
 @asynccontextmanager
-async def expelling(url: str | None, key: SecretStr | None) -> AsyncIterator[Callable[[frozenset[str]], None]]:
+async def expelling(url: str | None, key: SecretStr | None) -> AsyncIterator[Callable[[frozenset[str] | None], None]]:
     """Close connections at EMQX beside the block; without a URL nothing is closed.
 
     Raises:
