@@ -76,7 +76,8 @@ local function retire(K, A)
   return redis.call('ZREM', K[1], A[1])
 end
 
--- K: device, own, online devices by epoch  A: online 0|1, epoch, ttl s, mac, worker or '', fence or ''[, dialect asked for].
+-- K: device, own, online devices by epoch
+-- A: online 0|1, epoch, ttl s, mac, worker or '', fence or ''[, dialect asked for[, user name of the connection or '']].
 -- Applied only if not older than what is known. An owner's is fenced: the two news of one connection have one epoch.
 -- Returns {applied, session id or '', epoch of the tool list or '', id of the session that ended last or ''[, dialect or '']}:
 -- who asks for no dialect, a worker of an older version, gets none.
@@ -85,6 +86,8 @@ local function presence(K, A)
   local known = redis.call('HMGET', K[1], 'ep', 'sid', 'tep', 'gone', 'dialect')
   if tonumber(A[2]) < tonumber(known[1] or '0') then return {0, '', '', '', A[7] and '' or nil} end
   redis.call('HSET', K[1], 'on', A[1], 'ep', A[2], 'tp', seconds())
+  -- Who connected counts for that connection only: another version, or another broker, may not say it of the next one.
+  if A[1] == '1' and (A[8] or '') ~= '' then redis.call('HSET', K[1], 'cu', A[8], 'cep', A[2]) end
   redis.call('EXPIRE', K[1], A[3])
   if A[1] == '1' then redis.call('ZADD', K[3], A[2], A[4]) else redis.call('ZREM', K[3], A[4]) end
   return {1, known[2] or '', known[3] or '', known[4] or '', A[7] and (known[5] or '') or nil}
