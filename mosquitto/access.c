@@ -8,34 +8,63 @@
 #include "broker_codes.h"
 #include "topics.h"
 
+#define ENDED_AT_ONCE 1000
+#define ENDS_LOGGED 10
+
 /* Everybody who logged in with this key. A shard session's Will tells that it is lost, so Wills are sent. */
-static void end_sessions_of_key(const char *id)
+static void end_sessions_of_key(const char *id, struct clients *clients)
 {
-	static const char *const kinds[] = {"device", "service"};
 	char username[KEY_ID_LONGEST + 16];
+	struct username name;
 
 	mosquitto_log_printf(LOG_LEVEL_NOTICE, "fleet: key %s was retired", id);
-	for (size_t at = 0; at < sizeof(kinds) / sizeof(kinds[0]); at++) {
-		snprintf(username, sizeof(username), "%s.%s", kinds[at], id);
-		mosquitto_kick_client_by_username(username, true);
+	snprintf(username, sizeof(username), "service.%s", id);
+	mosquitto_kick_client_by_username(username, true);
+	for (size_t at = 0; at < clients->size; at++) {
+		struct client *client = &clients->places[at];
+		if (client->connection && username_parse(client->user, &name) && strcmp(name.key_id, id) == 0)
+			clients_mark(clients, client);
 	}
 }
 
-/* The broker tells on_disconnect of each, which changes `clients`, but not the list that is gone through here. */
-static void end_revoked(const struct revoked *revoked, const struct clients *clients)
+static bool is_refused(const struct revoked *revoked, uint64_t mac, uint32_t generation)
 {
-	char mac[MAC_LENGTH + 1];
-
-	for (size_t at = 0; at < revoked->count; at++)
-		if (clients_find(clients, revoked->macs[at])) {
-			mac_format(revoked->macs[at], mac);
-			mosquitto_log_printf(LOG_LEVEL_NOTICE, "fleet: ended the connection of revoked device %s", mac);
-			mosquitto_kick_client_by_clientid(mac, false);
-		}
+	return revoked_holds(revoked, mac) || generation < minima_of(&revoked->minima, mac);
 }
 
-/* With `end`, ends the sessions of keys that are valid no longer. */
-static bool read_keys(struct access *access, bool end)
+static void mark_refused(const struct revoked *revoked, struct clients *clients)
+{
+	struct username name;
+
+	for (size_t at = 0; at < clients->size; at++) {
+		struct client *client = &clients->places[at];
+		if (client->connection &&
+		    (!username_parse(client->user, &name) || is_refused(revoked, client->mac, name.generation)))
+			clients_mark(clients, client);
+	}
+}
+
+/* The broker tells on_disconnect of each, which changes `clients`, but not the MACs that are gone through here. */
+void access_end_marked(struct clients *clients)
+{
+	static uint64_t macs[ENDED_AT_ONCE];
+	char mac[MAC_LENGTH + 1];
+	size_t count = clients_take_marked(clients, macs, ENDED_AT_ONCE);
+
+	for (size_t at = 0; at < count; at++) {
+		mac_format(macs[at], mac);
+		if (at < ENDS_LOGGED)
+			mosquitto_log_printf(LOG_LEVEL_NOTICE,
+					     "fleet: ended the connection of device %s, whose credentials count no longer",
+					     mac);
+		mosquitto_kick_client_by_clientid(mac, false);
+	}
+	if (count > ENDS_LOGGED)
+		mosquitto_log_printf(LOG_LEVEL_NOTICE, "fleet: ended %zu more connections so", count - ENDS_LOGGED);
+}
+
+/* With `clients`, ends the sessions of keys that are valid no longer. */
+static bool read_keys(struct access *access, struct clients *clients)
 {
 	char error[512];
 	struct keys fresh = {0};
@@ -52,8 +81,8 @@ static bool read_keys(struct access *access, bool end)
 	for (size_t at = 0; at < old.count; at++)
 		if (!keys_hold(&fresh, old.key[at].id, old.key[at].secret)) {
 			same = false;
-			if (end)
-				end_sessions_of_key(old.key[at].id);
+			if (clients)
+				end_sessions_of_key(old.key[at].id, clients);
 		}
 	keys_free(&old);
 	if (!same)
@@ -67,7 +96,7 @@ static bool read_keys(struct access *access, bool end)
 static bool parse_revoked(struct access *access, FILE *file)
 {
 	const char *path = access->revoked_file.path;
-	size_t before = access->revoked.count;
+	size_t before = access->revoked.count + access->revoked.minima.count + access->revoked.minima.all;
 	size_t wrong = 0;
 
 	if (!revoked_parse(&access->revoked, file, &wrong)) {
@@ -76,11 +105,14 @@ static bool parse_revoked(struct access *access, FILE *file)
 	}
 	if (wrong)
 		mosquitto_log_printf(LOG_LEVEL_ERROR,
-				     "fleet: line %zu of %s does not begin with a MAC; nobody is taken off the list "
-				     "until it does",
+				     "fleet: line %zu of %s is neither a MAC nor a minimum; nobody is taken off the list until "
+				     "it is",
 				     wrong, path);
-	if (access->revoked.count || before)
-		mosquitto_log_printf(LOG_LEVEL_NOTICE, "fleet: %zu devices are revoked", access->revoked.count);
+	const struct minima *minima = &access->revoked.minima;
+	if (access->revoked.count || minima->count || minima->all || before)
+		mosquitto_log_printf(LOG_LEVEL_NOTICE,
+				     "fleet: %zu devices are revoked; %zu have a minimum of their own, all others %u",
+				     access->revoked.count, minima->count, (unsigned)minima->all);
 	return true;
 }
 
@@ -94,7 +126,8 @@ static bool read_revoked(struct access *access)
 		return good;
 	}
 	/* Without the file nobody is revoked, but a file that is lost does not let anybody in again. */
-	if (!watched_exists(&access->revoked_file) && access->revoked.count == 0)
+	const struct minima *minima = &access->revoked.minima;
+	if (!watched_exists(&access->revoked_file) && access->revoked.count == 0 && !minima->count && !minima->all)
 		return true;
 	mosquitto_log_printf(LOG_LEVEL_ERROR, "fleet: cannot open %s: %s", access->revoked_file.path, strerror(errno));
 	return false;
@@ -122,7 +155,7 @@ bool access_open(struct access *access, const char *keys_path, const char *revok
 	free(revoked);
 	if (!good)
 		mosquitto_log_printf(LOG_LEVEL_ERROR, "fleet: no memory");
-	return good && read_keys(access, false) && read_revoked(access);
+	return good && read_keys(access, NULL) && read_revoked(access);
 }
 
 void access_close(struct access *access)
@@ -135,29 +168,30 @@ void access_close(struct access *access)
 
 bool access_admits(const struct access *access, const char *client_id, const char *username, const char *password)
 {
+	struct username name;
 	uint64_t mac;
 
-	if (!credentials_valid(&access->keys, client_id, username, password))
+	if (!credentials_valid(&access->keys, client_id, username, password) || !username_parse(username, &name))
 		return false;
-	return !mac_parse(client_id, &mac) || !revoked_holds(&access->revoked, mac);
+	return !mac_parse(client_id, &mac) || !is_refused(&access->revoked, mac, name.generation);
 }
 
 void access_reload(struct access *access)
 {
-	if (!read_keys(access, false))
+	if (!read_keys(access, NULL))
 		mosquitto_log_printf(LOG_LEVEL_ERROR, "fleet: the old keys stay valid");
 	if (!read_revoked(access))
 		mosquitto_log_printf(LOG_LEVEL_ERROR, "fleet: the old list of revoked devices stays valid");
 }
 
-void access_poll(struct access *access, const struct clients *clients)
+void access_poll(struct access *access, struct clients *clients)
 {
-	if (watched_due(&access->keys_file) && !read_keys(access, clients != NULL))
+	if (watched_due(&access->keys_file) && !read_keys(access, clients))
 		mosquitto_log_printf(LOG_LEVEL_ERROR, "fleet: the old keys stay valid");
 	if (!watched_due(&access->revoked_file))
 		return;
 	if (!read_revoked(access))
 		mosquitto_log_printf(LOG_LEVEL_ERROR, "fleet: the old list of revoked devices stays valid");
 	if (clients)
-		end_revoked(&access->revoked, clients);
+		mark_refused(&access->revoked, clients);
 }

@@ -1,4 +1,4 @@
-/* Who may connect now: the keys and the revoked devices, from two files that may change at any time. */
+/* Who may connect now: the keys, the revoked devices and the generations that count, from two files that may change at any time. */
 #ifndef FLEET_ACCESS_H
 #define FLEET_ACCESS_H
 
@@ -30,8 +30,13 @@ bool access_admits(const struct access *access, const char *client_id, const cha
  * connection: the broker asks for all of them again after SIGHUP. */
 void access_reload(struct access *access);
 
-/* Reads the files that have changed, about once a second. With `clients`, also ends the connections of revoked devices
- * and of retired keys; that must not be done while the broker works on a packet. */
-void access_poll(struct access *access, const struct clients *clients);
+/* Reads the files that have changed, about once a second. With `clients`, also ends the connections of services whose
+ * key was retired, and marks those of devices whose credentials count no longer; that must not be done while the broker
+ * works on a packet. */
+void access_poll(struct access *access, struct clients *clients);
+
+/* Ends some of the marked connections, at every tick: each end makes messages, and their queues are bounded. Not while
+ * the broker works on a packet. */
+void access_end_marked(struct clients *clients);
 
 #endif

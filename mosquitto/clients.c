@@ -1,6 +1,7 @@
 #include "clients.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define SIZE_FIRST 64
 #define SECOND INT64_C(1000000)
@@ -24,7 +25,7 @@ static size_t place(const struct clients *clients, uint64_t mac)
 
 static bool resize(struct clients *clients, size_t size)
 {
-	struct clients bigger = {.places = calloc(size, sizeof(struct client)), .size = size, .count = clients->count};
+	struct clients bigger = {.places = calloc(size, sizeof(struct client)), .size = size};
 
 	if (!bigger.places)
 		return false;
@@ -32,19 +33,26 @@ static bool resize(struct clients *clients, size_t size)
 		if (clients->places[at].connection)
 			bigger.places[place(&bigger, clients->places[at].mac)] = clients->places[at];
 	free(clients->places);
+	bigger.count = clients->count;
+	bigger.ending = clients->ending;
 	*clients = bigger;
 	return true;
 }
 
-bool clients_put(struct clients *clients, uint64_t mac, const void *connection, int64_t epoch)
+bool clients_put(struct clients *clients, uint64_t mac, const void *connection, int64_t epoch, const char *user)
 {
 	if (clients->count * 4 >= clients->size * 3 && !resize(clients, clients->size ? clients->size * 2 : SIZE_FIRST))
+		return false;
+	char *copy = strdup(user);
+	if (!copy)
 		return false;
 	struct client *entry = &clients->places[place(clients, mac)];
 	/* Who takes its own connection over has sent what it has sent. */
 	int64_t due = entry->connection ? entry->due : 0;
 	clients->count += entry->connection == NULL;
-	*entry = (struct client){.mac = mac, .connection = connection, .epoch = epoch, .due = due};
+	clients->ending -= entry->ending;
+	free(entry->user);
+	*entry = (struct client){.mac = mac, .connection = connection, .epoch = epoch, .due = due, .user = copy};
 	return true;
 }
 
@@ -69,12 +77,34 @@ bool clients_may_send(struct clients *clients, uint64_t mac, size_t bytes, unsig
 	return true;
 }
 
+void clients_mark(struct clients *clients, struct client *client)
+{
+	clients->ending += !client->ending;
+	client->ending = true;
+}
+
+size_t clients_take_marked(struct clients *clients, uint64_t *macs, size_t most)
+{
+	size_t found = 0;
+
+	for (size_t at = 0; found < most && clients->ending > 0 && at < clients->size; at++) {
+		if (!clients->places[at].ending)
+			continue;
+		macs[found++] = clients->places[at].mac;
+		clients->places[at].ending = false;
+		clients->ending--;
+	}
+	return found;
+}
+
 void clients_drop(struct clients *clients, uint64_t mac)
 {
 	if (!clients_find(clients, mac))
 		return;
 	size_t mask = clients->size - 1;
 	size_t hole = place(clients, mac);
+	clients->ending -= clients->places[hole].ending;
+	free(clients->places[hole].user);
 	/* Close the hole: move back every later entry of the run whose home does not lie behind the hole. */
 	for (size_t at = (hole + 1) & mask; clients->places[at].connection; at = (at + 1) & mask) {
 		size_t from_home = (at - home(clients, clients->places[at].mac)) & mask;
@@ -89,6 +119,8 @@ void clients_drop(struct clients *clients, uint64_t mac)
 
 void clients_free(struct clients *clients)
 {
+	for (size_t at = 0; at < clients->size; at++)
+		free(clients->places[at].user);
 	free(clients->places);
 	*clients = (struct clients){0};
 }

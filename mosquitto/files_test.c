@@ -77,6 +77,70 @@ static void test_long_list_is_found_and_one_too_long_is_refused(void)
 	free(text);
 }
 
+static void test_minima_are_read_beside_revoked_devices(void)
+{
+	static const char text[] = "# what counts\n>=1 *\n>=3 " MAC "\n  >=2147483647\tAA-BB-CC-DD-EE-FE a note\r\n" OTHER
+				   "\n>=2 " MAC "\n";
+	struct revoked revoked = {0};
+	size_t wrong = 7;
+
+	CHECK(parse_revoked(&revoked, text, sizeof(text) - 1, &wrong) && wrong == 0);
+	CHECK(revoked.count == 1 && revoked.minima.count == 2 && revoked.minima.all == 1);
+	CHECK(minima_of(&revoked.minima, UINT64_C(0xaabbccddeeff)) == 3);
+	CHECK(minima_of(&revoked.minima, UINT64_C(0xaabbccddeefe)) == INT32_MAX);
+	CHECK(minima_of(&revoked.minima, UINT64_C(0x240ac4123456)) == 1);
+	CHECK(!revoked_holds(&revoked, UINT64_C(0xaabbccddeeff)));
+	/* A whole file says all: what it does not name counts again. */
+	CHECK(parse_revoked(&revoked, "\n", 1, &wrong) && wrong == 0);
+	CHECK(minima_of(&revoked.minima, UINT64_C(0xaabbccddeeff)) == 0 && revoked.minima.count == 0);
+	revoked_free(&revoked);
+}
+
+static void test_wrong_minimum_takes_nothing_back(void)
+{
+	static const char *const wrong_lines[] = {">=0 *",	  ">=3",	  ">=03 " MAC, ">=+3 " MAC,
+						  ">=2147483648 *", ">= 3 " MAC,  ">3 " MAC,   ">=3 " MAC ":00",
+						  ">=3 **",	  "=>3 " MAC,	  ">=x *",     ">=3 fleet-a",
+						  "*",		  ">=99999999999999999999 *"};
+	char text[128];
+	size_t wrong;
+
+	for (size_t at = 0; at < sizeof(wrong_lines) / sizeof(wrong_lines[0]); at++) {
+		struct revoked revoked = {0};
+		static const char before[] = ">=1 *\n>=5 " MAC "\n";
+		CHECK(parse_revoked(&revoked, before, sizeof(before) - 1, &wrong) && wrong == 0);
+		int length = snprintf(text, sizeof(text), ">=2 " MAC "\n%s\n>=7 " OTHER "\n", wrong_lines[at]);
+		CHECK(parse_revoked(&revoked, text, (size_t)length, &wrong) && wrong == 2);
+		CHECK(minima_of(&revoked.minima, UINT64_C(0xaabbccddeeff)) == 5);
+		CHECK(minima_of(&revoked.minima, UINT64_C(0x240ac4123456)) == 7);
+		CHECK(minima_of(&revoked.minima, 1) == 1);
+		revoked_free(&revoked);
+	}
+}
+
+static void test_long_list_of_minima_is_found_and_one_too_long_is_refused(void)
+{
+	char line[64], name[MAC_LENGTH + 1];
+	char *text = NULL;
+	size_t size = 0, wrong;
+	struct revoked revoked = {0};
+	FILE *out = open_memstream(&text, &size);
+
+	for (uint64_t at = 0; at < REVOKED_MOST; at++) {
+		mac_format(at * 7919 % REVOKED_MOST, name);
+		fprintf(out, ">=%u %s\n", (unsigned)(at + 1), name);
+	}
+	fclose(out);
+	CHECK(parse_revoked(&revoked, text, size, &wrong) && wrong == 0 && revoked.minima.count == REVOKED_MOST);
+	CHECK(minima_of(&revoked.minima, 7919) == 2 && minima_of(&revoked.minima, REVOKED_MOST) == 0);
+	text = realloc(text, size + sizeof(line));
+	int more = snprintf(line, sizeof(line), ">=9 ff:ff:ff:ff:ff:ff\n");
+	memcpy(text + size, line, (size_t)more);
+	CHECK(!parse_revoked(&revoked, text, size + (size_t)more, &wrong) && revoked.minima.count == REVOKED_MOST);
+	revoked_free(&revoked);
+	free(text);
+}
+
 static void rewrite(const char *path, const char *text)
 {
 	FILE *file = fopen(path, "w");
@@ -132,6 +196,9 @@ void test_files(void)
 	test_revoked_are_read_in_any_spelling_and_order();
 	test_wrong_line_lets_nobody_in_and_hides_no_other_line();
 	test_long_list_is_found_and_one_too_long_is_refused();
+	test_minima_are_read_beside_revoked_devices();
+	test_wrong_minimum_takes_nothing_back();
+	test_long_list_of_minima_is_found_and_one_too_long_is_refused();
 	test_changed_file_is_due_when_it_has_been_still();
 	test_only_regular_files_are_opened();
 }

@@ -132,7 +132,7 @@ static void message_earlier(const char *client_id, const char *filter)
 			continue;
 		mac_format(client->mac, mac);
 		if (mac_slot(mac) == slot)
-			message_presence(client_id, mac, true, client->epoch, NULL, false);
+			message_presence(client_id, mac, true, client->epoch, NULL, client->user, false);
 	}
 }
 
@@ -154,12 +154,12 @@ static int on_auth(int event, void *event_data, void *userdata)
 	if (fleet.reloading || !mac_parse(id, &mac))
 		return BROKER_SUCCESS;
 	int64_t epoch = next_epoch();
-	if (!clients_put(&fleet.clients, mac, auth->client, epoch)) {
+	if (!clients_put(&fleet.clients, mac, auth->client, epoch, auth->username)) {
 		mosquitto_log_printf(LOG_LEVEL_ERROR, "fleet: no memory for client %s", id);
 		return BROKER_AUTH;
 	}
 	/* The broker sends CONNACK before it delivers this, so whoever answers at once reaches the device. */
-	message_presence(NULL, id, true, epoch, mosquitto_client_address(auth->client), false);
+	message_presence(NULL, id, true, epoch, mosquitto_client_address(auth->client), auth->username, false);
 	return BROKER_SUCCESS;
 }
 
@@ -178,7 +178,7 @@ static int on_disconnect(int event, void *event_data, void *userdata)
 	if (!client || client->connection != end->client)
 		return BROKER_SUCCESS;
 	/* Mosquitto 2.0 gives no reason (-1), 2.1 does. */
-	message_presence(NULL, id, false, client->epoch, NULL, end->reason == BROKER_KEEPALIVE);
+	message_presence(NULL, id, false, client->epoch, NULL, NULL, end->reason == BROKER_KEEPALIVE);
 	clients_drop(&fleet.clients, mac);
 	return BROKER_SUCCESS;
 }
@@ -244,6 +244,7 @@ static void tell_counts(void)
 {
 	message_count("devices", fleet.clients.count);
 	message_count("revoked", fleet.access.revoked.count);
+	message_count("minima", fleet.access.revoked.minima.count);
 	for (size_t at = 0; at < COUNTS; at++)
 		message_count(count_names[at], fleet.counts[at]);
 }
@@ -266,6 +267,7 @@ static int on_tick(int event, void *event_data, void *userdata)
 		fleet.polled = now;
 		access_poll(&fleet.access, &fleet.clients);
 	}
+	access_end_marked(&fleet.clients);
 	if (now - fleet.told >= COUNTS_SECONDS) {
 		fleet.told = now;
 		tell_counts();

@@ -74,13 +74,35 @@ static void fuzz_topics(char *const *text)
 	}
 }
 
+/* There is one spelling of each user name. */
+static void check_username(const char *text, bool known, const struct username *name)
+{
+	static const char *const policies[] = {"first", "code", "closed"};
+	char spelled[USERNAME_LONGEST + 1];
+	bool same = false;
+
+	snprintf(spelled, sizeof(spelled), "%s.%s", name->device ? "device" : "service", name->key_id);
+	same = strcmp(text, spelled) == 0;
+	snprintf(spelled, sizeof(spelled), "device.%s.open.0", name->key_id);
+	same = same || strcmp(text, spelled) == 0;
+	for (size_t at = 0; at < sizeof(policies) / sizeof(policies[0]); at++) {
+		snprintf(spelled, sizeof(spelled), "device.%s.%s.%u", name->key_id, policies[at], (unsigned)name->generation);
+		same = same || (name->generation && strcmp(text, spelled) == 0);
+	}
+	MUST(!known || (same && strlen(text) <= USERNAME_LONGEST && name->generation <= GENERATION_LARGEST));
+}
+
 static void fuzz_credentials(char *const *text)
 {
 	char secret[] = KEY, password[PASSWORD_LENGTH + 1];
 	struct keys keys = {.count = 1, .key = {{.id = "k1", .secret = secret}}};
 	uint64_t mac;
-	bool fits = (mac_parse(text[0], &mac) && strcmp(text[1], "device.k1") == 0) ||
-		    (is_service_id(text[0]) && strcmp(text[1], "service.k1") == 0);
+	struct username name;
+	bool known = username_parse(text[1], &name);
+	bool fits = known && strcmp(name.key_id, "k1") == 0 &&
+		    (name.device ? mac_parse(text[0], &mac) : is_service_id(text[0]));
+
+	check_username(text[1], known, &name);
 
 	MUST(password_derive(KEY, text[0], text[1], password));
 	MUST(credentials_valid(&keys, text[0], text[1], password) == fits);
@@ -120,8 +142,13 @@ static void check_lines(const struct revoked *revoked, const char *text, size_t 
 		const char *stop = memchr(line, '\n', (size_t)(end - line));
 		size_t length = (size_t)((stop ? stop : end) - line);
 		char *copy = strndup(line, length);
-		if (strlen(copy) == length && mac_parse(copy, &mac))
+		bool whole = strlen(copy) == length;
+		if (whole && mac_parse(copy, &mac))
 			MUST(revoked_holds(revoked, mac));
+		/* Nor does a minimum of one digit. */
+		if (whole && length == 4 + MAC_LENGTH && begins(copy, ">=") && copy[2] > '0' && copy[2] <= '9' &&
+		    copy[3] == ' ' && mac_parse(copy + 4, &mac))
+			MUST(minima_of(&revoked->minima, mac) >= (uint32_t)(copy[2] - '0'));
 		free(copy);
 		line += length + 1;
 	}
@@ -133,8 +160,17 @@ static void fuzz_revoked(FILE *file, const char *text, size_t size)
 	size_t wrong = 0;
 
 	revoked.macs[0] = UINT64_C(0xaabbccddeeff);
+	revoked.minima.all = 2;
+	MUST(minima_add(&revoked.minima, UINT64_C(0xaabbccddeeff), 5));
 	MUST(revoked_parse(&revoked, file, &wrong));
 	MUST(!wrong || revoked_holds(&revoked, UINT64_C(0xaabbccddeeff)));
+	MUST(!wrong || minima_of(&revoked.minima, UINT64_C(0xaabbccddeeff)) >= 5);
+	MUST(!wrong || revoked.minima.all >= 2);
+	for (size_t at = 0; at < revoked.minima.count; at++) {
+		const struct minimum *one = &revoked.minima.entries[at];
+		MUST(one->generation >= 1 && one->generation <= GENERATION_LARGEST);
+		MUST(at == 0 || revoked.minima.entries[at - 1].mac < one->mac);
+	}
 	for (size_t at = 1; at < revoked.count; at++)
 		MUST(revoked.macs[at - 1] < revoked.macs[at]);
 	check_lines(&revoked, text, size);

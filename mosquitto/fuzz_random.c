@@ -23,7 +23,9 @@ static const struct {
 	PIECE("fleet-"),      PIECE("\0"),	    PIECE("\0"),
 	PIECE("\n"),	      PIECE("\n"),	    PIECE("AA-BB-CC-DD-EE-FF stolen"),
 	PIECE(" "),	      PIECE("# "),	    PIECE("k2\tключ-длинный-ещё1\r\n"),
-	PIECE("fleet/broker/boot"),
+	PIECE("fleet/broker/boot"), PIECE("device.k1.first.3"), PIECE(".open.0"),
+	PIECE(".code."),      PIECE("2147483648"),  PIECE(">=1 *"),
+	PIECE(">=3 "),	      PIECE(">="),	    PIECE("device.k1.closed.2147483647"),
 };
 
 static uint64_t state;

@@ -147,26 +147,60 @@ bool is_service_id(const char *client_id)
 	return strncmp(client_id, "fleet-", 6) == 0;
 }
 
-/* Returns the key id in a user name that fits the client id, or NULL. */
-static const char *key_id_in(const char *client_id, const char *username)
+bool generation_parse(const char *text, uint32_t *generation)
 {
-	uint64_t mac;
+	size_t length = strspn(text, "0123456789");
+	uint64_t number = 0;
 
-	if (strncmp(username, "device.", 7) == 0 && mac_parse(client_id, &mac))
-		return username + 7;
-	if (strncmp(username, "service.", 8) == 0 && is_service_id(client_id))
-		return username + 8;
-	return NULL;
+	if (length < 1 || length > 10 || text[length] || (text[0] == '0' && length > 1))
+		return false;
+	for (size_t at = 0; at < length; at++)
+		number = number * 10 + (uint64_t)(text[at] - '0');
+	*generation = (uint32_t)number;
+	return number <= GENERATION_LARGEST;
+}
+
+/* Reads `<policy>.<generation>`. */
+static bool policy_parse(const char *text, uint32_t *generation)
+{
+	static const char *const policies[] = {"first.", "code.", "closed."};
+
+	if (strcmp(text, "open.0") == 0) {
+		*generation = 0;
+		return true;
+	}
+	for (size_t at = 0; at < sizeof(policies) / sizeof(policies[0]); at++)
+		if (strncmp(text, policies[at], strlen(policies[at])) == 0)
+			return generation_parse(text + strlen(policies[at]), generation) && *generation > 0;
+	return false;
+}
+
+bool username_parse(const char *text, struct username *username)
+{
+	*username = (struct username){.device = strncmp(text, "device.", 7) == 0};
+	if (!username->device && strncmp(text, "service.", 8) != 0)
+		return false;
+	const char *id = text + (username->device ? 7 : 8);
+	size_t length = strcspn(id, ".");
+	if (length > KEY_ID_LONGEST)
+		return false;
+	memcpy(username->key_id, id, length);
+	if (!is_key_id(username->key_id))
+		return false;
+	return !id[length] || (username->device && policy_parse(id + length + 1, &username->generation));
 }
 
 bool credentials_valid(const struct keys *keys, const char *client_id, const char *username, const char *password)
 {
 	char expected[PASSWORD_LENGTH + 1];
+	struct username name;
+	uint64_t mac;
 
 	if (!client_id || !username || !password || strlen(password) != PASSWORD_LENGTH)
 		return false;
-	const char *id = key_id_in(client_id, username);
-	const char *secret = id ? secret_of(keys, id) : NULL;
+	if (!username_parse(username, &name) || !(name.device ? mac_parse(client_id, &mac) : is_service_id(client_id)))
+		return false;
+	const char *secret = secret_of(keys, name.key_id);
 	if (!secret || !password_derive(secret, client_id, username, expected))
 		return false;
 	return CRYPTO_memcmp(expected, password, PASSWORD_LENGTH) == 0;

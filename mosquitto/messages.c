@@ -32,14 +32,15 @@ void message_boot(const char *client_id, int64_t epoch)
 }
 
 void message_presence(const char *client_id, const char *mac, bool online, int64_t epoch, const char *address,
-		      bool expired)
+		      const char *user, bool expired)
 {
 	char topic[64];
-	char json[160];
+	char json[256];
 	bool plain = address && strlen(address) < 64 && strspn(address, "0123456789abcdefABCDEF.:") == strlen(address);
-	int length = snprintf(json, sizeof(json), "{\"online\":%s,\"epoch\":%" PRId64 "%s%s%s%s}",
+	int length = snprintf(json, sizeof(json), "{\"online\":%s,\"epoch\":%" PRId64 "%s%s%s%s%s%s%s}",
 			      online ? "true" : "false", epoch, plain ? ",\"ip\":\"" : "", plain ? address : "",
-			      plain ? "\"" : "", expired ? ",\"expired\":true" : "");
+			      plain ? "\"" : "", user ? ",\"user\":\"" : "", user ? user : "", user ? "\"" : "",
+			      expired ? ",\"expired\":true" : "");
 
 	snprintf(topic, sizeof(topic), "fleet/presence/%u/%s", mac_slot(mac), mac);
 	if (!message_send(client_id, topic, json, (size_t)length, 1))

@@ -14,10 +14,10 @@ bool message_send(const char *client_id, const char *topic, const void *payload,
 /* Tells the epoch of the broker's start. */
 void message_boot(const char *client_id, int64_t epoch);
 
-/* Tells one client, or with client_id NULL all subscribers, that a device came, with its address, or went; `expired`
- * when nothing was heard of it any more. */
+/* Tells one client, or with client_id NULL all subscribers, that a device came, with its address and the user name that
+ * was proved, or went; both may be NULL. `expired` when nothing was heard of it any more. */
 void message_presence(const char *client_id, const char *mac, bool online, int64_t epoch, const char *address,
-		      bool expired);
+		      const char *user, bool expired);
 
 /* Tells one figure to whoever watches the broker. */
 void message_count(const char *name, uint64_t value);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "identity.h"
 #include "topics.h"
 
 static int compare(const void *one, const void *two)
@@ -40,19 +41,49 @@ static void sort(struct revoked *revoked)
 	revoked->count = kept + 1;
 }
 
-/* Makes the first word of a line a canonical MAC where it is one in another spelling. Returns it, or NULL when the line
- * says nothing. */
-static const char *first_word(char *line)
+/* Cuts the first word off a text and moves the text behind it. Returns NULL when there is none. */
+static char *next_word(char **text)
 {
-	char *word = line + strspn(line, " \t\r\n");
+	char *word = *text + strspn(*text, " \t\r\n");
 	size_t length = strcspn(word, " \t\r\n");
 
-	if (length == 0 || word[0] == '#')
+	if (length == 0)
 		return NULL;
+	*text = word + length + (word[length] != '\0');
 	word[length] = '\0';
+	return word;
+}
+
+static bool read_mac(char *word, uint64_t *mac)
+{
 	for (char *letter = word; *letter; letter++)
 		*letter = (char)(*letter == '-' ? ':' : tolower((unsigned char)*letter));
-	return word;
+	return mac_parse(word, mac);
+}
+
+/* Adds what a line says. Returns false when there is no room; sets *bad when the line is not understood. */
+static bool add_line(struct revoked *fresh, char *line, bool *bad)
+{
+	char *word = next_word(&line);
+	char *whom = word && word[0] == '>' && word[1] == '=' ? next_word(&line) : NULL;
+	uint32_t generation;
+	uint64_t mac;
+
+	*bad = false;
+	if (!word || word[0] == '#')
+		return true;
+	if (read_mac(word, &mac))
+		return fresh->count < REVOKED_MOST && add(fresh, mac);
+	if (whom && generation_parse(word + 2, &generation) && generation > 0) {
+		if (read_mac(whom, &mac))
+			return fresh->minima.count < REVOKED_MOST && minima_add(&fresh->minima, mac, generation);
+		if (strcmp(whom, "*") == 0) {
+			fresh->minima.all = generation > fresh->minima.all ? generation : fresh->minima.all;
+			return true;
+		}
+	}
+	*bad = true;
+	return true;
 }
 
 /* Returns false when there is no memory, or no end. */
@@ -61,15 +92,14 @@ static bool parse_lines(struct revoked *fresh, FILE *file, size_t *wrong)
 	char *line = NULL;
 	size_t room = 0;
 	ssize_t length;
-	uint64_t mac;
-	bool good = true;
+	bool good = true, bad;
 
 	*wrong = 0;
 	for (size_t number = 1; good && (length = getline(&line, &room, file)) >= 0; number++) {
-		const char *word = first_word(line);
-		if (word && mac_parse(word, &mac))
-			good = fresh->count < REVOKED_MOST && add(fresh, mac);
-		else if ((word || memchr(line, '\0', (size_t)length)) && *wrong == 0)
+		/* What stands behind a zero byte is not read, so such a line is not wholly understood. */
+		bool cut = memchr(line, '\0', (size_t)length) != NULL;
+		good = add_line(fresh, line, &bad);
+		if ((bad || cut) && *wrong == 0)
 			*wrong = number;
 	}
 	free(line);
@@ -83,11 +113,14 @@ bool revoked_parse(struct revoked *revoked, FILE *file, size_t *wrong)
 
 	for (size_t at = 0; good && *wrong && at < revoked->count; at++)
 		good = add(&fresh, revoked->macs[at]);
+	if (good && *wrong)
+		good = minima_join(&fresh.minima, &revoked->minima);
 	if (!good) {
 		revoked_free(&fresh);
 		return false;
 	}
 	sort(&fresh);
+	minima_sort(&fresh.minima);
 	revoked_free(revoked);
 	*revoked = fresh;
 	return true;
@@ -101,5 +134,6 @@ bool revoked_holds(const struct revoked *revoked, uint64_t mac)
 void revoked_free(struct revoked *revoked)
 {
 	free(revoked->macs);
+	minima_free(&revoked->minima);
 	*revoked = (struct revoked){0};
 }

@@ -147,6 +147,9 @@ static void test_kind_and_client_id_must_fit(void)
 		     {MAC, "service.k1", false},
 		     {"AA:BB:CC:DD:EE:FF", "device.k1", false},
 		     {"fleet", "service.k1", false},
+		     {MAC, "device.k1.first.3", true},
+		     {MAC, "device.k1.first.03", false},
+		     {"fleet-a", "device.k1.first.3", false},
 		     {MAC, "admin.k1", false},
 		     {MAC, "device.", false}};
 	struct keys keys = {0};
@@ -201,7 +204,7 @@ static void test_clients_remember_exactly_what_was_put(void)
 		if (rand() % 2) {
 			count += model[at] == 0;
 			model[at] = step + 1;
-			CHECK(clients_put(&clients, mac, &model[at], step + 1));
+			CHECK(clients_put(&clients, mac, &model[at], step + 1, "device.k1"));
 		} else {
 			count -= model[at] != 0;
 			model[at] = 0;
@@ -224,8 +227,8 @@ static void test_a_client_may_send_so_much_and_no_more(void)
 	int sent = 0, connection = 0;
 
 	CHECK(clients_may_send(&clients, 7, 1, 50, now));
-	CHECK(clients_put(&clients, 7, &connection, 1));
-	CHECK(clients_put(&clients, 8, &connection, 1));
+	CHECK(clients_put(&clients, 7, &connection, 1, "u"));
+	CHECK(clients_put(&clients, 8, &connection, 1, "u"));
 	while (sent < 1000 && clients_may_send(&clients, 7, 100, 50, now))
 		sent++;
 	CHECK(sent == 500);
@@ -234,7 +237,7 @@ static void test_a_client_may_send_so_much_and_no_more(void)
 	CHECK(clients_may_send(&clients, 7, 100, 50, now + 20000));
 	CHECK(!clients_may_send(&clients, 7, 100, 50, now + 20000));
 	/* To come again helps nobody; to have been silent does, up to a whole burst. */
-	CHECK(clients_put(&clients, 7, &sent, 2));
+	CHECK(clients_put(&clients, 7, &sent, 2, "u"));
 	CHECK(!clients_may_send(&clients, 7, 100, 50, now + 20000));
 	now += INT64_C(3600000000);
 	for (sent = 0; sent < 1000 && clients_may_send(&clients, 7, 64 * 1024, 50, now); sent++)
@@ -243,6 +246,87 @@ static void test_a_client_may_send_so_much_and_no_more(void)
 	for (sent = 0; sent < 1000; sent++)
 		CHECK(clients_may_send(&clients, 7, 1 << 20, 0, now));
 	clients_free(&clients);
+}
+
+static void test_marked_clients_are_taken_once(void)
+{
+	enum { MARKED = 100 };
+	static int connection;
+	struct clients clients = {0};
+	uint64_t macs[MARKED];
+	bool taken[2 * MARKED + 1] = {false};
+
+	for (uint64_t mac = 1; mac <= 2 * MARKED; mac++)
+		CHECK(clients_put(&clients, mac, &connection, 1, mac % 2 ? "device.k1" : "device.k2.first.7"));
+	for (size_t at = 0; at < clients.size; at++)
+		if (clients.places[at].connection && clients.places[at].mac % 2 == 0) {
+			clients_mark(&clients, &clients.places[at]);
+			clients_mark(&clients, &clients.places[at]);
+			CHECK(strcmp(clients.places[at].user, "device.k2.first.7") == 0);
+		}
+	CHECK(clients.ending == MARKED);
+	/* One that went, and one that came again, are to be ended no more. */
+	clients_drop(&clients, 2);
+	CHECK(clients_put(&clients, 4, &connection, 2, "device.k2.first.8") && clients.ending == MARKED - 2);
+	size_t count = clients_take_marked(&clients, macs, 30);
+	CHECK(count == 30 && clients.ending == MARKED - 32);
+	count += clients_take_marked(&clients, macs + count, MARKED);
+	CHECK(count == MARKED - 2 && clients.ending == 0 && clients_take_marked(&clients, macs, MARKED) == 0);
+	for (size_t at = 0; at < count; at++) {
+		CHECK(macs[at] % 2 == 0 && macs[at] > 4 && !taken[macs[at]]);
+		taken[macs[at]] = true;
+	}
+	clients_free(&clients);
+}
+
+/* tests/integration/mosquitto/test_plugin_usernames.py compares with fleet.wire.identity. */
+static void test_user_names_say_kind_key_and_generation(void)
+{
+	static const struct {
+		const char *text;
+		bool good, device;
+		uint32_t generation;
+	} cases[] = {
+		{"device.k1", true, true, 0},
+		{"service.k1", true, false, 0},
+		{"device.k1.open.0", true, true, 0},
+		{"device.k1.first.1", true, true, 1},
+		{"device.k1.code.10", true, true, 10},
+		{"device.k1.closed.2147483647", true, true, GENERATION_LARGEST},
+		{"device.k1.closed.2147483648", false, false, 0},
+		{"device.k1.first.4294967297", false, false, 0},
+		{"device.k1.first.99999999999999999999", false, false, 0},
+		{"device.k1.first.0", false, false, 0},
+		{"device.k1.first.01", false, false, 0},
+		{"device.k1.first.+1", false, false, 0},
+		{"device.k1.first.-1", false, false, 0},
+		{"device.k1.first. 1", false, false, 0},
+		{"device.k1.first.1 ", false, false, 0},
+		{"device.k1.first.1.", false, false, 0},
+		{"device.k1.first.", false, false, 0},
+		{"device.k1.first", false, false, 0},
+		{"device.k1.", false, false, 0},
+		{"device.k1.First.1", false, false, 0},
+		{"device.k1.other.1", false, false, 0},
+		{"device.k1.open.1", false, false, 0},
+		{"device.k1.open.00", false, false, 0},
+		{"service.k1.first.1", false, false, 0},
+		{"device..first.1", false, false, 0},
+		{"device.", false, false, 0},
+		{"Device.k1", false, false, 0},
+		{"", false, false, 0},
+		{"device.kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk.first.1", true, true, 1},
+		{"device.kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk.first.1", false, false, 0},
+		{"device.k1.first.\xd9\xa1", false, false, 0},
+	};
+	struct username username;
+
+	for (size_t at = 0; at < sizeof(cases) / sizeof(cases[0]); at++) {
+		CHECK(username_parse(cases[at].text, &username) == cases[at].good);
+		if (cases[at].good)
+			CHECK(username.device == cases[at].device && username.generation == cases[at].generation);
+	}
+	CHECK(username_parse("device.a-B_9.first.3", &username) && strcmp(username.key_id, "a-B_9") == 0);
 }
 
 static void test_macs_are_written_as_they_are_read(void)
@@ -268,6 +352,8 @@ int main(void)
 	test_bad_keys_file_changes_nothing_and_says_why();
 	test_clients_remember_exactly_what_was_put();
 	test_a_client_may_send_so_much_and_no_more();
+	test_marked_clients_are_taken_once();
+	test_user_names_say_kind_key_and_generation();
 	test_macs_are_written_as_they_are_read();
 	test_files();
 	printf("%s\n", failures ? "FAILED" : "all tests passed");

@@ -22,7 +22,10 @@ async def api(here: Site) -> AsyncIterator[HttpServer]:
     vision = load_vision(settings)
     app = build_app(settings, here.keys, here.store, shelf, vision)
     try:
-        async with expelling(settings.emqx_api_url, settings.emqx_api_key) as expel, running("firmware", shelf.run):
+        async with (
+            expelling(settings.emqx_api_url, settings.emqx_api_key, here.keys) as expel,
+            running("firmware", shelf.run),
+        ):
             access = AccessWatch(here.store, here.keys, settings.revocations_file, expel)
             async with running("access", access.run), serve(app, settings) as server:
                 with (

@@ -4,13 +4,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fleet.assembly.site import follow_keys, read_keys
-from fleet.gateway.device_line import device_lines
+from fleet.gateway.device_line import DeviceLines
 from fleet.gateway.registrar import OpenLine
 from fleet.link.broker import broker_address
 from fleet.link.mqtt_url import MqttAddress
 from fleet.settings import Settings
 from fleet.settings.fields import EVERYWHERE
+from fleet.store.access import AccessWatch
 from fleet.store.connect import Store
+from fleet.tasks import running
 
 
 @asynccontextmanager
@@ -26,14 +28,19 @@ async def registrar_lines(
 
     Raises:
         ConfigError: The address or the keys are wrong.
+        Unavailable: Redis does not answer.
     """
     entrance = _entrance(settings, broker)
     if entrance is None or (settings.keys is None and settings.keys_file is None):
         yield None
         return
     keys = read_keys(settings)
-    async with follow_keys(settings, keys):
-        yield device_lines(entrance, keys, store)
+    lines = DeviceLines(entrance, keys, store)
+    access = AccessWatch(store, keys, expel=lines.expel)
+    # Before anybody comes in.
+    await access.look()
+    async with follow_keys(settings, keys), running("gateway access", access.run):
+        yield lines.connect
 
 
 def _entrance(settings: Settings, broker: MqttAddress | None) -> MqttAddress | None:

@@ -14,6 +14,7 @@ class Admitted:
     mac: str
     keepalive: int
     will: bytes = b""
+    username: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ def admit(packet: mqtt.Packet, keys: Keys) -> Admitted | Refused:
         return Refused("login", mqtt.connack(mqtt.BAD_LOGIN))
     if keys.verify(wish.client_id, wish.username, wish.password) != "device":
         return Refused("not authorised", mqtt.connack(mqtt.NOT_AUTHORISED))
-    return Admitted(wish.client_id, wish.keepalive, _last_message(wish))
+    return Admitted(wish.client_id, wish.keepalive, _last_message(wish), wish.username)
 
 
 def _last_message(wish: mqtt.Connect) -> bytes:

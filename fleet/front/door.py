@@ -22,7 +22,7 @@ from fleet.link.mqtt import tls_context
 from fleet.link.mqtt_url import MqttAddress, parse_mqtt_url
 from fleet.tasks import isolate
 from fleet.wire import mqtt_packet as mqtt
-from fleet.wire.identity import Credentials, Keys
+from fleet.wire.identity import Credentials, Keys, parse_username
 
 log = logging.getLogger(__name__)
 
@@ -104,12 +104,12 @@ class Front:
             self.started.set()
             await asyncio.get_running_loop().create_future()
 
-    def expel(self, macs: Iterable[str]) -> None:
-        """Close the connections of these devices; `keys` must refuse them already."""
-        for mac in macs:
-            stay = self._register.find(mac)
-            if stay is not None:
-                stay.passage.end("revoked")
+    def expel(self, macs: Iterable[str] | None) -> None:
+        """Close the connections of these devices, None: of all, whose credentials `keys` no longer admits."""
+        here = self._register.stays() if macs is None else filter(None, map(self._register.find, macs))
+        for stay in here:
+            if not self._keys.admit(stay.mac, parse_username(stay.username)):
+                stay.passage.end("revoked" if stay.mac in self._keys.revoked else "outdated")
 
     def _accept(self, group: asyncio.TaskGroup) -> Side:
         passage = Passage(self._limits)
@@ -163,7 +163,7 @@ class Front:
     async def _carry(self, passage: Passage, device: Admitted) -> None:
         gate = Gate(device, self.counts, partial(self._affords, device.mac))
         passage.admit(gate)
-        stay, old = self._register.enter(device.mac, passage, time.time_ns() // 1000)
+        stay, old = self._register.enter(device.mac, passage, time.time_ns() // 1000, device.username)
         try:
             if old is not None:
                 old.passage.end("taken over")

@@ -11,11 +11,16 @@ WINDOW: Final = 50
 """Messages sent and not yet acknowledged: what may be sent twice around a lost connection."""
 
 
-def compose(epoch: int, *, online: bool, ip: str = "", expired: bool = False) -> bytes:
-    """Return a presence message; `ip` is the device's address and goes only with `online`, `expired` only without."""
+def compose(epoch: int, *, online: bool, ip: str = "", user: str = "", expired: bool = False) -> bytes:
+    """Return a presence message; `ip` is the device's address, `user` its user name.
+
+    Both go only with `online`, `expired` only without.
+    """
     news: dict[str, object] = {"online": online, "epoch": epoch}
     if online and ip:
         news["ip"] = ip
+    if online and user:
+        news["user"] = user
     if expired and not online:
         news["expired"] = True
     return json.dumps(news, separators=(",", ":")).encode()

@@ -9,11 +9,12 @@ from fleet.front.presence import Epochs, compose
 
 @dataclass(frozen=True, slots=True)
 class Stay:
-    """One device's time in the front; `epoch` tells it from those before and after."""
+    """One device's time in the front; `epoch` tells it from those before and after, `username` says who connected."""
 
     mac: str
     epoch: int
     passage: Passage
+    username: str = ""
 
     def absence(self) -> bytes:
         """Return the presence message with which it ends."""
@@ -33,9 +34,9 @@ class Register:
         self._here: dict[str, Stay] = {}
         self._announced: set[str] = set()
 
-    def enter(self, mac: str, passage: Passage, now_us: int) -> tuple[Stay, Stay | None]:
+    def enter(self, mac: str, passage: Passage, now_us: int, username: str = "") -> tuple[Stay, Stay | None]:
         """Begin a stay; return it and the one that it replaces, which is to be ended."""
-        old, stay = self._here.get(mac), Stay(mac, self._epochs.next(now_us), passage)
+        old, stay = self._here.get(mac), Stay(mac, self._epochs.next(now_us), passage, username)
         self._here[mac] = stay
         return stay, old
 
@@ -43,11 +44,15 @@ class Register:
         """Return a device's stay, None while it is not here."""
         return self._here.get(mac)
 
+    def stays(self) -> list[Stay]:
+        """Return the stays of all devices that are here."""
+        return list(self._here.values())
+
     def confirm(self, stay: Stay, ip: str) -> None:
         """Announce a device that can be reached now, unless it has come again since."""
         if self._here.get(stay.mac) is stay:
             self._announced.add(stay.mac)
-            self._announce(stay.mac, compose(stay.epoch, online=True, ip=ip))
+            self._announce(stay.mac, compose(stay.epoch, online=True, ip=ip, user=stay.username))
 
     def leave(self, stay: Stay) -> None:
         """End a stay; the device is announced as gone if it was announced, even by an earlier stay."""

@@ -14,13 +14,13 @@ from uuid import uuid4
 
 from fleet.errors import FleetError, Overloaded, Unavailable
 from fleet.gateway.peer import Gone, Peer
-from fleet.gateway.registrar import Line, LineRefused, OpenLine
+from fleet.gateway.registrar import Line, LineRefused
 from fleet.link.mqtt import MqttSession, Reading
 from fleet.link.mqtt_url import MqttAddress
 from fleet.store.connect import Store
 from fleet.store.mailbox import Mailboxes
 from fleet.tasks import running, sole
-from fleet.wire.identity import Credentials, Keys
+from fleet.wire.identity import Credentials, Keys, parse_username
 from fleet.wire.json_text import dump, parse
 from fleet.wire.mail import UtteranceHeard
 from fleet.wire.topics import down_topic, up_topic
@@ -113,36 +113,60 @@ class DeviceLine:
             await self._peer.send_text(payload.decode("utf-8", "replace"))
 
 
-def device_lines(broker: MqttAddress, keys: Keys, store: Store) -> OpenLine:
-    """Return what connects clients as devices.
+class DeviceLines:
+    """Connects clients as devices, and cuts them off when their credentials count no longer.
+
+    The broker behind a front does not know who was revoked, and this connection has not come through the front.
 
     Args:
         broker: Where devices connect.
-        keys: Tell whose credentials are genuine.
+        keys: Tell whose credentials are genuine, and count.
         store: Reaches the mailboxes of their shards.
     """
-    mailboxes = Mailboxes(store)
+
+    def __init__(self, broker: MqttAddress, keys: Keys, store: Store) -> None:
+        self._broker = broker
+        self._keys = keys
+        self._store = store
+        self._mailboxes = Mailboxes(store)
+        self._open: dict[Peer, Credentials] = {}
+
+    def expel(self, macs: frozenset[str] | None) -> None:
+        """Cut off the clients that are these devices, None: all, whose credentials `keys` no longer admits."""
+        for peer, credentials in self._open.items():
+            mac = credentials.client_id
+            concerned = macs is None or mac in macs
+            if concerned and not self._keys.admit(mac, parse_username(credentials.username)):
+                log.info("client is a device no more", extra={"device": mac})
+                peer.cut()
 
     @asynccontextmanager
-    async def connect(peer: Peer, asked: ToolsAnnounced) -> AsyncIterator[Line]:
+    async def connect(self, peer: Peer, asked: ToolsAnnounced) -> AsyncIterator[Line]:
+        """Connect a client as the device that it says it is, beside the block.
+
+        Raises:
+            LineRefused: It has not proved it, or the broker does not take it.
+        """
         if asked.mac is None or asked.login is None:
             raise LineRefused("params.auth needs params.mac_addr")
-        if keys.verify(asked.mac, *asked.login) != "device":
+        if self._keys.verify(asked.mac, *asked.login) != "device":
             raise LineRefused(_NOT_PROVED)
         credentials = Credentials(asked.mac, *asked.login)
-        shard = store.keys.shard(asked.mac)
+        shard = self._store.keys.shard(asked.mac)
         line = DeviceLine(
             peer,
             asked.mac,
-            lambda reading: MqttSession(broker, credentials, keepalive=KEEPALIVE, reading=reading),
-            lambda mail: mailboxes.to_shard(shard, mail),
+            lambda reading: MqttSession(self._broker, credentials, keepalive=KEEPALIVE, reading=reading),
+            lambda mail: self._mailboxes.to_shard(shard, mail),
         )
-        async with running(f"device line {asked.mac}", line.run):
-            await line.until_connected()
-            log.info("client is a device", extra={"device": asked.mac})
-            yield line
-
-    return connect
+        self._open[peer] = credentials
+        try:
+            async with running(f"device line {asked.mac}", line.run):
+                await line.until_connected()
+                log.info("client is a device", extra={"device": asked.mac})
+                yield line
+        finally:
+            del self._open[peer]
 
 
 def without_login(frame: bytes) -> bytes:

@@ -108,6 +108,7 @@ FRONT: Final = slugs(
         "no connect",
         "no greeting",
         "not authorised",
+        "outdated",
         "oversize",
         "presence lost",
         "protocol",

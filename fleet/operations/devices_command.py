@@ -18,6 +18,7 @@ from fleet.store.connect import Store
 from fleet.store.debugging import LONGEST_MINUTES, DebuggedDevices
 from fleet.store.revocations import Revocations
 from fleet.store.roster import Entry, Roster
+from fleet.wire.identity import format_username
 from fleet.wire.topics import canonical_mac
 
 app = typer.Typer(help="Devices: list, bind, revoke, notify.", no_args_is_help=True)
@@ -143,7 +144,7 @@ async def _find(store: Store, who: str) -> tuple[str, str, str]:
 
 
 def _table(entries: list[Entry], standings: list[Admission], revoked: frozenset[str]) -> Table:
-    table = Table("device", "state", "board", "firmware", "last start", "key", "bound", "time zone")
+    table = Table("device", "state", "board", "firmware", "last start", "key", "connected as", "bound", "time zone")
     for entry, standing in zip(entries, standings, strict=True):
         device = entry.device
         state = "revoked" if device.mac in revoked else "online" if device.online else "offline"
@@ -154,7 +155,15 @@ def _table(entries: list[Entry], standings: list[Admission], revoked: frozenset[
             device.firmware,
             f"{entry.seen:%Y-%m-%d %H:%M}",
             entry.key,
+            _connected(entry),
             "yes" if standing.bound else "",
             standing.timezone,
         )
     return table
+
+
+def _connected(entry: Entry) -> str:
+    """Return key, policy and generation of a device's last connection."""
+    if entry.connected is None:
+        return "unknown"
+    return format_username(entry.connected).removeprefix("device.")

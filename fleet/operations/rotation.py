@@ -8,6 +8,9 @@ locks devices out until somebody switches them off and on. The order is therefor
 3. reboot    devices that still have the old one are restarted, idle ones first, a few a second
 4. retire    when none is left, the old key is removed
 
+Which key a device has is told by its connection: anybody may ask bootstrap in its name, so a bootstrap with the new key
+proves nothing. Only where the broker does not say who connects is a device judged by its bootstrap, and that is said.
+
 Each step is visible in the keys' file, so that a rotation that was interrupted goes on where it was.
 """
 
@@ -165,8 +168,9 @@ class Rotation:
         newest = self._file.read().ids[0]
         loop = asyncio.get_running_loop()
         deadline, told = loop.time() + self._pace.patience, -1
+        self._say_who_is_guessed(await self._roster.entries())
         while True:
-            left = [entry for entry in await self._roster.entries() if entry.key != newest]
+            left = [entry for entry in await self._roster.entries() if key_of(entry) != newest]
             if len(left) != told:
                 told = len(left)
                 self._tell(
@@ -176,6 +180,14 @@ class Rotation:
                 return left
             await self._restart(left, loop.time)
             await asyncio.sleep(LOOK_SECONDS)
+
+    def _say_who_is_guessed(self, entries: Sequence[Entry]) -> None:
+        guessed = sum(entry.connected is None for entry in entries)
+        if guessed:
+            self._tell(
+                f"of {guessed} devices no broker has said with which key they connected; "
+                "what they were given last at bootstrap counts, and anybody may ask that in their name"
+            )
 
     async def _restart(self, entries: Sequence[Entry], clock: Callable[[], float]) -> None:
         for device in (entry.device for entry in entries):
@@ -188,6 +200,11 @@ class Rotation:
             order = CallTool(secrets.randbelow(LARGEST_ID // 2) + 1, "self.reboot")
             self._publish(down_topic(device.mac), DIALECT.send(order))
             await asyncio.sleep(1 / self._pace.rate)
+
+
+def key_of(entry: Entry) -> str:
+    """Return the id of the key that a device needs: of its last connection, else of its last bootstrap."""
+    return entry.connected.key_id if entry.connected else entry.key
 
 
 def _number(key_id: str) -> int:

@@ -1,13 +1,14 @@
-"""Who may connect, kept up to date in one process: keys that are rotated, devices that are revoked."""
+"""Who may connect, kept up to date in one process: keys that are rotated, devices that are revoked, generations."""
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from fleet.errors import ConfigError
 from fleet.store.connect import Store
-from fleet.store.revocations import Revocations, RevocationWatch
+from fleet.store.revocation_watch import Access, Change, RevocationWatch
+from fleet.store.revocations import Revocations
 from fleet.store.watched_file import WatchedFile, write_whole
 from fleet.wire.identity import Keys
 
@@ -53,23 +54,21 @@ class KeysWatch:
             log.info("keys changed", extra={"keys": ",".join(self._keys.ids)})
 
 
+Expel = Callable[[frozenset[str] | None], None]
+"""Closes the connections of these devices, None: of all, whose credentials `keys` no longer admits."""
+
+
 class AccessWatch:
-    """Keeps revocations: in the keys of this process, in the plugin's file, and at who closes connections.
+    """Keeps the list of who may not connect: in the keys of this process, in the plugin's file, at live connections.
 
     Args:
         store: Where the list is.
-        keys: Refuse who is revoked.
-        export: File for the Mosquitto plugin, a line for each MAC.
-        expel: Told which devices were revoked just now; closes their connections.
+        keys: Refuse who is revoked, and generations that count no longer.
+        export: File for the Mosquitto plugin; mosquitto/README.md has its syntax.
+        expel: Closes connections.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        keys: Keys,
-        export: Path | None = None,
-        expel: Callable[[frozenset[str]], None] = lambda _: None,
-    ) -> None:
+    def __init__(self, store: Store, keys: Keys, export: Path | None = None, expel: Expel = lambda _: None) -> None:
         self._keys = keys
         self._export = export
         self._expel = expel
@@ -88,10 +87,24 @@ class AccessWatch:
         """
         await self._watch.look()
 
-    async def _take(self, macs: frozenset[str], added: frozenset[str]) -> None:
-        self._keys.revoke(macs)
-        self._expel(added)
-        if added:
-            log.info("devices revoked", extra={"devices": len(added), "revoked": len(macs)})
+    async def _take(self, access: Access, change: Change) -> None:
+        self._keys.revoke(access.revoked)
+        self._keys.require(access.minima)
+        self._expel(None if change.everyone else change.revoked | change.raised)
+        if change.revoked or change.raised or change.everyone:
+            fields = {"revoked": len(change.revoked), "raised": len(change.raised), "minimum": access.minima.default}
+            log.info("credentials count no longer", extra=fields)
         if self._export is not None:
-            await asyncio.to_thread(write_whole, self._export, "".join(f"{mac}\n" for mac in sorted(macs)))
+            await asyncio.to_thread(_write, self._export, access)
+
+
+def lines(access: Access) -> Iterator[str]:
+    """Return the lines of the plugin's file; the one for all devices comes first."""
+    if access.minima.default:
+        yield f">={access.minima.default} *\n"
+    yield from (f">={generation} {mac}\n" for mac, generation in access.minima.macs.items())
+    yield from (f"{mac}\n" for mac in access.revoked)
+
+
+def _write(path: Path, access: Access) -> None:
+    write_whole(path, "".join(lines(access)))

@@ -85,7 +85,7 @@ async def read_dossier(store: Store, mac: str) -> Dossier:
         bootstrap=int(seen) if seen else None,
         turned_away=Trace(*away) if away else None,
         admission=Admission.of(standing),
-        revoked=mac in await Revocations(store).read(),
+        revoked=await Revocations(store).holds(mac),
         session=session,
         turn=turn,
         tools=len(await ToolLists(store).read(mac)),

@@ -76,7 +76,8 @@ local function retire(K, A)
   return redis.call('ZREM', K[1], A[1])
 end
 
--- K: device, own, online devices by epoch  A: online 0|1, epoch, ttl s, mac, worker or '', fence or ''[, dialect asked for].
+-- K: device, own, online devices by epoch
+-- A: online 0|1, epoch, ttl s, mac, worker or '', fence or ''[, dialect asked for[, user name of the connection or '']].
 -- Applied only if not older than what is known. An owner's is fenced: the two news of one connection have one epoch.
 -- Returns {applied, session id or '', epoch of the tool list or '', id of the session that ended last or ''[, dialect or '']}:
 -- who asks for no dialect, a worker of an older version, gets none.
@@ -85,6 +86,8 @@ local function presence(K, A)
   local known = redis.call('HMGET', K[1], 'ep', 'sid', 'tep', 'gone', 'dialect')
   if tonumber(A[2]) < tonumber(known[1] or '0') then return {0, '', '', '', A[7] and '' or nil} end
   redis.call('HSET', K[1], 'on', A[1], 'ep', A[2], 'tp', seconds())
+  -- Who connected counts for that connection only: another version, or another broker, may not say it of the next one.
+  if A[1] == '1' and (A[8] or '') ~= '' then redis.call('HSET', K[1], 'cu', A[8], 'cep', A[2]) end
   redis.call('EXPIRE', K[1], A[3])
   if A[1] == '1' then redis.call('ZADD', K[3], A[2], A[4]) else redis.call('ZREM', K[3], A[4]) end
   return {1, known[2] or '', known[3] or '', known[4] or '', A[7] and (known[5] or '') or nil}
@@ -382,7 +385,52 @@ local function sweep(K, A)
   return ended
 end
 
+-- K: revoked, minima, default minimum, version, log  A: what, MAC, generation, most entries, longest log
+-- Changes the list of who may not connect. Each change has a number and stands in the log, so that a watcher reads what it
+-- missed, and the whole list only when the log is too short for that. A minimum of a MAC only rises.
+-- Returns {1} when something changed, {0} when nothing had to, {-1} when the list is full.
+local function access(K, A)
+  local what, mac, generation, most = A[1], A[2], tonumber(A[3]), tonumber(A[4])
+  if what == 'revoke' then
+    if redis.call('SISMEMBER', K[1], mac) == 1 then return {0} end
+    if redis.call('SCARD', K[1]) >= most then return {-1} end
+    redis.call('SADD', K[1], mac)
+  elseif what == 'unrevoke' then
+    if redis.call('SREM', K[1], mac) == 0 then return {0} end
+  elseif what == 'require' then
+    local held = redis.call('HGET', K[2], mac)
+    if generation <= tonumber(held or redis.call('GET', K[3]) or '0') then return {0} end
+    if not held and redis.call('HLEN', K[2]) >= most then return {-1} end
+    redis.call('HSET', K[2], mac, A[3])
+  else
+    if generation == tonumber(redis.call('GET', K[3]) or '0') then return {0} end
+    redis.call('SET', K[3], A[3])
+  end
+  local version = redis.call('INCR', K[4])
+  redis.call('XADD', K[5], 'MAXLEN', '~', A[5], '*', 'v', version, 'what', what, 'mac', mac, 'gen', A[3])
+  return {1}
+end
+
+-- K: version, log.  Returns {number of the last change, its place in the log or ''}.
+local function access_state(K)
+  local last = redis.call('XREVRANGE', K[2], '+', '-', 'COUNT', 1)[1]
+  return {redis.call('GET', K[1]) or '0', last and last[1] or ''}
+end
+
+-- K: minima, default minimum  A: MAC, …  Removes the entries of these MACs that say what the default says anyway.
+local function access_thin(K, A)
+  local default, gone = tonumber(redis.call('GET', K[2]) or '0'), 0
+  for _, mac in ipairs(A) do
+    local held = redis.call('HGET', K[1], mac)
+    if held and tonumber(held) <= default then gone = gone + redis.call('HDEL', K[1], mac) end
+  end
+  return {gone}
+end
+
 redis.register_function('fleet_lease', lease)
+redis.register_function('fleet_access', access)
+redis.register_function('fleet_access_state', access_state)
+redis.register_function('fleet_access_thin', access_thin)
 redis.register_function('fleet_renew', renew)
 redis.register_function('fleet_release', release)
 redis.register_function('fleet_announce', announce)

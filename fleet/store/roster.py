@@ -10,6 +10,7 @@ from fleet.store.admissions import Admission, admission_key
 from fleet.store.connect import Store
 from fleet.store.devices import Device
 from fleet.store.keys import DEVICE_SECONDS, prefix
+from fleet.wire.identity import Username, parse_username
 
 MOST_OFFERS = 3
 """A device is offered the same firmware so often within a day: whatever keeps it from installing it, it shall work."""
@@ -19,11 +20,16 @@ _AT_ONCE = 200
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A device, when it last asked bootstrap, and the id of the key of its credentials."""
+    """A device, when it last asked bootstrap, and the id of the key of the credentials that were given out then.
+
+    Anybody may ask bootstrap in its name. `connected` is who came: the user name of its last connection, None while no
+    broker said it.
+    """
 
     device: Device
     seen: datetime
     key: str
+    connected: Username | None = None
 
 
 class Roster:
@@ -79,9 +85,16 @@ class Roster:
             pipe.hgetall(self._store.keys.device(mac))
         records = await self._store.ask(cast("Awaitable[list[dict[str, str]]]", pipe.execute()))
         return [
-            Entry(Device.of(mac, record), datetime.fromtimestamp(seen, UTC), record.get("kid", ""))
+            Entry(
+                Device.of(mac, record), datetime.fromtimestamp(seen, UTC), record.get("kid", ""), connected_as(record)
+            )
             for (mac, seen), record in zip(members, records, strict=True)
         ]
 
     def _index(self, shard: int) -> str:
         return f"{prefix(shard)}seen"
+
+
+def connected_as(record: Mapping[str, str]) -> Username | None:
+    """Return the user name of a device's last connection out of its record, None where the broker did not say it."""
+    return parse_username(record.get("cu", "")) if record.get("cep") == record.get("ep") else None

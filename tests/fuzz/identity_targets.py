@@ -10,6 +10,7 @@ from tests.fuzz import damage
 from tests.fuzz.target import Target, assert_sendable
 
 _KEYS = Keys("k1:0123456789abcdef,k2:abcdef0123456789")
+_GENERATIONS = ("device.k1.first.1", "device.k1.first.3", "device.k1.first.2147483647")
 _MACS = ("24:0a:c4:12:34:56", "24-0A-C4-12-34-56", "240ac4123456", " aa:bb:cc:dd:ee:ff ", "aabb.ccdd.eeff")
 _HOSTS = ("example.com", "192.0.2.7:8000", "[::1]:8000", "fleet.local:", "a" * 300, "x:1:2", "http://a", "host:²")
 _ENDPOINT = re.compile(r"[A-Za-z0-9.-]{1,253}")
@@ -66,6 +67,9 @@ def make_login(random: Random) -> tuple[str, str, str]:
     login = _KEYS.issue(
         random.choice(("device", "service")), random.choice(("24:0a:c4:12:34:56", "fleet-x", "stranger"))
     )
+    if random.randrange(2):
+        generation = random.choice((1, 3, 2**31 - 1))
+        login = _KEYS.issue("device", "24:0a:c4:12:34:56", policy="first", generation=generation)
     fields = [login.client_id, login.username, login.password]
     for _ in range(random.randrange(3)):
         at = random.randrange(3)
@@ -78,7 +82,7 @@ def check_login(login: tuple[str, str, str]) -> None:
     client_id, username, password = login
     kind = _KEYS.verify(client_id, username, password)
     if kind is not None:
-        assert username in (f"{kind}.k1", f"{kind}.k2")
+        assert username in (f"{kind}.k1", *_GENERATIONS)
         assert (topics.canonical_mac(client_id) == client_id) == (kind == "device")
         assert kind == "device" or client_id.startswith("fleet-")
 

@@ -51,6 +51,19 @@ CATALOGUE = {
         "integration/api/test_bootstrap.py::test_a_revoked_device_gets_no_credentials",
         "unit/wire/test_camera.py::test_a_revoked_device_has_no_good_token",
     ],
+    "password that was replaced, or issued without proof": [
+        "integration/mosquitto/test_plugin_minima.py::"
+        "test_older_generation_is_ended_and_refused_within_5_seconds_and_the_new_one_goes_on",
+        "integration/mosquitto/test_plugin_minima.py::test_minimum_of_all_ends_what_was_issued_without_a_generation",
+        "integration/front/test_revocation.py::"
+        "test_an_older_generation_is_put_out_within_5_seconds_and_the_new_one_comes_in",
+        "integration/api/test_emqx.py::test_a_generation_that_counts_no_longer_is_closed_and_a_newer_one_goes_on",
+        "integration/api/test_emqx.py::test_a_minimum_of_all_closes_every_older_connection",
+    ],
+    "made-up user names": [
+        "integration/mosquitto/test_plugin_usernames.py::test_both_read_a_user_name_alike",
+        "integration/mosquitto/test_plugin_usernames.py::test_both_refuse_what_was_never_issued",
+    ],
     "replayed UDP": [
         f"{_AUDIO}::test_what_was_sent_before_is_not_heard_again",
         f"{_AUDIO}::test_what_the_server_sent_is_not_taken_back",

@@ -36,6 +36,12 @@ COUNTED: dict[str, list[tuple[str, str]] | str] = {
     "retained message": MOSQUITTO,
     "oversized message": [(FRONT, "oversize")],
     "revoked device": [(WORKER, "broker_connections"), (FRONT, "revoked"), (API, "bootstrap_revoked")],
+    "password that was replaced, or issued without proof": [
+        (WORKER, "broker_connections"),
+        (FRONT, "outdated"),
+        (API, "mqtt_login_refused"),
+    ],
+    "made-up user names": [(WORKER, "broker_connections"), (FRONT, "not_authorised"), (API, "mqtt_login_refused")],
     "replayed UDP": [(EDGE, "replay"), (EDGE, "flags")],
     "forged UDP": [(EDGE, "not_audio"), (EDGE, "malformed"), (EDGE, "rate")],
     "UDP from source port 0": [(EDGE, "port_zero")],

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
+from fastapi.responses import JSONResponse
 
 from fleet.api.headers import TitledHeaders
 from fleet.api.mqtt_login import PATH, MqttLogin
-from fleet.link.emqx import KICKOUT
+from fleet.link.emqx import CLIENTS, KICKOUT
 from fleet.link.http import HttpServer
 from fleet.tasks import running
 from fleet.wire.identity import Credentials, Keys
@@ -93,6 +94,8 @@ class RestApi:
     answers: list[int] = field(default_factory=list)
     logins: list[str] = field(default_factory=list)
     kicks: asyncio.Queue[list[str]] = field(default_factory=asyncio.Queue)
+    clients: dict[str, str] = field(default_factory=dict)
+    """User names by client id of who is connected."""
 
     @property
     def url(self) -> str:
@@ -105,7 +108,7 @@ class RestApi:
 
 @asynccontextmanager
 async def rest_api(port: int = 0) -> AsyncIterator[RestApi]:
-    """Run EMQX's `POST /clients/kickout/bulk`: an array of client ids, answered with 204 and no body."""
+    """Run EMQX's `POST /clients/kickout/bulk`: an array of client ids, answered with 204 and no body; and its lists."""
     told = RestApi()
     app = FastAPI()
 
@@ -118,7 +121,22 @@ async def rest_api(port: int = 0) -> AsyncIterator[RestApi]:
             told.kicks.put_nowait(await request.json())
         return Response(status_code=status)
 
+    @app.get(CLIENTS)
+    async def listed(page: int, limit: int) -> dict[str, Any]:
+        found = [_described(name, told) for name in sorted(told.clients)]
+        return {"data": found[(page - 1) * limit : page * limit], "meta": {"page": page, "limit": limit}}
+
+    @app.get(f"{CLIENTS}/{{name}}")
+    async def one(name: str) -> Response:
+        if name not in told.clients:
+            return JSONResponse({"code": "CLIENTID_NOT_FOUND", "message": "Client ID not found"}, 404)
+        return JSONResponse(_described(name, told))
+
     server = HttpServer(app, LOOPBACK, port)
     told.port = server.port
     async with running("EMQX's API", server.run):
         yield told
+
+
+def _described(name: str, told: RestApi) -> dict[str, Any]:
+    return {"clientid": name, "username": told.clients[name], "connected": True, "port": 50000}

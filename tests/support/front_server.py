@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fleet.front import Front, Limits
-from fleet.wire.identity import Keys
+from fleet.wire.identity import Credentials, Keys
 from fleet.wire.topics import presence_topic
 from tests.support.front_client import FrontClient, Received
 
@@ -25,10 +25,10 @@ async def running_front(upstream: str, keys: Keys, limits: Limits | None = None,
         task.cancel()
 
 
-async def device(front: Front, keys: Keys, mac: str, **more: object) -> FrontClient:
+async def device(front: Front, keys: Keys, mac: str, login: Credentials | None = None, **more: object) -> FrontClient:
     """Return a connected device, which never subscribes by itself."""
     client = await FrontClient.open(LOOPBACK, front.port)
-    mine = keys.issue("device", mac)
+    mine = login or keys.issue("device", mac)
     assert await client.connect(mac, mine.username, mine.password, **more) == 0
     return client
 

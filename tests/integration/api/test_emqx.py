@@ -154,9 +154,12 @@ async def told() -> AsyncIterator[RestApi]:
         yield told
 
 
-async def test_devices_are_closed_at_once_and_once_more(told: RestApi, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_devices_are_closed_at_once_and_once_more(
+    told: RestApi, keys: Keys, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(emqx, "AGAIN_SECONDS", 0.05)
-    broker = Emqx(told.url, KEY)
+    keys.revoke([MAC, OTHER])
+    broker = Emqx(told.url, KEY, keys)
     async with running("emqx", broker.run):
         broker.expel([MAC, OTHER])
         assert await told.kicked() == [MAC, OTHER]
@@ -168,10 +171,11 @@ async def test_devices_are_closed_at_once_and_once_more(told: RestApi, monkeypat
     assert told.kicks.empty()
 
 
-async def test_a_long_list_is_told_in_parts(told: RestApi, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_long_list_is_told_in_parts(told: RestApi, keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(emqx, "_AT_ONCE", 3)
-    broker = Emqx(told.url, KEY)
+    broker = Emqx(told.url, KEY, keys)
     macs = [f"02:00:00:00:00:{number:02x}" for number in range(7)]
+    keys.revoke(macs)
     async with running("emqx", broker.run):
         broker.expel(macs)
         assert [await told.kicked() for _ in range(3)] == [macs[:3], macs[3:6], macs[6:]]
@@ -180,18 +184,20 @@ async def test_a_long_list_is_told_in_parts(told: RestApi, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("answer", [401, 404, 500, 503])
-async def test_what_emqx_did_not_do_is_asked_for_again(told: RestApi, answer: int) -> None:
+async def test_what_emqx_did_not_do_is_asked_for_again(told: RestApi, keys: Keys, answer: int) -> None:
     told.answers = [answer, answer]
-    broker = Emqx(told.url, KEY)
+    keys.revoke([MAC, OTHER])
+    broker = Emqx(told.url, KEY, keys)
     async with running("emqx", broker.run):
         broker.expel([MAC])
         assert await told.kicked() == [MAC]
     assert len(told.logins) == 3
 
 
-async def test_an_emqx_that_is_away_is_told_when_it_is_back(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_emqx_that_is_away_is_told_when_it_is_back(keys: Keys, caplog: pytest.LogCaptureFixture) -> None:
     port = free_port()
-    broker = Emqx(f"http://127.0.0.1:{port}", KEY)
+    keys.revoke([MAC])
+    broker = Emqx(f"http://127.0.0.1:{port}", KEY, keys)
     async with running("emqx", broker.run):
         broker.expel([MAC])
         async with asyncio.timeout(10):
@@ -204,7 +210,7 @@ async def test_an_emqx_that_is_away_is_told_when_it_is_back(caplog: pytest.LogCa
 
 async def test_revoking_a_device_closes_its_connection(store: Store, keys: Keys, told: RestApi) -> None:
     async with (
-        expelling(told.url, SecretStr(KEY)) as expel,
+        expelling(told.url, SecretStr(KEY), keys) as expel,
         running("access", AccessWatch(store, keys, expel=expel).run),
     ):
         await Revocations(store).add(MAC)
@@ -213,14 +219,55 @@ async def test_revoking_a_device_closes_its_connection(store: Store, keys: Keys,
     assert (await Revocations(store).remove(MAC)) is True
 
 
-async def test_without_an_emqx_nothing_is_closed() -> None:
-    async with expelling(None, None) as expel:
+async def test_a_generation_that_counts_no_longer_is_closed_and_a_newer_one_goes_on(
+    store: Store, keys: Keys, told: RestApi
+) -> None:
+    newer = "02:00:00:00:00:02"
+    told.clients = {
+        MAC: keys.issue("device", MAC, policy="first", generation=2).username,
+        newer: keys.issue("device", newer, policy="first", generation=3).username,
+        "fleet-shard-3": "service.k1",
+    }
+    async with (
+        expelling(told.url, SecretStr(KEY), keys) as expel,
+        running("access", AccessWatch(store, keys, expel=expel).run),
+    ):
+        for mac in (newer, MAC, OTHER):  # the last one is not connected
+            await Revocations(store).require(mac, 3)
+        assert await told.kicked() == [MAC]
+        assert keys.verify(*_fields(keys.issue("device", MAC, policy="first", generation=2))) is None
+        assert keys.verify(*_fields(keys.issue("device", MAC, policy="first", generation=3))) == "device"
+
+
+@pytest.mark.parametrize("page", [1, 2, 500])
+async def test_a_minimum_of_all_closes_every_older_connection(
+    store: Store, keys: Keys, told: RestApi, page: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(emqx, "_PAGE", page)
+    macs = [f"02:00:00:00:00:{number:02x}" for number in range(4)]
+    told.clients = {
+        macs[0]: "device.k1",
+        macs[1]: "device.k1.open.0",
+        macs[2]: "device.k1.first.1",
+        macs[3]: "",
+        "fleet-worker": "service.k1",
+    }
+    async with (
+        expelling(told.url, SecretStr(KEY), keys) as expel,
+        running("access", AccessWatch(store, keys, expel=expel).run),
+    ):
+        await Revocations(store).require_all(1)
+        assert await told.kicked() == [macs[0], macs[1], macs[3]]
+
+
+async def test_without_an_emqx_nothing_is_closed(keys: Keys) -> None:
+    async with expelling(None, None, keys) as expel:
         expel(frozenset([MAC]))
 
 
-async def test_an_emqx_without_a_key_is_refused_at_the_start() -> None:
+async def test_an_emqx_without_a_key_is_refused_at_the_start(keys: Keys) -> None:
     with pytest.raises(ConfigError, match="FLEET_EMQX_API_KEY"):
-        async with expelling("http://emqx:18083", None):
+        async with expelling("http://emqx:18083", None, keys):
             pass
 
 
@@ -240,7 +287,7 @@ def _fields(who: Credentials) -> tuple[str, str, str]:
         ("http://emqx:18083", "fleet:"),
     ],
 )
-def test_a_wrong_address_or_key_is_told_without_the_key(url: str, key: str) -> None:
+def test_a_wrong_address_or_key_is_told_without_the_key(url: str, key: str, keys: Keys) -> None:
     with pytest.raises(ConfigError) as failure:
-        Emqx(url, key)
+        Emqx(url, key, keys)
     assert "secret" not in str(failure.value).replace("with its secret, key:secret", "")

@@ -154,7 +154,12 @@ async def test_presence_comes_with_a_rising_epoch(
     for leave in ("goodbye", "abort"):
         client = await device(front, keys, mac)
         on = await presence(worker, mac)
-        assert on == {"online": True, "epoch": on["epoch"], "ip": "127.0.0.1"}
+        assert on == {
+            "online": True,
+            "epoch": on["epoch"],
+            "ip": "127.0.0.1",
+            "user": keys.issue("device", mac).username,
+        }
         await (client.close() if leave == "goodbye" else asyncio.sleep(0, client.abort()))
         assert await presence(worker, mac) == {"online": False, "epoch": on["epoch"]}
         assert last < on["epoch"] < 2**53

@@ -2,10 +2,14 @@
 
 import asyncio
 
-from fleet.wire.identity import Keys
+from fleet.store.access import AccessWatch
+from fleet.store.revocations import Revocations
+from fleet.tasks import running
+from fleet.wire.identity import Credentials, Keys
 from tests.support.front_client import FrontClient
 from tests.support.front_server import LOOPBACK, device, presence, running_front, watcher
 from tests.support.mosquitto_server import MosquittoServer
+from tests.support.redis_store import opened
 
 MAC, OTHER = "02:7e:00:00:00:01", "02:7e:00:00:00:02"
 
@@ -26,3 +30,52 @@ async def test_a_revoked_device_is_put_out_and_stays_out(plain_broker: Mosquitto
         assert await again.connect(MAC, mine.username, mine.password) == 5
         keys.revoke([])
         await device(front, keys, MAC)
+
+
+async def connect(port: int, login: Credentials) -> int:
+    client = await FrontClient.open(LOOPBACK, port)
+    return await client.connect(login.client_id, login.username, login.password)
+
+
+async def test_an_older_generation_is_put_out_within_5_seconds_and_the_new_one_comes_in(
+    plain_broker: MosquittoServer, redis_url: str
+) -> None:
+    keys = Keys("k1:a-key-of-this-test-only")
+    old, second, third = (
+        keys.issue("device", MAC, policy="first", generation=1),
+        keys.issue("device", MAC, policy="first", generation=2),
+        keys.issue("device", MAC, policy="closed", generation=3),
+    )
+    async with (
+        opened(redis_url) as store,
+        running_front(plain_broker.url, keys) as front,
+        running("access", AccessWatch(store, keys, expel=front.expel).run),
+    ):
+        worker = await watcher(plain_broker.port, f"fleet/presence/+/{MAC}")
+        first, other = await device(front, keys, MAC, old), await device(front, keys, OTHER)
+        assert (await presence(worker, MAC))["user"] == "device.k1.first.1"
+        await Revocations(store).require(MAC, 2)
+        async with asyncio.timeout(5):
+            await first.closed()
+        assert "user" not in await presence(worker, MAC)
+        assert await connect(front.port, old) == 5
+        assert await connect(front.port, keys.issue("device", MAC)) == 5
+        newer = await device(front, keys, MAC, second)
+        assert (await presence(worker, MAC))["user"] == "device.k1.first.2"
+        # Of all: the old form of a user name, too, is worth nothing now.
+        await other.ping()
+        await Revocations(store).require_all(1)
+        async with asyncio.timeout(5):
+            await other.closed()
+        assert await connect(front.port, keys.issue("device", OTHER)) == 5
+        await newer.ping()
+        # A higher minimum of its own stays when that of all falls.
+        await Revocations(store).require(MAC, 3)
+        await Revocations(store).require_all(0)
+        async with asyncio.timeout(5):
+            await newer.closed()
+            while await connect(front.port, keys.issue("device", OTHER)):
+                pass
+        assert await connect(front.port, second) == 5
+        assert await connect(front.port, third) == 0
+        assert front.counts["outdated"] == 3

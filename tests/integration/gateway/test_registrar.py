@@ -8,10 +8,14 @@ from websockets.exceptions import ConnectionClosed
 
 from fleet.core.ports import TextDelta, ThoughtDelta
 from fleet.errors import ProviderError
-from fleet.gateway.device_line import device_lines
+from fleet.gateway.device_line import DeviceLines
 from fleet.link.mqtt_url import parse_mqtt_url
+from fleet.store.access import AccessWatch
 from fleet.store.connect import Store
+from fleet.store.revocations import Revocations
+from fleet.tasks import running
 from fleet.wire.identity import Keys
+from tests.conftest import TEST_KEYS
 from tests.integration.worker.registrar import LEVEL, VOLUME, type_text
 from tests.integration.worker.scene import Scene, asks, random_mac, says, stand, work
 from tests.integration.worker.scripted import PATIENCE, ScriptedLlm
@@ -134,7 +138,7 @@ async def test_a_mac_without_proof_is_nobodys(client: RegistrarClient, redis_url
 async def house(redis_url: str, broker: MosquittoServer, keys: Keys) -> AsyncIterator[tuple[Scene, str]]:
     """A worker, and a gateway at which clients can be devices."""
     async with stand(redis_url, broker, keys) as one, work(one.resources, broker):
-        lines = device_lines(parse_mqtt_url(broker.url), keys, one.resources.store)
+        lines = DeviceLines(parse_mqtt_url(broker.url), keys, one.resources.store).connect
         async with registrar_gateway(one.resources.store, one.llm, lines) as url:
             yield one, url
 
@@ -193,6 +197,31 @@ async def test_a_client_whose_device_connects_elsewhere_is_cut_off(house: tuple[
         with pytest.raises(ConnectionClosed):
             while True:
                 await client.hear_any()
+
+
+@pytest.mark.requirement("REG-24")
+async def test_a_client_whose_credentials_count_no_longer_is_cut_off_and_comes_back_with_newer_ones(
+    redis_url: str, broker: MosquittoServer
+) -> None:
+    # Keys of its own: a front's broker lets these clients in, and only the gateway knows who may not.
+    keys = Keys(TEST_KEYS)
+    async with stand(redis_url, broker, keys) as one, work(one.resources, broker):
+        mac, store = one.device.mac, one.resources.store
+        lines = DeviceLines(parse_mqtt_url(broker.url), keys, store)
+        watch = AccessWatch(store, keys, expel=lines.expel)
+        async with registrar_gateway(store, one.llm, lines.connect) as url, running("access", watch.run):
+            async with registrar_client(url) as client:
+                await client.register(LEVEL, mac_addr=mac, auth=login(keys, mac))
+                await Revocations(store).require(mac, 2)
+                with pytest.raises(ConnectionClosed):
+                    while True:
+                        await client.hear_any()
+            newer = keys.issue("device", mac, policy="first", generation=2)
+            async with registrar_client(url) as client:
+                refused = await client.register(LEVEL, mac_addr=mac, auth=login(keys, mac))
+                assert refused["error"]["code"] == -32000
+                auth = {"username": newer.username, "password": newer.password}
+                assert "result" in await client.register(LEVEL, mac_addr=mac, auth=auth)
 
 
 @pytest.mark.requirement("REG-24")

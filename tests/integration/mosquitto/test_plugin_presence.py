@@ -39,7 +39,8 @@ async def test_coming_and_going_is_told_with_the_epoch_of_the_connection(clients
     first, first_end, second, second_end = map(presence, seen)
     assert [told.online for told in (first, first_end, second, second_end)] == [True, False, True, False]
     assert first.epoch == first_end.epoch < second.epoch == second_end.epoch < 2**53
-    assert json.loads(seen[0].payload) == {"online": True, "epoch": first.epoch, "ip": "127.0.0.1"}
+    user = clients.keys.issue("device", MAC).username
+    assert json.loads(seen[0].payload) == {"online": True, "epoch": first.epoch, "ip": "127.0.0.1", "user": user}
     assert json.loads(seen[1].payload) == {"online": False, "epoch": first.epoch}
 
 

@@ -230,6 +230,7 @@ async def test_broker_tells_what_it_refused(tmp_path: Path, keys: Keys) -> None:
     assert counts == {
         "devices": 1,
         "revoked": 0,
+        "minima": 0,
         "delivered": 1,
         "offline": 1,
         "refused/connections": 1,
@@ -241,7 +242,7 @@ async def test_broker_tells_what_it_refused(tmp_path: Path, keys: Keys) -> None:
 async def _counts(watcher: RawClient) -> dict[str, int]:
     async with asyncio.timeout(20):
         found: dict[str, int] = {}
-        while len(found) < 7:
+        while len(found) < 8:
             with_name = await watcher.message()
             found[with_name.topic.removeprefix("$SYS/broker/fleet/")] = int(with_name.payload)
     return found

@@ -13,6 +13,7 @@ from fleet.store.connect import Store
 from fleet.store.devices import Devices
 from fleet.store.roster import Roster
 from fleet.tasks import running
+from fleet.wire.identity import parse_username
 from fleet.wire.topics import down_topic
 from tests.support.api_server import BODY, api_client, headers
 from tests.support.redis_store import opened
@@ -79,3 +80,54 @@ async def test_who_talks_or_is_away_keeps_the_old_key_alive(store: Store, path: 
     assert [entry.device.mac for entry in left] == [BUSY, AWAY]
     assert asked == []
     assert KeysFile(path).read().ids == ("k2", "k1")
+
+
+async def test_a_bootstrap_in_a_devices_name_does_not_retire_its_key(store: Store, path: Path) -> None:
+    keys, told = KeysFile(path).read(), list[str]()
+    restarted = asyncio.Queue[str](10)
+    devices = Devices(store)
+
+    def publish(topic: str, _: bytes) -> bool:
+        restarted.put_nowait(topic)
+        return True
+
+    async with api_client(store, keys) as client, running("keys", KeysWatch(path, keys).run):
+
+        async def bootstrap(mac: str) -> str:
+            answer = await client.post("/xiaozhi/ota/", headers=headers(Device_Id=mac), content=BODY)
+            return str(answer.json()["mqtt"]["username"])
+
+        for mac, online in ((ONLINE, True), (AWAY, False)):
+            await devices.appear(mac, online=True, epoch=1, user=await bootstrap(mac))
+            await devices.appear(mac, online=online, epoch=1)
+        rotation = Rotation(KeysFile(path), Roster(store), publish, told.append, Pace(settle=1.5, patience=20))
+        async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+            running_rotation = group.create_task(rotation.run())
+            assert await restarted.get() == down_topic(ONLINE)
+            # A stranger asks in the names of both; they hold what they hold.
+            assert {key_id(await bootstrap(mac)) for mac in (ONLINE, AWAY)} == {"k2"}
+            user = await bootstrap(ONLINE)
+            await devices.appear(ONLINE, online=True, epoch=2, user=user)
+            assert [entry.device.mac for entry in await running_rotation] == [AWAY]
+        assert KeysFile(path).read().ids == ("k2", "k1")
+        await devices.appear(AWAY, online=True, epoch=2, user=await bootstrap(AWAY))
+        assert await rotation.run() == []
+    assert KeysFile(path).read().ids == ("k2",)
+    assert not any("no broker has said" in line for line in told)
+
+
+async def test_where_no_broker_says_who_connects_the_bootstrap_counts_and_that_is_said(
+    store: Store, path: Path
+) -> None:
+    KeysFile(path).write(["k2 the-newer-key-of-this-test", "k1 a-key-of-this-test-only"])
+    told = list[str]()
+    await Roster(store).note(ONLINE, {"kid": "k2"})
+    await Devices(store).appear(ONLINE, online=True, epoch=1)
+    assert await Rotation(KeysFile(path), Roster(store), lambda *_: True, told.append, Pace(patience=0)).run() == []
+    assert told[0].startswith("of 1 devices no broker has said")
+
+
+def key_id(username: str) -> str:
+    name = parse_username(username)
+    assert name is not None
+    return name.key_id

@@ -7,8 +7,10 @@ from fleet.store.connect import Store
 from fleet.store.devices import Devices
 from fleet.store.leases import Leases
 from fleet.store.owner import Owner
+from fleet.store.roster import Roster
 from fleet.store.sessions import Opened, Session, Sessions
 from fleet.store.tools import ToolLists
+from fleet.wire.identity import Username
 from fleet.wire.mcp import ToolSpec
 from fleet.wire.topics import shard_of
 from fleet.wire.words import AudioFormat
@@ -67,6 +69,26 @@ async def test_presence_of_who_lost_the_shard_changes_nothing(store: Store, owne
     with pytest.raises(Fenced):
         await devices.appear(mac, online=False, epoch=6, owner=replace(owner, fence="1"))
     assert (await devices.read(mac)).online
+
+
+async def test_who_connected_is_kept_for_that_connection_only(store: Store, mac: str) -> None:
+    devices, roster = Devices(store), Roster(store)
+
+    async def connected() -> Username | None:
+        [entry] = [entry for entry in await roster.entries() if entry.device.mac == mac]
+        return entry.connected
+
+    await roster.note(mac, {"kid": "k9"})
+    assert await connected() is None
+    await devices.appear(mac, online=True, epoch=6, user="device.k1.first.3")
+    assert await connected() == Username("device", "k1", "first", 3)
+    await devices.appear(mac, online=False, epoch=6)
+    await devices.appear(mac, online=True, epoch=5, user="device.k1.first.9")
+    assert await connected() == Username("device", "k1", "first", 3), "also when it has gone, and whoever came before"
+    await devices.appear(mac, online=True, epoch=7)
+    assert await connected() is None, "a broker that does not say it writes nothing"
+    await devices.appear(mac, online=True, epoch=8, user="device.k1")
+    assert await connected() == Username("device", "k1")
 
 
 async def test_devices_that_connected_before_the_broker_began_are_offline(store: Store, owner: Owner, mac: str) -> None:

@@ -23,9 +23,11 @@ def wish(**changes: object) -> Connect:
 
 
 def test_device_is_let_in_with_every_valid_key() -> None:
-    assert admit(packet(wish()), KEYS) == Admitted(MAC, 30)
+    assert admit(packet(wish()), KEYS) == Admitted(MAC, 30, username="device.new")
     old = Keys("old:a-key-for-tests-only-2").issue("device", MAC)
-    assert admit(packet(wish(username=old.username, password=old.password)), KEYS) == Admitted(MAC, 30)
+    assert admit(packet(wish(username=old.username, password=old.password)), KEYS) == Admitted(
+        MAC, 30, username=old.username
+    )
 
 
 @pytest.mark.parametrize(
@@ -69,4 +71,4 @@ def test_damaged_connect_is_refused_without_an_answer() -> None:
     ],
 )
 def test_only_a_last_message_on_the_own_up_topic_is_kept(will: Will | None, kept: bytes) -> None:
-    assert admit(packet(wish(will=will)), KEYS) == Admitted(MAC, 30, kept)
+    assert admit(packet(wish(will=will)), KEYS) == Admitted(MAC, 30, kept, KEYS.issue("device", MAC).username)

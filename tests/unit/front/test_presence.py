@@ -28,9 +28,9 @@ def mac(number: int) -> str:
 
 
 def test_message_is_what_the_workers_read() -> None:
-    news = presence.parse(compose(7, online=True, ip="10.0.0.1"))
-    assert news == presence.Presence(online=True, epoch=7)
-    assert compose(7, online=False, ip="10.0.0.1") == b'{"online":false,"epoch":7}'
+    news = presence.parse(compose(7, online=True, ip="10.0.0.1", user="device.k1"))
+    assert news == presence.Presence(online=True, epoch=7, user="device.k1")
+    assert compose(7, online=False, ip="10.0.0.1", user="device.k1") == b'{"online":false,"epoch":7}'
 
 
 @given(st.lists(st.integers(0, 2**52)))

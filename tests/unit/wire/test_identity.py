@@ -5,7 +5,7 @@ import hmac
 import pytest
 
 from fleet.errors import ConfigError
-from fleet.wire.identity import Keys
+from fleet.wire.identity import Keys, Minima, Username, parse_username
 
 MAC = "aa:bb:cc:dd:ee:ff"
 KEYS = Keys("k2:" + "b" * 32 + ",k1:" + "a" * 32)
@@ -80,3 +80,44 @@ def test_other_keys_count_from_the_moment_they_are_taken_and_wrong_ones_are_not_
         keys.replace("k3")
     keys.replace("k2:" + "b" * 32)
     assert keys.verify(mine.client_id, mine.username, mine.password) is None
+
+
+def test_the_user_name_says_under_which_policy_it_was_issued_and_the_generation() -> None:
+    given = KEYS.issue("device", MAC, policy="first", generation=3)
+    assert given.username == "device.k2.first.3"
+    assert parse_username(given.username) == Username("device", "k2", "first", 3)
+    assert KEYS.verify(MAC, given.username, given.password) == "device"
+    assert KEYS.verify(MAC, "device.k2.first.4", given.password) is None
+    assert KEYS.verify(MAC, "device.k2.code.3", given.password) is None
+
+
+def test_the_old_form_of_a_user_name_has_generation_0() -> None:
+    assert parse_username("device.k1") == Username("device", "k1")
+    assert parse_username("service.k1") == Username("service", "k1")
+
+
+@pytest.mark.parametrize(
+    ("policy", "generation"), [("open", 1), ("first", 0), ("code", -1), ("closed", 2**31), ("", 1), ("OPEN", 0)]
+)
+def test_no_credentials_are_issued_that_nobody_would_take(policy: str, generation: int) -> None:
+    with pytest.raises(ValueError, match="no such user name"):
+        KEYS.issue("device", MAC, policy=policy, generation=generation)  # type: ignore[arg-type]
+
+
+def test_a_generation_below_the_minimum_counts_no_longer() -> None:
+    keys = Keys(KEYS.as_file())
+    old, third = keys.issue("device", MAC), keys.issue("device", MAC, policy="code", generation=3)
+    service = keys.issue("service", "fleet-x")
+
+    def admitted() -> list[bool]:
+        return [bool(keys.verify(one.client_id, one.username, one.password)) for one in (old, third, service)]
+
+    assert admitted() == [True, True, True]
+    keys.require(Minima(0, {MAC: 3}))
+    assert admitted() == [False, True, True]
+    keys.require(Minima(0, {MAC: 4}))
+    assert admitted() == [False, False, True]
+    keys.require(Minima(1, {"aa:bb:cc:dd:ee:00": 4}))
+    assert admitted() == [False, True, True]
+    keys.require(Minima())
+    assert admitted() == [True, True, True]
