@@ -78,6 +78,7 @@ class Dialogue:
         self._stance.overhear(begins=False)
         await self._channel.close(say_goodbye=say_goodbye)
         self._owner.turns.closed(playing=not self._body.playback.idle)
+        self._body.screen.clear()
         self._stance.go(State.IDLE)
         self._owner.signal.notify()
 
@@ -127,8 +128,8 @@ class Dialogue:
         if not self._channel.opened:
             self._stance.go(State.CONNECTING)
             if not await self._channel.open():
-                self._journal.note("alert", status="error", message="no answer from the server")
                 self._stance.go(State.IDLE)
+                self._body.screen.fail("no answer from the server")
                 return
         if woken and self._owner.profile.wake_packets:
             for packet in self._wake_packets:
@@ -152,5 +153,5 @@ class Dialogue:
                 return
 
     async def _fail(self) -> None:
-        self._journal.note("alert", status="error", message="server not reachable")
         await self.hang_up(say_goodbye=False)
+        self._body.screen.fail("server not reachable")

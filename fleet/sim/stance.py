@@ -69,6 +69,7 @@ class Stance:
         self._owner.signal.notify()
 
     async def _enter(self) -> None:
+        self._body.screen.enter(self._machine.state)
         match self._machine.state:
             case State.IDLE:
                 self._listen_pending = False

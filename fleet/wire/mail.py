@@ -31,6 +31,10 @@ class SessionOpened(_Mail):
     downlink_rate: int
     downlink_frame_ms: int
     aec: bool = False
+    language: str = ""
+    """ISO 639-1 code for what the server says before it has heard anybody; empty from a worker that does not know."""
+    ends_presses: bool = False
+    """The firmware loses wake words while the channel is open: end the session after each push-to-talk turn."""
 
 
 class SessionClosed(_Mail):
@@ -158,12 +162,13 @@ class SpeechDone(_Mail):
 class SessionSilent(_Mail):
     """To a shard: say goodbye.
 
-    Nothing was heard for too long (`idle`), the audio path never opened (`unused`), or the edge ends (`leaving`): then
-    the user may have begun to speak, and is told that nobody will answer.
+    Nothing was heard for too long (`idle`), the audio path never opened (`unused`), a push-to-talk turn is over on
+    firmware that needs a goodbye then (`pressed`), or the edge ends (`leaving`): then the user may have begun to speak,
+    and is told that nobody will answer.
     """
 
     kind: Literal["session_silent"] = "session_silent"
-    reason: Literal["idle", "unused", "leaving"]
+    reason: Literal["idle", "unused", "pressed", "leaving"]
 
 
 ShardMail = Annotated[
