@@ -114,10 +114,15 @@ class Dialogue:
 
     async def _hear_wake_word(self) -> None:
         profile = self._owner.profile
-        if self._stance.state is State.IDLE and profile.wake_lost_when_open and self._channel.opened:
+        if self._body.machine.deaf:
+            self._journal.note("wake word unheard")
+        elif self._stance.state is State.IDLE and profile.wake_lost_when_open and self._channel.opened:
+            # The detection stops the detector, and only the next state switches it on again (2.2.2 to 2.3.0).
+            self._body.machine.deaf = True
             self._journal.note("wake word lost")
         elif self._stance.state is State.IDLE:
-            await self._open_and_listen(profile.mode, woken=True)
+            # The button alone makes firmware listen in manual mode.
+            await self._open_and_listen("auto" if profile.mode == "manual" else profile.mode, woken=True)
         elif self._body.machine.admits:
             await self._interrupt("wake_word_detected")
             self._body.microphone.drop_waiting()

@@ -70,6 +70,7 @@ class Stance:
 
     async def _enter(self) -> None:
         self._body.screen.enter(self._machine.state)
+        self._machine.deaf = False
         match self._machine.state:
             case State.IDLE:
                 self._listen_pending = False

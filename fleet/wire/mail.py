@@ -92,6 +92,14 @@ class SpeechBegun(_Mail):
     """The turn's trace (W3C Trace Context); empty while traces are off."""
 
 
+class SpeechMood(_Mail):
+    """To an edge: the face of the answer that has begun; one of the names in `fleet.core.emotion`."""
+
+    kind: Literal["speech_mood"] = "speech_mood"
+    turn: str
+    emotion: str
+
+
 class SentenceReady(_Mail):
     """To an edge: speak this. `index` counts from 0 within the turn; a repeated one is skipped."""
 
@@ -121,6 +129,7 @@ EdgeMail = Annotated[
     | DeviceReturned
     | TurnWorking
     | SpeechBegun
+    | SpeechMood
     | SentenceReady
     | SpeechEnded,
     Field(discriminator="kind"),
