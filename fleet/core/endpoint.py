@@ -39,6 +39,29 @@ class Ended:
     cut: bool = False
 
 
+class PauseFinder:
+    """Finds the pauses in what somebody says who ends it himself (push-to-talk).
+
+    Args:
+        pause_ms: Silence that is a pause.
+    """
+
+    def __init__(self, pause_ms: float) -> None:
+        self._pause_ms = pause_ms
+        self._silence = 0.0
+
+    def step(self, speech: float, ms: float) -> bool:
+        """Take the next frame; return True once in each silence, when it has become a pause.
+
+        Args:
+            speech: The detector's probability, 0 to 1.
+            ms: The frame's length.
+        """
+        before = self._silence
+        self._silence = before + ms if speech < STAY else 0.0
+        return before < self._pause_ms <= self._silence
+
+
 class Endpoint:
     """Finds one utterance after another in a stream of frames.
 

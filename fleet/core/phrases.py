@@ -1,12 +1,15 @@
 """The few sentences that the server says, or shows, of its own accord."""
 
-from typing import Literal
+import re
+from typing import Literal, get_args
 
-Phrase = Literal["failed", "not_understood", "too_long", "refused", "unavailable", "interrupted"]
+Phrase = Literal["failed", "not_understood", "not_heard", "too_long", "refused", "unavailable", "interrupted", "error"]
+PHRASES: tuple[Phrase, ...] = get_args(Phrase)
 
 _PHRASES: dict[Phrase, dict[str, str]] = {
     "failed": {"en": "Sorry, I cannot answer right now.", "zh": "抱歉，我现在无法回答。"},
     "not_understood": {"en": "Sorry, I did not understand that.", "zh": "抱歉，我没有听清。"},
+    "not_heard": {"en": "I did not hear you.", "zh": "我没有听到你说话。"},
     "too_long": {"en": "Sorry, that took too long.", "zh": "抱歉，这次花的时间太长了。"},
     "refused": {"en": "This device is not admitted to this server.", "zh": "此设备未获准使用本服务器。"},
     "unavailable": {"en": "The server cannot take a conversation now.", "zh": "服务器现在无法接受对话。"},
@@ -14,6 +17,8 @@ _PHRASES: dict[Phrase, dict[str, str]] = {
         "en": "Sorry, the conversation broke off. Please say it again.",
         "zh": "抱歉，对话中断了，请再说一遍。",
     },
+    # The status of an alert: firmware's own word (main/assets/locales, ERROR).
+    "error": {"en": "Error", "zh": "错误"},
 }
 
 LANGUAGES = frozenset(_PHRASES["failed"])
@@ -31,3 +36,18 @@ def phrase(name: Phrase, language: str) -> str:
     """Return a sentence in a language; English where it is not known."""
     known = _PHRASES[name]
     return known.get(language, known["en"])
+
+
+def choose_language(setting: str, choices: str, reported: str) -> str:
+    """Return the language of what the server says of its own accord, before anybody was heard.
+
+    Args:
+        setting: The language that people speak, or `auto`.
+        choices: Languages that `auto` may choose from, separated by commas.
+        reported: What the device says of itself, such as `zh-CN`; may be empty or anything.
+    """
+    if setting != "auto":
+        return setting
+    known = [code for code in (part.strip() for part in choices.split(",")) if code]
+    own = re.split("[-_]", reported.strip().lower(), maxsplit=1)[0]
+    return own if own in known else next(iter(known), "en")

@@ -14,7 +14,7 @@ from fleet.metrics import turns as timed
 from fleet.speech.opus import silence
 from fleet.tracing import turns as traced
 from fleet.wire.mail import SentenceReady
-from fleet.wire.words import SentenceStarts, SpeechStarts, SpeechStops
+from fleet.wire.words import Mood, SentenceStarts, SpeechStarts, SpeechStops
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +65,12 @@ class Downlink:
         elif not speech.lazy:
             self._announce(now)
 
+    def feel(self, emotion: str) -> None:
+        """Show the current answer's face, as soon as the device was told that speech begins."""
+        if self.speech:
+            self.speech.emotion = emotion
+            self._show_face(self.speech)
+
     def add(self, sentence: SentenceReady) -> None:
         """Speak a sentence of the current answer."""
         if self.speech and not self.speech.add(sentence):
@@ -114,7 +120,19 @@ class Downlink:
             log.info("speech begins")
             speech.begun_at = now
             speech.playout.start(now)
+            self._show_face(speech)
             self._services.socket.wheel.set(self._timer, now)
+
+    def _show_face(self, speech: Speech) -> None:
+        """Send the face behind `tts start`, never before it.
+
+        Firmware sets a neutral face on entering idle or listening, one pass of its main loop after the change, and
+        leaves the face alone on entering speaking (application.cc, HandleStateChangedEvent): a face that comes before
+        `tts start` can be wiped by the state before, one that comes after it stays until the answer ends.
+        """
+        if speech.emotion and speech.playout.started:
+            emotion, speech.emotion = speech.emotion, ""
+            self._line.order(Mood(self._line.session, emotion))
 
     def _ready(self) -> None:
         speech = self.speech

@@ -7,6 +7,7 @@ from uuid import uuid4
 from fleet.core.phrases import Phrase
 from fleet.core.ports import Transcript
 from fleet.edge.line import Line
+from fleet.edge.press import Press
 from fleet.edge.recognition import Recognition
 from fleet.edge.recorder import Utterance
 from fleet.edge.services import Services
@@ -48,8 +49,15 @@ class Floor:
         self._recognition = Recognition(services, self._understood, lambda: self.fail("not_understood"))
         self._mode: ListenMode | None = None
         self._always = False
-        self._language = services.settings.languages.split(",")[0].strip()
-        listener = Listener(self._said, self._paused, self._voiced, self.listen_unasked)
+        self._language = opened.language or services.settings.languages.split(",")[0].strip()
+        self._press = Press(line, services, self.fail, lambda: self.busy)
+        listener = Listener(
+            self._said,
+            self._paused,
+            self._voiced,
+            self.listen_unasked,
+            lambda: self._press.answer_silence(self._language),
+        )
         self.uplink = Uplink(AudioFormat(opened.uplink_rate, opened.uplink_frame_ms), services, listener)
         self.turns = Turns(line, services, self._resume)
         self.silence = Silence(now, services.settings.idle_seconds)
@@ -67,6 +75,11 @@ class Floor:
             if now - speech.begun_at < CROSSING_SECONDS:
                 return
             self.turns.interrupt("barge-in")
+        elif speech and speech.own and mode == "manual":
+            # A sentence of the server's own about the press before would cut this one off.
+            self.turns.silence()
+        if mode == "manual":
+            self._press.begin(now)
         if self._recognition.running and mode != "manual":
             return
         self.uplink.open(now, pressed=mode == "manual")
@@ -81,6 +94,7 @@ class Floor:
 
     def stop_listening(self, now: float) -> None:
         """Push-to-talk was released."""
+        self._press.end(now)
         self.uplink.stop(now)
         self._mode, self._always = None, False
 
@@ -155,6 +169,8 @@ class Floor:
             timed.utterances.add("empty")
             if self._mode in ("auto", "realtime") and self.uplink.gate == "held":
                 self.uplink.resume()
+            elif self._mode is None and self.uplink.pressed:
+                self._press.answer_silence(self._language)
             return
         opened, turn = self._line.opened, uuid4().hex
         self._services.traces.note(opened.device, "understood")
@@ -197,5 +213,8 @@ class Floor:
             self.uplink.open(now, pressed=False)
             if self._line.opened.aec:
                 self.uplink.settle(now)
-        elif self.uplink.gate == "shut":
+            return
+        if self.uplink.gate == "shut":
             self.uplink.hold()
+        if self._mode is None and self.uplink.pressed:
+            self._press.finish()

@@ -4,7 +4,17 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fleet.core.endpoint import LONGEST_MS, PREROLL_MS, START, WINDOW_MS, Ended, Endpoint, Paused, Started
+from fleet.core.endpoint import (
+    LONGEST_MS,
+    PREROLL_MS,
+    START,
+    WINDOW_MS,
+    Ended,
+    Endpoint,
+    Paused,
+    PauseFinder,
+    Started,
+)
 from fleet.core.ports import ASR_RATE
 
 BYTES_PER_MS = ASR_RATE * 2 // 1000
@@ -41,6 +51,7 @@ class Recorder:
         on_pause: Callable[[Utterance], None] | None = None,
     ) -> None:
         self._endpoint = None if endpoint_ms is None else Endpoint(endpoint_ms, pause_ms)
+        self._pauses = PauseFinder(pause_ms)
         self._on_utterance = on_utterance
         self._on_pause = on_pause
         self._before: deque[tuple[bytes, float]] = deque()
@@ -90,6 +101,9 @@ class Recorder:
         if self._length_ms >= LONGEST_MS:
             return False
         self._append(pcm, speech, ms, now)
+        paused = self._pauses.step(speech, ms)
+        if paused and self._on_pause and self.voiced_ms >= LEAST_VOICED_MS:
+            self._on_pause(self._so_far())
         return speech >= START
 
     def _keep_before(self, pcm: bytes, ms: float) -> None:

@@ -37,7 +37,8 @@ class Speech:
     """The state of one answer.
 
     `own` marks an apology of the edge's own, of which no shard knows; `lazy` that the device is told only when there is
-    audio; `again` that it was spoken before; `since` when the user stopped speaking, on the loop's clock.
+    audio; `again` that it was spoken before; `since` when the user stopped speaking, on the loop's clock; `emotion` the
+    face that the device is still to be sent.
     """
 
     turn: str
@@ -46,6 +47,7 @@ class Speech:
     own: bool = False
     lazy: bool = False
     again: bool = False
+    emotion: str = ""
     begun_at: float = 0.0
     first_sent: bool = False
     texts: dict[int, str] = field(default_factory=dict)

@@ -15,7 +15,15 @@ from fleet.edge.services import Services
 from fleet.edge.speech import Speech
 from fleet.metrics import turns as timed
 from fleet.tracing import turns as traced
-from fleet.wire.mail import SentenceReady, SpeechBegun, SpeechDone, SpeechEnded, SpeechInterrupted, TurnWorking
+from fleet.wire.mail import (
+    SentenceReady,
+    SpeechBegun,
+    SpeechDone,
+    SpeechEnded,
+    SpeechInterrupted,
+    SpeechMood,
+    TurnWorking,
+)
 
 log = logging.getLogger(__name__)
 
@@ -90,6 +98,12 @@ class Turns:
         """The shard goes on with a turn, though it has nothing to say yet."""
         if self._turn and self._turn.id == mail.turn:
             self._turn.touched = now
+
+    def feel(self, mail: SpeechMood) -> None:
+        """Show the face of the current turn's answer."""
+        speech = self.downlink.speech
+        if speech and speech.turn == mail.turn:
+            self.downlink.feel(mail.emotion)
 
     def add(self, mail: SentenceReady, now: float) -> None:
         """Speak a sentence of the current turn."""

@@ -39,6 +39,8 @@ class Listener:
     """Called with `now` for each frame of speech inside an utterance."""
     on_unasked: Callable[[float], None]
     """Called with `now` when the device has spoken for a while and nobody listens; may be called again."""
+    on_silence: Callable[[], None]
+    """Called when the button was released and nothing was heard."""
 
 
 class Uplink:
@@ -145,13 +147,16 @@ class Uplink:
         self.hold()
         if utterance:
             self._listener.on_utterance(utterance, now)
+        elif self.pressed:
+            self._listener.on_silence()
         return None
 
     def _listen(self) -> None:
         self._end("open")
         settings, told = self._services.settings, self._listener
         endpoint_ms = None if self.pressed else float(settings.endpoint_ms)
-        recorder = Recorder(endpoint_ms, told.on_utterance, settings.pause_ms, told.on_pause)
+        on_pause = told.on_pause if settings.pause_ms < settings.endpoint_ms else None
+        recorder = Recorder(endpoint_ms, told.on_utterance, settings.pause_ms, on_pause)
         self.hearing = Hearing(self._services.ears, self._format, recorder)
         self.hearing.on_voice = told.on_voice
 

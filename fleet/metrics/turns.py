@@ -43,15 +43,22 @@ tts_ttfb: Final = HistogramMetric(
 )
 utterances: Final = CounterMetric(
     "fleet_utterances",
-    "What was heard of users: understood, empty (no words in it), failed (not recognised), undelivered (no worker).",
+    "What was heard of users: understood, empty (no words in it), failed (not recognised), undelivered (no worker), "
+    "unheard (push-to-talk without a word).",
     "edge",
-    {"outcome": ("understood", "empty", "failed", "undelivered")},
+    {"outcome": ("understood", "empty", "failed", "undelivered", "unheard")},
 )
 outcomes: Final = CounterMetric(
     "fleet_turns",
     "Turns that ended: answered, failed (the user heard an apology), interrupted (by the user or a newer turn).",
     "worker",
     {"outcome": ("answered", "failed", "interrupted")},
+)
+tool_waits: Final = CounterMetric(
+    "fleet_turn_tool_waits",
+    "Turns that waited until the device's tools were known, and whether they then were: known, or too_long (2 s).",
+    "worker",
+    {"outcome": ("known", "too_long")},
 )
 given_up: Final = CounterMetric(
     "fleet_turns_given_up",

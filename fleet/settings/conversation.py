@@ -1,5 +1,7 @@
 """The settings of conversations."""
 
+from typing import Literal
+
 from pydantic import BaseModel
 
 from fleet.settings.fields import setting
@@ -70,6 +72,12 @@ class Conversation(BaseModel):
         ("edge",),
         unit="milliseconds",
         ge=100,
+    )
+    unheard_reply: Literal["spoken", "shown", "off"] = setting(
+        "spoken",
+        "What follows a push-to-talk press in which nothing was heard: `spoken` speaks a short sentence, `shown` shows "
+        "it on the screen, `off` does nothing. A press of less than 0.3 s gets nothing.",
+        ("edge",),
     )
     history_messages: int = setting(
         20, "Messages of a device's history that the model is given, the newest; 0 for none.", ("worker",), ge=0

@@ -9,11 +9,12 @@ from fleet.sim.main_loop import MainLoop
 from fleet.sim.microphone import Microphone
 from fleet.sim.playback import Playback
 from fleet.sim.references import References
+from fleet.sim.screen import Screen
 from fleet.sim.state import Machine
 
 
 class Body(Protocol):
-    """State, main loop, channel, microphone and speaker."""
+    """State, main loop, channel, microphone, speaker and screen."""
 
     main_loop: MainLoop
     machine: Machine
@@ -23,3 +24,4 @@ class Body(Protocol):
     playback: Playback
     intake: Intake
     gaps: Gaps
+    screen: Screen

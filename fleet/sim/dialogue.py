@@ -80,6 +80,7 @@ class Dialogue:
         self._stance.overhear(begins=False)
         await self._channel.close(say_goodbye=say_goodbye)
         self._owner.turns.closed(playing=not self._body.playback.idle)
+        self._body.screen.clear()
         self._stance.go(State.IDLE)
         self._owner.signal.notify()
 
@@ -119,10 +120,15 @@ class Dialogue:
     async def _hear_wake_word(self) -> None:
         profile = self._owner.profile
         self.notifier.stop()
-        if self._stance.state is State.IDLE and profile.wake_lost_when_open and self._channel.opened:
+        if self._body.machine.deaf:
+            self._journal.note("wake word unheard")
+        elif self._stance.state is State.IDLE and profile.wake_lost_when_open and self._channel.opened:
+            # The detection stops the detector, and only the next state switches it on again (2.2.2 to 2.3.0).
+            self._body.machine.deaf = True
             self._journal.note("wake word lost")
         elif self._stance.state is State.IDLE:
-            await self._open_and_listen(profile.mode, woken=True)
+            # The button alone makes firmware listen in manual mode.
+            await self._open_and_listen("auto" if profile.mode == "manual" else profile.mode, woken=True)
         elif self._body.machine.admits:
             await self._interrupt("wake_word_detected")
             self._body.microphone.drop_waiting()
@@ -133,8 +139,8 @@ class Dialogue:
         if not self._channel.opened:
             self._stance.go(State.CONNECTING)
             if not await self._channel.open():
-                self._journal.note("alert", status="error", message="no answer from the server")
                 self._stance.go(State.IDLE)
+                self._body.screen.fail("no answer from the server")
                 return
         if woken and self._owner.profile.wake_packets:
             for packet in self._wake_packets:
@@ -159,5 +165,5 @@ class Dialogue:
 
     async def _fail(self) -> None:
         self.notifier.stop()
-        self._journal.note("alert", status="error", message="server not reachable")
         await self.hang_up(say_goodbye=False)
+        self._body.screen.fail("server not reachable")

@@ -6,6 +6,7 @@ from fleet.sim.loudness import SAMPLE_BYTES
 from fleet.sim.owner import Owner
 from fleet.sim.power import Power
 from fleet.sim.report import Report, build
+from fleet.sim.screen import Shown
 from fleet.sim.state import State
 from fleet.speech.pcm import write_wav
 
@@ -49,6 +50,11 @@ class Gauge:
     def speaking(self) -> bool:
         """Whether an answer is let through to the speaker."""
         return self._power.current is not None and self._power.current.machine.admits
+
+    @property
+    def screen(self) -> Shown:
+        """What the screen shows; nothing while the device boots."""
+        return self._power.current.screen.shown if self._power.current else Shown()
 
     @property
     def report(self) -> Report:

@@ -12,6 +12,7 @@ from fleet.sim.legacy import crash_of
 from fleet.sim.main_loop import Work
 from fleet.sim.message import JsonObject, item, member, text
 from fleet.sim.owner import Owner
+from fleet.sim.screen import Screen
 from fleet.sim.toolbox import Toolbox
 
 
@@ -85,6 +86,14 @@ class Inbox:
     def _schedule(self, task: Work) -> None:
         self._device.main_loop.schedule(task)
 
+    def _schedule_view(self, change: Callable[[Screen], None]) -> None:
+        """Change the screen when the main loop comes to it."""
+
+        async def apply() -> None:
+            change(self._device.screen)
+
+        self._schedule(apply)
+
     def _take_hello(self, parsed: JsonObject) -> None:
         late = self._owner.faults.late_hello
         if late:
@@ -105,12 +114,14 @@ class Inbox:
             sentence = text(parsed, "text") or ""
             self._journal.note("sentence", now, text=sentence)
             self._device.intake.sentence()
+            self._schedule_view(lambda screen: screen.write("assistant", sentence))
             if self._owner.turns.open:
                 self._owner.turns.open.sentences.append(sentence)
 
     def _take_stt(self, parsed: JsonObject) -> None:
         said = text(parsed, "text") or ""
         self._journal.note("stt", text=said)
+        self._schedule_view(lambda screen: screen.write("user", said))
         self._owner.turns.mark("stt", self._journal.clock())
         if self._owner.turns.open:
             self._owner.turns.open.transcript = said
@@ -120,6 +131,7 @@ class Inbox:
         if emotion is None:
             return
         self._journal.note("llm", emotion=emotion)
+        self._schedule_view(lambda screen: screen.face(emotion))
         if self._owner.turns.open:
             self._owner.turns.open.emotions.append(emotion)
 
@@ -139,9 +151,10 @@ class Inbox:
             self._journal.note("ignored", type="system", command=item(parsed, "command"))
 
     def _take_alert(self, parsed: JsonObject) -> None:
-        parts = {name: text(parsed, name) for name in ("status", "message", "emotion")}
-        if None not in parts.values():
-            self._journal.note("alert", status=parts["status"], message=parts["message"], emotion=parts["emotion"])
+        status, words, emotion = (text(parsed, name) for name in ("status", "message", "emotion"))
+        if status is not None and words is not None and emotion is not None:
+            # On the MQTT task, before what waits for the main loop.
+            self._device.screen.alert(status, words, emotion)
 
     def _take_mcp(self, parsed: JsonObject) -> None:
         request = member(parsed, "payload")

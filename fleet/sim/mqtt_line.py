@@ -60,6 +60,8 @@ class MqttLine:
         self._client: aiomqtt.Client | None = None
         self._reading: asyncio.Task[None] | None = None
         self._path: TcpPath | None = None
+        self.on_connected: Callable[[], None] = _ignore
+        """Called after each connection was made."""
         self._reconnection = Reconnection(owner.profile, machine, main_loop, self.ready)
 
     @property
@@ -124,6 +126,7 @@ class MqttLine:
                 self._client = client
                 self._owner.signal.notify()
                 journal.note("mqtt up", client_id=self._access.client_id)
+                self.on_connected()
                 async with asyncio.TaskGroup() as tasks:
                     self._reading = tasks.create_task(self._read(client), name="sim-mqtt-read")
         except (aiomqtt.MqttError, OSError) as error:
@@ -192,6 +195,10 @@ class MqttLine:
         if self._path:
             _lead_through(client, self._path.port, self._owner.profile.timing.mqtt_connect)
         return client
+
+
+def _ignore() -> None:
+    """Nobody asks."""
 
 
 def _split(endpoint: str) -> tuple[str, int]:

@@ -34,7 +34,7 @@ class Profile:
     wake_interrupts: bool = True
     """A wake word while speaking goes on to listen, not only aborts."""
     wake_lost_when_open: bool = False
-    """A wake word in idle is lost while the channel is open."""
+    """A wake word in idle is lost while the channel is open, and the detector stays off."""
     mcp: bool = True
     glyph_push: bool | None = True
     """None when the firmware does not know it, and its hello says nothing about it."""

@@ -69,6 +69,8 @@ class Stance:
         self._owner.signal.notify()
 
     async def _enter(self) -> None:
+        self._body.screen.enter(self._machine.state)
+        self._machine.deaf = False
         match self._machine.state:
             case State.IDLE | State.NOTIFYING:
                 self._listen_pending = False

@@ -33,6 +33,8 @@ class Machine:
     def __init__(self, mode: Mode) -> None:
         self.state = State.STARTING
         self.mode: Mode = mode
+        self.deaf = False
+        """The wake word detector is off, because a wake word was lost; entering another state switches it on."""
         self.overheard = False
         """An answer plays while the state stays listening, as py-xiaozhi has it in realtime mode."""
 

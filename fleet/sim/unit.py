@@ -18,6 +18,7 @@ from fleet.sim.owner import Owner
 from fleet.sim.playback import Playback
 from fleet.sim.pulse import Pulse
 from fleet.sim.references import References
+from fleet.sim.screen import Screen
 from fleet.sim.state import Machine
 from fleet.sim.toolbox import Toolbox
 from fleet.sim.uplink import UplinkEncoder
@@ -38,6 +39,7 @@ class Parts:
         self.pulse = Pulse(journal.clock)
         self.main_loop = MainLoop()
         self.machine = Machine(profile.mode)
+        self.screen = Screen(journal, owner.signal.notify)
         self.references = References(enabled=profile.aec)
         encoder = UplinkEncoder(profile.frame_ms, profile.application)
         self.microphone = Microphone(
@@ -89,6 +91,7 @@ class Unit(Parts):
         self.toolbox = Toolbox(owner, self)
         inbox = Inbox(owner, self)
         self.mqtt = MqttLine(access, owner, self.machine, self.main_loop, inbox.receive, tls)
+        self.mqtt.on_connected = lambda: self.screen.dismiss(self.machine.state)
         self.channel.mqtt = self.mqtt
 
     async def run(self) -> None:

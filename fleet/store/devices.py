@@ -45,8 +45,8 @@ class Device:
 class Presence:
     """What a change of presence met.
 
-    Whether it was news, the live session's id, whether the tools are known, the id of the session that ended last, and
-    the device's dialect.
+    Whether it was news, the live session's id, whether the tools are known, the id of the session that ended last, the
+    device's dialect, and whether it is owed an apology (`fleet.store.endings`).
     """
 
     applied: bool
@@ -54,6 +54,7 @@ class Presence:
     tools_known: bool
     gone: str = ""
     dialect: str = ""
+    apology: bool = False
 
 
 class Devices:
@@ -97,13 +98,13 @@ class Devices:
         """
         keys, shard = self._store.keys, self._store.keys.shard(mac)
         fence = (owner.worker, owner.fence) if owner else ("", "")
-        applied, session, tools_epoch, gone, *more = await self._store.call(
+        applied, session, tools_epoch, gone, dialect, apology = await self._store.call(
             "fleet_presence",
             [keys.device(mac), keys.own(shard), keys.online(shard)],
-            [int(online), epoch, DEVICE_SECONDS, mac, *fence, "dialect", user],
+            [int(online), epoch, DEVICE_SECONDS, mac, *fence, user],
         )
         known = tools_epoch == str(epoch)
-        return Presence(applied == "1", session, tools_known=known, gone=gone, dialect="".join(more))
+        return Presence(applied == "1", session, known, gone, dialect, apology=apology == "1")
 
     async def outdate(self, owner: Owner, shard: int, epoch: int, most: int) -> list[tuple[str, str]]:
         """Mark some of a shard's devices offline that connected before an epoch; return them and their sessions.

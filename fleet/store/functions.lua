@@ -77,20 +77,21 @@ local function retire(K, A)
 end
 
 -- K: device, own, online devices by epoch
--- A: online 0|1, epoch, ttl s, mac, worker or '', fence or ''[, dialect asked for[, user name of the connection or '']].
+-- A: online 0|1, epoch, ttl s, mac, worker or '', fence or '', user name of the connection or ''
 -- Applied only if not older than what is known. An owner's is fenced: the two news of one connection have one epoch.
--- Returns {applied, session id or '', epoch of the tool list or '', id of the session that ended last or ''[, dialect or '']}:
--- who asks for no dialect, a worker of an older version, gets none.
+-- Returns {applied, session id or '', epoch of the tool list or '', id of the session that ended last or '', dialect or '',
+-- 1 if an apology is owed}. To a device that comes back its ended session's goodbye is sent again now.
 local function presence(K, A)
   if A[5] ~= '' and not owns(K[2], A[5], A[6]) then return fenced() end
-  local known = redis.call('HMGET', K[1], 'ep', 'sid', 'tep', 'gone', 'dialect')
-  if tonumber(A[2]) < tonumber(known[1] or '0') then return {0, '', '', '', A[7] and '' or nil} end
+  local known = redis.call('HMGET', K[1], 'ep', 'sid', 'tep', 'gone', 'dialect', 'sorry')
+  if tonumber(A[2]) < tonumber(known[1] or '0') then return {0, '', '', '', '', 0} end
   redis.call('HSET', K[1], 'on', A[1], 'ep', A[2], 'tp', seconds())
   -- Who connected counts for that connection only: another version, or another broker, may not say it of the next one.
-  if A[1] == '1' and (A[8] or '') ~= '' then redis.call('HSET', K[1], 'cu', A[8], 'cep', A[2]) end
+  if A[1] == '1' and A[7] ~= '' then redis.call('HSET', K[1], 'cu', A[7], 'cep', A[2]) end
   redis.call('EXPIRE', K[1], A[3])
   if A[1] == '1' then redis.call('ZADD', K[3], A[2], A[4]) else redis.call('ZREM', K[3], A[4]) end
-  return {1, known[2] or '', known[3] or '', known[4] or '', A[7] and (known[5] or '') or nil}
+  if A[1] == '1' and known[4] and not known[2] then redis.call('HSET', K[1], 'ga', now()) end
+  return {1, known[2] or '', known[3] or '', known[4] or '', known[5] or '', known[6] and 1 or 0}
 end
 
 -- K: own, online devices by epoch  A: worker, fence, epoch, limit, prefix of the shard's keys
@@ -115,11 +116,11 @@ local function index_of(prefix, edge) return prefix .. 'e:' .. edge end
 -- A: worker, fence, session ttl s, device ttl s, index ttl s, prefix of the shard's keys, mac, edge,
 --    number of device fields, device fields…, session fields…
 -- Replaces the device's session. The dialect in which the device made its tools known in this connection is kept.
--- Returns {old session id, old edge, epoch, epoch of the tool list or '', firmware or ''}.
+-- Returns {old session id, old edge, epoch, epoch of the tool list or '', firmware or '', language or '', board or ''}.
 local function hello(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   local old = redis.call('HMGET', K[2], 'id', 'edge')
-  local device = redis.call('HMGET', K[3], 'ep', 'tep', 'dialect', 'fw')
+  local device = redis.call('HMGET', K[3], 'ep', 'tep', 'dialect', 'fw', 'lang', 'board')
   if old[2] and old[2] ~= A[8] then redis.call('SREM', index_of(A[6], old[2]), A[7]) end
   for _, set in ipairs({{K[5], A[8]}, {index_of(A[6], A[8]), A[7]}}) do
     redis.call('SADD', set[1], set[2])
@@ -128,6 +129,7 @@ local function hello(K, A)
   local split = 9 + tonumber(A[9])
   redis.call('HSET', K[3], 'on', '1', 'th', seconds(), unpack(A, 10, split))
   redis.call('EXPIRE', K[3], A[4])
+  redis.call('HDEL', K[3], 'sorry', 'se')
   local tools = redis.call('EXPIRE', K[4], A[4])
   redis.call('DEL', K[2])
   redis.call('HSET', K[2], unpack(A, split + 1))
@@ -136,24 +138,63 @@ local function hello(K, A)
     redis.call('HSET', K[2], 'dialect', device[3])
   end
   redis.call('EXPIRE', K[2], A[3])
-  return {old[1] or '', old[2] or '', device[1] or '', tools == 1 and device[2] or '', device[4] or ''}
+  local answer = {old[1] or '', old[2] or '', device[1] or '', tools == 1 and device[2] or ''}
+  for at = 4, 6 do answer[at + 1] = device[at] or '' end
+  return answer
 end
 
--- K: own, session, device  A: worker, fence, session id, prefix of the shard's keys, mac[, why]
--- Ends the session if it is the one. Returns its edge or ''.
+-- How long after the goodbye an apology is shown at the earliest, and how long after the session's end at the latest:
+-- firmware's transition to idle clears the screen, and a modem reconnects after a minute (device contract 2.3, 3.2).
+local APOLOGY_AFTER_MS, APOLOGY_UNTIL_MS = 450, 120000
+
+-- K: own, session, device
+-- A: worker, fence, session id, prefix of the shard's keys, mac, why, 1 if the device was sent a goodbye, apology or ''
+-- Ends the session if it is the one. Returns its edge or ''. A device that gets an apology stays in its edge's index.
 local function goodbye(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   local session = redis.call('HMGET', K[2], 'id', 'edge')
   if session[1] ~= A[3] then return '' end
+  local at = now()
   redis.call('DEL', K[2])
-  redis.call('HDEL', K[3], 'sid')
-  redis.call('HSET', K[3], 'gone', A[3], 'tb', seconds() .. ' ' .. (A[6] or ''))
-  if session[2] then redis.call('SREM', index_of(A[4], session[2]), A[5]) end
+  redis.call('HDEL', K[3], 'sid', 'ga', 'sorry', 'se')
+  redis.call('HSET', K[3], 'gone', A[3], 'tb', seconds() .. ' ' .. A[6])
+  if A[7] == '1' then redis.call('HSET', K[3], 'ga', at) end
+  if A[8] ~= '' then
+    redis.call('HSET', K[3], 'sorry', string.format('%d %s', at, A[8]))
+  elseif session[2] then
+    redis.call('SREM', index_of(A[4], session[2]), A[5])
+  end
   return session[2] or ''
 end
 
+-- K: device  A: session id.  Returns for how many ms the device has been sent a goodbye for this session, or -1.
+local function ended(K, A)
+  local known = redis.call('HMGET', K[1], 'gone', 'ga')
+  if known[1] ~= A[1] or not known[2] then return -1 end
+  return math.max(0, now() - tonumber(known[2]))
+end
+
+-- Returns 'due', 'waits' or 'none', and the apology. It is shown once in a connection, to a device without a session:
+-- a device that connects anew clears its screen, and may have missed what was sent before.
+local function apology_of(device)
+  local known = redis.call('HMGET', device, 'sorry', 'ga', 'on', 'ep', 'se', 'sid')
+  local since, apology = string.match(known[1] or '', '^(%d+) (.+)$')
+  if not since or known[6] or now() - tonumber(since) > APOLOGY_UNTIL_MS then return 'none' end
+  if known[3] ~= '1' or known[5] == (known[4] or '') then return 'waits' end
+  return now() - tonumber(known[2] or '0') < APOLOGY_AFTER_MS and 'waits' or 'due', apology
+end
+
+-- K: device  A: none.  Returns {apology, language or '', connection's epoch or ''} of a device to which one is due, or {}.
+local function apology(K, A)
+  local state, name = apology_of(K[1])
+  if state ~= 'due' then return {} end
+  local known = redis.call('HMGET', K[1], 'lang', 'ep')
+  return {name, known[1] or '', known[2] or ''}
+end
+
 -- K: own, edges of the shard's sessions  A: worker, fence, prefix of the shard's keys, limit, live edge, …
--- Returns {mac, session id, …} of some sessions whose edge is none of the live ones, and tidies the index.
+-- Returns {mac, session id, …} of some sessions whose edge is none of the live ones, and tidies the index. Without a session
+-- id it is a device to which an apology is due.
 local function orphans(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   local live, answer = {}, {}
@@ -169,7 +210,13 @@ local function orphans(K, A)
           answer[#answer + 1] = mac
           answer[#answer + 1] = session[1]
         else
-          redis.call('SREM', index, mac)
+          local state = apology_of(A[3] .. 'd:' .. mac)
+          if state == 'due' then
+            answer[#answer + 1] = mac
+            answer[#answer + 1] = ''
+          elseif state == 'none' then
+            redis.call('SREM', index, mac)
+          end
         end
       end
     end
@@ -439,6 +486,8 @@ redis.register_function('fleet_presence', presence)
 redis.register_function('fleet_outdate', outdate)
 redis.register_function('fleet_hello', hello)
 redis.register_function('fleet_goodbye', goodbye)
+redis.register_function('fleet_ended', ended)
+redis.register_function('fleet_apology', apology)
 redis.register_function('fleet_orphans', orphans)
 redis.register_function('fleet_register', register)
 redis.register_function('fleet_set', fenced_set)

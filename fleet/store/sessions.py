@@ -61,12 +61,18 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What a new session met: the one that it replaced, whether the tools are known, the firmware; or empty strings."""
+    """What a new session met.
+
+    The session that it replaced (empty strings without one), whether the tools are known, and what the device reported
+    of itself: firmware version, language and board, empty where unknown.
+    """
 
     old_session: str
     old_edge: str
     tools_known: bool
     firmware: str = ""
+    language: str = ""
+    board: str = ""
 
 
 class Sessions:
@@ -83,7 +89,7 @@ class Sessions:
         """
         keys, mac, shard = self._store.keys, session.device, self._store.keys.shard(session.device)
         device = {"sid": session.id, "dialect": session.dialect}
-        old_session, old_edge, epoch, tools_epoch, firmware = await self._store.call(
+        old_session, old_edge, epoch, tools_epoch, *reported = await self._store.call(
             "fleet_hello",
             [keys.own(shard), keys.session(mac), keys.device(mac), keys.tools(mac), keys.session_edges(shard)],
             [
@@ -92,8 +98,7 @@ class Sessions:
                 *(2 * len(device), *_flat(device), *_flat(session.fields())),
             ],
         )
-        tools_known = bool(tools_epoch) and tools_epoch == epoch
-        return Opened(old_session, old_edge, tools_known=tools_known, firmware=firmware)
+        return Opened(old_session, old_edge, bool(tools_epoch) and tools_epoch == epoch, *reported)
 
     async def read(self, mac: str) -> Session | None:
         record = await self._store.ask(
@@ -101,7 +106,9 @@ class Sessions:
         )
         return Session.of(mac, record) if record else None
 
-    async def close(self, owner: Owner, mac: str, session: str, why: str = "") -> str:
+    async def close(
+        self, owner: Owner, mac: str, session: str, why: str = "", *, told: bool = False, apology: str = ""
+    ) -> str:
         """End a session if it is the device's; return its edge, or an empty string when it was not.
 
         Args:
@@ -109,12 +116,14 @@ class Sessions:
             mac: The device.
             session: Its id.
             why: For who asks later (`fleet.store.traces`).
+            told: Whether the device was sent a goodbye.
+            apology: What it is to be shown when it is connected and idle (`fleet.store.endings`); empty for nothing.
         """
         keys, shard = self._store.keys, self._store.keys.shard(mac)
         (edge,) = await self._store.call(
             "fleet_goodbye",
             [keys.own(shard), keys.session(mac), keys.device(mac)],
-            [owner.worker, owner.fence, session, prefix(shard), mac, why],
+            [owner.worker, owner.fence, session, prefix(shard), mac, why, int(told), apology],
         )
         return edge
 

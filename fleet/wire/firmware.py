@@ -21,15 +21,6 @@ def parse_version(text: str) -> Version | None:
     return tuple(int(part) for part in text.split(".")) if _VERSION.fullmatch(text) else None
 
 
-def clears_on_stop(text: str) -> bool:
-    """Whether a version throws away what it has not played when it is told that speech is over.
-
-    Firmware up to 2.1 begins to listen at once, which resets its decoder (contract 8.1); so does py-xiaozhi.
-    """
-    version = parse_version(text)
-    return text.startswith("py-xiaozhi") or (version is not None and version[:2] <= (2, 1))
-
-
 def is_board(text: str) -> bool:
     """Whether a text can be the name of a board, and of a folder."""
     return _BOARD.fullmatch(text) is not None

@@ -32,7 +32,11 @@ class SessionOpened(_Mail):
     downlink_frame_ms: int
     aec: bool = False
     clears_on_stop: bool = False
-    """Whether the device throws away what it has not played when speech is over (`fleet.wire.firmware`)."""
+    """Whether the device throws away what it has not played when speech is over (`fleet.core.firmware_traits`)."""
+    language: str = ""
+    """ISO 639-1 code for what the server says before it has heard anybody; empty from a worker that does not know."""
+    ends_presses: bool = False
+    """The firmware loses wake words while the channel is open: end the session after each push-to-talk turn."""
 
 
 class SessionClosed(_Mail):
@@ -90,6 +94,14 @@ class SpeechBegun(_Mail):
     """The turn's trace (W3C Trace Context); empty while traces are off."""
 
 
+class SpeechMood(_Mail):
+    """To an edge: the face of the answer that has begun; one of the names in `fleet.core.emotion`."""
+
+    kind: Literal["speech_mood"] = "speech_mood"
+    turn: str
+    emotion: str
+
+
 class SentenceReady(_Mail):
     """To an edge: speak this. `index` counts from 0 within the turn; a repeated one is skipped."""
 
@@ -119,6 +131,7 @@ EdgeMail = Annotated[
     | DeviceReturned
     | TurnWorking
     | SpeechBegun
+    | SpeechMood
     | SentenceReady
     | SpeechEnded,
     Field(discriminator="kind"),
@@ -160,12 +173,13 @@ class SpeechDone(_Mail):
 class SessionSilent(_Mail):
     """To a shard: say goodbye.
 
-    Nothing was heard for too long (`idle`), the audio path never opened (`unused`), or the edge ends (`leaving`): then
-    the user may have begun to speak, and is told that nobody will answer.
+    Nothing was heard for too long (`idle`), the audio path never opened (`unused`), a push-to-talk turn is over on
+    firmware that needs a goodbye then (`pressed`), or the edge ends (`leaving`): then the user may have begun to speak,
+    and is told that nobody will answer.
     """
 
     kind: Literal["session_silent"] = "session_silent"
-    reason: Literal["idle", "unused", "leaving"]
+    reason: Literal["idle", "unused", "pressed", "leaving"]
 
 
 ShardMail = Annotated[

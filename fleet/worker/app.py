@@ -48,8 +48,8 @@ class Worker:
         self._directory = EdgeDirectory(resources.edges, settings.edge_sessions)
         receptionist = Receptionist(resources, self._directory, self.counts)
         calls = DeviceCalls(resources.calls, resources.reports, Rate.parse(settings.rate_tools), self.counts)
-        turns = Turns(resources, calls)
         discovery = Discovery(resources)
+        turns = Turns(resources, calls, discovery)
         registrations = Registrations(resources, discovery, self.counts)
         self._frames = Frames(resources, receptionist, turns, calls, discovery, registrations)
         name = f"fleet-worker-{worker_id}"

@@ -47,6 +47,20 @@ class Discovery:
         if running is not None:
             running.cancel()
 
+    def running(self, mac: str) -> bool:
+        """Whether the device is being asked for its tools."""
+        return mac in self._running
+
+    async def settled(self, mac: str, seconds: float) -> bool:
+        """Wait until the device's tools are known, if they are being asked for; False when that takes longer."""
+        try:
+            async with asyncio.timeout(seconds):
+                while mac in self._running:
+                    await asyncio.wait([self._running[mac]])
+        except TimeoutError:
+            return False
+        return True
+
     def _forget(self, mac: str, done: asyncio.Task[None]) -> None:
         if self._running.get(mac) is done:
             del self._running[mac]

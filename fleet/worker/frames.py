@@ -131,20 +131,24 @@ class Frames:
             return
         known = session and (event.session in ("", session.id) or self._replaced.holds(mac, event.session))
         if session is None or not known:
-            self._correct(shard, mac, event)
+            await self._correct(shard, mac, event)
             return
         if isinstance(event, Aborted):
             self._turns.cancel(mac)
         shard.check()
         await self._resources.mailboxes.to_edge(session.edge, _mail(session, event))
 
-    def _correct(self, shard: Shard, mac: str, event: _Conversational) -> None:
+    async def _correct(self, shard: Shard, mac: str, event: _Conversational) -> None:
         """Tell a device that its session is gone: a goodbye with that id lets it begin anew."""
         if isinstance(event, Aborted):
             # It speaks, and would go on for ever without this.
             shard.tell(mac, SpeechStops(event.session))
-        if event.session:
-            shard.tell(mac, Farewell(event.session))
+        if not event.session:
+            return
+        if await self._receptionist.apologies.just_ended(mac, event.session):
+            log.info("message of a session that has just ended", extra={"session": event.session})
+            return
+        shard.tell(mac, Farewell(event.session))
 
     async def _report(self, shard: Shard, mac: str, notice: Notice) -> None:
         text = reports.write(notice.method, notice.params)
@@ -203,6 +207,8 @@ class Frames:
         if met.gone:
             # It may have missed the goodbye, and would be heard by nobody for ever.
             shard.tell(mac, Farewell(met.gone))
+            if met.apology:
+                self._receptionist.apologies.later(shard, mac)
 
     async def _abandon(self, shard: Shard, mac: str, session: Session) -> None:
         if await self._receptionist.abandon(shard, mac, session.id):

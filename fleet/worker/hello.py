@@ -5,7 +5,8 @@ import logging
 import secrets
 from collections import Counter
 
-from fleet.core.phrases import Phrase, phrase
+from fleet.core.firmware_traits import clears_on_stop, loses_wake_word
+from fleet.core.phrases import Phrase, choose_language
 from fleet.core.rates import Buckets, Rate
 from fleet.errors import Unavailable
 from fleet.store.edges import EdgeRecord
@@ -13,9 +14,9 @@ from fleet.store.sessions import Opened, Session
 from fleet.store.traces import Traces
 from fleet.wire import packet
 from fleet.wire.dialects import XIAOZHI
-from fleet.wire.firmware import clears_on_stop
 from fleet.wire.mail import SessionClosed, SessionOpened
-from fleet.wire.words import Alert, AudioFormat, Farewell, Hello, SpeechStops, Welcome
+from fleet.wire.words import AudioFormat, Farewell, Hello, SpeechStops, Welcome
+from fleet.worker.apologies import PAUSE_SECONDS, Apologies
 from fleet.worker.directory import EdgeDirectory
 from fleet.worker.resources import Resources
 from fleet.worker.shard import Shard
@@ -24,10 +25,6 @@ log = logging.getLogger(__name__)
 
 DOWNLINK = AudioFormat(24_000, 60)
 """What devices are sent: py-xiaozhi plays nothing else, and server-side echo cancelling needs 60 ms."""
-
-_ALERT_PAUSE = 0.45
-"""Seconds between goodbye and alert: the change to idle wipes what was shown before it."""
-
 
 _TOLD = Rate(0.2, 3)
 """How often a device that says hello too often hears so; each time costs three messages."""
@@ -47,6 +44,8 @@ class Receptionist:
         self._directory = directory
         self._counts = counts
         self._traces = Traces(resources.store)
+        self.apologies = Apologies(resources.store, resources.settings)
+        """What devices are still to be shown."""
         self._refused = frozenset(resources.settings.refused_devices.split(","))
         self._hellos = Buckets(Rate.parse(resources.settings.rate_hellos))
         self._told = Buckets(_TOLD)
@@ -90,7 +89,7 @@ class Receptionist:
             await self._forget(opened.old_edge, mac, opened.old_session)
         shard.check()
         # The edge hears of the session before the device does, so that no packet comes too early.
-        await self._resources.mailboxes.to_edge(edge.id, _announcement(session, shard.number, opened.firmware))
+        await self._resources.mailboxes.to_edge(edge.id, self._announcement(session, shard.number, opened))
         shard.tell(mac, _welcome(session, host, edge.port))
         log.info("session opened", extra={"session": session.id, "edge": edge.id, "mcp": hello.mcp})
         return opened
@@ -100,11 +99,13 @@ class Receptionist:
         live = await self._resources.sessions.read(mac)
         if live is None or live.id != session:
             return False
-        # First of all: what fails after it is done again, and a goodbye twice does no harm.
+        # First of all: what fails after it is done again, and no apology was shown that a second goodbye would clear.
         shard.tell(mac, Farewell(session))
-        if reason == "leaving":
-            await _alert_later(shard, mac, self._words("interrupted"))
-        edge = await self._resources.sessions.close(shard.owner, mac, session, reason)
+        # Who began to speak while its edge ended gets no answer.
+        apology = "interrupted" if reason == "leaving" else ""
+        edge = await self._resources.sessions.close(shard.owner, mac, session, reason, told=True, apology=apology)
+        if apology:
+            self.apologies.later(shard, mac)
         if edge:
             await self._forget(edge, mac, session)
             log.info("session ended by the server", extra={"session": session, "reason": reason})
@@ -112,12 +113,14 @@ class Receptionist:
 
     async def abandon(self, shard: Shard, mac: str, session: str) -> bool:
         """End a session whose edge is no more; its device may be speaking, and would wait for the rest for ever."""
-        # First of all: what fails after it is done again, and a goodbye twice does no harm.
+        # First of all: what fails after it is done again, and no apology was shown that a second goodbye would clear.
         shard.tell(mac, SpeechStops(session))
         shard.tell(mac, Farewell(session))
         # What the user said meanwhile may have been lost with the edge.
-        await _alert_later(shard, mac, self._words("interrupted"))
-        edge = await self._resources.sessions.close(shard.owner, mac, session, "edge lost")
+        edge = await self._resources.sessions.close(
+            shard.owner, mac, session, "edge lost", told=True, apology="interrupted"
+        )
+        self.apologies.later(shard, mac)
         if edge:
             log.warning("session lost with its edge", extra={"session": session, "edge": edge})
         return bool(edge)
@@ -158,18 +161,39 @@ class Receptionist:
         nonce = packet.nonce(secrets.randbits(32)).hex()
         shard.tell(mac, Welcome(session, "127.0.0.1", 9, key, nonce, DOWNLINK))
         shard.tell(mac, Farewell(session))
-        shard.spawn(f"alert {mac}", _alert_later(shard, mac, self._words(shown)))
+        shard.spawn(f"alert {mac}", self._show_refusal(shard, mac, shown))
         shard.spawn(f"trace {mac}", self._traces.note(mac, "refused", reason))
 
-    def _words(self, name: Phrase) -> str:
+    async def _show_refusal(self, shard: Shard, mac: str, shown: Phrase) -> None:
+        await asyncio.sleep(PAUSE_SECONDS)
+        shard.tell(mac, self.apologies.alert(shown, await self._language(mac)))
+
+    async def _language(self, mac: str) -> str:
+        """Return what the device reported as its language; nothing while Redis is away."""
+        try:
+            return (await self._resources.devices.read(mac)).language
+        except Unavailable:
+            return ""
+
+    def _announcement(self, session: Session, shard: int, opened: Opened) -> SessionOpened:
         settings = self._resources.settings
-        language = settings.languages.split(",")[0].strip() if settings.language == "auto" else settings.language
-        return phrase(name, language)
-
-
-async def _alert_later(shard: Shard, mac: str, message: str) -> None:
-    await asyncio.sleep(_ALERT_PAUSE)
-    shard.tell(mac, Alert("Error", message, "sad"))
+        return SessionOpened(
+            device=session.device,
+            session=session.id,
+            # Whatever a device speaks otherwise, all that an edge tells it is said as to a xiaozhi.
+            dialect=XIAOZHI,
+            shard=shard,
+            ssrc=session.ssrc,
+            key=session.key,
+            uplink_rate=session.uplink.sample_rate,
+            uplink_frame_ms=session.uplink.frame_ms,
+            downlink_rate=session.downlink.sample_rate,
+            downlink_frame_ms=session.downlink.frame_ms,
+            aec=session.aec,
+            language=choose_language(settings.language, settings.languages, opened.language),
+            ends_presses=loses_wake_word(opened.board, opened.firmware),
+            clears_on_stop=clears_on_stop(opened.board, opened.firmware),
+        )
 
 
 def _new_session(mac: str, edge: EdgeRecord, hello: Hello) -> Session:
@@ -189,21 +213,3 @@ def _new_session(mac: str, edge: EdgeRecord, hello: Hello) -> Session:
 def _welcome(session: Session, host: str, port: int) -> Welcome:
     nonce = packet.nonce(session.ssrc).hex()
     return Welcome(session.id, host, port, session.key, nonce, session.downlink)
-
-
-def _announcement(session: Session, shard: int, firmware: str) -> SessionOpened:
-    return SessionOpened(
-        device=session.device,
-        session=session.id,
-        # Whatever a device speaks otherwise, all that an edge tells it is said as to a xiaozhi.
-        dialect=XIAOZHI,
-        shard=shard,
-        ssrc=session.ssrc,
-        key=session.key,
-        uplink_rate=session.uplink.sample_rate,
-        uplink_frame_ms=session.uplink.frame_ms,
-        downlink_rate=session.downlink.sample_rate,
-        downlink_frame_ms=session.downlink.frame_ms,
-        aec=session.aec,
-        clears_on_stop=clears_on_stop(firmware),
-    )

@@ -8,7 +8,7 @@ from fleet.core.speakable import speakable
 from fleet.errors import Overloaded, Unavailable
 from fleet.store.sessions import Session
 from fleet.wire.dialects import REGISTRAR
-from fleet.wire.words import AiMessage, Alert, Mood
+from fleet.wire.words import AiMessage, Alert
 from fleet.worker.shard import Shard
 
 LONGEST_ALERT = 400
@@ -86,16 +86,6 @@ class Messages:
         self._thought += text
         if len(self._thought) >= LONGEST_THOUGHT or text.endswith(_LINE_ENDS):
             self._send_thought()
-
-    def show_mood(self, text: str) -> None:
-        """Show the face of an answer that begins so, on a device that speaks.
-
-        Raises:
-            Fenced: The lease may have ended.
-        """
-        if self._session.edge:
-            with suppress(Unavailable, Overloaded):  # a face is not worth an answer
-                self._shard.tell(self._session.device, Mood(self._session.id, emotion_of(text) or "neutral"))
 
     def end(self) -> None:
         """Send the whole answer; nothing if there is none.

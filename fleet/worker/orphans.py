@@ -16,8 +16,8 @@ log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
 _AT_ONCE = 500
-_BATCH_SECONDS = 0.05
-"""Pause between two batches of half a second: at most a thousand devices a second of one worker begin anew."""
+_BATCH_SECONDS = 0.5
+"""Pause between two batches: at most a thousand devices a second of one worker begin anew."""
 
 
 class Orphans:
@@ -71,7 +71,10 @@ class Orphans:
 
     async def _end(self, shard: Shard, mac: str, session: str) -> None:
         async def end() -> None:
-            if await self._receptionist.abandon(shard, mac, session):
+            if not session:
+                # Its session was ended by a worker that died before it showed why.
+                await self._receptionist.apologies.show(shard, mac)
+            elif await self._receptionist.abandon(shard, mac, session):
                 self._turns.cancel(mac)
 
         try:

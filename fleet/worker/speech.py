@@ -6,6 +6,7 @@ Devices that show text are sent it at the same moments (`fleet.worker.messages`)
 import asyncio
 import logging
 
+from fleet.core.emotion import emotion_of
 from fleet.core.sentences import SentenceSplitter
 from fleet.core.speakable import speakable
 from fleet.metrics import turns as timed
@@ -13,7 +14,7 @@ from fleet.metrics.histogram import HistogramMetric
 from fleet.store.mailbox import Mailboxes
 from fleet.store.sessions import Session
 from fleet.tracing import spans
-from fleet.wire.mail import SentenceReady, SpeechBegun, SpeechEnded, TurnWorking, UtteranceHeard
+from fleet.wire.mail import SentenceReady, SpeechBegun, SpeechEnded, SpeechMood, TurnWorking, UtteranceHeard
 from fleet.worker.messages import Messages
 from fleet.worker.shard import Shard
 
@@ -27,7 +28,7 @@ class Speech:
     says the same words under the same numbers, and the edge leaves out those that it has.
 
     Args:
-        shard: Tells the device its mood.
+        shard: Reaches a device that shows text.
         mailboxes: Reach the edge.
         session: Whose edge speaks.
         heard: What is answered; its turn and, until `speak`, its language are the speech's.
@@ -52,7 +53,7 @@ class Speech:
         self._written = 0
         self.handed = handed
         """How many sentences were handed over."""
-        self._waiting: list[SpeechBegun | SentenceReady] = []
+        self._waiting: list[SpeechBegun | SpeechMood | SentenceReady] = []
 
     @property
     def waits(self) -> bool:
@@ -154,7 +155,7 @@ class Speech:
         self.messages.cut(piece)
         if not self._mood_told:
             self._mood_told = True
-            self.messages.show_mood(piece)
+            self._waiting.append(self._mood(piece))
         if not text:
             return
         if self._written == 0:
@@ -173,7 +174,16 @@ class Speech:
             language=self.heard.language,
         )
 
-    async def _send(self, *mail: SpeechBegun | SentenceReady | SpeechEnded | TurnWorking) -> None:
+    def _mood(self, piece: str) -> SpeechMood:
+        """Return the face of an answer that begins so; the edge sends it behind `tts start`."""
+        return SpeechMood(
+            device=self._session.device,
+            session=self._session.id,
+            turn=self.heard.turn,
+            emotion=emotion_of(piece) or "neutral",
+        )
+
+    async def _send(self, *mail: SpeechBegun | SpeechMood | SentenceReady | SpeechEnded | TurnWorking) -> None:
         if self._session.edge:
             await self._mailboxes.to_edge(self._session.edge, *mail)
 

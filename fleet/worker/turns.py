@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fleet.core.ports import Message
 from fleet.errors import Fenced, FleetError, Unavailable
 from fleet.log import fields
+from fleet.metrics import turns as timed
 from fleet.store.conversations import Begun, Conversations, Opening, Refusal
 from fleet.store.mailbox import Letter
 from fleet.store.replies import Reply
@@ -14,6 +15,7 @@ from fleet.tasks import Backoff
 from fleet.tracing import spans
 from fleet.wire.mail import SpeechInterrupted, UtteranceHeard
 from fleet.worker.calls import DeviceCalls
+from fleet.worker.discovery import Discovery
 from fleet.worker.record import amend, settle_orphan
 from fleet.worker.resources import Resources
 from fleet.worker.shard import Shard
@@ -23,6 +25,8 @@ log = logging.getLogger(__name__)
 
 _HALT_SECONDS = 3.0
 """Longest wait until a cancelled turn has written down how far it got."""
+_TOOLS_SECONDS = 2.0
+"""Longest wait of a turn for the device's tools."""
 _MOST_ATTEMPTS = 3
 """How often this worker takes up a turn of its own that broke off because Redis was away."""
 
@@ -42,9 +46,10 @@ class _Running:
 class Turns:
     """Begins, takes up, cancels and corrects turns; a newer one ends an older one."""
 
-    def __init__(self, resources: Resources, calls: DeviceCalls) -> None:
+    def __init__(self, resources: Resources, calls: DeviceCalls, discovery: Discovery) -> None:
         self._resources = resources
         self._calls = calls
+        self._discovery = discovery
         self._running: dict[str, _Running] = {}
 
     @property
@@ -146,6 +151,7 @@ class Turns:
                 begun = begun or await self._open(running.shard, running.letter, running.heard)
                 if isinstance(begun, Begun):
                     running.work = Turn(self._resources, self._calls, running.shard, begun, running.heard)
+                    await self._await_tools(running.heard.device)
                     await running.work.run()
                 return
             except Fenced:
@@ -157,6 +163,15 @@ class Turns:
                 log.warning("turn broke off", extra={"reason": str(error)})
             begun = None
             await pauses.pause()
+
+    async def _await_tools(self, mac: str) -> None:
+        """Wait for a discovery under way: a turn shortly after a boot would run without the device's tools."""
+        if not self._discovery.running(mac):
+            return
+        settled = await self._discovery.settled(mac, _TOOLS_SECONDS)
+        timed.tool_waits.add("known" if settled else "too_long")
+        if not settled:
+            log.warning("turn begins before the tools are known", extra={"device": mac})
 
     async def _cut(self, running: _Running) -> None:
         try:

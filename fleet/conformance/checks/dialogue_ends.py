@@ -121,3 +121,36 @@ async def _goodbye(probe: Probe, since: float, idle: float) -> Message:
     after = goodbye.at - since
     require(after >= idle - _EARLY, f"the goodbye came after {after:.1f} s already, {idle:g} s are set")
     return goodbye
+
+
+@GROUP.check("S22", "the face of an answer (`llm`) comes behind its `tts start`", steered=True)
+async def faced(stage: Stage) -> str:
+    with (
+        stage.scene(rounds=(Round("😊 Scene {mark} is a happy one."),), reply_seconds=REPLY_SECONDS) as first,
+        stage.scene(rounds=(Round("😢 Scene {mark} is a sad one."),), reply_seconds=REPLY_SECONDS) as second,
+    ):
+        async with talking(stage) as probe:
+            faces: list[str] = []
+            for scene in (first, second):
+                since = probe.clock()
+                answer = await ask(probe, voice.say(scene.mark, _SAID))
+                told = [one for one in probe.mail.find("llm", after=since) if one.at <= answer.stop.at]
+                early = [one for one in told if one.at < answer.start.at]
+                require(not early, "`llm` came before `tts start`: the state before may wipe the face")
+                faces += [str(one["emotion"]) for one in told]
+            if not faces:
+                return "no face"
+            return f"{', '.join(faces)}, each behind `tts start`"
+
+
+@GROUP.check("S23", "a session that the server ended is not ended twice", seconds=60)
+async def ended_once(stage: Stage) -> str:
+    async with stage.probe() as probe:
+        await probe.hello()
+        since = probe.clock()
+        goodbye = await probe.mail.expect("goodbye", seconds=25.0, after=since)
+        # So firmware in auto mode answers the `tts stop` that came just before the goodbye.
+        probe.send({"session_id": goodbye.session, "type": "listen", "state": "start", "mode": "auto"})
+        await probe.mail.refuse("goodbye", seconds=1.5, after=goodbye.at)
+        await probe.hello()
+        return f"one goodbye {goodbye.at - since:.1f} s after an unused hello, though `listen start` followed it"

@@ -133,7 +133,7 @@ async def test_sessions_and_devices_are_as_if_once(store: Store, owner: Owner, d
     assert (await devices.appear(mac, online=True, epoch=5)).applied
     await tools.write(mac, [ToolSpec(name="self.x")], {"tep": "5"})
     # Its own session as the one that it replaced, on its own edge: nobody is told to forget anything.
-    assert await sessions.open(owner, session(mac)) == Opened("s1", "e1", tools_known=True)
+    assert await sessions.open(owner, session(mac)) == Opened("s1", "e1", tools_known=True, board="b")
     assert await sessions.read(mac) == session(mac)
     await sessions.keep(mac)
     await sessions.close(owner, mac, "s1")

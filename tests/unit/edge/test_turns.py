@@ -120,3 +120,19 @@ OTHER = {
     "downlink_rate": 24000,
     "downlink_frame_ms": 60,
 }
+
+
+async def test_the_face_comes_behind_the_beginning_of_speech_and_never_before() -> None:
+    async with on_stage() as stage:
+        device = await stage.open()
+        await stage.send("speech_begun", turn="t")
+        await stage.send("speech_mood", turn="t", emotion="happy")
+        # Nobody knows yet where the device is, so that it is not told to speak.
+        assert stage.told() == []
+        device.be_silent(2)
+        await stage.told_at_least("start")
+        await stage.send("sentence_ready", turn="t", index=0, text="A", language="en")
+        await stage.send("speech_ended", turn="t", index=1)
+        await stage.told_at_least("stop")
+        assert stage.told() == ["start", "llm", "sentence_start", "stop"]
+        assert [order["emotion"] for order in stage.orders if order["type"] == "llm"] == ["happy"]

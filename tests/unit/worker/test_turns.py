@@ -13,6 +13,7 @@ from fleet.tasks import Backoff, isolate
 from fleet.wire.mail import SpeechInterrupted, UtteranceHeard
 from fleet.worker import turns
 from fleet.worker.calls import DeviceCalls
+from fleet.worker.discovery import Discovery
 from fleet.worker.resources import Resources
 from fleet.worker.shard import Shard
 from fleet.worker.turns import Turns
@@ -79,7 +80,9 @@ class Stage:
         self.discarded: list[str] = []
         settings = SimpleNamespace(turn_seconds=60)
         resources = SimpleNamespace(conversations=self.conversations, mailboxes=self, settings=settings)
-        self.turns = Turns(cast("Resources", resources), cast("DeviceCalls", None))
+        self.turns = Turns(
+            cast("Resources", resources), cast("DeviceCalls", None), Discovery(cast("Resources", resources))
+        )
         self._group = group
         self.spawned: list[asyncio.Task[None]] = []
         self.shard = self.another_shard()

@@ -1,0 +1,56 @@
+"""Group S, continued: push-to-talk."""
+
+import asyncio
+
+from fleet.conformance.checks.dialogue import GROUP
+from fleet.conformance.probe.microphone import silence
+from fleet.conformance.stage import Stage
+from fleet.conformance.steering import voice
+from fleet.conformance.talk import REPLY_SECONDS, ask, press, talking, understood
+from fleet.conformance.verdict import require
+
+_SAID = 1.0
+_HELD = 1.0
+_REPLY = 8.0
+_GOODBYE = 3.0
+
+
+@GROUP.check("S20", "a press in which nobody spoke gets an answer, and the next one works", profiles="P5", steered=True)
+async def unheard(stage: Stage) -> str:
+    with stage.scene(reply_seconds=REPLY_SECONDS) as scene:
+        async with talking(stage) as probe:
+            await press(probe)
+            probe.microphone.say(silence(_HELD))
+            await probe.microphone.said()
+            released = probe.clock()
+            probe.release()
+
+            def told() -> bool:
+                return bool(probe.mail.find("tts", "stop", after=released) or probe.mail.find("alert", after=released))
+
+            require(await probe.mail.until(told, _REPLY), f"neither a sentence nor an alert within {_REPLY:g} s")
+            said = [str(one["text"]) for one in probe.mail.find("tts", "sentence_start", after=released)]
+            shown = [str(one["message"]) for one in probe.mail.find("alert", after=released)]
+            require(not probe.mail.find("stt", after=released), "`stt` for a press in which nobody spoke")
+            await asyncio.sleep(0.3)
+            understood(await ask(probe, voice.say(scene.mark, _SAID)), scene)
+            return f"{' '.join([*said, *shown])!r}; the next press was answered"
+
+
+@GROUP.check(
+    "S21",
+    "firmware that loses wake words in an open channel gets a goodbye after a push-to-talk turn",
+    profiles="P6",
+    steered=True,
+)
+async def closed(stage: Stage) -> str:
+    with stage.scene(reply_seconds=REPLY_SECONDS) as scene:
+        async with stage.device(mode="manual") as device:
+            turn = await device.say(voice.say(scene.mark, _SAID), 30.0)
+            require(turn.outcome == "answered", f"the turn ended as {turn.outcome!r}")
+            stopped = device.journal.clock()
+            over = await device.until(_GOODBYE, lambda: not device.session)
+            require(over, f"no goodbye within {_GOODBYE:g} s of the answer: all wake words after it are lost")
+            took = device.journal.clock() - stopped
+            require(await device.wake(), "the wake word was lost")
+            return f"goodbye {took * 1000:.0f} ms after the answer, and the wake word was heard"
