@@ -20,8 +20,8 @@ TOCS = {20: 0x48, 40: 0x50, 60: 0x58}
 _HEADER = struct.Struct(">BBHIII")
 
 
-def header(length: int, sequence: int, flags: int = 0, timestamp: int = 0) -> bytes:
-    return _HEADER.pack(1, flags, length, SSRC, timestamp, sequence)
+def header(length: int, sequence: int, flags: int = 0, ssrc: int = SSRC) -> bytes:
+    return _HEADER.pack(1, flags, length, ssrc, 0, sequence)
 
 
 def seal(payload: bytes, sequence: int, flags: int = 0) -> bytes:
@@ -98,14 +98,19 @@ class Sight:
     """The device's last number."""
     seen: list[bytes]
     """The device's last datagrams."""
+    ssrc: int = SSRC
+
+    def ahead(self, random: Random, most: int, length: int = 60) -> bytes:
+        """Return a datagram of random bytes with one of the next numbers."""
+        return noise(random, self.newest + random.randint(1, most), length, self.ssrc)
 
 
 Forge = Callable[[Random, Sight], bytes]
 """Makes a datagram without the key."""
 
 
-def noise(random: Random, sequence: int, length: int = 60) -> bytes:
-    return header(length, sequence) + random.randbytes(length)
+def noise(random: Random, sequence: int, length: int = 60, ssrc: int = SSRC) -> bytes:
+    return header(length, sequence, ssrc=ssrc) + random.randbytes(length)
 
 
 def replay(random: Random, sight: Sight) -> bytes:
@@ -126,19 +131,20 @@ def flip_renumbered(random: Random, sight: Sight) -> bytes:
 
 
 FORGERIES: dict[str, Forge] = {
-    "next number": lambda random, sight: noise(random, sight.newest + 1),
-    "next few numbers": lambda random, sight: noise(random, sight.newest + random.randint(1, 3)),
-    "next second": lambda random, sight: noise(random, sight.newest + random.randint(1, 17)),
-    "runs ahead": lambda random, sight: noise(random, sight.newest + 20 + random.randrange(12)),
-    "far ahead": lambda random, sight: noise(random, sight.newest + random.choice((50, 500, 2000, 2999))),
-    "tiny": lambda random, sight: noise(random, sight.newest + random.randint(1, 3), random.randrange(4)),
+    "next number": lambda random, sight: sight.ahead(random, 1),
+    "next few numbers": lambda random, sight: sight.ahead(random, 3),
+    "next second": lambda random, sight: sight.ahead(random, 17),
+    "the same few numbers": lambda random, sight: noise(
+        random, 20 + random.randrange(12) + sight.newest // 40 * 40, 60, sight.ssrc
+    ),
+    "far ahead": lambda random, sight: sight.ahead(random, 2999),
+    "tiny": lambda random, sight: sight.ahead(random, 3, random.randrange(4)),
     "replays": replay,
     "flipped replays": flip_replayed,
     "old payloads under next numbers": flip_renumbered,
-    "all of it": lambda random, sight: random.choice([forge for name, forge in FORGERIES.items() if name[0] != "a"])(
-        random, sight
-    ),
+    "all of it": lambda random, sight: random.choice(ALONE)(random, sight),
 }
+ALONE = [forge for name, forge in FORGERIES.items() if name != "all of it"]
 
 
 @dataclass(frozen=True)
