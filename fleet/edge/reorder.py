@@ -43,9 +43,20 @@ class Reorder:
             self._since = now
         self._held[sequence] = payload
         released = self._consecutive()
+        if released:
+            # Those that still wait do so for another packet.
+            self._since = now
         if self._held and (len(self._held) > MOST_HELD or now - self._since >= LONGEST_WAIT):
             released += self._skip()
             self._since = now
+        return released
+
+    def rejoin(self, sequence: int) -> list[bytes | None]:
+        """Go on with this number, which may be one that was passed by; return what was held until now in that case."""
+        if sequence >= self._next:
+            return []
+        released = self.flush()
+        self._next = sequence
         return released
 
     def flush(self) -> list[bytes | None]:

@@ -29,7 +29,7 @@ from fleet.wire.mail import (
 )
 from fleet.wire.packet import Channel, Header
 from fleet.wire.topics import down_topic
-from fleet.wire.words import Farewell, Order, SpeechStops
+from fleet.wire.words import AudioFormat, Farewell, Order, SpeechStops
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +51,8 @@ class Session:
         self._dialect = dialect
         self._services = services
         channel = Channel(bytes.fromhex(opened.key), opened.ssrc)
-        self._stream = UplinkStream(channel, opened.uplink_frame_ms, services.counters)
+        uplink = AudioFormat(opened.uplink_rate, opened.uplink_frame_ms)
+        self._stream = UplinkStream(channel, uplink, services.counters, now)
         self._line = Line(opened, channel, self._stream, services.socket, self._order)
         self._floor = Floor(self._line, services, now)
         self._echo = Echo(opened.key, services.socket)
@@ -62,15 +63,21 @@ class Session:
         """Take one packet that carries this session's ssrc."""
         earlier = self._stream.address
         payload = self._stream.admit(header, datagram, address, now)
+        if self._stream.address != earlier:
+            self._move(now)
         if payload is None:
             if header.flags == echo.FLAGS:
                 self._echo.take(datagram, address)
             return
-        if self._stream.address != earlier:
-            self._move(now)
         if header.timestamp and self.opened.aec:
             self._floor.turns.downlink.played(header.timestamp, now)
         uplink = self._floor.uplink
+        if self._stream.proved:
+            uplink.rejoin(self._stream.proved, now)
+            self._stream.proved = []
+        if not payload:
+            uplink.rest(now)
+            return
         uplink.push(header.sequence, payload, now)
         # Where the server cancels the echo a device always sends.
         if uplink.gate == "shut" and not self.opened.aec:

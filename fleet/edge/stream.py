@@ -1,21 +1,44 @@
-"""Which datagrams of a session are believed, and where the device is."""
+"""Which datagrams of a session are believed, and where the device is.
 
+Nothing in a packet proves that it was sealed under the key. What SECURITY.md promises for audio rests on these rules:
+
+- A packet from the device's address is used at once while the stream is live, its number is at most `NEAR` ahead, and
+  its first byte is the one that this encoder writes.
+- Everything else (another address, a gap, a microphone that opens again, another first byte) waits for a run of good
+  packets (`fleet.edge.proof`) and is used when the run is proved, so that no packet of the device is lost.
+- No number is used twice, and none is ahead of the clock (`fleet.edge.allowance`).
+"""
+
+import math
 from collections import Counter
+from dataclasses import dataclass
 from typing import Final
 
+from fleet.edge.allowance import Allowance
+from fleet.edge.proof import GOOD, Packet, Packets, Run, Runs
 from fleet.edge.socket import Address
 from fleet.wire import toc
 from fleet.wire.packet import Channel, Header
-from fleet.wire.replay import ReplayWindow
+from fleet.wire.replay import UsedNumbers
+from fleet.wire.words import AudioFormat
 
-RATE: Final = 40.0
-"""Packets a second of 60 ms that a session may send for long; shorter frames may come more often."""
-BURST: Final = 64.0
-"""Packets of 60 ms that may come at once: a device that was busy sends up to 40."""
-PROOFS: Final = 2
-"""Good packets in a row that make an address the session's: one may be a forger's lucky guess."""
-_REASONS: Final = {"flags": "flags", "jump": "jump", "duplicate": "replay", "old": "replay"}
-"""Why packets are dropped, as it is counted."""
+NEAR: Final = 3
+"""Numbers ahead of the newest that one packet may claim: with more, one lucky guess costs several of the device's."""
+LATE: Final = 64
+"""Numbers behind the newest that may still come."""
+LIVE_SECONDS: Final = 0.6
+"""Time since the last packet but one within which one packet is enough. The last but one, because a single lucky guess
+must not prolong it."""
+MOVE_SECONDS: Final = 0.15
+"""Shortest run that moves the address: a copy of a burst arrives in less time."""
+RETURN_SECONDS: Final = 5.0
+"""After a move: when the former address goes on with the same numbers, the move is undone."""
+QUIET_SECONDS: Final = 0.3
+"""After this time without a good packet, payloads too short for audio stand for silence."""
+PINNED_RATE: Final = 16_000
+"""Hz: at this rate firmware's encoder (AS_OPUS_ENC_CONFIG in audio_service.h) always writes one TOC, in silence too."""
+SILENCE: Final = b""
+"""What `admit` returns for a packet that claims no number and stands for a silent frame."""
 
 
 class UplinkStream:
@@ -23,63 +46,152 @@ class UplinkStream:
 
     Args:
         channel: Of the session.
-        frame_ms: Milliseconds a packet that the device announced.
+        uplink: What the device announced.
         drops: Counts dropped packets by reason.
+        now: When the session began.
     """
 
-    def __init__(self, channel: Channel, frame_ms: int, drops: Counter[str]) -> None:
+    def __init__(self, channel: Channel, uplink: AudioFormat, drops: Counter[str], now: float) -> None:
         self._channel = channel
-        self._frame_ms = frame_ms
+        self._frame_ms = uplink.frame_ms
         self._drops = drops
-        self._window = ReplayWindow()
-        more = max(1.0, 60 / frame_ms)
-        self._rate, self._burst = RATE * more, BURST * more
-        self._tokens, self._counted_at = self._burst, 0.0
-        self._candidate: Address | None = None
-        self._proofs = 0
+        self._allowance = Allowance(uplink.frame_ms, now)
+        self._used = UsedNumbers()
+        self._track = _Track()
+        self._runs = Runs(drops, pinned=uplink.sample_rate == PINNED_RATE)
+        self._toc: int | None = None
+        self._former = _Former()
         self.address: Address | None = None
         """Where the device sends from; None until it has proved that."""
+        self.proved: Packets = []
+        """Numbers and payloads that the packet admitted last has proved; they come before it. The user empties it."""
 
     @property
     def newest(self) -> int:
-        """The highest sequence number that was admitted: how many packets the device has sent."""
-        return self._window.newest
+        """The sequence number that the device has reached: how many packets it has sent."""
+        return self._track.newest
 
     def admit(self, header: Header, datagram: bytes, address: Address, now: float) -> bytes | None:
-        """Return the Opus packet of a datagram, or None when it is dropped."""
-        # The nonce's flags are 0; with others it may be a packet of ours that somebody sent back.
-        verdict = "flags" if header.flags else self._window.check(header.sequence)
-        if (verdict != "new" and verdict != "late") or not self._afford(now):
-            self._drops[_REASONS.get(verdict, "rate")] += 1
-            return None
-        payload, known = self._channel.open(datagram), address == self.address
-        if toc.duration_ms(payload) == self._frame_ms:
-            if known:
-                self._candidate = None
-            else:
-                self._consider(address)
-        elif known and len(payload) < toc.SHORTEST_AUDIO:
-            # Silence without any sign of the key: only from where the device is known to be.
-            payload = toc.empty_packet(self._frame_ms)
-        else:
-            self._drops["not_audio"] += 1
-            return None
-        self._window.record(header.sequence)
-        return payload
+        """Return the Opus packet of a datagram, `SILENCE`, or None when it is not used, or not yet."""
+        sequence = header.sequence
+        if header.flags:
+            # The nonce's flags are 0; with others it may be a packet of ours that somebody sent back.
+            return self._drop("flags")
+        if sequence in self._used:
+            return self._repeat(sequence, datagram, address, now)
+        if reason := self._allowance.refuse(sequence, now):
+            return self._drop(reason)
+        payload = self._channel.open(datagram)
+        if toc.duration_ms(payload) != self._frame_ms:
+            return self._refuse(payload, address, now)
+        usual = address == self.address and (self._toc is None or payload[0] == self._toc)
+        if usual and self._track.take(sequence, now):
+            self._used.add(sequence)
+            self._allowance.spend()
+            return payload
+        run = self._runs.offer(Packet(address, sequence, payload), now, self._track.taken, self._used)
+        return self._follow(run, now) if run and self._believe(run, now) else None
 
-    def _afford(self, now: float) -> bool:
-        """Take one packet from what the session may still send now."""
-        tokens = self._tokens + (now - self._counted_at) * self._rate
-        self._counted_at = now
-        if tokens < 1:
-            self._tokens = tokens
+    def _drop(self, reason: str) -> None:
+        self._drops[reason] += 1
+
+    def _refuse(self, payload: bytes, address: Address, now: float) -> bytes | None:
+        """Handle a payload that is no audio of this device."""
+        if address == self.address and len(payload) < toc.SHORTEST_AUDIO:
+            # It shows no sign of the key, so it takes no number: the gap that it leaves is filled as a lost packet's is.
+            if self._track.pause(now, self._frame_ms / 1000):
+                return SILENCE
+        else:
+            self._runs.spoil(address)
+        return self._drop("not_audio")
+
+    def _believe(self, run: Run, now: float) -> bool:
+        """Return whether a proved run is the device and no copy of what the device sends at the same time."""
+        if self.address is None or self._former.is_at(run.address, now):
+            return True
+        rivals = self._track.taken - run.rivals
+        if run.address != self.address:
+            if now - run.began < MOVE_SECONDS:
+                return False
+            rivals += self._runs.good_since(self.address, run.began)
+        return 2 * rivals < run.good
+
+    def _follow(self, run: Run, now: float) -> bytes:
+        """Go on where a run is; return the payload of its last packet."""
+        packets = self._runs.take(run)
+        if self.address not in (None, run.address):
+            self._former = _Former(None if self._former.is_at(run.address, now) else self.address, now + RETURN_SECONDS)
+        self.address = self._runs.home = run.address
+        self._toc = self._runs.toc = run.toc
+        self._runs.pinned &= run.toc is not None
+        for sequence, _ in packets:
+            self._used.add(sequence)
+        self._allowance.spend(len(packets))
+        self._track.begin(packets[-1][0], len(packets), now)
+        self.proved = packets[:-1]
+        return packets[-1][1]
+
+    def _repeat(self, sequence: int, datagram: bytes, address: Address, now: float) -> None:
+        """Handle a number that was used: the former address may go on sending what the new one copies."""
+        self._drop("replay")
+        if not self._former.is_at(address, now):
+            return
+        payload = self._channel.open(datagram)
+        good = toc.duration_ms(payload) == self._frame_ms and self._toc in (None, payload[0])
+        if self._former.count(sequence, good=good) >= GOOD:
+            self.address = self._runs.home = self._former.address
+            self._former = _Former()
+
+
+class _Track:
+    """Where the device's numbers are, and whether they go on in real time."""
+
+    __slots__ = ("_last", "_last_but_one", "_paused", "newest", "taken")
+
+    def __init__(self) -> None:
+        self.newest = 0
+        self.taken = 0
+        """Packets that were admitted."""
+        self._last = self._last_but_one = self._paused = -math.inf
+
+    def take(self, sequence: int, now: float) -> bool:
+        """Go on with a number, if one packet is enough for it."""
+        step = sequence - self.newest
+        if step > NEAR or step <= -LATE or now - self._last_but_one > LIVE_SECONDS:
             return False
-        self._tokens = (tokens if tokens < self._burst else self._burst) - 1
+        if step > 0:
+            self.newest = sequence
+        self._last_but_one, self._last = self._last, now
+        self.taken += 1
         return True
 
-    def _consider(self, address: Address) -> None:
-        if address != self._candidate:
-            self._candidate, self._proofs = address, 0
-        self._proofs += 1
-        if self._proofs >= PROOFS:
-            self.address, self._candidate = address, None
+    def begin(self, sequence: int, packets: int, now: float) -> None:
+        """Go on with the last number of a run of so many packets."""
+        self.newest, self._last_but_one, self._last = sequence, now, now
+        self.taken += packets
+
+    def pause(self, now: float, frame: float) -> bool:
+        """Return whether a silent frame fits here: nothing came for a while, and at most one a frame's time (seconds)."""
+        if now - self._last < QUIET_SECONDS or now - self._paused < frame * 0.9:
+            return False
+        self._paused = now
+        return True
+
+
+@dataclass(slots=True)
+class _Former:
+    """The address before the last move."""
+
+    address: Address | None = None
+    until: float = 0.0
+    _next: int = 0
+    _good: int = 0
+
+    def is_at(self, address: Address, now: float) -> bool:
+        return address == self.address and now < self.until
+
+    def count(self, sequence: int, *, good: bool) -> int:
+        """Return how many good packets with consecutive numbers it has sent in a row."""
+        self._good = self._good + 1 if good and sequence == self._next else int(good)
+        self._next = sequence + 1
+        return self._good

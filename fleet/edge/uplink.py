@@ -81,6 +81,17 @@ class Uplink:
         known = order.lost and order.released >= ENOUGH_TO_TELL_LOSS
         return (order.lost + 1) / order.released if known else 0.0
 
+    def rejoin(self, packets: list[tuple[int, bytes]], now: float) -> None:
+        """Take packets that were proved together, in order; the stream may have gone back to lower numbers."""
+        for released in self._order.rejoin(packets[0][0]):
+            self._pass(released, now)
+        for sequence, payload in packets:
+            self.push(sequence, payload, now)
+
+    def rest(self, now: float) -> None:
+        """Take a silent frame that has no number."""
+        self._pass(None, now)
+
     def settle(self, now: float) -> None:
         """What was sent until now (a wake word, our own voice) is no part of what the user says next."""
         self._settles_at = now + SETTLE_SECONDS

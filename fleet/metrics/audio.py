@@ -32,6 +32,7 @@ DROPS: Final = (
     "sentences_full",
     "too_short",
     "unknown_ssrc",
+    "unproved",
     "unwanted",
 )
 """What an edge's `counters` count besides what is no drop."""

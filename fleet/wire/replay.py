@@ -1,44 +1,50 @@
-"""The window that admits each uplink sequence number once."""
+"""The uplink sequence numbers that a session has used: each counts once."""
 
-from typing import Literal
+from bisect import bisect_right
+from typing import Final
 
-Verdict = Literal["new", "late", "duplicate", "old", "jump"]
-
-WIDTH = 64
-"""Sequence numbers behind the newest that may still arrive out of order."""
-LARGEST_JUMP = 3000
-"""Largest step forward (three minutes of 60 ms frames): without a bound one forged packet would mute the device."""
-_ALL = (1 << WIDTH) - 1
+MOST_SPANS: Final = 64
+"""Spans of consecutive numbers that are kept; beyond that the oldest gap counts as used."""
 
 
-class ReplayWindow:
-    """Remembers which of the newest 64 sequence numbers were seen; its size never grows."""
+class UsedNumbers:
+    """Remembers used sequence numbers as spans. Its size never grows; number 0 is never sent and counts as used."""
 
-    __slots__ = ("_newest", "_seen")
+    __slots__ = ("_firsts", "_lasts", "newest")
 
     def __init__(self) -> None:
-        self._newest = 0
-        self._seen = 0
+        # The first span always begins with 0: what is below it counts as used.
+        self._firsts, self._lasts = [0], [0]
+        self.newest = 0
+        """The highest used number."""
 
-    @property
-    def newest(self) -> int:
-        """The highest sequence number so far: how many packets a device has sent that began with 1."""
-        return self._newest
+    def __contains__(self, number: int) -> bool:
+        return number <= self.newest and number <= self._lasts[bisect_right(self._firsts, number) - 1]
 
-    def check(self, sequence: int) -> Verdict:
-        """Say what a sequence number is, without recording it: `new` and `late` may pass, the others not."""
-        step = sequence - self._newest
-        if step > 0:
-            return "new" if step <= LARGEST_JUMP else "jump"
-        if step <= -WIDTH or sequence <= 0:
-            return "old"
-        return "duplicate" if self._seen >> -step & 1 else "late"
+    def add(self, number: int) -> None:
+        """Mark a number that is not used yet."""
+        if number == self.newest + 1:
+            self._lasts[-1] = self.newest = number
+            return
+        at = bisect_right(self._firsts, number)
+        self._firsts.insert(at, number)
+        self._lasts.insert(at, number)
+        self.newest = max(self.newest, number)
+        self._join(at)
+        self._join(at - 1)
+        if len(self._firsts) > MOST_SPANS:
+            self._forget(0)
 
-    def record(self, sequence: int) -> None:
-        """Record a sequence number that `check` let pass and that proved to be audio."""
-        step = sequence - self._newest
-        if step > 0:
-            self._seen = (self._seen << step | 1) & _ALL if step < WIDTH else 1
-            self._newest = sequence
-        else:
-            self._seen |= 1 << -step
+    def next_unused(self, number: int) -> int:
+        """Return the lowest number above this one that is not used."""
+        following = number + 1
+        return self._lasts[bisect_right(self._firsts, following) - 1] + 1 if following in self else following
+
+    def _join(self, at: int) -> None:
+        if at + 1 < len(self._firsts) and self._lasts[at] + 1 == self._firsts[at + 1]:
+            self._forget(at)
+
+    def _forget(self, at: int) -> None:
+        """Make one span of this one and the next."""
+        del self._firsts[at + 1]
+        del self._lasts[at]

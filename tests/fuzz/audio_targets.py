@@ -11,17 +11,20 @@ from fleet.edge.stream import UplinkStream
 from fleet.speech.opus import Decoder, Encoder, OpusError
 from fleet.wire import packet, toc
 from fleet.wire.packet import Channel
-from fleet.wire.replay import WIDTH
+from fleet.wire.words import AudioFormat
 from tests.fuzz import damage
 from tests.fuzz.target import Target
 
 KEY, SSRC, FRAME_MS = bytes(range(16)), 0x11223344, 60
+UPLINK = AudioFormat(16_000, FRAME_MS)
+WIDTH = 64
 HOME, AWAY, ELSEWHERE = ("192.0.2.1", 4000), ("192.0.2.1", 4001), ("198.51.100.9", 9)
 _HEADER = struct.Struct(">BBHIII")
 _CHANNEL = Channel(KEY, SSRC)
-PROOFS, LARGEST_JUMP = 2, 3000
-"""The contract's own numbers, so that a change of ours does not pass for right."""
-REASONS = {"flags", "jump", "replay", "rate", "not_audio"}
+PROOFS, LARGEST_JUMP = 4, 3000
+AHEAD, FASTEST = 100, 1.02
+"""Packets that a device may be ahead of the clock, and how fast its own may be."""
+REASONS = {"flags", "jump", "replay", "rate", "not_audio", "unproved"}
 
 Datagram = tuple[bytes, tuple[str, int], float]
 """What a socket gives: the bytes, where they came from, when."""
@@ -77,11 +80,11 @@ class Witness:
     passed: set[int] = field(default_factory=set)
     newest: int = 0
     released: list[bytes] = field(default_factory=list)
-    run: list[tuple[str, int]] = field(default_factory=list)
-    """Where the last proven packets came from."""
+    good: list[tuple[int, tuple[str, int]]] = field(default_factory=list)
+    """Numbers and senders of good packets, as they came."""
 
     def __post_init__(self) -> None:
-        self.stream = UplinkStream(Channel(KEY, SSRC), FRAME_MS, self.drops)
+        self.stream = UplinkStream(Channel(KEY, SSRC), UPLINK, self.drops, 0.0)
 
     def take(self, datagram: bytes, address: tuple[str, int], now: float) -> bool:
         """Hand over one datagram and check all that follows; return whether it was admitted."""
@@ -89,50 +92,56 @@ class Witness:
         if header is None:
             return False
         before, dropped = self.stream.address, self.drops.total()
+        opened = _CHANNEL.open(datagram)
+        good = toc.duration_ms(opened) == FRAME_MS
+        if good:
+            self.good.append((header.sequence, address))
         payload = self.stream.admit(header, datagram, address, now)
+        proved, self.stream.proved = self.stream.proved, []
         assert set(self.drops) <= REASONS
-        if payload is None:
-            assert self.drops.total() == dropped + 1
-            assert self.stream.address == before
+        self._check_address(before, address)
+        if not payload:
+            assert not proved
+            assert payload is None or address == before
+            assert payload is None or self.drops.total() == dropped
             return False
-        assert self.drops.total() == dropped
-        self._check_window(header)
-        proven = toc.duration_ms(_CHANNEL.open(datagram)) == FRAME_MS
-        self._check_address(before, address, proven=proven)
-        assert proven or payload == toc.empty_packet(FRAME_MS)
-        self._check_order(header.sequence, now)
+        assert good
+        assert payload == opened
+        admitted = [*proved, (header.sequence, payload)]
+        assert header.flags == 0
+        assert [number for number, _ in proved] == sorted({number for number, _ in proved})
+        self._check_order(self.order.rejoin(admitted[0][0]))
+        for number, one in admitted:
+            assert number not in self.passed
+            assert 0 < number <= AHEAD + now * FASTEST * 1000 / FRAME_MS
+            assert toc.duration_ms(one) == FRAME_MS
+            assert (number, address) in self.good
+            self.newest = max(self.newest, number)
+            self.passed.add(number)
+            self._check_order(self.order.push(number, number.to_bytes(4), now))
         return True
 
-    def _check_window(self, header: packet.Header) -> None:
-        assert header.flags == 0
-        assert header.sequence not in self.passed
-        assert self.newest - WIDTH < header.sequence <= self.newest + LARGEST_JUMP
-        self.newest = max(self.newest, header.sequence)
-        self.passed.add(header.sequence)
-
-    def _check_address(self, before: tuple[str, int] | None, address: tuple[str, int], *, proven: bool) -> None:
-        if proven:
-            self.run = [*self.run, address][-PROOFS:]
-        assert proven or address == before
+    def _check_address(self, before: tuple[str, int] | None, address: tuple[str, int]) -> None:
+        """Whoever becomes the device has sent so many good packets, the last of them now."""
         if self.stream.address != before:
             assert self.stream.address == address
-            assert before is None or self.run == [address] * PROOFS
+            assert sum(sender == address for _, sender in self.good) >= PROOFS
 
-    def _check_order(self, sequence: int, now: float) -> None:
-        out = self.order.push(sequence, sequence.to_bytes(4), now)
+    def _check_order(self, out: list[bytes | None]) -> None:
         assert out.count(None) <= MOST_FILLED * (MOST_HELD + 1)
         assert len(self.order._held) <= MOST_HELD
         self.note(out)
 
     def note(self, out: list[bytes | None]) -> None:
-        self.released += [one for one in out if one is not None]
-        tail = self.released[-(len(out) + 1) :]
-        assert tail == sorted(set(tail))
+        new = [one for one in out if one is not None]
+        assert new == sorted(set(new))
+        self.released += new
 
     def finish(self) -> None:
         """Flush: every admitted packet was released once, in order, or was counted as late."""
         self.note(self.order.flush())
         assert not self.order._held
+        assert len(set(self.released)) == len(self.released)
         assert len(self.released) + self.order.late == len(self.passed)
 
 

@@ -23,7 +23,7 @@ from fleet.wire import packet
 from fleet.wire.mqtt_packet import LARGEST as LARGEST_FRONT
 from fleet.wire.mqtt_packet import Splitter
 from fleet.wire.packet import Channel
-from tests.fuzz.audio_targets import FRAME_MS, KEY, REASONS, SSRC, make_datagrams
+from tests.fuzz.audio_targets import FRAME_MS, KEY, REASONS, SSRC, UPLINK, make_datagrams
 from tests.fuzz.targets import TARGETS
 
 PARSERS_CACHE = 4_000_000
@@ -48,7 +48,7 @@ def kept_by(work: Callable[[], object]) -> int:
 def flood(count: int) -> object:
     """Return one session's stream and order after so many rounds of hostile datagrams."""
     drops: Counter[str] = Counter()
-    stream, order = UplinkStream(Channel(KEY, SSRC), FRAME_MS, drops), Reorder()
+    stream, order = UplinkStream(Channel(KEY, SSRC), UPLINK, drops, 0.0), Reorder()
     for number in range(count):
         for datagram, address, now in make_datagrams(Random(number)):
             header = packet.parse(datagram)

@@ -22,6 +22,8 @@ KEY = bytes(range(16))
 LIMIT = 10
 """Seconds that any wait of a test may take."""
 SPEECH, QUIET = 0.9, 0.05
+PROOF = 4
+"""Packets in a row that prove where a device is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,8 +298,16 @@ class Stage:
         """Send quiet frames until they are heard, as a microphone that has been opened does."""
         async with asyncio.timeout(LIMIT):
             while not self.ears.seen:
-                # Two, because one is no proof of an address.
-                device.be_silent(2)
+                device.be_silent(PROOF)
+                await asyncio.sleep(0.02)
+
+    async def follows(self, device: Device) -> None:
+        """Send quiet frames from a device's new port, as its microphone does, until the session is there."""
+        (session,) = self.edge._registry
+        before = session._stream.address
+        async with asyncio.timeout(LIMIT):
+            while session._stream.address == before:
+                device.be_silent(1)
                 await asyncio.sleep(0.02)
 
     async def told_at_least(self, *orders: str) -> None:

@@ -12,7 +12,7 @@ from tests.support.edge_stage import Device, Stage, on_stage, opus_like
 async def begin(stage: Stage, **rest: object) -> Device:
     device = await stage.open(**rest)
     await stage.listen()
-    device.be_silent(2)
+    device.be_silent(4)
     await stage.received(1)
     return device
 
@@ -77,7 +77,7 @@ async def test_speech_waits_for_the_devices_first_packet() -> None:
         device = await stage.open()
         await stage.speak("t1", "A")
         assert stage.told() == []
-        device.be_silent(2)
+        device.be_silent(4)
         await spoken(stage)
         assert stage.told() == ["start", "sentence_start", "stop"]
         assert len(device.audio()) == 3

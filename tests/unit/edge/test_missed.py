@@ -105,7 +105,7 @@ async def test_a_listener_of_an_edge_that_stood_still_hears_an_apology() -> None
         device = await stage.open()
         await stage.listen()
         await stage.hears(device)
-        device.be_silent(2)
+        device.be_silent(4)
         [session] = stage.edge._registry
         session.wake()
         await stage.told_at_least(*ANSWER)
@@ -133,7 +133,7 @@ async def test_an_edge_notices_that_it_stood_still(monkeypatch: pytest.MonkeyPat
         device = await stage.open()
         await stage.listen()
         await stage.hears(device)
-        device.be_silent(2)
+        device.be_silent(4)
         time.sleep(0.3)  # noqa: ASYNC251 - that is what the test is about
         await stage.told_at_least("start")
         assert stage.voice.spoken == [phrase("interrupted", "en")]

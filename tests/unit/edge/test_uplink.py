@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from fleet.wire import packet
-from tests.support.edge_stage import QUIET, Stage, crypt, on_stage, opus_like
+from tests.support.edge_stage import PROOF, QUIET, Stage, crypt, on_stage, opus_like
 
 
 async def test_speech_over_udp_is_recognised_and_posted() -> None:
@@ -28,15 +28,14 @@ async def test_contract_vector_is_the_packet_that_the_device_sends() -> None:
     )
 
 
-async def test_downlink_follows_the_device_to_a_new_port_after_two_good_packets() -> None:
+async def test_downlink_follows_the_device_to_a_new_port() -> None:
     async with on_stage() as stage:
         device = await stage.open()
         await stage.listen()
-        device.be_silent(1)
-        await stage.received(1)
+        device.be_silent(PROOF)
+        await stage.received(PROOF)
         await device.open()
-        device.be_silent(2)
-        await stage.received(3)
+        await stage.follows(device)
         await stage.speak("t1", "A")
         assert len(await device.packets(3)) == 3
 
@@ -46,11 +45,11 @@ async def test_forged_packet_does_not_move_the_address() -> None:
         device = await stage.open()
         forger = await stage.device()
         await stage.listen()
-        device.be_silent(2)
-        await stage.received(2)
+        device.be_silent(PROOF)
+        await stage.received(PROOF)
         for sequence in (50, 51, 52):
             forger.send_raw(forger.seal(bytes(20), sequence)[: packet.HEADER] + bytes(20))
-        await stage.received(5)
+        await stage.received(PROOF + 3)
         assert stage.edge.counters["not_audio"] == 3
         await stage.speak("t1", "A")
         await device.packets(3)
@@ -62,14 +61,14 @@ async def test_one_good_packet_from_elsewhere_does_not_move_the_address() -> Non
         device = await stage.open()
         other = await stage.device()
         await stage.listen()
-        device.be_silent(2)
-        other.sequence = 2
+        device.be_silent(PROOF)
+        other.sequence = PROOF
         other.be_silent(1)
-        device.sequence = 3
+        device.sequence = PROOF + 1
         device.be_silent(1)
-        other.sequence = 4
+        other.sequence = PROOF + 2
         other.be_silent(1)
-        await stage.received(5)
+        await stage.received(PROOF + 3)
         await stage.speak("t1", "A")
         await device.packets(3)
         assert not other.received
@@ -84,8 +83,8 @@ async def test_the_first_good_packet_alone_is_no_address() -> None:
         await stage.received(1)
         await stage.speak("t1", "A")
         device.sequence = 1
-        device.be_silent(2)
-        await stage.received(3)
+        device.be_silent(PROOF)
+        await stage.received(1 + PROOF)
         await device.packets(3)
         assert not other.received
 
@@ -166,10 +165,10 @@ async def test_tiny_payload_without_proof_from_elsewhere_is_refused() -> None:
         device = await stage.open()
         forger = await stage.device()
         await stage.listen()
-        device.be_silent(1)
-        await stage.received(1)
-        forger.send_raw(forger.seal(b"", sequence=2000))
-        forger.send_raw(forger.seal(b"\xff\xff", sequence=2001))
+        device.be_silent(PROOF)
+        await stage.received(PROOF)
+        forger.send_raw(forger.seal(b"", sequence=20))
+        forger.send_raw(forger.seal(b"\xff\xff", sequence=21))
         device.say()
         await stage.heard()
         assert stage.edge.counters["not_audio"] == 2

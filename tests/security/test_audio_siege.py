@@ -1,0 +1,192 @@
+"""Forging without the key against a real edge over UDP, while a device holds conversations.
+
+Ten minutes of each kind of forging in virtual time: test_audio_forging.py.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from fleet.conformance.probe.probe import Probe
+from fleet.conformance.stage import Setup, Stage
+from fleet.conformance.steering import voice
+from fleet.conformance.steering.server import Steering
+from fleet.conformance.talk import ask, heard, length, talking, understood, until_speaking
+from fleet.sim.profile import find_profile
+from tests.support.audio_air import FORGERIES, Forge, Sight
+from tests.support.ports import LOOPBACK, free_port
+from tests.support.process import accepts
+from tests.support.role_site import role_site
+from tests.support.scraped import ready, scrape
+from tests.support.until import until
+
+RATE = 500.0
+"""Forged packets a second."""
+TICK = 0.01
+SAID = 1.2
+"""Seconds of each question."""
+WHOLE, MOST = 0.85, 0.6
+"""Parts of it that recognition must have been given: when nothing is lost (marks are misread by 0.15 s), and when one
+packet in nine is (what is left of a mark beside it is misread too)."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """Api, worker and edge as processes, and the scripted models."""
+
+    stage: Stage
+    metrics: int
+
+    def dropped(self, reason: str) -> float:
+        return scrape(self.metrics).value("fleet_edge_drops_total", reason=reason)
+
+
+@pytest.fixture
+async def site(tmp_path: Path) -> AsyncIterator[Site]:
+    metrics = free_port()
+    async with Steering(LOOPBACK, 0) as steering:
+        with role_site(tmp_path, steering.url) as roles:
+            roles.api()
+            roles.worker()
+            roles.edge(FLEET_LANGUAGE="en", FLEET_METRICS_PORT=str(metrics), FLEET_METRICS_HOST=LOOPBACK)
+            await asyncio.to_thread(roles.until_spread, 16, seconds=40.0)
+            await asyncio.to_thread(until, lambda: ready(metrics) and accepts(roles.http_port), 60.0)
+            yield Site(Stage(Setup(roles.ota, steering=steering), find_profile("P1")), metrics)
+
+
+@dataclass
+class Forger:
+    """Somebody on the network who sees what a device sends and has no key.
+
+    Args:
+        probe: The device.
+    """
+
+    probe: Probe
+    random: Random = field(default_factory=lambda: Random(1))
+    seen: list[bytes] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.from_home = self.probe.audio.send_raw
+        self.stranger = self.probe.audio.stranger()
+        self.probe.audio.send_raw = self._see  # type: ignore[method-assign]
+
+    def _see(self, datagram: bytes) -> None:
+        self.seen = [*self.seen, datagram][-50:]
+        self.from_home(datagram)
+
+    def from_elsewhere(self, datagram: bytes) -> None:
+        self.stranger.send(datagram, self.probe.audio.server)
+
+    def sight(self) -> Sight:
+        return Sight(self.probe.audio.sent, self.seen, int.from_bytes(self.seen[-1][4:8], "big"))
+
+    @asynccontextmanager
+    async def forging(self, forge: Forge, send: Callable[[bytes], None]) -> AsyncIterator[None]:
+        """Forge until the block ends."""
+        running = asyncio.get_running_loop().create_task(self._run(forge, send))
+        try:
+            yield
+        finally:
+            running.cancel()
+            await asyncio.wait([running])
+            assert running.cancelled(), running.exception()
+
+    async def _run(self, forge: Forge, send: Callable[[bytes], None]) -> None:
+        clock = asyncio.get_running_loop().time
+        began, sent = clock(), 0
+        while True:
+            # However late this is, no more than a tenth of a second's packets come at once.
+            due = min(int((clock() - began) * RATE) - sent, int(RATE / 10))
+            for _ in range(due):
+                send(forge(self.random, self.sight()))
+            sent = int((clock() - began) * RATE)
+            await asyncio.sleep(TICK)
+
+    def got(self) -> int:
+        """Return how many datagrams went to the forger."""
+        return sum(one.port == self.stranger.port for one in self.probe.audio.datagrams)
+
+
+async def converse(stage: Stage, probe: Probe, least: float) -> None:
+    """Ask one question, and get the whole answer to it."""
+    with stage.scene(reply_seconds=1.0) as scene:
+        understood(await ask(probe, voice.say(scene.mark, SAID)), scene)
+        assert length(heard(stage, scene), scene.mark) >= least * SAID
+
+
+async def test_who_saw_one_datagram_does_not_get_the_answer(site: Site) -> None:
+    stage = site.stage
+    with stage.scene(reply_seconds=10.0) as scene:
+        async with talking(stage) as probe:
+            forger = Forger(probe)
+            await until_speaking(probe, scene, 0.3)
+            # Its microphone is off: only the forger sends.
+            probe.microphone.on = False
+            async with forger.forging(FORGERIES["next few numbers"], forger.from_elsewhere):
+                await probe.mail.expect("tts", "stop", seconds=20, after=probe.clock())
+            assert forger.got() == 0
+            assert site.dropped("not_audio") > 100
+
+
+async def test_who_saw_one_datagram_does_not_deafen_the_device(site: Site) -> None:
+    stage = site.stage
+    async with talking(stage) as probe:
+        forger = Forger(probe)
+        await converse(stage, probe, WHOLE)
+        with stage.scene(reply_seconds=10.0) as scene:
+            await until_speaking(probe, scene, 0.3)
+            async with forger.forging(lambda random, sight: sight.ahead(random, 2999), forger.from_elsewhere):
+                await probe.mail.expect("tts", "stop", seconds=20, after=probe.clock())
+        await converse(stage, probe, WHOLE)
+
+
+async def test_small_datagrams_do_not_starve_the_uplink(site: Site) -> None:
+    stage = site.stage
+    async with talking(stage) as probe:
+        forger = Forger(probe)
+        await converse(stage, probe, WHOLE)
+        async with forger.forging(lambda random, sight: sight.ahead(random, 1, 4), forger.from_elsewhere):
+            for _ in range(2):
+                await converse(stage, probe, WHOLE)
+        assert site.dropped("rate") == 0
+
+
+SECONDS = [pytest.param(10.0, id="short"), pytest.param(600.0, id="ten minutes", marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("seconds", SECONDS)
+async def test_forging_from_another_address_costs_nothing(site: Site, seconds: float) -> None:
+    await withstand(site, seconds, lambda forger: forger.from_elsewhere, WHOLE)
+
+
+@pytest.mark.parametrize("seconds", SECONDS)
+async def test_forging_in_the_devices_name_costs_one_packet_in_nine(site: Site, seconds: float) -> None:
+    await withstand(site, seconds, lambda forger: forger.from_home, MOST)
+
+
+async def withstand(
+    site: Site, seconds: float, source: Callable[[Forger], Callable[[bytes], None]], least: float
+) -> None:
+    """Let a device converse for so long while everything that can be forged is, then go on from another port."""
+    async with talking(site.stage) as probe:
+        clock = asyncio.get_running_loop().time
+        forger, until_when = Forger(probe), clock() + seconds
+        await converse(site.stage, probe, WHOLE)
+        async with forger.forging(FORGERIES["all of it"], source(forger)):
+            while clock() < until_when:
+                await converse(site.stage, probe, least)
+            own = probe.audio.port
+            assert {one.port for one in probe.audio.datagrams} == {own}
+            new = probe.audio.rebind()
+            await converse(site.stage, probe, least)
+            count, since = len(probe.audio.datagrams), probe.clock()
+            await converse(site.stage, probe, least)
+        assert forger.got() == 0
+        assert {one.port for one in probe.audio.datagrams[count:]} == {new}, since
+        assert site.dropped("not_audio") > 0
