@@ -41,6 +41,8 @@ class Downlink:
         """The answer that is being spoken or prepared."""
         self._stop_owed = False
         """Whether the device could not be told that speech is over."""
+        self.stop_in_doubt = False
+        """Whether the device may have missed that speech is over; False too while it was never spoken to."""
 
     @property
     def speaking(self) -> bool:
@@ -85,6 +87,7 @@ class Downlink:
 
     def stop(self) -> None:
         """Tell the device that speech is over."""
+        self.stop_in_doubt = True
         self._stop_owed = not self._line.order(SpeechStops(self._line.session))
 
     def lost(self, now: float) -> bool:

@@ -58,6 +58,7 @@ class Floor:
         """The microphone is open. Repeated, it changes nothing."""
         self.silence.used = True
         self.silence.stir(now)
+        self.turns.downlink.stop_in_doubt = False
         self._mode = mode
         # Where the server is to cancel the echo there is none to do it: its own voice would interrupt it.
         self._always = mode == "realtime" and not self._line.opened.aec

@@ -136,14 +136,15 @@ class Gate:
         if self.state == "connecting":
             return b""
         if self.state == "announcing":
-            return self._tell(self._news.offline, _ABSENCE) + mqtt.DISCONNECT
+            return _announce(self._device.mac, self._news.offline, _ABSENCE) + mqtt.DISCONNECT
         return (b"" if self._left else self._device.will) + mqtt.DISCONNECT
 
     def _prepare(self, packet: mqtt.Packet, step: Step) -> None:
         if self.state == "connecting" and packet.kind == Kind.CONNACK and mqtt.parse_connack(packet) == 0:
             self.state = "announcing"
             # In this order: a worker answers the presence, and the device is to get that.
-            step.to_broker += mqtt.subscribe(_SUBSCRIPTION, self._down, 0) + self._tell(self._news.online, _PRESENCE)
+            step.to_broker += mqtt.subscribe(_SUBSCRIPTION, self._down, 0)
+            step.to_broker += _announce(self._device.mac, self._news.online, _PRESENCE)
         elif self.state == "announcing" and packet.kind == Kind.PUBLISH:
             self._keep(packet.raw)
         elif self.state == "announcing" and self._grants(packet):
@@ -169,9 +170,6 @@ class Gate:
         self.state = "open"
         step.to_device += mqtt.connack(0) + self._early
         self._early = b""
-
-    def _tell(self, message: bytes, packet_id: int) -> bytes:
-        return mqtt.publish(presence_topic(self._device.mac), message, 1, packet_id)
 
     def _publish(self, packet: mqtt.Packet, step: Step) -> None:
         head = mqtt.parse_publish(packet)
@@ -212,3 +210,7 @@ class Gate:
         codes = bytes(0 if topic == self._down else mqtt.SUBSCRIBE_DENIED for topic, _ in wanted)
         self._counts["foreign filter"] += codes.count(mqtt.SUBSCRIBE_DENIED)
         step.to_device += mqtt.suback(number, codes)
+
+
+def _announce(mac: str, message: bytes, packet_id: int) -> bytes:
+    return mqtt.publish(presence_topic(mac), message, 1, packet_id)

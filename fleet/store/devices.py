@@ -45,8 +45,8 @@ class Device:
 class Presence:
     """What a change of presence met.
 
-    Whether it was news, the live session's id, whether the tools are known, the id of the session that ended last, and
-    the device's dialect.
+    Whether it was news, the live session's id, whether the tools are known, the id of the session that ended last
+    (empty when the device itself ended it), and the device's dialect (empty while nobody knows it).
     """
 
     applied: bool

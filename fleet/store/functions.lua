@@ -79,15 +79,17 @@ end
 -- K: device, own, online devices by epoch  A: online 0|1, epoch, ttl s, mac, worker or '', fence or ''[, dialect asked for].
 -- Applied only if not older than what is known. An owner's is fenced: the two news of one connection have one epoch.
 -- Returns {applied, session id or '', epoch of the tool list or '', id of the session that ended last or ''[, dialect or '']}:
--- who asks for no dialect, a worker of an older version, gets none.
+-- who asks for no dialect, a worker of an older version, gets none. A session that the device itself ended is none that
+-- it must be told of. Whose tools were once asked for in the xiaozhi's way is one.
 local function presence(K, A)
   if A[5] ~= '' and not owns(K[2], A[5], A[6]) then return fenced() end
-  local known = redis.call('HMGET', K[1], 'ep', 'sid', 'tep', 'gone', 'dialect')
+  local known = redis.call('HMGET', K[1], 'ep', 'sid', 'tep', 'gone', 'dialect', 'knows')
   if tonumber(A[2]) < tonumber(known[1] or '0') then return {0, '', '', '', A[7] and '' or nil} end
   redis.call('HSET', K[1], 'on', A[1], 'ep', A[2], 'tp', seconds())
   redis.call('EXPIRE', K[1], A[3])
   if A[1] == '1' then redis.call('ZADD', K[3], A[2], A[4]) else redis.call('ZREM', K[3], A[4]) end
-  return {1, known[2] or '', known[3] or '', known[4] or '', A[7] and (known[5] or '') or nil}
+  local dialect = known[5] or (known[3] and known[3] ~= '' and 'xiaozhi') or ''
+  return {1, known[2] or '', known[3] or '', not known[6] and known[4] or '', A[7] and dialect or nil}
 end
 
 -- K: own, online devices by epoch  A: worker, fence, epoch, limit, prefix of the shard's keys
@@ -137,7 +139,7 @@ local function hello(K, A)
 end
 
 -- K: own, session, device  A: worker, fence, session id, prefix of the shard's keys, mac[, why]
--- Ends the session if it is the one. Returns its edge or ''.
+-- Ends the session if it is the one; `knows` stands while the device itself was the last to end one. Returns its edge or ''.
 local function goodbye(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   local session = redis.call('HMGET', K[2], 'id', 'edge')
@@ -145,6 +147,7 @@ local function goodbye(K, A)
   redis.call('DEL', K[2])
   redis.call('HDEL', K[3], 'sid')
   redis.call('HSET', K[3], 'gone', A[3], 'tb', seconds() .. ' ' .. (A[6] or ''))
+  if A[6] == 'device' then redis.call('HSET', K[3], 'knows', '1') else redis.call('HDEL', K[3], 'knows') end
   if session[2] then redis.call('SREM', index_of(A[4], session[2]), A[5]) end
   return session[2] or ''
 end

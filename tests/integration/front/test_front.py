@@ -26,7 +26,7 @@ _numbers = itertools.count(random.SystemRandom().randrange(1 << 32))
 def mac() -> str:
     """A device of this test's own: the broker serves others too."""
     raw = (next(_numbers) % (1 << 40)).to_bytes(5)
-    return "02:" + ":".join(f"{byte:02x}" for byte in raw)
+    return "0a:" + ":".join(f"{byte:02x}" for byte in raw)
 
 
 @pytest.fixture
