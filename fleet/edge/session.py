@@ -2,6 +2,7 @@
 
 import logging
 
+from fleet.edge.detected import Detected
 from fleet.edge.echo import Echo
 from fleet.edge.floor import Floor
 from fleet.edge.line import Line
@@ -55,6 +56,7 @@ class Session:
         self._stream = UplinkStream(channel, opened.uplink_frame_ms, services.counters)
         self._line = Line(opened, channel, self._stream, services.socket, self._order)
         self._floor = Floor(self._line, services, now)
+        self._detected = Detected(self._line, services, self._floor)
         self._echo = Echo(opened.key, services.socket)
         self._returned = Timer(self._meet_again)
         self._opened_at: float | None = now
@@ -121,6 +123,7 @@ class Session:
     def close(self) -> None:
         """Fall silent at once; nothing is told to anybody."""
         self._services.socket.wheel.cancel(self._returned)
+        self._detected.close()
         self._floor.close()
         self._note("end", f"{self._stream.newest} {self._line.sent}")
         with self._line.fields():
@@ -134,7 +137,7 @@ class Session:
             case ListeningStopped():
                 floor.stop_listening(now)
             case WakeWordHeard():
-                floor.uplink.settle(now)
+                self._detected.take(mail.text, now)
             case SpeechAborted():
                 floor.abort(now)
             case DeviceReturned():

@@ -43,9 +43,21 @@ tts_ttfb: Final = HistogramMetric(
 )
 utterances: Final = CounterMetric(
     "fleet_utterances",
-    "What was heard of users: understood, empty (no words in it), failed (not recognised), undelivered (no worker).",
+    "What was heard of users: understood, empty (no words in it), failed (not recognised), undelivered (no worker); "
+    "and texts that devices detected: wake_word, typed, typed_too_long, typed_too_often.",
     "edge",
-    {"outcome": ("understood", "empty", "failed", "undelivered")},
+    {
+        "outcome": (
+            "understood",
+            "empty",
+            "failed",
+            "undelivered",
+            "wake_word",
+            "typed",
+            "typed_too_long",
+            "typed_too_often",
+        )
+    },
 )
 outcomes: Final = CounterMetric(
     "fleet_turns",

@@ -6,6 +6,7 @@ from time import monotonic
 from typing import assert_never
 
 from fleet.core import reports
+from fleet.core.wake_words import LONGEST_QUESTION
 from fleet.metrics import broker as metrics
 from fleet.store.devices import Presence
 from fleet.store.sessions import Session
@@ -224,7 +225,9 @@ def _mail(session: Session, event: _Conversational) -> EdgeMail:
         case ListenStopped():
             return ListeningStopped(device=session.device, session=session.id)
         case WakeWord():
-            return WakeWordHeard(device=session.device, session=session.id, text=event.text)
+            # One more than can be answered, so that the edge knows.
+            text = event.text[: LONGEST_QUESTION + 1]
+            return WakeWordHeard(device=session.device, session=session.id, text=text)
         case Aborted():
             return SpeechAborted(device=session.device, session=session.id, reason=event.reason)
         case _:
