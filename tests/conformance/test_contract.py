@@ -72,6 +72,8 @@ def named(tasks: Sequence[Task]) -> list[object]:
     "XZ-027",
     "XZ-029",
     "XZ-030",
+    "XZ-031",
+    "XZ-032",
 )
 @pytest.mark.parametrize(("check", "profile"), named(DEFAULT))
 def test_the_server_conforms(once: dict[tuple[str, str], list[Result]], check: str, profile: str) -> None:
