@@ -32,6 +32,7 @@ from fleet.wire.bootstrap import (
     clip,
     parse_body,
 )
+from fleet.wire.dialects import XIAOZHI
 from fleet.wire.identity import Keys
 
 log = logging.getLogger(__name__)
@@ -149,7 +150,9 @@ class Bootstrap:
         try:
             async with asyncio.timeout_at(deadline):
                 admission = await self._roster.note(
-                    who.mac, {name: clip(text) for name, text in fields.items() if text}
+                    who.mac,
+                    {name: clip(text) for name, text in fields.items() if text},
+                    XIAOZHI if who.is_firmware or told.application.version else "",
                 )
                 return admission, await self._firmware.offer(who, told.board.name, url)
         except (Unavailable, TimeoutError) as error:

@@ -8,7 +8,7 @@ from fleet.api.refusals import TurnedAway
 from fleet.settings import Settings
 from fleet.wire import topics
 from fleet.wire.activation import version_of
-from fleet.wire.bootstrap import clip, endpoint_host, parse_agent
+from fleet.wire.bootstrap import clip, endpoint_host, is_firmware, parse_agent
 from fleet.wire.firmware import Version
 
 _LONGEST_SERIAL = 32
@@ -26,6 +26,8 @@ class Visitor:
     running: Version | None
     firmware: str
     language: str
+    is_firmware: bool = False
+    """Whether it asks as xiaozhi firmware does, so that it speaks that dialect."""
 
 
 def visitor(request: Request) -> Visitor:
@@ -49,6 +51,7 @@ def visitor(request: Request) -> Visitor:
         running=running,
         firmware=clip(agent.partition("/")[2]),
         language=clip(headers.get("accept-language", "").partition(",")[0]),
+        is_firmware=is_firmware(agent, headers.get("activation-version", "")),
     )
 
 

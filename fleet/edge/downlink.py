@@ -43,6 +43,8 @@ class Downlink:
         self._gauge = PlaybackGauge(line.downlink.frame_ms)
         self._stop_owed = False
         """Whether the device could not be told that speech is over."""
+        self.stop_in_doubt = False
+        """Whether the device may have missed that speech is over; False too while it was never spoken to."""
 
     @property
     def speaking(self) -> bool:
@@ -102,6 +104,7 @@ class Downlink:
 
     def stop(self) -> None:
         """Tell the device that speech is over."""
+        self.stop_in_doubt = True
         self._stop_owed = not self._line.order(SpeechStops(self._line.session))
 
     def lost(self, now: float) -> bool:

@@ -2,10 +2,12 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
 from uuid import uuid4
 
 from fleet.core.phrases import Phrase
 from fleet.core.ports import Transcript
+from fleet.edge.asking import Asking
 from fleet.edge.line import Line
 from fleet.edge.press import Press
 from fleet.edge.recognition import Recognition
@@ -14,11 +16,9 @@ from fleet.edge.services import Services
 from fleet.edge.silence import Silence
 from fleet.edge.turns import Turn, Turns
 from fleet.edge.uplink import Listener, Uplink
-from fleet.errors import FleetError
 from fleet.metrics import turns as timed
-from fleet.tracing import turns as traced
-from fleet.wire.mail import SessionSilent, SpeechBegun, UtteranceHeard
-from fleet.wire.words import AudioFormat, Heard, ListenMode
+from fleet.wire.mail import SessionSilent, SpeechBegun
+from fleet.wire.words import AudioFormat, ListenMode
 
 log = logging.getLogger(__name__)
 
@@ -53,19 +53,21 @@ class Floor:
         self._press = Press(line, services, self.fail, lambda: self.busy)
         listener = Listener(
             self._said,
-            self._paused,
+            _named(line, self._recognition.prepare),
             self._voiced,
             self.listen_unasked,
             lambda: self._press.answer_silence(self._language),
         )
         self.uplink = Uplink(AudioFormat(opened.uplink_rate, opened.uplink_frame_ms), services, listener)
         self.turns = Turns(line, services, self._resume)
+        self._asking = Asking(line, services, self.turns, lambda: self.fail("failed"))
         self.silence = Silence(now, services.settings.idle_seconds)
 
     def start_listening(self, mode: ListenMode, now: float) -> None:
         """The microphone is open. Repeated, it changes nothing."""
         self.silence.used = True
         self.silence.stir(now)
+        self.turns.downlink.stop_in_doubt = False
         self._mode = mode
         self._line.interruptible = mode == "realtime"
         # Where the server is to cancel the echo there is none to do it: its own voice would interrupt it.
@@ -104,6 +106,21 @@ class Floor:
         self.turns.interrupt("speech aborted")
         self.uplink.hold()
         self._resume(now)
+
+    def take_question(self, text: str, now: float) -> None:
+        """The user typed a question: nothing of what was said, or is being said, counts any more."""
+        self.silence.used = True
+        self.silence.stir(now)
+        self._recognition.cancel()
+        speaking = self.turns.downlink.speaking
+        if self.turns.busy:
+            self.turns.leave()
+        if speaking:
+            self.turns.downlink.stop()
+        if not self._always:
+            self.uplink.shut()
+        turn = Turn(uuid4().hex, now, language=self._language)
+        self._services.spawn("typed question", self._asking.ask(turn, text, "", "typed"))
 
     def begin_speech(self, mail: SpeechBegun, now: float) -> None:
         """An answer begins."""
@@ -146,10 +163,6 @@ class Floor:
             with self._line.fields():
                 self.turns.interrupt("barge-in")
 
-    def _paused(self, utterance: Utterance) -> None:
-        with self._line.fields():
-            self._recognition.prepare(utterance)
-
     def _said(self, utterance: Utterance, now: float) -> None:
         if self._always and self.turns.downlink.speaking and utterance.voiced_ms < BARGE_IN_MS:
             self._services.counters["coughs"] += 1
@@ -172,31 +185,12 @@ class Floor:
             elif self._mode is None and self.uplink.pressed:
                 self._press.answer_silence(self._language)
             return
-        opened, turn = self._line.opened, uuid4().hex
-        self._services.traces.note(opened.device, "understood")
+        self._services.traces.note(self._line.opened.device, "understood")
         self._language = transcript.language or self._language
         if not self._always and self._mode is not None:
             self.uplink.shut()
-        self.turns.expect(Turn(turn, self._clock(), utterance.ended_at, self._language))
-        self._line.order(Heard(opened.session, text))
-        heard = UtteranceHeard(
-            device=opened.device,
-            session=opened.session,
-            turn=turn,
-            text=text,
-            language=transcript.language,
-            traceparent=traced.adopt(turn),
-        )
-        try:
-            await self._services.post(opened.shard, heard)
-        except FleetError as error:
-            log.warning("utterance not delivered", extra={"reason": str(error), "kind": type(error).__name__})
-            timed.utterances.add("undelivered")
-            # It may have been delivered all the same: one apology and no answer.
-            self.turns.leave()
-            self.fail("failed")
-        else:
-            timed.utterances.add("understood")
+        turn = Turn(uuid4().hex, self._clock(), utterance.ended_at, self._language)
+        await self._asking.ask(turn, text, transcript.language, "understood")
 
     def fail(self, name: Phrase) -> None:
         """Say why there is no answer; the user is not listened to meanwhile."""
@@ -218,3 +212,13 @@ class Floor:
             self.uplink.hold()
         if self._mode is None and self.uplink.pressed:
             self._press.finish()
+
+
+def _named(line: Line, work: Callable[[Utterance], None]) -> Callable[[Utterance], None]:
+    """Return work whose log lines name the session."""
+
+    def run(utterance: Utterance) -> None:
+        with line.fields():
+            work(utterance)
+
+    return run

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 
 from fleet.core.ports import Asr
+from fleet.core.rates import Buckets, Rate
+from fleet.core.wake_words import WakeWords
 from fleet.edge.socket import AudioSocket
 from fleet.edge.standstill import Standstill
 from fleet.edge.traces import Traces
@@ -34,3 +36,10 @@ class Services:
     counters: Counter[str] = field(default_factory=Counter)
     traces: Traces = field(default_factory=Traces)
     """For who asks later why a device was silent."""
+    wake_words: WakeWords = field(init=False)
+    questions: Buckets = field(init=False)
+    """How often a device may send typed questions, by its MAC."""
+
+    def __post_init__(self) -> None:
+        self.wake_words = WakeWords(self.settings.wake_words.split(","))
+        self.questions = Buckets(Rate.parse(self.settings.rate_input))

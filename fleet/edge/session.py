@@ -2,12 +2,14 @@
 
 import logging
 
+from fleet.edge.detected import Detected
 from fleet.edge.echo import Echo
 from fleet.edge.floor import Floor
 from fleet.edge.line import Line
 from fleet.edge.services import Services
 from fleet.edge.socket import Address
 from fleet.edge.stream import UplinkStream
+from fleet.edge.wheel import Timer
 from fleet.metrics import audio
 from fleet.store.traces import EdgeNote
 from fleet.wire import echo
@@ -34,6 +36,8 @@ from fleet.wire.words import AudioFormat, Farewell, Order, SpeechStops
 log = logging.getLogger(__name__)
 
 _Answer = TurnWorking | SpeechBegun | SpeechMood | SentenceReady | SpeechEnded
+RETURN_SECONDS = 0.5
+"""How long a device that came back may say hello first: what it then hears of this session would harm the new one."""
 
 
 class Session:
@@ -55,7 +59,9 @@ class Session:
         self._stream = UplinkStream(channel, uplink, services.counters, now)
         self._line = Line(opened, channel, self._stream, services.socket, self._order)
         self._floor = Floor(self._line, services, now)
+        self._detected = Detected(self._line, services, self._floor)
         self._echo = Echo(opened.key, services.socket)
+        self._returned = Timer(self._meet_again)
         self._opened_at: float | None = now
         """Until the device is heard."""
 
@@ -119,12 +125,16 @@ class Session:
 
     def leave(self) -> None:
         """Fall silent because the edge ends, and tell the device to begin anew elsewhere."""
+        downlink = self._floor.turns.downlink
+        if downlink.speaking or downlink.stop_in_doubt:
+            self._order(SpeechStops(self.opened.session))
         self.close()
-        self._order(SpeechStops(self.opened.session))
         self._order(Farewell(self.opened.session))
 
     def close(self) -> None:
         """Fall silent at once; nothing is told to anybody."""
+        self._services.socket.wheel.cancel(self._returned)
+        self._detected.close()
         self._floor.close()
         self._note("end", f"{self._stream.newest} {self._line.sent}")
         with self._line.fields():
@@ -139,20 +149,23 @@ class Session:
             case ListeningStopped():
                 floor.stop_listening(now)
             case WakeWordHeard():
-                floor.uplink.settle(now)
+                self._detected.take(mail.text, now)
             case SpeechAborted():
                 floor.abort(now)
             case DeviceReturned():
-                self._meet_again(now)
+                self._services.socket.wheel.set(self._returned, now + RETURN_SECONDS)
             case TurnWorking() | SpeechBegun() | SpeechMood() | SentenceReady() | SpeechEnded():
                 _answer(floor, mail, now)
 
     def _meet_again(self, now: float) -> None:
-        """The device may have missed an answer, or its end; while it is spoken to, the end of that will tell it."""
+        """The device is back, and may have missed an answer or its end; the end of what is being spoken it will hear.
+
+        A device that has heard the end, or was never spoken to, is told nothing: py-xiaozhi would stop to record.
+        """
         turns = self._floor.turns
         if turns.missed.meet(now):
             self._floor.uplink.shut()
-        elif not turns.downlink.speaking:
+        elif turns.downlink.stop_in_doubt and not turns.downlink.speaking:
             turns.downlink.stop()
 
     def _note(self, what: EdgeNote, text: str) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from fleet.edge.burst import Burst
 from fleet.edge.hearing import Hearing
 from fleet.edge.held import Held
 from fleet.edge.recorder import Recorder, Utterance
@@ -58,6 +59,7 @@ class Uplink:
         self._format = uplink
         self._services = services
         self._listener = listener
+        self.burst = Burst(uplink.frame_ms)
         self._order = Reorder()
         self._held = Held(uplink.frame_ms)
         self.hearing: Hearing | None = None
@@ -71,6 +73,7 @@ class Uplink:
 
     def push(self, sequence: int, payload: bytes, now: float) -> None:
         """Take one packet that was admitted."""
+        self.burst.add(now)
         for released in self._order.push(sequence, payload, now):
             self._pass(released, now)
 

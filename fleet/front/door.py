@@ -36,8 +36,9 @@ _MESSAGE = 4096
 class Front:
     """A thin MQTT proxy: devices connect to it, and it to the broker in their name.
 
-    Presence is published with QoS 1 on a connection of the front's own, where an offline cannot overtake the online
-    before it. Should the front die, the broker publishes the offline: it is the Will of every device's connection.
+    A device's online is published with QoS 1 on its own connection to the broker, before anything that it says; its
+    offline on a connection of the front's own, for the device's may be lost. Should the front die, the broker publishes
+    the offline: it is the Will of every device's connection.
 
     Args:
         host: Address to listen on.
@@ -170,9 +171,10 @@ class Front:
                 await old.passage.closed.wait()
                 await asyncio.sleep(_SETTLE_SECONDS)
             await self._connect(passage, gate, stay)
+            if gate.announced:
+                self._register.confirm(stay)
             if gate.state == "open":
                 log.debug("device connected", extra={"device": device.mac})
-                self._register.confirm(stay, passage.device.address)
             else:
                 passage.device.write(mqtt.connack(mqtt.UNAVAILABLE))
             await passage.ended.wait()
@@ -193,7 +195,7 @@ class Front:
         try:
             async with asyncio.timeout(self._limits.upstream):
                 await loop.create_connection(lambda: passage.broker, self._broker.host, self._broker.port, ssl=tls)
-                passage.broker.write(gate.introduce(stay.absence(), self._login))
+                passage.broker.write(gate.introduce(stay.announcement(passage.device.address), self._login))
                 await passage.opened.wait()
         except OSError as error:  # TimeoutError is one
             log.warning("broker does not answer", extra={"broker": str(self._broker), "reason": str(error)})

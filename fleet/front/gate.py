@@ -3,6 +3,9 @@
 The device's messages go to its own up topic and nowhere else. The front subscribes in the device's place, before the
 device hears that it is connected, and answers the device's own SUBSCRIBE itself: so everything arrives, and once. The
 subscription has QoS 0: a tool call must not act twice, and nothing waits in the broker for a device that is away.
+
+The presence that says "online" goes on the same connection, and the device hears that it is connected only when the
+broker has acknowledged it. So no frame of the device reaches the broker before its presence (docs/adr/0021).
 """
 
 from collections import Counter
@@ -17,7 +20,11 @@ from fleet.wire.mqtt_packet import Kind
 from fleet.wire.topics import down_topic, presence_topic, up_topic
 
 _SUBSCRIPTION: Final = 1
-"""Packet id of the front's SUBSCRIBE; free again before the device's first packet passes."""
+_PRESENCE: Final = 2
+_ABSENCE: Final = 3
+"""Packet ids of the front's SUBSCRIBE and messages; free again before the device's first packet passes."""
+_MOST_EARLY: Final = 8 * 1024
+"""Bytes for a device that may wait for its CONNACK; stock firmware is sent messages of at most 1 KB."""
 _MOST_REFUSED: Final = 64
 """QoS 2 messages that may be between their refusal and their PUBREL."""
 
@@ -29,6 +36,14 @@ class Step:
     to_device: bytes = b""
     to_broker: bytes = b""
     end: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """The presence messages with which a device's connection begins and ends; they have one epoch."""
+
+    online: bytes
+    offline: bytes
 
 
 class Gate:
@@ -49,23 +64,32 @@ class Gate:
         self._from_broker = mqtt.Splitter()
         self._refused: set[int] = set()
         self._left = False
-        self.state: Literal["connecting", "subscribing", "open"] = "connecting"
+        self._news = Announcement(b"", b"")
+        self._awaited = {Kind.SUBACK, Kind.PUBACK}
+        self._early = b""
+        self.state: Literal["connecting", "announcing", "open"] = "connecting"
 
     @property
     def keepalive(self) -> int:
         """The device's, in seconds; 0 is none."""
         return self._device.keepalive
 
-    def introduce(self, absence: bytes, login: Credentials | None) -> bytes:
+    @property
+    def announced(self) -> bool:
+        """Whether the broker may have been told that the device is online."""
+        return self.state != "connecting"
+
+    def introduce(self, news: Announcement, login: Credentials | None) -> bytes:
         """Return the CONNECT for the broker.
 
         Always a clean session: nothing of a device stays behind in the broker.
 
         Args:
-            absence: Presence message that the broker publishes should the front die.
+            news: The device's presence; the broker publishes its end should the front die.
             login: User name and password of the front; the client id stays the device's.
         """
-        will = mqtt.Will(presence_topic(self._device.mac), absence, qos=1)
+        self._news = news
+        will = mqtt.Will(presence_topic(self._device.mac), news.offline, qos=1)
         name, password = (login.username, login.password) if login else (None, None)
         return mqtt.connect(mqtt.Connect(self._device.mac, name, password, self._device.keepalive, will))
 
@@ -104,28 +128,48 @@ class Gate:
                 step.end = "protocol"
 
     def farewell(self) -> bytes:
-        """Return what the broker is told at the end: the device's last message unless it said goodbye, DISCONNECT."""
-        if self.state != "open":
-            return mqtt.DISCONNECT if self.state == "subscribing" else b""
+        """Return what the broker is told at the end: the device's last message unless it said goodbye, DISCONNECT.
+
+        A presence that the broker has not acknowledged may still be read after a message of another connection, so its
+        end follows on this one.
+        """
+        if self.state == "connecting":
+            return b""
+        if self.state == "announcing":
+            return _announce(self._device.mac, self._news.offline, _ABSENCE) + mqtt.DISCONNECT
         return (b"" if self._left else self._device.will) + mqtt.DISCONNECT
 
     def _prepare(self, packet: mqtt.Packet, step: Step) -> None:
         if self.state == "connecting" and packet.kind == Kind.CONNACK and mqtt.parse_connack(packet) == 0:
-            self.state = "subscribing"
+            self.state = "announcing"
+            # In this order: a worker answers the presence, and the device is to get that.
             step.to_broker += mqtt.subscribe(_SUBSCRIPTION, self._down, 0)
-        elif self.state == "subscribing" and packet.kind == Kind.SUBACK:
-            self._open(mqtt.parse_suback(packet), step)
-        elif self.state == "subscribing" and packet.kind == Kind.PUBLISH:
-            self._counts["early"] += 1  # allowed before the SUBACK (3.8.4), of no use before the CONNACK
+            step.to_broker += _announce(self._device.mac, self._news.online, _PRESENCE)
+        elif self.state == "announcing" and packet.kind == Kind.PUBLISH:
+            self._keep(packet.raw)
+        elif self.state == "announcing" and self._grants(packet):
+            self._awaited.discard(packet.kind)
+            if not self._awaited:
+                self._open(step)
         else:
             step.end = "broker refused"
 
-    def _open(self, granted: tuple[int, bytes] | None, step: Step) -> None:
-        if granted != (_SUBSCRIPTION, b"\0"):
-            step.end = "broker refused"
-            return
+    def _grants(self, packet: mqtt.Packet) -> bool:
+        if packet.kind == Kind.SUBACK:
+            return mqtt.parse_suback(packet) == (_SUBSCRIPTION, b"\0")
+        return packet.kind == Kind.PUBACK and mqtt.parse_id(packet) == _PRESENCE
+
+    def _keep(self, message: bytes) -> None:
+        """Keep a message that came before the device has its CONNACK: nothing else may come to it before that."""
+        if len(self._early) + len(message) > _MOST_EARLY:
+            self._counts["early"] += 1
+        else:
+            self._early += message
+
+    def _open(self, step: Step) -> None:
         self.state = "open"
-        step.to_device += mqtt.connack(0)
+        step.to_device += mqtt.connack(0) + self._early
+        self._early = b""
 
     def _publish(self, packet: mqtt.Packet, step: Step) -> None:
         head = mqtt.parse_publish(packet)
@@ -166,3 +210,7 @@ class Gate:
         codes = bytes(0 if topic == self._down else mqtt.SUBSCRIBE_DENIED for topic, _ in wanted)
         self._counts["foreign filter"] += codes.count(mqtt.SUBSCRIBE_DENIED)
         step.to_device += mqtt.suback(number, codes)
+
+
+def _announce(mac: str, message: bytes, packet_id: int) -> bytes:
+    return mqtt.publish(presence_topic(mac), message, 1, packet_id)

@@ -1,4 +1,4 @@
-"""The front's own connection to the broker, on which it publishes presence."""
+"""The front's own connection to the broker, on which it publishes that devices are gone."""
 
 import asyncio
 import logging

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from fleet.front.gate import Announcement
 from fleet.front.passage import SILENT, Passage
 from fleet.front.presence import Epochs, compose
 
@@ -16,6 +17,10 @@ class Stay:
     passage: Passage
     username: str = ""
 
+    def announcement(self, ip: str) -> Announcement:
+        """Return the presence messages of its connection to the broker; `ip` is the device's address."""
+        return Announcement(compose(self.epoch, online=True, ip=ip, user=self.username), self.absence())
+
     def absence(self) -> bytes:
         """Return the presence message with which it ends."""
         return compose(self.epoch, online=False, expired=self.passage.reason == SILENT)
@@ -24,8 +29,11 @@ class Stay:
 class Register:
     """At most one stay a device: who comes again has a dead connection behind it, and the old stay ends unannounced.
 
+    That a device is online is told on its own connection to the broker, that it is gone on the front's: its own may be
+    what was lost.
+
     Args:
-        announce: Publishes a device's presence.
+        announce: Publishes a device's presence on the front's connection.
     """
 
     def __init__(self, announce: Callable[[str, bytes], None]) -> None:
@@ -48,11 +56,10 @@ class Register:
         """Return the stays of all devices that are here."""
         return list(self._here.values())
 
-    def confirm(self, stay: Stay, ip: str) -> None:
-        """Announce a device that can be reached now, unless it has come again since."""
-        if self._here.get(stay.mac) is stay:
+    def confirm(self, stay: Stay) -> None:
+        """Note that the broker may know the device as online, so that its absence is announced."""
+        if stay.mac in self._here:
             self._announced.add(stay.mac)
-            self._announce(stay.mac, compose(stay.epoch, online=True, ip=ip, user=stay.username))
 
     def leave(self, stay: Stay) -> None:
         """End a stay; the device is announced as gone if it was announced, even by an earlier stay."""

@@ -44,9 +44,22 @@ tts_ttfb: Final = HistogramMetric(
 utterances: Final = CounterMetric(
     "fleet_utterances",
     "What was heard of users: understood, empty (no words in it), failed (not recognised), undelivered (no worker), "
-    "unheard (push-to-talk without a word).",
+    "unheard (push-to-talk without a word); "
+    "and texts that devices detected: wake_word, typed, typed_too_long, typed_too_often.",
     "edge",
-    {"outcome": ("understood", "empty", "failed", "undelivered", "unheard")},
+    {
+        "outcome": (
+            "understood",
+            "empty",
+            "failed",
+            "undelivered",
+            "unheard",
+            "wake_word",
+            "typed",
+            "typed_too_long",
+            "typed_too_often",
+        )
+    },
 )
 outcomes: Final = CounterMetric(
     "fleet_turns",

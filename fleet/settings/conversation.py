@@ -25,6 +25,14 @@ class Conversation(BaseModel):
         form="ISO 639-1 codes, separated by commas",
         same=True,
     )
+    wake_words: str = setting(
+        "",
+        "Wake words besides those of stock firmware and py-xiaozhi. A text that a device detected is answered as a "
+        "typed question unless it is a wake word.",
+        ("edge",),
+        form="texts, separated by commas",
+        without="none",
+    )
     prompt: str | None = setting(
         None,
         "System prompt of the model. Language, date and time, and the role that is played are added to it.",

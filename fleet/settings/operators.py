@@ -20,7 +20,9 @@ class Operating(BaseModel):
         form="file",
         without="`operator-tokens` in FLEET_DATA_DIR",
     )
-    rate_input: str = setting("1/20", "Texts that operators enter for one device.", ("api",), form=RATE)
+    rate_input: str = setting(
+        "1/20", "Texts that operators enter for one device, and that its own user types.", ("api", "edge"), form=RATE
+    )
 
     @field_validator("rate_input")
     @classmethod

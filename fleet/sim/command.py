@@ -11,9 +11,9 @@ import typer
 
 from fleet.errors import ConfigError, FleetError
 from fleet.sim import faults
+from fleet.sim.conversation import Said, Typed
 from fleet.sim.journal import Step
 from fleet.sim.live import LiveVoice, loudspeaker, microphone, sound_system
-from fleet.sim.microphone import Voice
 from fleet.sim.profile import PROFILES, Mode, find_profile
 from fleet.sim.recording import read_recording
 from fleet.sim.report import Report
@@ -41,6 +41,9 @@ def build(synthesise: Synthesise) -> Callable[..., None]:
         ota: Annotated[str, typer.Option(help="Bootstrap address, http://host:port/…")],
         wav: Annotated[list[Path] | None, typer.Option(help="Recording to say; may be given again.")] = None,
         text: Annotated[list[str] | None, typer.Option(help="Text to say; may be given again.")] = None,
+        typed: Annotated[
+            list[str] | None, typer.Option("--type", help="Text to type, after what is said; only P8 has a text box.")
+        ] = None,
         mic: Annotated[bool, typer.Option("--mic", help="Speak and listen yourself.")] = False,
         mode: Annotated[Mode | None, typer.Option(help="How turns end; the profile's own without it.")] = None,
         profile: Annotated[str, typer.Option(help=PROFILE_HELP)] = "P1",
@@ -52,7 +55,7 @@ def build(synthesise: Synthesise) -> Callable[..., None]:
         ca: Annotated[Path | None, typer.Option(help="PEM file of the authorities it trusts, in place of all.")] = None,
     ) -> None:
         """Simulate a stock device, and check all that the server does to it."""
-        said = _Said(tuple(wav or ()), tuple(text or ()), mic)
+        said = _Said(tuple(wav or ()), tuple(text or ()), tuple(typed or ()), mic)
         try:
             device = find_profile(profile)
             device = replace(device, mode=mode or device.mode)
@@ -83,11 +86,14 @@ def build(synthesise: Synthesise) -> Callable[..., None]:
 class _Said:
     wavs: Sequence[Path]
     texts: Sequence[str]
+    typed: Sequence[str]
     mic: bool
 
 
 async def _run(options: SimOptions, said: _Said, synthesise: Synthesise) -> Report:
     options = replace(options, on_step=show)
+    if said.typed and not options.profile.python:
+        raise ConfigError("--type goes only with --profile P8: firmware has no text box")
     if said.mic:
         if options.profile.mode == "manual":
             raise ConfigError("--mic does not go with push-to-talk: nobody presses the button")
@@ -97,10 +103,11 @@ async def _run(options: SimOptions, said: _Said, synthesise: Synthesise) -> Repo
             stack.enter_context(microphone(sounds, voices))
             play = stack.enter_context(loudspeaker(sounds))
             return await simulate(replace(options, utterances=voices, on_sound=play))
-    utterances: list[bytes | Voice] = [read_recording(path) for path in said.wavs]
+    utterances: list[Said] = [read_recording(path) for path in said.wavs]
     utterances += [await synthesise(text) for text in said.texts]
+    utterances += [Typed(text) for text in said.typed]
     if not utterances:
-        raise ConfigError("nothing to say: give --wav, --text or --mic")
+        raise ConfigError("nothing to say: give --wav, --text, --type or --mic")
     return await simulate(replace(options, utterances=utterances))
 
 

@@ -17,13 +17,24 @@ Opening = Literal["wake", "press"]
 
 
 @dataclass(frozen=True, slots=True)
+class Typed:
+    """What the user types in place of saying it."""
+
+    text: str
+
+
+Said = bytes | Voice | Typed
+"""PCM at 16 kHz, a live voice, or a text."""
+
+
+@dataclass(frozen=True, slots=True)
 class Script:
     """What the user does: opens the conversation when it is not open, says one thing after the other, hangs up.
 
     `pause` is the time in seconds taken before speaking; a greeting that begins by then is heard to its end first.
     """
 
-    utterances: Sequence[bytes | Voice]
+    utterances: Sequence[Said]
     opening: Opening = "wake"
     wake_text: str = "hi"
     pause: float = 0.6
@@ -44,7 +55,9 @@ async def converse(device: SimDevice, script: Script) -> list[Turn]:
     return turns
 
 
-async def _say(device: SimDevice, script: Script, utterance: bytes | Voice) -> Turn:
+async def _say(device: SimDevice, script: Script, utterance: Said) -> Turn:
+    if isinstance(utterance, Typed):
+        return await device.type(utterance.text, script.turn_seconds)
     if device.profile.mode != "manual":
         if device.state is State.IDLE and not await _open(device, script):
             return device.turns.miss()

@@ -146,6 +146,23 @@ class SimDevice(Gauge):
             self.turns.end("timeout")
         return turn
 
+    async def type(self, text: str, seconds: float = TURN_SECONDS) -> Turn:
+        """Type a question into the text box of py-xiaozhi, and listen to the answer to its end.
+
+        It opens the conversation first if need be, and listens (src/plugins/ui_session.py, send_text).
+        """
+        if self.state is State.IDLE:
+            self._push()
+        if not await self.until(seconds, lambda: self.listening or self.speaking):
+            return self.turns.miss()
+        turn, unit = self.turns.begin(spoken=True), self._power.unit
+        # What is typed has no length: its latencies count from the moment in which it is sent.
+        turn.mark("end of speech", asyncio.get_running_loop().time())
+        unit.main_loop.schedule(lambda: unit.dialogue.type(text))
+        if not await self.until(seconds, lambda: turn.outcome != "open"):
+            self.turns.end("timeout")
+        return turn
+
     async def barge_in(self, what: bytes | Voice, seconds: float = TURN_SECONDS) -> Turn:
         """Speak over the answer, in realtime mode, and listen to the next answer to its end."""
         self.turns.end("aborted")

@@ -26,6 +26,11 @@ def detect(session: str, wake_text: str) -> str:
     return f'{{"session_id":"{session}","type":"listen","state":"detect","text":"{wake_text}"}}'
 
 
+def typed(session: str, text: str) -> str:
+    """Return what py-xiaozhi's text box sends: `detect`, properly escaped (src/protocols/protocol.py)."""
+    return json.dumps({"session_id": session, "type": "listen", "state": "detect", "text": text})
+
+
 def listen_start(session: str, mode: Mode) -> str:
     return f'{{"session_id":"{session}","type":"listen","state":"start","mode":"{mode}"}}'
 

@@ -5,11 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from fleet.sim.conversation import Opening, Script, converse
+from fleet.sim.conversation import Opening, Said, Script, converse
 from fleet.sim.device import TURN_SECONDS, SimDevice
 from fleet.sim.faults import Faults
 from fleet.sim.journal import Step
-from fleet.sim.microphone import Voice
 from fleet.sim.profile import PROFILES, Profile
 from fleet.sim.report import Report
 
@@ -21,12 +20,12 @@ DEFAULT_MAC = "02:00:00:00:00:01"
 class SimOptions:
     """What is simulated.
 
-    `utterances` are PCM at 16 kHz or live voices. `on_sound` is told what is played, with its sample rate. `reply` and
-    `report` are files to write.
+    `utterances` are PCM at 16 kHz, live voices or typed texts. `on_sound` is told what is played, with its sample rate.
+    `reply` and `report` are files to write.
     """
 
     ota_url: str
-    utterances: Sequence[bytes | Voice]
+    utterances: Sequence[Said]
     profile: Profile = field(default_factory=lambda: PROFILES["P1"])
     mac: str = DEFAULT_MAC
     opening: Opening = "wake"

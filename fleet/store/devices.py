@@ -45,8 +45,9 @@ class Device:
 class Presence:
     """What a change of presence met.
 
-    Whether it was news, the live session's id, whether the tools are known, the id of the session that ended last, the
-    device's dialect, and whether it is owed an apology (`fleet.store.endings`).
+    Whether it was news, the live session's id, whether the tools are known, the id of the session that ended last
+    (empty when the device itself ended it), the device's dialect (empty while nobody knows it), and whether it is owed
+    an apology (`fleet.store.endings`).
     """
 
     applied: bool

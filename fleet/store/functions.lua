@@ -80,18 +80,21 @@ end
 -- A: online 0|1, epoch, ttl s, mac, worker or '', fence or '', user name of the connection or ''
 -- Applied only if not older than what is known. An owner's is fenced: the two news of one connection have one epoch.
 -- Returns {applied, session id or '', epoch of the tool list or '', id of the session that ended last or '', dialect or '',
--- 1 if an apology is owed}. To a device that comes back its ended session's goodbye is sent again now.
+-- 1 if an apology is owed}. A session that the device itself ended is none that it must be told of; to a device that comes
+-- back the goodbye of any other is sent again now. Whose tools were once asked for in the xiaozhi's way is one.
 local function presence(K, A)
   if A[5] ~= '' and not owns(K[2], A[5], A[6]) then return fenced() end
-  local known = redis.call('HMGET', K[1], 'ep', 'sid', 'tep', 'gone', 'dialect', 'sorry')
+  local known = redis.call('HMGET', K[1], 'ep', 'sid', 'tep', 'gone', 'dialect', 'sorry', 'knows')
   if tonumber(A[2]) < tonumber(known[1] or '0') then return {0, '', '', '', '', 0} end
   redis.call('HSET', K[1], 'on', A[1], 'ep', A[2], 'tp', seconds())
   -- Who connected counts for that connection only: another version, or another broker, may not say it of the next one.
   if A[1] == '1' and A[7] ~= '' then redis.call('HSET', K[1], 'cu', A[7], 'cep', A[2]) end
   redis.call('EXPIRE', K[1], A[3])
   if A[1] == '1' then redis.call('ZADD', K[3], A[2], A[4]) else redis.call('ZREM', K[3], A[4]) end
-  if A[1] == '1' and known[4] and not known[2] then redis.call('HSET', K[1], 'ga', now()) end
-  return {1, known[2] or '', known[3] or '', known[4] or '', known[5] or '', known[6] and 1 or 0}
+  local gone = not known[7] and known[4] or ''
+  if A[1] == '1' and gone ~= '' and not known[2] then redis.call('HSET', K[1], 'ga', now()) end
+  local dialect = known[5] or (known[3] and known[3] ~= '' and 'xiaozhi') or ''
+  return {1, known[2] or '', known[3] or '', gone, dialect, known[6] and 1 or 0}
 end
 
 -- K: own, online devices by epoch  A: worker, fence, epoch, limit, prefix of the shard's keys
@@ -149,7 +152,7 @@ local APOLOGY_AFTER_MS, APOLOGY_UNTIL_MS = 450, 120000
 
 -- K: own, session, device
 -- A: worker, fence, session id, prefix of the shard's keys, mac, why, 1 if the device was sent a goodbye, apology or ''
--- Ends the session if it is the one. Returns its edge or ''. A device that gets an apology stays in its edge's index.
+-- Ends the session if it is the one; `knows` stands while the device itself was the last to end one. Returns its edge or ''. A device that gets an apology stays in its edge's index.
 local function goodbye(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   local session = redis.call('HMGET', K[2], 'id', 'edge')
@@ -158,6 +161,7 @@ local function goodbye(K, A)
   redis.call('DEL', K[2])
   redis.call('HDEL', K[3], 'sid', 'ga', 'sorry', 'se')
   redis.call('HSET', K[3], 'gone', A[3], 'tb', seconds() .. ' ' .. A[6])
+  if A[6] == 'device' then redis.call('HSET', K[3], 'knows', '1') else redis.call('HDEL', K[3], 'knows') end
   if A[7] == '1' then redis.call('HSET', K[3], 'ga', at) end
   if A[8] ~= '' then
     redis.call('HSET', K[3], 'sorry', string.format('%d %s', at, A[8]))

@@ -38,8 +38,13 @@ class Roster:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def note(self, mac: str, fields: Mapping[str, str]) -> Admission:
-        """Write down a bootstrap: what the device said of itself, and `kid`, the key of what it was given.
+    async def note(self, mac: str, fields: Mapping[str, str], dialect: str = "") -> Admission:
+        """Write down a bootstrap.
+
+        Args:
+            mac: The device.
+            fields: What it said of itself, and `kid`, the key of what it was given.
+            dialect: How it speaks as far as bootstrap tells; kept until its messages tell more.
 
         Returns:
             What the operator decided about it, from the same round trip: whole sites boot at once.
@@ -48,6 +53,8 @@ class Roster:
         pipe = self._store.client.pipeline(transaction=False)
         pipe.hgetall(admission_key(self._store, mac))
         pipe.hset(keys.device(mac), mapping=cast("Any", fields))
+        if dialect:
+            pipe.hsetnx(keys.device(mac), "dialect", dialect)
         pipe.expire(keys.device(mac), DEVICE_SECONDS)
         pipe.zadd(self._index(keys.shard(mac)), {mac: datetime.now(UTC).timestamp()})
         record, *_ = await self._store.ask(cast("Awaitable[list[Any]]", pipe.execute()))

@@ -10,6 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from fleet.wire.firmware import Version, is_board, parse_version
 
 _LONGEST_TEXT = 64
+_LIBRARY = re.compile(
+    r"python|curl|wget|okhttp|go-http|java|apache|axios|node|undici|postman|insomnia|httpie|mozilla|opera|libwww|reqwest"
+    r"|ruby|php|guzzle|dart|aiohttp|httpx|lua|esp32 http|esp8266http|arduino",
+    re.IGNORECASE,
+)
+"""How the User-Agent of an HTTP library begins that was not told to name a board."""
 
 
 class MqttSection(BaseModel):
@@ -93,6 +99,17 @@ def parse_agent(user_agent: str) -> tuple[str, Version | None]:
     """
     board, _, version = user_agent.strip().partition("/")
     return (board if is_board(board) else ""), parse_version(version)
+
+
+def is_firmware(user_agent: str, activation_version: str) -> bool:
+    """Return whether the headers are those of xiaozhi firmware (contract 1.1).
+
+    Firmware names its activation version, or board and version as User-Agent. A registrar only wants credentials, and
+    names neither.
+    """
+    board, version = parse_agent(user_agent)
+    named = bool(board) and version is not None and not _LIBRARY.match(user_agent.strip())
+    return named or bool(activation_version.strip())
 
 
 def clip(text: str) -> str:

@@ -59,7 +59,7 @@ class ListeningStopped(_Mail):
 
 
 class WakeWordHeard(_Mail):
-    """To an edge: the wake word was spoken; its audio is no part of what the user wants."""
+    """To an edge: the device says that it detected this: its wake word, or what its user typed."""
 
     kind: Literal["wake_word_heard"] = "wake_word_heard"
     text: str

@@ -52,7 +52,7 @@ class ListenStopped:
 
 @dataclass(frozen=True, slots=True)
 class WakeWord:
-    """A wake word was heard on the device; its audio may come before or after this message."""
+    """A wake word was heard on the device, whose audio may come before or after this message; or a text was typed."""
 
     session: str
     text: str

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import secrets
 
+from fleet.wire.dialects import XIAOZHI
 from fleet.wire.jsonrpc import LARGEST_ID
 from fleet.wire.mcp import ToolsPage, ToolSpec, parse_page, parse_server
 from fleet.wire.words import Answer, Initialize, Initialized, ListTools
@@ -76,7 +77,7 @@ class Discovery:
         tools, whole = await self._list(shard, mac)
         if not tools and not whole:
             return  # Nothing was read, so what is known from before still serves.
-        about = {"tep": epoch if whole else "", "board": board, "fw": firmware}
+        about = {"tep": epoch if whole else "", "board": board, "fw": firmware, "dialect": XIAOZHI}
         await self._resources.tools.write(
             mac, tools, {field: text for field, text in about.items() if text or field == "tep"}
         )

@@ -6,11 +6,12 @@ from time import monotonic
 from typing import assert_never
 
 from fleet.core import reports
+from fleet.core.wake_words import LONGEST_QUESTION
 from fleet.metrics import broker as metrics
 from fleet.store.devices import Presence
 from fleet.store.sessions import Session
 from fleet.wire import dialect_registrar, dialects, presence
-from fleet.wire.dialects import REGISTRAR
+from fleet.wire.dialects import REGISTRAR, XIAOZHI
 from fleet.wire.mail import (
     DeviceReturned,
     EdgeMail,
@@ -39,10 +40,11 @@ from fleet.wire.words import (
 from fleet.worker.boot import outdate
 from fleet.worker.calls import DeviceCalls
 from fleet.worker.discovery import Discovery
-from fleet.worker.hello import Receptionist
+from fleet.worker.hello import Leaving, Receptionist
 from fleet.worker.registration import Registrations
 from fleet.worker.replaced import Replaced
 from fleet.worker.resources import Resources
+from fleet.worker.returns import Returns
 from fleet.worker.shard import Shard
 from fleet.worker.turns import Turns
 
@@ -73,6 +75,7 @@ class Frames:
         self._discovery = discovery
         self._registrations = registrations
         self._replaced = Replaced()
+        self._returns = Returns(receptionist.apologies)
 
     async def receive(self, shard: Shard, kind: str, mac: str, payload: bytes) -> None:
         """Handle one message of a device, of its presence, or the broker's word when it began."""
@@ -115,6 +118,7 @@ class Frames:
                 assert_never(event)
 
     async def _hello(self, shard: Shard, mac: str, hello: Hello) -> None:
+        self._returns.settle(mac)
         self._turns.cancel(mac)
         begun = monotonic()
         opened = await self._receptionist.welcome(shard, mac, hello)
@@ -173,12 +177,13 @@ class Frames:
             return
         log.info("device online" if news.online else "device offline")
         if not news.online:
+            self._returns.settle(mac)
             if met.session and news.expired:
-                await self._close(shard, mac, met.session)
+                await self._close(shard, mac, met.session, "absent")
             self._vanish(shard, mac, "" if news.expired else met.session)
             return
         self._calls.reconnect(mac)
-        if met.dialect != REGISTRAR:
+        if met.dialect == XIAOZHI:
             self._discovery.restart(shard, mac)
         await self._settle(shard, mac, met)
 
@@ -191,24 +196,18 @@ class Frames:
     async def _settle(self, shard: Shard, mac: str, met: Presence) -> None:
         """End what a device that came back may still be doing.
 
-        It speaks until it is told to stop, which it may have missed: its edge knows, and where there is no edge that
-        holds its session it is told at once.
+        It speaks until it is told to stop, which it may have missed: its edge knows. A session that is over ends with a
+        goodbye, whatever the device does in it. A device without any session is sent nothing: it may be a registrar.
         """
         session = await self._resources.sessions.read(mac) if met.session else None
         if session is not None and not self._receptionist.lost(session):
             returned = DeviceReturned(device=mac, session=session.id)
             await self._resources.mailboxes.to_edge(session.edge, returned)
-            return
-        if session is not None:
+        elif session is not None:
             await self._abandon(shard, mac, session)
-            return
-        if met.dialect != REGISTRAR or met.session or met.gone:
-            shard.tell(mac, SpeechStops(met.session or met.gone))
-        if met.gone:
+        elif last := met.session or met.gone:
             # It may have missed the goodbye, and would be heard by nobody for ever.
-            shard.tell(mac, Farewell(met.gone))
-            if met.apology:
-                self._receptionist.apologies.later(shard, mac)
+            self._returns.expect(shard, mac, last, apology=met.apology)
 
     async def _abandon(self, shard: Shard, mac: str, session: Session) -> None:
         if await self._receptionist.abandon(shard, mac, session.id):
@@ -217,10 +216,10 @@ class Frames:
     async def _close_if_absent(self, shard: Shard, mac: str, session: str) -> None:
         await asyncio.sleep(ABSENCE_SECONDS)
         if not (await self._resources.devices.read(mac)).online:
-            await self._close(shard, mac, session)
+            await self._close(shard, mac, session, "absent")
 
-    async def _close(self, shard: Shard, mac: str, session: str) -> None:
-        if await self._receptionist.close(shard, mac, session):
+    async def _close(self, shard: Shard, mac: str, session: str, reason: Leaving = "device") -> None:
+        if await self._receptionist.close(shard, mac, session, reason):
             self._turns.cancel(mac)
 
 
@@ -231,7 +230,9 @@ def _mail(session: Session, event: _Conversational) -> EdgeMail:
         case ListenStopped():
             return ListeningStopped(device=session.device, session=session.id)
         case WakeWord():
-            return WakeWordHeard(device=session.device, session=session.id, text=event.text)
+            # One more than can be answered, so that the edge knows.
+            text = event.text[: LONGEST_QUESTION + 1]
+            return WakeWordHeard(device=session.device, session=session.id, text=text)
         case Aborted():
             return SpeechAborted(device=session.device, session=session.id, reason=event.reason)
         case _:

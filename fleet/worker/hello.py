@@ -4,6 +4,7 @@ import asyncio
 import logging
 import secrets
 from collections import Counter
+from typing import Literal
 
 from fleet.core.firmware_traits import clears_on_stop, loses_wake_word
 from fleet.core.phrases import Phrase, choose_language
@@ -25,6 +26,9 @@ log = logging.getLogger(__name__)
 
 DOWNLINK = AudioFormat(24_000, 60)
 """What devices are sent: py-xiaozhi plays nothing else, and server-side echo cancelling needs 60 ms."""
+
+Leaving = Literal["device", "absent"]
+"""How a device left its session: it said so, or it is away and does not know that the session is over."""
 
 _TOLD = Rate(0.2, 3)
 """How often a device that says hello too often hears so; each time costs three messages."""
@@ -125,12 +129,12 @@ class Receptionist:
             log.warning("session lost with its edge", extra={"session": session, "edge": edge})
         return bool(edge)
 
-    async def close(self, shard: Shard, mac: str, session: str) -> bool:
-        """End a session that the device left; it is told nothing. False when it was over already."""
-        edge = await self._resources.sessions.close(shard.owner, mac, session, "device")
+    async def close(self, shard: Shard, mac: str, session: str, reason: Leaving = "device") -> bool:
+        """End a session that the device left, or is away from; it is told nothing. False when it was over already."""
+        edge = await self._resources.sessions.close(shard.owner, mac, session, reason)
         if edge:
             await self._forget(edge, mac, session)
-            log.info("session ended by the device", extra={"session": session})
+            log.info("session ended by the device", extra={"session": session, "reason": reason})
         return bool(edge)
 
     def lost(self, session: Session) -> bool:

@@ -7,7 +7,7 @@ from fleet.core.emotion import emotion_of
 from fleet.core.speakable import speakable
 from fleet.errors import Overloaded, Unavailable
 from fleet.store.sessions import Session
-from fleet.wire.dialects import REGISTRAR
+from fleet.wire.dialects import REGISTRAR, XIAOZHI
 from fleet.wire.words import AiMessage, Alert
 from fleet.worker.shard import Shard
 
@@ -36,8 +36,7 @@ class Messages:
     def __init__(self, shard: Shard, session: Session) -> None:
         self._shard = shard
         self._session = session
-        registrar = session.dialect == REGISTRAR
-        self._how: Final[Literal["pieces", "alert", ""]] = "pieces" if registrar else "" if session.edge else "alert"
+        self._how: Final[Literal["pieces", "alert", ""]] = _way(session)
         self._raw = ""
         """What was written and is not cut into pieces yet."""
         self._next = ""
@@ -122,6 +121,12 @@ class Messages:
 
     def _tell(self, kind: Literal["chunk", "final", "thought"], text: str) -> None:
         self._shard.tell(self._session.device, AiMessage(kind, text), self._session.dialect)
+
+
+def _way(session: Session) -> Literal["pieces", "alert", ""]:
+    if session.dialect == REGISTRAR:
+        return "pieces"
+    return "alert" if session.dialect == XIAOZHI and not session.edge else ""
 
 
 def _find(raw: str, piece: str) -> int:

@@ -72,6 +72,8 @@ def named(tasks: Sequence[Task]) -> list[object]:
     "XZ-027",
     "XZ-029",
     "XZ-030",
+    "XZ-031",
+    "XZ-032",
     "XZ-044",
     "XZ-045",
     "XZ-047",

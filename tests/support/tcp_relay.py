@@ -18,6 +18,7 @@ class TcpRelay:
         self._tls = tls
         self._flows = asyncio.Event()
         self._flows.set()
+        self._held: dict[int, asyncio.Event] = {}
         self._writers: list[asyncio.StreamWriter] = []
         self._server: asyncio.Server | None = None
         self.sent: list[bytearray] = []
@@ -48,16 +49,25 @@ class TcpRelay:
     def thaw(self) -> None:
         self._flows.set()
 
+    def hold(self, number: int) -> None:
+        """Pass on nothing of one connection, the first being 0; the others flow."""
+        self._held.setdefault(number, asyncio.Event()).clear()
+
+    def release(self, number: int) -> None:
+        self._held.setdefault(number, asyncio.Event()).set()
+
     def cut(self) -> None:
         """Reset all connections, as the death of a client or a router does."""
         self._flows.set()
+        for held in self._held.values():
+            held.set()
         for writer in self._writers:
             if not writer.transport.is_closing():
                 writer.transport.abort()
         self._writers.clear()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        record = bytearray()
+        record, number = bytearray(), len(self.sent)
         self.sent.append(record)
         self._writers.append(writer)
         try:
@@ -67,14 +77,18 @@ class TcpRelay:
             return
         self._writers.append(back)
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._pass(reader, back, record))
-            group.create_task(self._pass(there, writer, bytearray()))
+            group.create_task(self._pass(reader, back, record, number))
+            group.create_task(self._pass(there, writer, bytearray(), number))
 
-    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, record: bytearray) -> None:
+    async def _pass(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, record: bytearray, number: int
+    ) -> None:
         try:
             while data := await reader.read(65536):
                 record += data
                 await self._flows.wait()
+                if number in self._held:
+                    await self._held[number].wait()
                 writer.write(data)
                 await writer.drain()
         except OSError:

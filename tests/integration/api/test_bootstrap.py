@@ -143,3 +143,26 @@ async def test_without_redis_devices_are_still_served(keys: Keys, own_redis: Red
     async with api_client(store, keys, activation="code") as client:
         assert (await client.post(OTA, headers=headers(), content=BODY)).status_code == 503
     await store.close()
+
+
+@pytest.mark.parametrize(
+    ("sent", "body", "dialect"),
+    [
+        ({}, BODY, "xiaozhi"),
+        ({"Activation_Version": ""}, b"{}", "xiaozhi"),
+        ({"Activation_Version": "", "User_Agent": "python-httpx/0.28.1"}, BODY, "xiaozhi"),
+        ({"Activation_Version": "", "User_Agent": "python-httpx/0.28.1"}, b"{}", ""),
+    ],
+)
+@pytest.mark.requirement("REG-26")
+async def test_only_a_bootstrap_like_firmwares_tells_that_a_device_is_a_xiaozhi(
+    client: httpx2.AsyncClient, store: Store, sent: dict[str, str], body: bytes, dialect: str
+) -> None:
+    assert (await client.post(OTA, headers=headers(**sent), content=body)).status_code == 200
+    assert (await Devices(store).read(MAC)).dialect == dialect
+
+
+async def test_a_bootstrap_does_not_change_a_dialect_that_is_known(client: httpx2.AsyncClient, store: Store) -> None:
+    await Devices(store).describe(MAC, {"dialect": "registrar"})
+    assert (await client.post(OTA, headers=headers(), content=BODY)).status_code == 200
+    assert (await Devices(store).read(MAC)).dialect == "registrar"

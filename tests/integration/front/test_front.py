@@ -17,6 +17,7 @@ from tests.support.front_client import PUBACK, PUBCOMP, PUBREC, UNSUBACK, FrontC
 from tests.support.front_server import LOOPBACK, device, presence, running_front, watcher
 from tests.support.mosquitto_server import MosquittoServer
 from tests.support.process import running
+from tests.support.tcp_relay import TcpRelay
 
 _numbers = itertools.count(random.SystemRandom().randrange(1 << 32))
 
@@ -25,7 +26,7 @@ _numbers = itertools.count(random.SystemRandom().randrange(1 << 32))
 def mac() -> str:
     """A device of this test's own: the broker serves others too."""
     raw = (next(_numbers) % (1 << 40)).to_bytes(5)
-    return "02:" + ":".join(f"{byte:02x}" for byte in raw)
+    return "0a:" + ":".join(f"{byte:02x}" for byte in raw)
 
 
 @pytest.fixture
@@ -414,3 +415,44 @@ async def test_broker_that_says_nothing_gives_connack_3(keys: Keys, mac: str) ->
 async def test_taken_port_is_told_to_the_operator(front: Front, plain_broker: MosquittoServer, keys: Keys) -> None:
     with pytest.RaisesGroup(ConfigError):
         await Front(host=LOOPBACK, port=front.port, upstream=plain_broker.url, keys=keys).run()
+
+
+async def test_no_frame_of_a_device_overtakes_its_presence(plain_broker: MosquittoServer, keys: Keys, mac: str) -> None:
+    """The front's own connection stands still; what a device says at once still comes after its presence."""
+    async with TcpRelay(plain_broker.port) as relay, running_front(f"mqtt://{LOOPBACK}:{relay.port}", keys) as front:
+        async with asyncio.timeout(10):
+            while not relay.sent or not relay.sent[0]:
+                await asyncio.sleep(0.005)
+        relay.hold(0)
+        worker = await watcher(plain_broker.port, presence_topic(mac), up_topic(mac))
+        client = await device(front, keys, mac)
+        await client.publish(up_topic(mac), b"hello")
+        on = await presence(worker, mac)
+        assert on["online"] is True
+        assert (await worker.message()).payload == b"hello"
+        await client.close()
+        relay.release(0)
+        assert await presence(worker, mac) == {"online": False, "epoch": on["epoch"]}
+
+
+async def test_presence_that_the_broker_gets_late_leaves_no_device_online(
+    plain_broker: MosquittoServer, keys: Keys, mac: str
+) -> None:
+    """The device gives up while its connection to the broker stands still; the last word is that it is gone."""
+    limits = Limits(upstream=0.3)
+    async with (
+        TcpRelay(plain_broker.port) as relay,
+        running_front(f"mqtt://{LOOPBACK}:{relay.port}", keys, limits) as front,
+    ):
+        worker = await watcher(plain_broker.port, presence_topic(mac))
+        ready = await device(front, keys, mac)
+        epoch = (await presence(worker, mac))["epoch"]
+        number = len(relay.sent)
+        relay.hold(number)
+        client, mine = await FrontClient.open(LOOPBACK, front.port), keys.issue("device", mac)
+        assert await client.connect(mac, mine.username, mine.password) == 3
+        await ready.closed()
+        relay.release(number)
+        news = await presence(worker, mac)
+        assert news["online"] is False
+        assert news["epoch"] > epoch

@@ -107,6 +107,7 @@ def test_a_server_that_is_away_fails_with_the_reason(app: typer.Typer) -> None:
         (["--profile", "P99"], "no device profile"),
         (["--wav", "/nowhere.wav"], "/nowhere.wav"),
         (["--mic", "--mode", "manual"], "push-to-talk"),
+        (["--type", "hello"], "no text box"),
     ],
 )
 def test_a_command_that_makes_no_sense_is_told_with_exit_code_2(

@@ -365,3 +365,24 @@ async def test_a_bootstrap_body_of_8_kb_hangs_the_device(server: ScriptedServer)
         async with asyncio.timeout(10), device.running():
             pytest.fail("entered")
     assert {"ota-size", "body-hang"} <= broken(device)
+
+
+async def test_py_xiaozhi_sends_what_is_typed_as_detect_and_hears_the_answer(server: ScriptedServer) -> None:
+    text = 'say "hi"\n几点了'
+    async with powered(server, quick("P8")) as device, asyncio.TaskGroup() as tasks:
+        turn = tasks.create_task(device.type(text, 12))
+        await server.expect(type="hello")
+        server.welcome()
+        await server.expect(type="listen", state="start")
+        assert (await server.expect(type="listen", state="detect"))["text"] == text
+        server.send(type="stt", session_id=server.session, text=text)
+        await start_speech(server, device)
+        await asyncio.sleep(0.06)
+        await server.speak(4)
+        await asyncio.sleep(0.06)
+        stop_speech(server)
+        assert ((await turn).outcome, turn.result().transcript) == ("answered", text)
+        second = tasks.create_task(device.type("again", 12))
+        await server.expect(type="listen", state="detect", text="again")
+        second.cancel()
+    assert device.report.violations == []

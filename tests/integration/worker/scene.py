@@ -12,6 +12,7 @@ from fleet.link.mqtt_url import parse_mqtt_url
 from fleet.settings import load
 from fleet.store.connect import Store
 from fleet.store.mailbox import Mailboxes
+from fleet.store.roster import Roster
 from fleet.tasks import running
 from fleet.wire import mail
 from fleet.wire.identity import Keys
@@ -140,7 +141,17 @@ class Scene:
             while [(one.role, one.text) for one in await self.history()] != list(wanted):
                 await asyncio.sleep(0.01)
 
+    async def bootstrap(self, mac: str) -> None:
+        """Write down what bootstrap does of xiaozhi firmware."""
+        await Roster(self.resources.store).note(mac, {"kid": "k1"}, "xiaozhi")
+
     async def another_device(self) -> Device:
+        mac = random_mac()
+        await self.bootstrap(mac)
+        return await Device.connect(self.broker, self.keys, mac)
+
+    async def unknown_device(self) -> Device:
+        """Return a device that connects without ever having bootstrapped."""
         return await Device.connect(self.broker, self.keys, random_mac())
 
     async def reconnect(self) -> None:
@@ -172,6 +183,7 @@ async def stand(redis_url: str, broker: MosquittoServer, keys: Keys, **settings:
     edge = SilentEdge(resources.edges, Mailboxes(store))
     await edge.announce()
     one = Scene(Device(None, random_mac()), edge, llm, resources, broker, keys)
+    await one.bootstrap(one.device.mac)
     try:
         yield one
     finally:

@@ -218,6 +218,19 @@ async def test_what_a_registrar_reports_the_model_knows(stage: Scene) -> None:
     assert 'door {"open":true}' in await prompt(stage)
 
 
+@pytest.mark.requirement("REG-26")
+async def test_a_registrar_that_is_new_hears_nothing_before_its_confirmation(stage: Scene) -> None:
+    """Nor anything that its document does not know later, whatever it does."""
+    device = await stage.unknown_device()
+    stage.device = device
+    assert await type_text(stage, "too early")
+    await ask(device, LEVEL)
+    assert (await device.hear())["result"]["status"] == "registered"
+    await stage.reconnect()
+    await ask(stage.device, LEVEL)
+    assert (await stage.device.hear())["result"]["status"] == "registered"
+
+
 @pytest.mark.requirement("REG-19")
 async def test_a_known_registrar_is_never_asked_for_its_tools(stage: Scene) -> None:
     await register(stage.device, LEVEL)

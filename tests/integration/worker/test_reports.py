@@ -41,7 +41,6 @@ async def test_what_a_device_reports_the_model_knows_in_the_next_turns(stage: Sc
 
 @pytest.mark.requirement("XZ-015")
 async def test_reports_are_never_answered(stage: Scene) -> None:
-    await stage.device.hear_type("tts")
     await stage.device.hear_request("initialize")
     for more in ({}, {"id": None}, {"params": None}, {"params": [1]}, {"id": 7}):
         await report(stage, "notifications/x", **more)

@@ -22,7 +22,15 @@ def test_devices_that_clear_their_queue_when_speech_is_over(board: str, firmware
 
 @pytest.mark.parametrize(
     ("firmware", "loses"),
-    [("2.1.0", False), ("2.2.2", True), ("v2.3", True), ("2.2.6-rc1", True), ("2.4.0", False), ("", False), ("x", False)],
+    [
+        ("2.1.0", False),
+        ("2.2.2", True),
+        ("v2.3", True),
+        ("2.2.6-rc1", True),
+        ("2.4.0", False),
+        ("", False),
+        ("x", False),
+    ],
 )
 def test_firmware_that_loses_wake_words_while_the_channel_is_open(firmware: str, loses: bool) -> None:
     assert loses_wake_word("bread-compact-wifi", firmware) is loses

@@ -111,7 +111,7 @@ async def test_without_time_the_sessions_are_told_at_the_end() -> None:
         await stage.open()
         await stage.edge.drain(0)
         assert not dismissed(stage)
-    assert stage.told() == ["stop", "goodbye"]
+    assert stage.told() == ["goodbye"]
 
 
 async def test_work_that_was_cancelled_before_it_began_is_closed() -> None:

@@ -63,19 +63,61 @@ async def test_an_answer_that_was_spoken_to_its_end_is_not_cut_off() -> None:
         assert interruptions(stage) == []
 
 
+async def come_back(stage: Stage) -> None:
+    """Let the device return, and wait until its session has taken note."""
+    await stage.send("device_returned")
+    [session] = stage.edge._registry
+    await stage.until(lambda: not session._returned.tick)
+
+
+async def test_a_device_that_was_never_spoken_to_is_not_told_to_stop_when_it_comes_back() -> None:
+    """py-xiaozhi would stop to record: its hello may have come before the news of its connection."""
+    async with on_stage() as stage:
+        await stage.open()
+        await come_back(stage)
+        await stage.listen()
+        await come_back(stage)
+        assert stage.told() == []
+
+
+async def test_a_device_that_knows_the_end_of_an_answer_is_not_told_to_stop_again() -> None:
+    async with on_stage() as stage:
+        device = await stage.open()
+        await stage.listen()
+        device.say()
+        await stage.speak((await stage.heard()).turn, "A")
+        await stage.told_at_least("stt", "start", "sentence_start", "stop")
+        await come_back(stage)
+        await stage.listen()
+        await come_back(stage)
+        assert stage.told() == ["stt", "start", "sentence_start", "stop", "stop"]
+
+
+async def test_a_device_that_says_hello_at_once_hears_nothing_of_the_session_before() -> None:
+    async with on_stage() as stage:
+        await stage.open()
+        await stage.send("speech_aborted")
+        [session] = stage.edge._registry
+        await stage.send("device_returned")
+        await stage.send("session_opened", "s2", **{**OTHER, "ssrc": 9})
+        assert not session._returned.tick
+        assert stage.told() == ["stop"]
+
+
 async def test_a_device_that_comes_back_is_told_to_stop_unless_it_is_spoken_to() -> None:
     async with on_stage() as stage:
         device = await stage.open()
-        await stage.send("device_returned")
-        assert stage.told() == ["stop"]
+        await stage.send("speech_aborted")
+        await come_back(stage)
+        assert stage.told() == ["stop", "stop"]
         await stage.listen()
         device.say()
         turn = (await stage.heard()).turn
         await stage.send("speech_begun", turn=turn)
         await stage.send("sentence_ready", turn=turn, index=0, text="A", language="en")
         await device.packets(1)
-        await stage.send("device_returned")
-        assert stage.told() == ["stop", "stt", "start", "sentence_start"]
+        await come_back(stage)
+        assert stage.told() == ["stop", "stop", "stt", "start", "sentence_start"]
         await stage.send("speech_ended", turn=turn, index=1)
         await stage.told_at_least("stop", "sentence_start", "stop")
         assert len(await device.packets(3)) == 3

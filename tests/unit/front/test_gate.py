@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet.front.admission import Admitted
-from fleet.front.gate import Gate, Step
+from fleet.front.gate import Announcement, Gate, Step
 from fleet.wire import mqtt_packet as mqtt
 from fleet.wire.identity import Credentials
 from fleet.wire.mqtt_packet import Connect, Kind, Splitter, Will
@@ -16,15 +16,20 @@ from fleet.wire.topics import down_topic, presence_topic, up_topic
 MAC = "02:00:00:00:00:07"
 UP, DOWN = up_topic(MAC), down_topic(MAC)
 SUBACK = mqtt.suback(1, b"\0")
+PUBACK = mqtt.acknowledge(Kind.PUBACK, 2)
+NEWS = Announcement(b"here", b"absent")
+READY = mqtt.connack(0) + SUBACK + PUBACK
 
 
 def new_gate(will: bytes = b"") -> Gate:
-    return Gate(Admitted(MAC, 30, will), Counter())
+    gate = Gate(Admitted(MAC, 30, will), Counter())
+    gate.introduce(NEWS, None)
+    return gate
 
 
 def open_gate(will: bytes = b"") -> Gate:
     gate = new_gate(will)
-    gate.from_broker(mqtt.connack(0) + SUBACK)
+    gate.from_broker(READY)
     assert gate.state == "open"
     return gate
 
@@ -37,24 +42,44 @@ def send(gate: Gate, *raw: bytes) -> Step:
 
 
 def test_broker_is_told_the_devices_name_and_what_to_say_should_the_front_die() -> None:
-    raw = new_gate().introduce(b"absent", Credentials("fleet-front-1", "name", "secret"))
+    raw = new_gate().introduce(NEWS, Credentials("fleet-front-1", "name", "secret"))
     will = Will(presence_topic(MAC), b"absent", qos=1)
     assert mqtt.parse_connect(Splitter().feed(raw)[0]) == Connect(MAC, "name", "secret", 30, will)
 
 
-def test_device_is_answered_only_when_it_can_be_reached() -> None:
+@pytest.mark.parametrize("answers", [(SUBACK, PUBACK), (PUBACK, SUBACK)])
+def test_device_is_answered_only_when_it_can_be_reached_and_its_presence_is_with_the_broker(
+    answers: tuple[bytes, bytes],
+) -> None:
     gate = new_gate()
-    assert gate.from_broker(mqtt.connack(0)) == Step(to_broker=mqtt.subscribe(1, DOWN, 0))
-    assert gate.state == "subscribing"
-    assert gate.from_broker(SUBACK) == Step(to_device=mqtt.connack(0))
+    online = mqtt.publish(presence_topic(MAC), b"here", 1, 2)
+    assert gate.from_broker(mqtt.connack(0)) == Step(to_broker=mqtt.subscribe(1, DOWN, 0) + online)
+    assert gate.from_broker(answers[0]) == Step()
+    assert gate.state == "announcing"
+    assert gate.from_broker(answers[1]) == Step(to_device=mqtt.connack(0))
     assert gate.state == "open"
 
 
-def test_message_before_the_suback_is_dropped_and_one_after_it_passes() -> None:
+def test_message_before_the_device_is_answered_comes_after_its_answer() -> None:
     gate = new_gate()
-    gate.from_broker(mqtt.connack(0))
-    step = gate.from_broker(mqtt.publish(DOWN, b"early") + SUBACK + mqtt.publish(DOWN, b"on time"))
-    assert step == Step(to_device=mqtt.connack(0) + mqtt.publish(DOWN, b"on time"))
+    early, late = mqtt.publish(DOWN, b"early"), mqtt.publish(DOWN, b"on time")
+    assert gate.from_broker(mqtt.connack(0) + SUBACK + early).to_device == b""
+    assert gate.from_broker(PUBACK + late) == Step(to_device=mqtt.connack(0) + early + late)
+
+
+def test_what_waits_for_the_answer_is_bounded() -> None:
+    gate, message = new_gate(), mqtt.publish(DOWN, bytes(950))
+    gate.from_broker(mqtt.connack(0) + 10 * message)
+    assert gate.from_broker(SUBACK + PUBACK) == Step(to_device=mqtt.connack(0) + 8 * message)
+    assert gate._counts["early"] == 2
+
+
+def test_presence_that_may_not_have_arrived_is_followed_by_its_end() -> None:
+    gate = new_gate(mqtt.publish(UP, b"gone"))
+    assert not gate.announced
+    gate.from_broker(mqtt.connack(0) + SUBACK)
+    assert gate.announced
+    assert gate.farewell() == mqtt.publish(presence_topic(MAC), b"absent", 1, 3) + mqtt.DISCONNECT
 
 
 @pytest.mark.parametrize(
@@ -66,6 +91,7 @@ def test_message_before_the_suback_is_dropped_and_one_after_it_passes() -> None:
         mqtt.connack(0) + mqtt.suback(2, b"\0"),
         mqtt.connack(0) + mqtt.suback(1, b"\0\0"),
         mqtt.connack(0) + mqtt.connack(0),
+        mqtt.connack(0) + mqtt.acknowledge(Kind.PUBACK, 1),
     ],
 )
 def test_broker_that_refuses_ends_the_connection(answers: bytes) -> None:

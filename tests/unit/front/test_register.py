@@ -34,14 +34,16 @@ async def passage() -> Passage:
     return Passage(Limits())
 
 
-async def test_device_is_announced_when_it_can_be_reached_and_when_it_leaves(register: Register, told: Told) -> None:
+async def test_device_that_was_announced_is_announced_as_gone_once(register: Register, told: Told) -> None:
     stay, old = register.enter(MAC, await passage(), 1000)
     assert (old, told) == (None, [])
-    register.confirm(stay, "10.0.0.1")
+    register.confirm(stay)
     register.leave(stay)
     register.leave(stay)
-    assert told == [(True, 1000), (False, 1000)]
-    assert json.loads(stay.absence()) == {"online": False, "epoch": 1000}
+    assert told == [(False, 1000)]
+    news = stay.announcement("10.0.0.1")
+    assert json.loads(news.online) == {"online": True, "epoch": 1000, "ip": "10.0.0.1"}
+    assert json.loads(news.offline) == {"online": False, "epoch": 1000}
 
 
 async def test_device_that_never_got_through_is_not_announced(register: Register, told: Told) -> None:
@@ -51,26 +53,35 @@ async def test_device_that_never_got_through_is_not_announced(register: Register
 
 async def test_replaced_stay_ends_unannounced(register: Register, told: Told) -> None:
     first, _ = register.enter(MAC, await passage(), 1000)
-    register.confirm(first, "")
+    register.confirm(first)
     second, old = register.enter(MAC, await passage(), 1000)
     assert old is first
     register.leave(first)
-    register.confirm(first, "")
-    register.confirm(second, "")
-    assert told == [(True, 1000), (True, 1001)]
+    assert told == []
+    register.leave(second)
+    assert told == [(False, 1001)]
+
+
+async def test_replaced_stay_that_was_announced_meanwhile_counts_for_the_next(register: Register, told: Told) -> None:
+    first, _ = register.enter(MAC, await passage(), 1000)
+    second, _ = register.enter(MAC, await passage(), 2000)
+    register.confirm(first)
+    register.leave(first)
+    register.leave(second)
+    assert told == [(False, 2000)]
 
 
 async def test_replacement_that_does_not_get_through_announces_the_absence(register: Register, told: Told) -> None:
     first, _ = register.enter(MAC, await passage(), 1000)
-    register.confirm(first, "")
+    register.confirm(first)
     second, _ = register.enter(MAC, await passage(), 2000)
     register.leave(first)
     register.leave(second)
-    assert told == [(True, 1000), (False, 2000)]
+    assert told == [(False, 2000)]
 
 
 async def test_a_device_that_fell_silent_is_announced_as_expired(register: Register, told: Told) -> None:
     stay, _ = register.enter(MAC, await passage(), 1000)
-    register.confirm(stay, "")
+    register.confirm(stay)
     stay.passage.end(SILENT)
     assert json.loads(stay.absence()) == {"online": False, "epoch": 1000, "expired": True}

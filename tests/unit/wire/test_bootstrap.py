@@ -1,6 +1,6 @@
 import pytest
 
-from fleet.wire.bootstrap import endpoint_host, parse_body
+from fleet.wire.bootstrap import endpoint_host, is_firmware, parse_body
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,21 @@ def test_a_bodys_board_and_version_are_read() -> None:
 @pytest.mark.parametrize("body", [b"", b'{"board":{"ssid":"my "net""}}', b"\xff", b"[]", b'{"application":5}'])
 def test_a_broken_body_is_an_empty_one(body: bytes) -> None:
     assert parse_body(body).application.version == ""
+
+
+@pytest.mark.parametrize(
+    ("agent", "version", "firmware"),
+    [
+        ("bread-compact-wifi/2.4.2", "1", True),
+        ("bread-compact-wifi/2.4.2", "", True),
+        ("", "2", True),
+        ("python-httpx/0.28.1", "", False),
+        ("curl/8.5.0", "", False),
+        ("Mozilla/5.0 (X11)", "", False),
+        ("robot", "", False),
+        ("robot/beta", " ", False),
+        ("", "", False),
+    ],
+)
+def test_firmware_is_known_by_its_headers(agent: str, version: str, firmware: bool) -> None:
+    assert is_firmware(agent, version) is firmware

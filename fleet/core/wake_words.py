@@ -1,0 +1,179 @@
+"""Which texts are wake words, and whether a text that a device says it detected is one or a typed question.
+
+Both come as `listen/detect`. Firmware sends it only before it opens its microphone, with the audio of the wake word
+(application.cc, ContinueWakeWordInvoke). py-xiaozhi sends what was typed into its text box so, after `listen start`
+(src/plugins/ui_session.py, send_text).
+"""
+
+import unicodedata
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+LONGEST_QUESTION: Final = 4_000
+"""Characters of a typed question; the api's limit too."""
+LONGEST_PHRASE: Final = 24
+"""Characters of a wake word that is not known; the longest of the models that firmware offers has 18."""
+_LONGEST_KNOWN: Final = 200
+"""Characters that are compared: an operator's wake word may be longer than others."""
+MOST_LEARNT: Final = 10_000
+"""Devices whose own wake word is remembered; the one that was heard longest ago is forgotten."""
+_NO_PHRASE: Final = frozenset('\n\r\t<>{}?？!！。；;"“”')
+"""Characters that are in no wake word."""
+
+# The phrases of the WakeNet models that firmware 2.4 can be built with (espressif/esp-sr, Kconfig.projbuild), the
+# default of its own multinet wake word, and those that py-xiaozhi brings (models/*/keywords*.txt).
+STOCK: Final = (
+    "你好小智",
+    "Hi,乐鑫",
+    "Hi,ESP",
+    "Hi,Jason",
+    "こんにちは ESP",
+    "Bonjour ESP",
+    "你好喵伴",
+    "小爱同学",
+    "Alexa",
+    "Jarvis",
+    "Computer",
+    "Hey,Willow",
+    "Hi,M Five",
+    "Sophia",
+    "Hey,Wanda",
+    "Hi,Jolly",
+    "Hi,Fairy",
+    "Hey,Printer",
+    "Mycroft",
+    "Hi,Joy",
+    "Astrolabe",
+    "Hey,Ily",
+    "Blue Chip",
+    "Hi,Andy",
+    "Hey,Ivy",
+    "Hi,Stack Chan",
+    "Hey,Kira",
+    "Hey,GiGi",
+    "小龙小龙",
+    "Hi,喵喵",
+    "喵喵同学",
+    "你好小鑫",
+    "小美同学",
+    "Hi,Lily/Hi,莉莉",
+    "Hi,Lily",
+    "Hi,莉莉",
+    "Hi,Telly/Hi,泰力",
+    "Hi,Telly",
+    "Hi,泰力",
+    "小滨小滨/小冰小冰",
+    "小滨小滨",
+    "小冰小冰",
+    "Hi,小巫",
+    "小鸭小鸭",
+    "璃奈板",
+    "小酥肉",
+    "小宇同学",
+    "小明同学",
+    "小康同学",
+    "小箭小箭",
+    "小特小特",
+    "你好小益",
+    "你好百应",
+    "你好东东",
+    "Hi Wall E",
+    "Hi 瓦力",
+    "小鹿小鹿",
+    "你好小安",
+    "你好小脉",
+    "你好小瑞",
+    "嗨小欧",
+    "小珈小珈",
+    "小峰小峰",
+    "嗨小象",
+    "你好星宝",
+    "小土豆",
+    "你好军哥",
+    "蛋哥蛋哥",
+    "你好问问",
+    "小艺小艺",
+    "小米小米",
+    "林美丽",
+    "你好西西",
+    "MOSS",
+)
+
+Reason = Literal[
+    "known wake word",
+    "no words",
+    "microphone open",
+    "came with its audio",
+    "no wake word is so long",
+    "came without audio",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a detected text is; None as long as the audio of a wake word may still be under way."""
+
+    typed: bool | None
+    reason: Reason
+
+
+class WakeWords:
+    """The wake words of the stock models, of the operator, and of each device as it was heard.
+
+    Args:
+        further: The operator's.
+        most: Devices remembered.
+    """
+
+    def __init__(self, further: Iterable[str] = (), most: int = MOST_LEARNT) -> None:
+        self._known = {fold(word) for word in (*STOCK, *further)} - {""}
+        self._learnt: OrderedDict[str, str] = OrderedDict()
+        self._most = most
+
+    def knows(self, mac: str, text: str) -> bool:
+        """Return whether a text is a wake word of a device."""
+        folded = fold(text[:_LONGEST_KNOWN])
+        return folded in self._known or self._learnt.get(mac) == folded
+
+    def learn(self, mac: str, text: str) -> None:
+        """Remember a text that came with the audio of a wake word as the device's own."""
+        if not (folded := fold(text[:_LONGEST_KNOWN])) or folded in self._known:
+            return
+        self._learnt[mac] = folded
+        self._learnt.move_to_end(mac)
+        if len(self._learnt) > self._most:
+            self._learnt.popitem(last=False)
+
+
+def judge(text: str, *, known: bool, listening: bool, burst: bool, late: bool) -> Verdict:
+    """Decide what a detected text is.
+
+    Args:
+        text: As it came.
+        known: It is one of the device's wake words.
+        listening: The device's microphone is open, or was before the answer that it hears.
+        burst: More audio than time came from the device just now: it had stored it, as that of a wake word.
+        late: No audio of a wake word can be under way any more.
+    """
+    if known:
+        return Verdict(typed=False, reason="known wake word")
+    if not any(char.isalnum() for char in text):
+        return Verdict(typed=False, reason="no words")
+    if not _may_be_phrase(text):
+        return Verdict(typed=True, reason="no wake word is so long")
+    if burst:
+        return Verdict(typed=False, reason="came with its audio")
+    if listening:
+        return Verdict(typed=True, reason="microphone open")
+    return Verdict(typed=True if late else None, reason="came without audio")
+
+
+def fold(text: str) -> str:
+    """Return the letters and digits of a text, without their case and width."""
+    return "".join(char for char in unicodedata.normalize("NFKC", text).casefold() if char.isalnum())
+
+
+def _may_be_phrase(text: str) -> bool:
+    return len(text.strip()) <= LONGEST_PHRASE and _NO_PHRASE.isdisjoint(text.strip())
