@@ -22,6 +22,7 @@ from fleet.gateway.port import Port
 from fleet.gateway.resources import Resources
 from fleet.gateway.turns import Turns
 from fleet.link.certificate import ServerCertificate
+from fleet.link.loop_budget import LoopBudget
 from fleet.tasks import isolate
 from fleet.wire.gateway import is_jsonrpc
 
@@ -82,6 +83,7 @@ class Gateway:
         self._entrance = Entrance(settings)
         self._connections: set[Guarded] = set()
         self._dialogues: dict[Dialogue, Peer] = {}
+        self._parsing = LoopBudget()
         self.started = asyncio.Event()
         self.draining = False
         """Whether new clients are turned away."""
@@ -175,6 +177,7 @@ class Gateway:
                     await dialogue.refuse(frame)
                     await _pause(peer, wait)
                 else:
+                    await self._parsing.take(len(frame))
                     await dialogue.receive(frame)
                 frame = await peer.receive()
         except Gone as gone:
