@@ -11,6 +11,7 @@ import httpx2
 from pydantic import SecretStr
 
 from fleet.errors import ConfigError, Unavailable
+from fleet.http_bounds import LARGEST_ERROR, bounded_client
 from fleet.tasks import Backoff, keep_running, running
 
 log = logging.getLogger(__name__)
@@ -67,7 +68,7 @@ class Emqx:
 
     async def run(self) -> None:
         """Work until cancelled."""
-        async with httpx2.AsyncClient(trust_env=False, timeout=_REQUEST_SECONDS) as client:
+        async with bounded_client(LARGEST_ERROR, trust_env=False, timeout=_REQUEST_SECONDS) as client:
             await keep_running("EMQX: closing connections", lambda: self._work(client), self._backoff)
 
     async def _work(self, client: httpx2.AsyncClient) -> None:

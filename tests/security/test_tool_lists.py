@@ -75,7 +75,6 @@ async def test_lists_without_an_end_fill_no_memory_and_cost_no_shard(tmp_path: P
         for attacker in attackers:
             attacker.close()
         await introduce(site, "02:00:00:00:00:04")
-        print("RISE", memory(worker.pid) - before, before, fences(site) == owned, worker.code)
         assert memory(worker.pid) - before < LARGEST_RISE
         assert fences(site) == owned
         assert worker.code is None
