@@ -147,8 +147,8 @@ class Gateway:
         if self.connections >= settings.cloud_max_connections:
             return "too many connections"
         here = site(connection.address)
-        most = settings.gateway_each
-        if most and sum(one.state is State.OPEN and site(one.address) == here for one in self._connections) >= most:
+        most = self._entrance.share(connection, settings.cloud_max_connections)
+        if sum(one.state is State.OPEN and site(one.address) == here for one in self._connections) >= most:
             return "too many connections of an address"
         return ""
 
