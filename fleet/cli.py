@@ -14,6 +14,7 @@ from fleet.assembly.watching import watching
 from fleet.errors import ConfigError
 from fleet.operations.health_command import DEFAULT_URL, LIMIT_SECONDS, health
 from fleet.settings import Settings, load
+from fleet.settings.logs import log_budget
 
 _ALONE = ("up", "worker", "edge", "gateway", "api", "front", "health", "version")
 _FOR_OPERATORS = ("devices", "keys", "tokens", "certs", "doctor", "settings")
@@ -158,7 +159,7 @@ def _run(
     except ConfigError as error:
         _fail(error)
     level, form = log_settings(loaded)
-    log.configure(level, form, pii=loaded.log_pii)
+    log.configure(level, form, pii=loaded.log_pii, rate=log_budget(loaded.log_rate, level))
     sys.exit(runtime.run(lambda: serve(loaded)))
 
 

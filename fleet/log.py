@@ -13,9 +13,13 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Literal, TextIO
 
+from fleet.log_sampling import Sampling
+
 LogFormat = Literal["json", "console"]
 
 _context: ContextVar[Mapping[str, str]] = ContextVar("fleet_log_context", default={})  # noqa: B039 - never mutated
+LONGEST_FIELD = 2_000
+"""Characters of a field."""
 _ENCODER = json.JSONEncoder(ensure_ascii=False, default=str)
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
@@ -34,7 +38,13 @@ def _collect(record: logging.LogRecord, pii: bool) -> dict[str, object]:
     extra = {key: value for key, value in vars(record).items() if key not in _STANDARD}
     if not pii:
         extra.pop("pii", None)
-    return {**_context.get(), **extra}
+    found = {**_context.get(), **extra}
+    return {key: _shorten(value) if isinstance(value, str) else value for key, value in found.items()}
+
+
+def _shorten(text: str) -> str:
+    """Cut what is longer than anybody reads: some of it comes from outside."""
+    return text if len(text) <= LONGEST_FIELD else f"{text[:LONGEST_FIELD]}…"
 
 
 class JsonFormatter(logging.Formatter):
@@ -99,6 +109,9 @@ class _Magnifier(logging.Filter):
             self._handler.addFilter(self)
             ours.setLevel(logging.DEBUG)
 
+    def watches(self, device: str) -> bool:
+        return device in self._devices
+
     def filter(self, record: logging.LogRecord) -> bool:
         if record.levelno >= self._level:
             return True
@@ -113,7 +126,15 @@ def watch_devices(devices: frozenset[str]) -> None:
     _magnifier.watch(devices)
 
 
-def configure(level: str, form: LogFormat, *, pii: bool, stream: TextIO | None = None) -> None:
+def _subject(record: logging.LogRecord) -> str:
+    """Return the device or the address that a record is about; none for one that is looked at closely."""
+    device = str(getattr(record, "device", "") or _context.get().get("device", ""))
+    return "" if _magnifier.watches(device) else device or str(getattr(record, "address", ""))
+
+
+def configure(
+    level: str, form: LogFormat, *, pii: bool, stream: TextIO | None = None, rate: tuple[float, int] | None = None
+) -> None:
     """Send all logging to one stream in one format.
 
     Args:
@@ -121,12 +142,15 @@ def configure(level: str, form: LogFormat, *, pii: bool, stream: TextIO | None =
         form: How a line looks.
         pii: Whether speech and prompts (`pii` fields) are written.
         stream: Where to; standard error without it.
+        rate: Lines of one message a second, and at once; without it nothing is left out.
     """
     # What no line tells need not be found out for each: half of a line's time went into it.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     logging._srcfile = None  # noqa: SLF001 - the way that the logging HOWTO names
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter(pii=pii) if form == "json" else ConsoleFormatter(pii=pii))
+    if rate is not None:
+        handler.addFilter(Sampling(*rate, _subject, handler.handle))
     _magnifier.begin(handler, logging.getLevelNamesMapping()[level.upper()])
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     for noisy in ("httpx", "httpx2", "httpcore", "httpcore2", "openai", "uvicorn"):

@@ -12,6 +12,7 @@ import httpx2
 import openai
 
 from fleet.errors import ConfigError, ProviderError, ProviderTimeout
+from fleet.http_bounds import AnswerTooLarge, bounding
 from fleet.metrics import providers
 from fleet.tasks import Backoff
 
@@ -21,6 +22,10 @@ _Response = openai.AsyncAPIResponse[Any]
 
 _LIMITS = httpx2.Limits(max_connections=1_000, max_keepalive_connections=100, keepalive_expiry=55.0)
 """Turns are seconds apart: the libraries' own five seconds would make each one wait for a TLS handshake."""
+LARGEST_ANSWER = 1024 * 1024
+"""Bytes of an answer that comes whole: a photo's description, a list of models."""
+LARGEST_STREAM = 32 * 1024 * 1024
+"""Bytes of an answer that is read as it comes: 11 minutes of speech, or twice the longest text that is taken."""
 _NO_KEY = "none"
 """The library wants a key where the endpoint needs none."""
 _MEANINGS = {
@@ -61,7 +66,12 @@ class Endpoint:
             api_key=api_key or _NO_KEY,
             max_retries=0,
             timeout=None,
-            http_client=openai.DefaultAsyncHttpxClient(limits=_LIMITS, timeout=None),
+            http_client=openai.DefaultAsyncHttpxClient(
+                limits=_LIMITS,
+                timeout=None,
+                headers={"Accept-Encoding": "identity"},
+                event_hooks=bounding(LARGEST_ANSWER),
+            ),
         )
         # The library takes these from the environment; they belong to another key, perhaps to another company.
         self.client.organization = self.client.project = None
@@ -124,6 +134,8 @@ class Endpoint:
             return self._explain_status(error)
         if isinstance(error, openai.APIConnectionError):
             cause = error.__cause__ or error
+            if isinstance(cause, AnswerTooLarge):
+                return self.failure(f"failed: {cause}", retryable=False)
             how = f"cannot be reached ({_line(str(cause)) or type(cause).__name__})"
             return self.failure(how, retryable=True, kind="unreachable")
         how = f"gave an answer that cannot be read ({type(error).__name__})"
@@ -150,15 +162,19 @@ class Body:
         """The media type; empty when the endpoint does not say."""
         self._endpoint = endpoint
         self._pieces = response.iter_bytes()
+        self._left = LARGEST_STREAM
 
     async def read(self, deadline: float, *, needed: bool = True) -> bytes:
         """Return the next piece, or b"" at the end; `needed` as `Endpoint.within` has it.
 
         Raises:
-            ProviderError: It broke off, or nothing came before `deadline` on the loop's clock.
+            ProviderError: It broke off, was too large, or nothing came before `deadline` on the loop's clock.
         """
         async with self._endpoint.within(deadline, needed=needed):
             async for piece in self._pieces:
+                self._left -= len(piece)
+                if self._left < 0:
+                    raise self._endpoint.failure("sent an answer without an end", retryable=False)
                 if piece:
                     return piece
         return b""

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from fleet.errors import ConfigError
+from fleet.link.descriptors import raise_limit, watch_descriptors
 from fleet.link.readiness import Readiness
 from fleet.settings import Settings
 from fleet.tasks import running
@@ -30,6 +31,7 @@ async def watching(settings: Settings, role: str) -> AsyncIterator[Readiness]:
         ConfigError: The port that was asked for is taken, or traces are wanted and their packages are missing.
     """
     readiness = Readiness()
+    raise_limit()
     async with AsyncExitStack() as stack:
         stack.enter_context(readiness.shown())
         if settings.otlp_endpoint is not None:
@@ -40,6 +42,7 @@ async def watching(settings: Settings, role: str) -> AsyncIterator[Readiness]:
         if server is not None:
             log.debug("metrics are served", extra={"port": server.port})
             await stack.enter_async_context(running("metrics", server.run))
+        await stack.enter_async_context(running("file descriptors", watch_descriptors))
         yield readiness
 
 

@@ -77,7 +77,9 @@ class Downlink:
         """Speak a sentence of the current answer."""
         if self.speech and not self.speech.add(sentence):
             self._services.counters["sentences_full"] += 1
-            log.warning("sentence dropped", extra={"index": sentence.index})
+            if not self.speech.dropped:
+                log.warning("sentences dropped, the answer is too long", extra={"first": sentence.index})
+            self.speech.dropped = True
 
     def try_again(self, now: float) -> None:
         """Tell the device what it could not be told: its address was unknown, or the broker away."""

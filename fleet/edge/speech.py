@@ -50,6 +50,8 @@ class Speech:
     emotion: str = ""
     begun_at: float = 0.0
     first_sent: bool = False
+    dropped: bool = False
+    """Whether it lacks sentences, because too many waited."""
     texts: dict[int, str] = field(default_factory=dict)
     """Sentences that wait for their first packet."""
     said: deque[SentenceReady] = field(default_factory=lambda: deque(maxlen=MOST_SENTENCES))

@@ -22,6 +22,7 @@ from fleet.gateway.port import Port
 from fleet.gateway.resources import Resources
 from fleet.gateway.turns import Turns
 from fleet.link.certificate import ServerCertificate
+from fleet.link.loop_budget import LoopBudget
 from fleet.tasks import isolate
 from fleet.wire.gateway import is_jsonrpc
 
@@ -82,6 +83,7 @@ class Gateway:
         self._entrance = Entrance(settings)
         self._connections: set[Guarded] = set()
         self._dialogues: dict[Dialogue, Peer] = {}
+        self._parsing = LoopBudget()
         self.started = asyncio.Event()
         self.draining = False
         """Whether new clients are turned away."""
@@ -145,8 +147,8 @@ class Gateway:
         if self.connections >= settings.cloud_max_connections:
             return "too many connections"
         here = site(connection.address)
-        most = settings.gateway_each
-        if most and sum(one.state is State.OPEN and site(one.address) == here for one in self._connections) >= most:
+        most = self._entrance.share(connection, settings.cloud_max_connections)
+        if sum(one.state is State.OPEN and site(one.address) == here for one in self._connections) >= most:
             return "too many connections of an address"
         return ""
 
@@ -175,6 +177,7 @@ class Gateway:
                     await dialogue.refuse(frame)
                     await _pause(peer, wait)
                 else:
+                    await self._parsing.take(len(frame))
                     await dialogue.receive(frame)
                 frame = await peer.receive()
         except Gone as gone:

@@ -27,6 +27,9 @@ TOKEN_PREFIX = "fleet.token."  # noqa: S105 - not one
 WRONG_TOKENS = Rate(1, 20)
 """Of one address."""
 LONGEST_TOKEN = 200
+SHARE = 4
+"""One address may take this part of the places by default, and `LEAST_SHARE` in any case."""
+LEAST_SHARE = 10
 _MOST_FIELDS = 32
 
 _CHALLENGE = (("WWW-Authenticate", 'Bearer realm="fleet"'),)
@@ -40,6 +43,7 @@ class Entrance:
     """
 
     def __init__(self, settings: Settings) -> None:
+        self._each = settings.gateway_each
         self._proxies = Proxies(settings.trusted_proxies)
         self._origins = Origins(settings.gateway_origins)
         self._tokens = OperatorTokens(tokens_path(settings)) if settings.gateway_tokens else None
@@ -59,6 +63,15 @@ class Entrance:
                 )
                 return _turn_away(connection, "origin", HTTPStatus.FORBIDDEN, "pages of this origin may not come in")
         return None if self._tokens is None else self._identify(self._tokens, connection, request)
+
+    def share(self, connection: Guarded, places: int) -> int:
+        """Return how many of a gateway's places the address of a connection may take.
+
+        A trusted proxy that does not say for whom it asks stands for everybody behind it.
+        """
+        if self._each is not None:
+            return self._each
+        return places if self._proxies.trusts(connection.address) else max(LEAST_SHARE, places // SHARE)
 
     def remembers(self, connection: Guarded) -> bool:
         """Whether a client that was let in may go on: not if its token has been revoked."""

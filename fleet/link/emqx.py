@@ -11,6 +11,7 @@ import httpx2
 from pydantic import BaseModel, SecretStr, ValidationError
 
 from fleet.errors import ConfigError, Unavailable
+from fleet.http_bounds import LARGEST_ERROR, bounded_client
 from fleet.tasks import Backoff, keep_running, running
 from fleet.wire.identity import Keys, parse_username
 from fleet.wire.topics import canonical_mac
@@ -93,7 +94,7 @@ class Emqx:
 
     async def run(self) -> None:
         """Work until cancelled."""
-        async with httpx2.AsyncClient(trust_env=False, timeout=_REQUEST_SECONDS) as client:
+        async with bounded_client(LARGEST_ERROR, trust_env=False, timeout=_REQUEST_SECONDS) as client:
             await keep_running("EMQX: closing connections", lambda: self._work(client), self._backoff)
 
     async def _work(self, client: httpx2.AsyncClient) -> None:

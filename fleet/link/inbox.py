@@ -15,6 +15,9 @@ ACKNOWLEDGE_SECONDS = 0.02
 """How long acknowledgements wait for more: each packet of them costs the broker and this process a wake-up. A broker
 sends on while fewer than its `max_inflight_messages` wait."""
 
+LARGEST_HELD = 2 * 1024 * 1024
+"""Bytes of the messages that are handled at a time: a worker has one session for each of its shards."""
+
 OnMessage = Callable[[str, bytes], Awaitable[None]]
 
 
@@ -42,7 +45,8 @@ class Inbox:
         acknowledge: Called with the ids of handled messages, in order, some at a time.
         on_full: Called with True when messages begin to wait, and with False when none waits any more.
         on_refused: Called with the reason why a message cannot be handled now; nothing after it is acknowledged.
-        bound: Most handlers at a time. Messages beyond it wait; the caller stops reading, so that those are few.
+        bound: Most handlers at a time, of messages of together `LARGEST_HELD` bytes. What is beyond it waits; the
+            caller stops reading, so that this is little.
     """
 
     def __init__(
@@ -58,6 +62,7 @@ class Inbox:
         self._on_full = on_full
         self._on_refused = on_refused
         self._bound = bound
+        self._held = 0
         self._waiting: deque[tuple[Incoming, _Pending | None]] = deque()
         self._pending: deque[_Pending] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -75,12 +80,16 @@ class Inbox:
         if message.skipped:
             log.warning("message too large", extra={"topic": message.topic})
             self._finish(pending)
-        elif len(self._tasks) < self._bound:
+        elif self._has_room and not self._waiting:
             self._start(group, message, pending)
         else:
             if not self._waiting:
                 self._on_full(True)
             self._waiting.append((message, pending))
+
+    @property
+    def _has_room(self) -> bool:
+        return len(self._tasks) < self._bound and self._held < LARGEST_HELD
 
     async def settled(self) -> None:
         """Wait until every message that has come is handled and, in order, acknowledged."""
@@ -99,14 +108,17 @@ class Inbox:
     def _start(self, group: asyncio.TaskGroup, message: Incoming, pending: _Pending | None) -> None:
         task = group.create_task(self._handle(message, pending), name="mqtt message")
         self._tasks.add(task)
-        task.add_done_callback(lambda done: self._next(group, done))
+        self._held += len(message.payload)
+        task.add_done_callback(lambda done: self._next(group, done, len(message.payload)))
 
-    def _next(self, group: asyncio.TaskGroup, done: asyncio.Task[None]) -> None:
+    def _next(self, group: asyncio.TaskGroup, done: asyncio.Task[None], size: int) -> None:
         self._tasks.discard(done)
-        if self._waiting and not self._closed:
+        self._held -= size
+        waited = bool(self._waiting)
+        while self._waiting and self._has_room and not self._closed:
             self._start(group, *self._waiting.popleft())
-            if not self._waiting:
-                self._on_full(False)
+        if waited and not self._waiting and not self._closed:
+            self._on_full(False)
 
     async def _handle(self, message: Incoming, pending: _Pending | None) -> None:
         try:

@@ -10,6 +10,7 @@ import httpx2
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fleet.errors import ConfigError, Unavailable
+from fleet.http_bounds import bounded_client
 
 PUBLIC_LABEL = "fleet/public-host"
 """The label by which an operator names a node's public address."""
@@ -17,6 +18,8 @@ PUBLIC_LABEL = "fleet/public-host"
 _EXTERNAL = ("ExternalIP", "ExternalDNS")
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 _LIMIT_SECONDS = 5.0
+_LARGEST = 4 * 1024 * 1024
+"""Bytes of a node as Kubernetes describes it; with many images this is some 100 KB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ async def read_node(name: str, cluster: Cluster) -> Node:
         raise ConfigError(f"FLEET_NODE_NAME is set, but there is no service account of a pod here ({error})") from error
     url = f"{cluster.url}/api/v1/nodes/{quote(name, safe='')}"
     try:
-        async with httpx2.AsyncClient(verify=trusted, timeout=_LIMIT_SECONDS, trust_env=False) as client:
+        async with bounded_client(_LARGEST, verify=trusted, timeout=_LIMIT_SECONDS, trust_env=False) as client:
             response = await client.get(url, headers={"Authorization": f"Bearer {token}"})
     except httpx2.HTTPError as error:
         raise Unavailable(f"Kubernetes at {cluster.url}: {error or type(error).__name__}") from error

@@ -1,6 +1,7 @@
 """The way in through TLS: only who has finished the handshake, in time, reaches the server behind it."""
 
 import asyncio
+import errno
 import logging
 import socket
 import ssl
@@ -71,7 +72,8 @@ class TlsEntry:
             except (BlockingIOError, ConnectionAbortedError):
                 return
             except OSError as error:
-                log.warning("cannot accept connections", extra={"reason": str(error)})
+                if error.errno not in (errno.EMFILE, errno.ENFILE):  # of that fleet.link.descriptors tells
+                    log.warning("cannot accept connections", extra={"reason": str(error)})
                 loop.remove_reader(listener)
                 later = loop.call_later(_PAUSE_SECONDS, loop.add_reader, listener, accept)
 

@@ -8,6 +8,7 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 from fleet.errors import ProviderError
+from fleet.http_bounds import bounded_client
 
 LARGEST = 256 * 1024
 """Bytes of an answer that is read."""
@@ -24,7 +25,7 @@ class JsonSource:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._client = httpx2.AsyncClient(timeout=seconds, headers={"User-Agent": "fleet"})
+        self._client = bounded_client(LARGEST, timeout=seconds, headers={"User-Agent": "fleet"})
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -58,10 +59,5 @@ class JsonSource:
         return answer
 
     async def _read(self, url: str, query: Query | None) -> tuple[int, bytes]:
-        body = bytearray()
-        async with self._client.stream("GET", url, params=dict(query) if query else None) as response:
-            async for piece in response.aiter_bytes():
-                body += piece
-                if len(body) > LARGEST:
-                    raise httpx2.ReadError("the answer is too large")
-        return response.status_code, bytes(body)
+        response = await self._client.get(url, params=dict(query) if query else None)
+        return response.status_code, response.content

@@ -8,6 +8,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
 
+from fleet.http_bounds import LARGEST_ERROR
 from fleet.server_tools.mcp_config import Address
 from fleet.server_tools.mcp_lines import LARGEST_MESSAGE, MESSAGE_COST, Pace
 
@@ -31,7 +32,8 @@ async def open_address(address: Address) -> AsyncIterator[Streams]:
             raise httpx2.DecodingError("the answer is packed", request=response.request)
         events = response.headers.get("content-type", "").startswith(_EVENTS)
         if isinstance(response.stream, httpx2.AsyncByteStream):
-            response.stream = _Bounded(response.stream, pace, None if events else LARGEST_MESSAGE)
+            most = LARGEST_MESSAGE if response.is_success else LARGEST_ERROR
+            response.stream = _Bounded(response.stream, pace, None if events and response.is_success else most)
 
     async with (
         httpx2.AsyncClient(

@@ -36,9 +36,11 @@ class GatewayAccess(BaseModel):
     )
     gateway_each: int | None = setting(
         None,
-        "Connections of one address (IPv6: one /64) to a gateway; the next is closed with 1013.",
+        "Connections of one address (IPv6: one /64) to a gateway; the next is closed with 1013. A site behind one "
+        "router has one address: raise it where more than these use the gateway from there.",
         ("gateway",),
-        without="as many as CLOUD_MAX_CONNECTIONS",
+        without="a quarter of CLOUD_MAX_CONNECTIONS, at least 10; all of them for a trusted proxy that does not say "
+        "for whom it asks",
         ge=1,
     )
     rate_gateway: str = setting(

@@ -14,6 +14,8 @@ from fleet.tracing import spans
 log = logging.getLogger(__name__)
 
 RETRIES = 1
+_PROGRESS = 2 * 0.02
+"""Bytes of new audio, for each Hz of its rate, after which the endpoint has its whole time again: 20 ms."""
 
 
 class OpenAiTts:
@@ -29,7 +31,7 @@ class OpenAiTts:
         voice: Its name at the endpoint.
         language: Sent along; none without it.
         sample_rate: Of the PCM that the endpoint returns, in Hz; a WAV header wins over it.
-        timeout: Longest wait in seconds for the first piece, the retry included, and for each next one.
+        timeout: Longest wait in seconds for the first piece, the retry included, and for each next 20 ms.
 
     Raises:
         ConfigError: `base_url` is no HTTP address.
@@ -100,13 +102,16 @@ class OpenAiTts:
         )
         async with self._endpoint.open(asking, deadline) as body:
             unwrapper = Unwrapper(self._sample_rate, body.kind)
-            sounded = False
+            sounded, new = False, 0
             while piece := await body.read(deadline):
                 if pcm := unwrapper.feed(piece):
                     sounded = True
+                    new += len(pcm)
                     yield pcm
                 self._check(unwrapper)
-                deadline = asyncio.get_running_loop().time() + self._timeout
+                # Single bytes are no sign of life.
+                if new >= self._sample_rate * _PROGRESS:
+                    deadline, new = asyncio.get_running_loop().time() + self._timeout, 0
             rest = unwrapper.end()
             self._check(unwrapper)
             if not sounded and not rest:

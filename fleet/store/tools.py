@@ -1,5 +1,6 @@
 """The tool lists that devices announced."""
 
+import asyncio
 import base64
 import zlib
 from collections.abc import Awaitable, Mapping, Sequence
@@ -14,6 +15,8 @@ from fleet.wire.mcp import ToolSpec
 
 _TOOLS: TypeAdapter[tuple[ToolSpec, ...]] = TypeAdapter(tuple[ToolSpec, ...])
 _PACKED = "z:"
+_AT_ONCE = 8_192
+"""Bytes that are packed at once: that takes half a millisecond. More goes to a thread."""
 
 
 class ToolLists:
@@ -31,18 +34,19 @@ class ToolLists:
         device = self._store.keys.device(mac)
         return await self._store.ask(cast("Awaitable[str | None]", self._store.client.hget(device, "ep"))) or ""
 
-    async def write(self, mac: str, tools: Sequence[ToolSpec], about: Mapping[str, str]) -> None:
+    async def write(self, mac: str, tools: Sequence[ToolSpec] | bytes, about: Mapping[str, str]) -> None:
         """Keep a device's tools.
 
         Args:
             mac: The device.
-            tools: What it can do.
+            tools: What it can do; as bytes it is the JSON of that.
             about: Fields of its record: `tep`, the epoch whose whole list this is; `board`; `fw`.
         """
         names = self._store.keys
         device = names.device(mac)
+        packed = await pack_tools(tools)
         pipe = self._store.client.pipeline(transaction=False)
-        pipe.set(names.tools(mac), encode_tools(tools), ex=DEVICE_SECONDS)
+        pipe.set(names.tools(mac), packed, ex=DEVICE_SECONDS)
         pipe.hset(device, mapping=cast("Any", about))
         await self._store.ask(cast("Awaitable[list[object]]", pipe.execute()))
 
@@ -56,13 +60,24 @@ class ToolLists:
         await self._store.call(
             "fleet_register",
             [names.own(names.shard(mac)), names.device(mac), names.tools(mac), names.session(mac)],
-            [owner.worker, owner.fence, DEVICE_SECONDS, dialect, encode_tools(tools)],
+            [owner.worker, owner.fence, DEVICE_SECONDS, dialect, await pack_tools(tools)],
         )
 
 
+async def pack_tools(tools: Sequence[ToolSpec] | bytes) -> str:
+    """Return a tool list as it is kept, without holding up the loop; as bytes it is JSON already."""
+    document = tools if isinstance(tools, bytes) else _TOOLS.dump_json(tuple(tools))
+    return await asyncio.to_thread(_pack, document) if len(document) > _AT_ONCE else _pack(document)
+
+
 def encode_tools(tools: Sequence[ToolSpec]) -> str:
-    """Return a tool list as it is kept: packed, for it is most of what is known of a device that does nothing."""
-    return _PACKED + base64.b64encode(zlib.compress(_TOOLS.dump_json(tuple(tools)), 9)).decode()
+    """Return a tool list as it is kept."""
+    return _pack(_TOOLS.dump_json(tuple(tools)))
+
+
+def _pack(document: bytes) -> str:
+    """Pack a list, for it is most of what is known of a device that does nothing."""
+    return _PACKED + base64.b64encode(zlib.compress(document, 9)).decode()
 
 
 def decode_tools(text: str) -> tuple[ToolSpec, ...]:

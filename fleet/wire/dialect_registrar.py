@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from fleet.wire import dialect_xiaozhi
 from fleet.wire.json_text import LARGEST_FRAME, dump, parse
 from fleet.wire.jsonrpc import error_text, id_text
-from fleet.wire.mcp import LONGEST_DESCRIPTION, LONGEST_NAME, ToolSpec, is_acceptable
+from fleet.wire.mcp import LARGEST_LIST, LONGEST_DESCRIPTION, LONGEST_NAME, ToolSpec, is_acceptable
 from fleet.wire.topics import canonical_mac
 from fleet.wire.words import (
     AiMessage,
@@ -183,12 +183,18 @@ def _registration(document: dict[str, Any], number: RequestId | None) -> Event:
     for at, tool in enumerate(asked.tools):
         if not is_acceptable(tool.parameters):
             return BadRequest(number, BAD_PARAMS, f"params.tools.{at}.parameters: the schema is too large or too deep")
+    if sum(_size(tool) for tool in asked.tools) > LARGEST_LIST:
+        return BadRequest(number, BAD_PARAMS, f"params.tools: all tools together are longer than {LARGEST_LIST} bytes")
     # A name that comes twice means its last tool, as with a registration after the other.
     tools = {tool.name: tool for tool in asked.tools}.values()
     remote = tuple(_spec(tool) for tool in tools if tool.main_type == "remote")
     provided = tuple(tool.name for tool in tools if tool.main_type == "local")
     login = (asked.auth.username, asked.auth.password) if asked.auth else None
     return ToolsAnnounced(number, mac, remote, provided, login)
+
+
+def _size(tool: _Tool) -> int:
+    return len(tool.name.encode()) + len(tool.description.encode()) + len(dump(tool.parameters))
 
 
 def _spec(tool: _Tool) -> ToolSpec:

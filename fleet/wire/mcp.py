@@ -13,6 +13,10 @@ LARGEST_RESULT = 8_000
 """Characters of a tool's result that are passed on to the model."""
 LARGEST_SCHEMA = 8_000
 """Characters of a tool's schema; in firmware a whole page of tools is not longer."""
+LARGEST_PAGE = 8_000
+"""Bytes of a page of tools as compact JSON: firmware begins another page before it (contract section 6, paging)."""
+LARGEST_LIST = 64 * 1024
+"""Bytes of all tools of a device as JSON: eight full pages of firmware; real devices have one or two."""
 DEEPEST_SCHEMA = 12
 LONGEST_DESCRIPTION = 2_000
 LONGEST_NAME = 256

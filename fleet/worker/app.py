@@ -48,7 +48,7 @@ class Worker:
         self._directory = EdgeDirectory(resources.edges, settings.edge_sessions)
         receptionist = Receptionist(resources, self._directory, self.counts)
         calls = DeviceCalls(resources.calls, resources.reports, Rate.parse(settings.rate_tools), self.counts)
-        discovery = Discovery(resources)
+        discovery = Discovery(resources, self.counts)
         turns = Turns(resources, calls, discovery)
         registrations = Registrations(resources, discovery, self.counts)
         self._frames = Frames(resources, receptionist, turns, calls, discovery, registrations)

@@ -2,37 +2,62 @@
 
 import asyncio
 import logging
+import random
 import secrets
+from collections import Counter
+from contextlib import suppress
 
+from pydantic import JsonValue
+
+from fleet.errors import Unavailable
 from fleet.wire.dialects import XIAOZHI
+from fleet.wire.json_text import dump
 from fleet.wire.jsonrpc import LARGEST_ID
-from fleet.wire.mcp import ToolsPage, ToolSpec, parse_page, parse_server
+from fleet.wire.mcp import LARGEST_LIST, parse_page, parse_server
 from fleet.wire.words import Answer, Initialize, Initialized, ListTools
 from fleet.worker.camera import introduce
 from fleet.worker.resources import Resources
 from fleet.worker.shard import Shard
+from fleet.worker.tool_budget import LIST_TOO_LONG, GrowingList, ListBudget
 from fleet.worker.waiters import Waiters
 
 log = logging.getLogger(__name__)
 
 MOST_PAGES = 32
-MOST_TOOLS = 256
 ANSWER_SECONDS = 10.0
+LIST_SECONDS = 30.0
+"""From the first request for a page to the last page; a real device takes a second, and some more while it takes a
+photo."""
+AGAIN_SECONDS = 60.0
+"""When a device is asked again whose list had to go, at the earliest; up to twice as late, so that not all come at
+once."""
+MOST_REFUSED = 10_000
+"""Devices that wait to be asked again; others are asked at their next hello."""
 
 _LOWEST_ID = 2**30
 """Calls have lower ids, so that no answer can be taken for another."""
 
 
 class Discovery:
-    """Asks devices for their tools, each at most once at a time."""
+    """Asks devices for their tools, each at most once at a time.
 
-    def __init__(self, resources: Resources) -> None:
+    Args:
+        resources: What it works with.
+        counts: Counts the lists that were not read to their end.
+    """
+
+    def __init__(self, resources: Resources, counts: Counter[str]) -> None:
         self._resources = resources
+        self._counts = counts
         self.waiters = Waiters()
+        self.lists = ListBudget(counts)
+        """The lists that are being read."""
         self._running: dict[str, asyncio.Task[None]] = {}
+        self._refused: dict[str, asyncio.TimerHandle] = {}
 
     def start(self, shard: Shard, mac: str) -> None:
         """Ask in the background; what the device answers is kept for its next turns."""
+        self._forgive(mac)
         if mac not in self._running:
             task = self._running[mac] = shard.spawn(f"discovery {mac}", self._run(shard, mac))
             task.add_done_callback(lambda done: self._forget(mac, done))
@@ -44,6 +69,7 @@ class Discovery:
 
     def stop(self, mac: str) -> None:
         """Ask no more, because the device says itself what it can do."""
+        self._forgive(mac)
         running = self._running.pop(mac, None)
         if running is not None:
             running.cancel()
@@ -66,6 +92,21 @@ class Discovery:
         if self._running.get(mac) is done:
             del self._running[mac]
 
+    def _forgive(self, mac: str) -> None:
+        if timer := self._refused.pop(mac, None):
+            timer.cancel()
+
+    def _ask_later(self, shard: Shard, mac: str) -> None:
+        self._forgive(mac)
+        if len(self._refused) < MOST_REFUSED:
+            pause = AGAIN_SECONDS * random.uniform(1, 2)
+            self._refused[mac] = asyncio.get_running_loop().call_later(pause, self._ask_again, shard, mac)
+
+    def _ask_again(self, shard: Shard, mac: str) -> None:
+        self._refused.pop(mac, None)
+        with suppress(Unavailable):  # the shard's next owner asks at the next hello
+            self.start(shard, mac)
+
     async def _run(self, shard: Shard, mac: str) -> None:
         epoch = await self._resources.tools.epoch(mac)
         answer = await self._ask(shard, mac, await introduce(self._resources, mac, new_number()))
@@ -74,33 +115,52 @@ class Discovery:
             return
         board, firmware = parse_server(answer.result)
         shard.tell(mac, Initialized())
-        tools, whole = await self._list(shard, mac)
-        if not tools and not whole:
-            return  # Nothing was read, so what is known from before still serves.
-        about = {"tep": epoch if whole else "", "board": board, "fw": firmware, "dialect": XIAOZHI}
-        await self._resources.tools.write(
-            mac, tools, {field: text for field, text in about.items() if text or field == "tep"}
-        )
+        with self.lists.begin() as tools:
+            whole = await self._list(shard, mac, tools)
+            if tools.refused:
+                log.warning("tool list refused, too many at once", extra={"again": True})
+                self._ask_later(shard, mac)
+                return
+            if not tools and not whole:
+                return  # Nothing was read, so what is known from before still serves.
+            about = {"tep": epoch if whole else "", "board": board, "fw": firmware, "dialect": XIAOZHI}
+            about = {field: text for field, text in about.items() if text or field == "tep"}
+            await self._resources.tools.write(mac, tools.document(), about)
         log.info("tools discovered", extra={"tools": len(tools), "board": board, "firmware": firmware})
 
-    async def _list(self, shard: Shard, mac: str) -> tuple[list[ToolSpec], bool]:
-        """Return the tools of all pages, and whether they came whole; of a broken list what was read is kept."""
-        tools: dict[str, ToolSpec] = {}
+    async def _list(self, shard: Shard, mac: str, tools: GrowingList) -> bool:
+        """Read the tools of all pages; return whether they came whole. Of a broken list what was read is kept."""
+        fault = ""
+        try:
+            async with asyncio.timeout(LIST_SECONDS):
+                fault = await self._read_pages(shard, mac, tools)
+        except TimeoutError:
+            fault = "too slow"
+        if fault:
+            self._counts[f"tools: {fault}"] += 1
+            log.warning("tool list is incomplete", extra={"tools": len(tools), "reason": fault})
+        return not fault or fault == LIST_TOO_LONG
+
+    async def _read_pages(self, shard: Shard, mac: str, tools: GrowingList) -> str:
+        """Return why the list is not whole, empty when it is."""
         seen: set[str] = set()
         cursor = ""
-        while len(seen) < MOST_PAGES:
+        while len(seen) < MOST_PAGES and not tools.refused:
             seen.add(cursor)
-            page = _page(await self._ask(shard, mac, ListTools(new_number(), cursor)))
+            answer = await self._ask(shard, mac, ListTools(new_number(), cursor))
+            if answer is None or answer.error is not None:
+                return "broken off"
+            page = None if _is_oversize(answer.result) else parse_page(answer.result)
             if page is None:
-                log.warning("tool list is incomplete", extra={"tools": len(tools)})
-                return list(tools.values()), False
+                return "unreadable"
             if page.damaged:
                 log.warning("damaged tools left out", extra={"tools": page.damaged})
-            tools.update((tool.name, tool) for tool in page.tools)
+            if fault := self.lists.add(tools, page.tools):
+                return fault
             cursor = page.cursor
-            if not cursor or cursor in seen or len(tools) > MOST_TOOLS:
+            if not cursor or cursor in seen:
                 break
-        return list(tools.values())[:MOST_TOOLS], True
+        return ""
 
     async def _ask(self, shard: Shard, mac: str, request: Initialize | ListTools) -> Answer | None:
         with self.waiters.expect(mac, request.id) as answer:
@@ -112,8 +172,9 @@ class Discovery:
                 return None
 
 
-def _page(answer: Answer | None) -> ToolsPage | None:
-    return parse_page(answer.result) if answer is not None and answer.error is None else None
+def _is_oversize(result: JsonValue) -> bool:
+    """Whether a page is longer than any list: it is not worth the time to read it."""
+    return len(dump(result)) > LARGEST_LIST
 
 
 def new_number() -> int:

@@ -7,6 +7,7 @@ from typing import assert_never
 
 from fleet.core import reports
 from fleet.core.wake_words import LONGEST_QUESTION
+from fleet.link.loop_budget import LoopBudget
 from fleet.metrics import broker as metrics
 from fleet.store.devices import Presence
 from fleet.store.sessions import Session
@@ -76,6 +77,7 @@ class Frames:
         self._registrations = registrations
         self._replaced = Replaced()
         self._returns = Returns(receptionist.apologies)
+        self._parsing = LoopBudget()
 
     async def receive(self, shard: Shard, kind: str, mac: str, payload: bytes) -> None:
         """Handle one message of a device, of its presence, or the broker's word when it began."""
@@ -88,6 +90,7 @@ class Frames:
 
     async def _understand(self, mac: str, payload: bytes) -> Event:
         """Return what a frame says; one that tells nothing of its dialect is read in the one that its device has."""
+        await self._parsing.take(len(payload))
         _, event = dialects.receive(payload)
         if isinstance(event, Malformed) and (await self._resources.devices.read(mac)).dialect == REGISTRAR:
             return dialect_registrar.DIALECT.receive(payload)

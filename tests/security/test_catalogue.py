@@ -141,6 +141,23 @@ CATALOGUE = {
         "integration/api/test_firmware.py::test_no_name_leads_out_of_the_folder",
         "integration/api/test_firmware.py::test_a_file_that_was_changed_after_its_check_is_not_sent",
     ],
+    "tool lists without an end": [
+        "security/test_tool_lists.py::test_lists_without_an_end_fill_no_memory_and_cost_no_shard",
+        "integration/worker/test_discovery.py::test_a_page_that_firmware_would_not_send_ends_the_list",
+        "integration/worker/test_discovery.py::test_a_list_is_kept_up_to_64_kilobytes",
+        "integration/worker/test_discovery.py::test_a_list_that_had_to_go_is_asked_for_again",
+    ],
+    "answers of servers without an end": [
+        "security/test_answers.py::test_an_error_of_200_megabytes_is_not_kept",
+        "security/test_answers.py::test_a_success_of_200_megabytes_is_not_kept",
+    ],
+    "file descriptors used up": [
+        "security/test_descriptors.py::test_a_role_without_file_descriptors_says_so_and_serves_again"
+    ],
+    "lines that fill the log": [
+        "unit/test_log_sampling.py::test_of_a_flood_the_first_lines_are_written_and_then_a_count_a_minute",
+        "unit/test_log_sampling.py::test_a_loud_device_hides_no_other_and_a_loud_message_no_other",
+    ],
     "decompression and JSON bombs": [
         f"{_CONNECTIONS}::test_a_bomb_in_a_body_does_nothing",
         f"{_CONNECTIONS}::test_a_body_of_100_megabytes_is_not_kept",
@@ -186,6 +203,7 @@ CATALOGUE = {
     ],
     "one address takes all of a gateway's connections": [
         f"{_GATEWAY}::test_one_address_takes_not_all_places",
+        f"{_GATEWAY}::test_by_default_one_address_takes_a_quarter_of_the_places_and_a_proxy_all",
         f"{_GATEWAY}::test_a_forwarded_address_is_believed_of_nobody_but_a_proxy",
         f"{_GATEWAY}::test_an_ipv6_network_counts_as_one_address",
     ],

@@ -251,6 +251,24 @@ async def test_one_address_takes_not_all_places(redis_url: str) -> None:
         await site.counted("too many connections of an address", 5)
 
 
+async def test_by_default_one_address_takes_a_quarter_of_the_places_and_a_proxy_all(redis_url: str) -> None:
+    stranger = ("127.0.0.3", 0)
+    async with (
+        attacked_gateway(redis_url, Limits(goodbye=0.3), cloud_max_connections=40) as site,
+        AsyncExitStack() as stack,
+    ):
+        for _ in range(10):
+            await stack.enter_async_context(site.stage.client(local_addr=stranger))
+        for _ in range(5):
+            reader, writer = await asyncio.open_connection("127.0.0.1", site.stage.gateway.port, local_addr=stranger)
+            writer.write(head())
+            assert b"\x03\xf5" in await closed(reader, writer), "1013"
+        await site.serves()
+        await site.counted("too many connections of an address", 5)
+        for _ in range(20):
+            await stack.enter_async_context(site.stage.client())
+
+
 async def test_a_forwarded_address_is_believed_of_nobody_but_a_proxy(redis_url: str) -> None:
     for proxies, taken in (("127.0.0.1", 5), ("192.0.2.1", 2)):
         async with (

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import httpx2
 
 from fleet.errors import Unavailable
+from fleet.http_bounds import LARGEST_ERROR, bounded_client
 from fleet.operations.doctor.case import Case
 from fleet.operations.doctor.finding import Finding, Findings, ok, problem, skipped
 from fleet.operations.doctor.visit import SECONDS, Visit, visit
@@ -44,7 +45,7 @@ async def web(case: Case) -> AsyncIterator[httpx2.AsyncClient]:
     context = ssl.create_default_context()
     if case.settings.tls_ca is not None:
         context.load_verify_locations(case.settings.tls_ca)
-    async with httpx2.AsyncClient(verify=context, trust_env=False, timeout=SECONDS) as http:
+    async with bounded_client(LARGEST_ERROR, verify=context, trust_env=False, timeout=SECONDS) as http:
         yield http
 
 

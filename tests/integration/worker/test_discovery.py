@@ -1,13 +1,16 @@
 """C1 to C3 and C6 of the device's contract: how a device's tools become known."""
 
 import asyncio
+import itertools
 import json
 from typing import Any
 
 import pytest
 
 from fleet.wire.identity import Keys
+from fleet.wire.mcp import LARGEST_LIST, LARGEST_PAGE
 from fleet.worker import discovery
+from fleet.worker.tool_budget import MOST_TOOLS, ListBudget
 from tests.integration.worker.scene import HELLO, PHOTO, VOLUME, Scene, stand, tool, work
 from tests.support.mosquitto_server import MosquittoServer
 
@@ -72,9 +75,40 @@ async def test_a_list_that_never_ends_is_bounded(stage: Scene, monkeypatch: pyte
 
 async def test_many_tools_are_bounded(stage: Scene) -> None:
     await stage.initialize()
-    names = [f"self.{number}" for number in range(discovery.MOST_TOOLS + 10)]
-    await stage.list_page({"tools": [tool(name) for name in names], "nextCursor": "more"})
-    assert await stage.tools() == names[: discovery.MOST_TOOLS]
+    names = [f"self.{number}" for number in range(MOST_TOOLS + 10)]
+    for at in range(0, len(names), 38):
+        await stage.list_page({"tools": [tool(name) for name in names[at : at + 38]], "nextCursor": f"{at}"})
+    assert await stage.tools() == names[:MOST_TOOLS]
+
+
+async def test_a_page_that_firmware_would_not_send_ends_the_list(stage: Scene) -> None:
+    long = "x" * 1900
+    await stage.initialize()
+    await stage.list_page({"tools": [VOLUME], "nextCursor": "more"})
+    page = [tool(f"self.{number}", description=long) for number in range(5)]
+    assert len(json.dumps(page)) > LARGEST_PAGE
+    await stage.list_page({"tools": page, "nextCursor": "again"})
+    assert await stage.tools() == ["self.audio_speaker.set_volume", *(f"self.{number}" for number in range(4))]
+
+
+async def test_a_list_is_kept_up_to_64_kilobytes(stage: Scene) -> None:
+    await stage.initialize()
+    page = 0
+    schema = {"type": "object", "properties": {"a": {"type": "string", "enum": ["x" * 7000]}}}
+    while (page + 1) * 7000 < LARGEST_LIST + 7000:
+        await stage.list_page({"tools": [tool(f"self.{page}", inputSchema=schema)], "nextCursor": f"{page}"})
+        page += 1
+    kept = await stage.tools()
+    assert kept == [f"self.{number}" for number in range(LARGEST_LIST // 7200)]
+
+
+async def test_a_list_that_had_to_go_is_asked_for_again(stage: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discovery, "AGAIN_SECONDS", 0.1)
+    asked = itertools.count()
+    monkeypatch.setattr(ListBudget, "_is_over", lambda _: next(asked) == 0)
+    await stage.discover([VOLUME])
+    await stage.discover([VOLUME])
+    assert await stage.tools() == ["self.audio_speaker.set_volume"]
 
 
 async def test_a_tool_that_is_listed_twice_is_kept_once(stage: Scene) -> None:

@@ -98,6 +98,26 @@ async def test_messages_beyond_the_bound_wait_and_say_so() -> None:
         desk.inbox.close()
 
 
+async def test_messages_beyond_the_bytes_that_are_held_wait_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LARGEST_HELD", 1000)
+    desk = Desk()
+    async with asyncio.TaskGroup() as group:
+        for number in range(1, 5):
+            desk.inbox.put(group, Incoming(str(number), b"x" * 600, number))
+        await turns()
+        assert (desk.begun, desk.full) == (["1", "2"], [True])
+        desk.gates["1"].set_result(None)
+        await turns()
+        assert (desk.begun, desk.full) == (["1", "2", "3"], [True])
+        desk.gates["2"].set_result(None)
+        await turns()
+        assert (desk.begun, desk.full) == (["1", "2", "3", "4"], [True, False])
+        desk.gates["3"].set_result(None)
+        desk.gates["4"].set_result(None)
+        await turns()
+        assert desk.acknowledged == [1, 2, 3, 4]
+
+
 async def test_closing_leaves_unfinished_messages_unacknowledged() -> None:
     desk = Desk(bound=2)
     async with asyncio.TaskGroup() as group:

@@ -17,7 +17,12 @@ from fleet.settings.wording import plain_type, shown
 from tests.support.setting_readers import readers
 
 ENTRIES = {entry.name: entry for group in groups() for entry in group.entries}
-OTHERWISE = {"log_level": set(EVERY), "log_format": set(EVERY), "mqtt_url": {"worker", "edge", "gateway", "front"}}
+OTHERWISE = {
+    "log_level": set(EVERY),
+    "log_rate": set(EVERY),
+    "log_format": set(EVERY),
+    "mqtt_url": {"worker", "edge", "gateway", "front"},
+}
 """The command itself makes the log; the api opens a site without a broker."""
 
 

@@ -151,6 +151,13 @@ def test_there_are_limits() -> None:
     assert len(tool.description) == LONGEST_DESCRIPTION
 
 
+def test_all_tools_together_are_bounded() -> None:
+    schema = {"properties": {"a": {"description": "x" * 7000}}}
+    many = [{"name": f"t{number}", "parameters": schema} for number in range(10)]
+    assert len(tools_of(register(*many[:9]))) == 9
+    assert isinstance(register(*many), BadRequest)
+
+
 @pytest.mark.requirement("REG-08")
 @pytest.mark.parametrize("number", [None, True, [], {}, "x" * (LONGEST_REQUEST_ID + 1)])
 def test_a_registration_without_an_id_that_could_confirm_it_is_none(number: Any) -> None:

@@ -1,0 +1,109 @@
+"""Tool lists that are being read from devices: one budget in bytes for all devices of a worker."""
+
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from fleet.wire.mcp import LARGEST_LIST, LARGEST_PAGE, ToolSpec
+
+LARGEST_LISTS = 8 * 1024 * 1024
+"""Bytes of all lists that a worker reads at the same time: 128 of the largest size, or 2,000 usual ones of 4 KB."""
+MOST_TOOLS = 256
+LIST_TOO_LONG, PAGE_TOO_LONG = "too long", "page too long"
+_ENTRY = 200
+"""Bytes that a tool takes besides its name and its JSON."""
+
+
+class GrowingList:
+    """The tools of one device as far as they were read, as JSON: as objects they would take twenty times as much."""
+
+    def __init__(self) -> None:
+        self.tools: dict[str, bytes] = {}
+        self._length = 0
+        self.size = 0
+        """Bytes that it takes of the budget."""
+        self.refused = False
+        """Whether it had to go, because the lists of all devices took too much."""
+
+    def __len__(self) -> int:
+        return len(self.tools)
+
+    def document(self) -> bytes:
+        """Return the tools as one JSON array."""
+        return b"[" + b",".join(self.tools.values()) + b"]"
+
+    def add(self, tools: Iterable[ToolSpec]) -> str:
+        """Take the tools of a page; a name that comes twice means its last tool.
+
+        Returns:
+            Why some were left out, and the list ends here; empty when all were taken.
+        """
+        page = 0
+        for tool in tools:
+            text = tool.model_dump_json(exclude_defaults=True).encode()
+            page += len(text)
+            old = self.tools.get(tool.name)
+            length = self._length + len(text) - len(old or b"")
+            if page > LARGEST_PAGE:
+                return PAGE_TOO_LONG
+            if length > LARGEST_LIST or (old is None and len(self.tools) >= MOST_TOOLS):
+                return LIST_TOO_LONG
+            self.size += length - self._length + (0 if old is not None else len(tool.name) + _ENTRY)
+            self.tools[tool.name], self._length = text, length
+        return ""
+
+
+class ListBudget:
+    """Shares the budget.
+
+    When it is used up, the list that was begun first has to go. A device gives its list within a second or two, so
+    that is one of those who take their time; were the largest to go, somebody with many small lists could keep out
+    every device that has a longer one.
+
+    Args:
+        counts: Counts the lists that had to go.
+        limit: Bytes.
+    """
+
+    def __init__(self, counts: Counter[str], limit: int = LARGEST_LISTS) -> None:
+        self.limit = limit
+        self.used = 0
+        """Bytes of all lists."""
+        self._counts = counts
+        self._open: OrderedDict[GrowingList, None] = OrderedDict()
+
+    @contextmanager
+    def begin(self) -> Iterator[GrowingList]:
+        """Give an empty list, which counts during the block."""
+        growing = GrowingList()
+        self._open[growing] = None
+        try:
+            yield growing
+        finally:
+            if self._open.pop(growing, self) is None:
+                self.used -= growing.size
+
+    def add(self, growing: GrowingList, tools: Iterable[ToolSpec]) -> str:
+        """Take the tools of a page into a list; it may be refused by that, or others may.
+
+        Returns:
+            As `GrowingList.add`.
+        """
+        if growing.refused:
+            return ""
+        before = growing.size
+        fault = growing.add(tools)
+        self.used += growing.size - before
+        while self._open and self._is_over():
+            self._refuse(next(iter(self._open)))
+        return fault
+
+    def _is_over(self) -> bool:
+        return self.used > self.limit
+
+    def _refuse(self, oldest: GrowingList) -> None:
+        del self._open[oldest]
+        self.used -= oldest.size
+        oldest.tools.clear()
+        oldest.refused = True
+        self._counts["tools: too many lists"] += 1

@@ -1,0 +1,90 @@
+"""An HTTP server on a thread of its own that answers every request with far more than anybody wants."""
+
+import gzip
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+MEGABYTE = 1024 * 1024
+SIZE = 200 * MEGABYTE
+BODIES = ("announced", "chunked", "packed", "slow", "never ends")
+_PIECE = b'{"error":"' + b"x" * (64 * 1024)
+_BOMB = gzip.compress(bytes(SIZE), 6)
+_REASONS = {200: "OK", 500: "Internal Server Error", 404: "Not Found", 307: "Temporary Redirect"}
+
+
+class EndlessServer:
+    """Answers with one status and one kind of body.
+
+    Args:
+        status: HTTP status.
+        body: One of `BODIES`.
+        kind: Its media type.
+    """
+
+    def __init__(self, status: int, body: str, kind: str = "application/json") -> None:
+        self._status, self._body, self._kind = status, body, kind
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self._over = threading.Event()
+        self._threads = [threading.Thread(target=self._accept, daemon=True)]
+        self._threads[0].start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def close(self) -> None:
+        self._over.set()
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for thread in self._threads:
+            thread.join(10)
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = self._listener.accept()
+                self._threads.append(threading.Thread(target=self._serve, args=(connection,), daemon=True))
+                self._threads[-1].start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            connection.settimeout(30)
+            connection.recv(MEGABYTE)
+            connection.sendall(self._head())
+            for piece in self._pieces():
+                chunked = self._body in ("chunked", "slow", "never ends")
+                connection.sendall(b"%x\r\n%s\r\n" % (len(piece), piece) if chunked else piece)
+
+    def _head(self) -> bytes:
+        more = {
+            "announced": f"Content-Length: {SIZE}",
+            "packed": f"Content-Encoding: gzip\r\nContent-Length: {len(_BOMB)}",
+        }.get(self._body, "Transfer-Encoding: chunked")
+        where = f"Location: {self.url}/again\r\n" if self._status == 307 else ""
+        status = f"HTTP/1.1 {self._status} {_REASONS[self._status]}"
+        return f"{status}\r\nContent-Type: {self._kind}\r\n{where}{more}\r\n\r\n".encode()
+
+    def _pieces(self) -> Iterator[bytes]:
+        if self._body == "packed":
+            yield _BOMB
+            return
+        if self._body == "slow":
+            while not self._over.wait(0.05):
+                yield b" "
+            return
+        sent = 0
+        while not self._over.is_set() and (self._body == "never ends" or sent < SIZE):
+            yield _PIECE
+            sent += len(_PIECE)
+
+
+@contextmanager
+def endless_server(status: int, body: str, kind: str = "application/json") -> Iterator[EndlessServer]:
+    server = EndlessServer(status, body, kind)
+    try:
+        yield server
+    finally:
+        server.close()
