@@ -23,7 +23,6 @@ from fleet.wire.mail import (
     SpeechAborted,
     SpeechBegun,
     SpeechEnded,
-    SpeechMood,
     TurnWorking,
     WakeWordHeard,
 )
@@ -32,8 +31,6 @@ from fleet.wire.topics import down_topic
 from fleet.wire.words import Farewell, Order, SpeechStops
 
 log = logging.getLogger(__name__)
-
-_Answer = TurnWorking | SpeechBegun | SpeechMood | SentenceReady | SpeechEnded
 
 
 class Session:
@@ -122,7 +119,6 @@ class Session:
             log.debug("audio ends", extra={"uplink": self._stream.newest, "downlink": self._line.sent})
 
     def _take(self, mail: EdgeMail, now: float) -> None:
-        # Opening and closing are the registry's.
         floor = self._floor
         match mail:
             case ListeningStarted():
@@ -135,8 +131,17 @@ class Session:
                 floor.abort(now)
             case DeviceReturned():
                 self._meet_again(now)
-            case TurnWorking() | SpeechBegun() | SpeechMood() | SentenceReady() | SpeechEnded():
-                _answer(floor, mail, now)
+            case TurnWorking():
+                floor.turns.touch(mail, now)
+            case SpeechBegun():
+                floor.begin_speech(mail, now)
+            case SentenceReady():
+                floor.turns.add(mail, now)
+            case SpeechEnded():
+                floor.turns.end(mail, now)
+            case _:
+                # Opening and closing are the registry's.
+                return
 
     def _meet_again(self, now: float) -> None:
         """The device may have missed an answer, or its end; while it is spoken to, the end of that will tell it."""
@@ -161,18 +166,3 @@ class Session:
 
     def _order(self, order: Order) -> bool:
         return self._services.publish(down_topic(self.opened.device), self._dialect.send(order)) is not False
-
-
-def _answer(floor: Floor, mail: _Answer, now: float) -> None:
-    """Do what a shard says about an answer."""
-    match mail:
-        case TurnWorking():
-            floor.turns.touch(mail, now)
-        case SpeechBegun():
-            floor.begin_speech(mail, now)
-        case SpeechMood():
-            floor.turns.feel(mail)
-        case SentenceReady():
-            floor.turns.add(mail, now)
-        case SpeechEnded():
-            floor.turns.end(mail, now)
