@@ -67,19 +67,16 @@ class Downlink:
         elif not speech.lazy:
             self._announce(now)
 
-    def feel(self, emotion: str) -> None:
-        """Show the current answer's face, as soon as the device was told that speech begins."""
-        if self.speech:
-            self.speech.emotion = emotion
-            self._show_face(self.speech)
-
     def add(self, sentence: SentenceReady) -> None:
         """Speak a sentence of the current answer."""
-        if self.speech and not self.speech.add(sentence):
+        if not self.speech:
+            return
+        if not self.speech.add(sentence):
             self._services.counters["sentences_full"] += 1
             if not self.speech.dropped:
                 log.warning("sentences dropped, the answer is too long", extra={"first": sentence.index})
             self.speech.dropped = True
+        self._show_face(self.speech)
 
     def try_again(self, now: float) -> None:
         """Tell the device what it could not be told: its address was unknown, or the broker away."""

@@ -25,7 +25,6 @@ from fleet.wire.mail import (
     SpeechAborted,
     SpeechBegun,
     SpeechEnded,
-    SpeechMood,
     TurnWorking,
     WakeWordHeard,
 )
@@ -35,7 +34,6 @@ from fleet.wire.words import AudioFormat, Farewell, Order, SpeechStops
 
 log = logging.getLogger(__name__)
 
-_Answer = TurnWorking | SpeechBegun | SpeechMood | SentenceReady | SpeechEnded
 RETURN_SECONDS = 0.5
 """How long a device that came back may say hello first: what it then hears of this session would harm the new one."""
 
@@ -141,7 +139,6 @@ class Session:
             log.debug("audio ends", extra={"uplink": self._stream.newest, "downlink": self._line.sent})
 
     def _take(self, mail: EdgeMail, now: float) -> None:
-        # Opening and closing are the registry's.
         floor = self._floor
         match mail:
             case ListeningStarted():
@@ -154,8 +151,17 @@ class Session:
                 floor.abort(now)
             case DeviceReturned():
                 self._services.socket.wheel.set(self._returned, now + RETURN_SECONDS)
-            case TurnWorking() | SpeechBegun() | SpeechMood() | SentenceReady() | SpeechEnded():
-                _answer(floor, mail, now)
+            case TurnWorking():
+                floor.turns.touch(mail, now)
+            case SpeechBegun():
+                floor.begin_speech(mail, now)
+            case SentenceReady():
+                floor.turns.add(mail, now)
+            case SpeechEnded():
+                floor.turns.end(mail, now)
+            case _:
+                # Opening and closing are the registry's.
+                return
 
     def _meet_again(self, now: float) -> None:
         """The device is back, and may have missed an answer or its end; the end of what is being spoken it will hear.
@@ -183,18 +189,3 @@ class Session:
 
     def _order(self, order: Order) -> bool:
         return self._services.publish(down_topic(self.opened.device), self._dialect.send(order)) is not False
-
-
-def _answer(floor: Floor, mail: _Answer, now: float) -> None:
-    """Do what a shard says about an answer."""
-    match mail:
-        case TurnWorking():
-            floor.turns.touch(mail, now)
-        case SpeechBegun():
-            floor.begin_speech(mail, now)
-        case SpeechMood():
-            floor.turns.feel(mail)
-        case SentenceReady():
-            floor.turns.add(mail, now)
-        case SpeechEnded():
-            floor.turns.end(mail, now)

@@ -78,6 +78,7 @@ class Speech:
         if len(self._waiting) >= MOST_SENTENCES:
             return False
         self._newest = sentence.index
+        self.emotion = sentence.emotion or self.emotion
         self._waiting.append(sentence)
         self.said.append(sentence)
         self.changed.set()

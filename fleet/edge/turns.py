@@ -21,7 +21,6 @@ from fleet.wire.mail import (
     SpeechDone,
     SpeechEnded,
     SpeechInterrupted,
-    SpeechMood,
     TurnWorking,
 )
 
@@ -98,12 +97,6 @@ class Turns:
         """The shard goes on with a turn, though it has nothing to say yet."""
         if self._turn and self._turn.id == mail.turn:
             self._turn.touched = now
-
-    def feel(self, mail: SpeechMood) -> None:
-        """Show the face of the current turn's answer."""
-        speech = self.downlink.speech
-        if speech and speech.turn == mail.turn:
-            self.downlink.feel(mail.emotion)
 
     def add(self, mail: SentenceReady, now: float) -> None:
         """Speak a sentence of the current turn."""

@@ -19,8 +19,9 @@ class Conversation(BaseModel):
     )
     languages: str = setting(
         "en,zh",
-        "Languages that `auto` may choose from. What the server itself says, such as that it is full, is in the first "
-        "one. The offline voices speak English and Chinese; text in another language is read by the English one.",
+        "Languages that `auto` may choose from. What the server itself says, such as that it is full, is in the one "
+        "that the device reports, if it is one of these, else in the first. The offline voices speak English and "
+        "Chinese; text in another language is read by the English one.",
         ("worker", "edge"),
         form="ISO 639-1 codes, separated by commas",
         same=True,

@@ -94,14 +94,6 @@ class SpeechBegun(_Mail):
     """The turn's trace (W3C Trace Context); empty while traces are off."""
 
 
-class SpeechMood(_Mail):
-    """To an edge: the face of the answer that has begun; one of the names in `fleet.core.emotion`."""
-
-    kind: Literal["speech_mood"] = "speech_mood"
-    turn: str
-    emotion: str
-
-
 class SentenceReady(_Mail):
     """To an edge: speak this. `index` counts from 0 within the turn; a repeated one is skipped."""
 
@@ -111,6 +103,8 @@ class SentenceReady(_Mail):
     text: str
     """Already cleaned for speech."""
     language: str = ""
+    emotion: str = ""
+    """The face of the answer, with its first sentence; one of the names in `fleet.core.emotion`."""
 
 
 class SpeechEnded(_Mail):
@@ -131,7 +125,6 @@ EdgeMail = Annotated[
     | DeviceReturned
     | TurnWorking
     | SpeechBegun
-    | SpeechMood
     | SentenceReady
     | SpeechEnded,
     Field(discriminator="kind"),

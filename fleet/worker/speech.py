@@ -14,7 +14,7 @@ from fleet.metrics.histogram import HistogramMetric
 from fleet.store.mailbox import Mailboxes
 from fleet.store.sessions import Session
 from fleet.tracing import spans
-from fleet.wire.mail import SentenceReady, SpeechBegun, SpeechEnded, SpeechMood, TurnWorking, UtteranceHeard
+from fleet.wire.mail import SentenceReady, SpeechBegun, SpeechEnded, TurnWorking, UtteranceHeard
 from fleet.worker.messages import Messages
 from fleet.worker.shard import Shard
 
@@ -49,11 +49,12 @@ class Speech:
         self._began: float | None = self._clock()
         self.begun_at: float | None = None
         """When the edge was told that speech begins, on the loop's clock; None before."""
-        self._mood_told = handed > 0
+        self._emotion: str | None = "" if handed else None
+        """The face, until the edge is given it; None until it is known."""
         self._written = 0
         self.handed = handed
         """How many sentences were handed over."""
-        self._waiting: list[SpeechBegun | SpeechMood | SentenceReady] = []
+        self._waiting: list[SpeechBegun | SentenceReady] = []
 
     @property
     def waits(self) -> bool:
@@ -153,9 +154,8 @@ class Speech:
     def _add(self, piece: str) -> None:
         text = speakable(piece)
         self.messages.cut(piece)
-        if not self._mood_told:
-            self._mood_told = True
-            self._waiting.append(self._mood(piece))
+        if self._emotion is None:
+            self._emotion = emotion_of(piece) or "neutral"
         if not text:
             return
         if self._written == 0:
@@ -165,6 +165,7 @@ class Speech:
         self._written += 1
 
     def _sentence(self, text: str) -> SentenceReady:
+        emotion, self._emotion = self._emotion or "", ""
         return SentenceReady(
             device=self._session.device,
             session=self._session.id,
@@ -172,18 +173,10 @@ class Speech:
             index=self._written,
             text=text,
             language=self.heard.language,
+            emotion=emotion,
         )
 
-    def _mood(self, piece: str) -> SpeechMood:
-        """Return the face of an answer that begins so; the edge sends it behind `tts start`."""
-        return SpeechMood(
-            device=self._session.device,
-            session=self._session.id,
-            turn=self.heard.turn,
-            emotion=emotion_of(piece) or "neutral",
-        )
-
-    async def _send(self, *mail: SpeechBegun | SpeechMood | SentenceReady | SpeechEnded | TurnWorking) -> None:
+    async def _send(self, *mail: SpeechBegun | SentenceReady | SpeechEnded | TurnWorking) -> None:
         if self._session.edge:
             await self._mailboxes.to_edge(self._session.edge, *mail)
 

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 _HALT_SECONDS = 3.0
 """Longest wait until a cancelled turn has written down how far it got."""
-_TOOLS_SECONDS = 2.0
+TOOLS_SECONDS = 2.0
 """Longest wait of a turn for the device's tools."""
 _MOST_ATTEMPTS = 3
 """How often this worker takes up a turn of its own that broke off because Redis was away."""
@@ -168,7 +168,7 @@ class Turns:
         """Wait for a discovery under way: a turn shortly after a boot would run without the device's tools."""
         if not self._discovery.running(mac):
             return
-        settled = await self._discovery.settled(mac, _TOOLS_SECONDS)
+        settled = await self._discovery.settled(mac, TOOLS_SECONDS)
         timed.tool_waits.add("known" if settled else "too_long")
         if not settled:
             log.warning("turn begins before the tools are known", extra={"device": mac})

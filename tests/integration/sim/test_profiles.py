@@ -173,6 +173,9 @@ async def test_old_firmware_loses_the_wake_word_while_the_channel_is_open(server
         assert device.journal.find("wake word lost")
         server.send(type="goodbye")
         assert await device.until(5, lambda: device.session == "")
+        # The detector stays off until the state changes, which a goodbye to an idle device does not do.
+        assert not await device.wake(seconds=0.3)
+        assert device.journal.find("wake word unheard")
 
 
 async def test_a_modem_delays_everything_and_says_what_it_is(server: ScriptedServer) -> None:

@@ -3,6 +3,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from fleet.wire.identity import Keys
+from fleet.worker import turns
 from tests.integration.worker.scene import Scene, scene
 from tests.support.mosquitto_server import MosquittoServer
 
@@ -12,3 +13,9 @@ async def stage(redis_url: str, broker: MosquittoServer, keys: Keys) -> AsyncIte
     """A worker with one device and one edge."""
     async with scene(redis_url, broker, keys) as one:
         yield one
+
+
+@pytest.fixture(autouse=True)
+def _turns_do_not_wait_for_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most devices here never answer what they are asked for; a turn would wait two seconds each time."""
+    monkeypatch.setattr(turns, "TOOLS_SECONDS", 0.01)

@@ -9,9 +9,10 @@ import pytest
 
 from fleet.wire.identity import Keys
 from fleet.wire.mcp import LARGEST_LIST, LARGEST_PAGE
-from fleet.worker import discovery
+from fleet.worker import discovery, turns
 from fleet.worker.tool_budget import MOST_TOOLS, ListBudget
-from tests.integration.worker.scene import HELLO, PHOTO, VOLUME, Scene, stand, tool, work
+from tests.integration.worker.scene import HELLO, PHOTO, VOLUME, Scene, says, stand, tool, work
+from tests.integration.worker.scripted import PATIENCE
 from tests.support.mosquitto_server import MosquittoServer
 
 
@@ -181,3 +182,46 @@ async def test_a_device_that_came_back_while_nobody_worked_is_asked_and_answered
             assert {message["type"] for message in heard} == {"tts", "hello", "mcp"}
             [initialize] = [message["payload"] for message in heard if message["type"] == "mcp"]
             assert initialize["method"] == "initialize"
+
+
+async def test_a_turn_waits_for_the_tools_that_the_device_is_being_asked_for(
+    stage: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "TOOLS_SECONDS", PATIENCE)
+    session = await stage.greet()
+    stage.llm.script = [says("Yes.")]
+    await stage.utter(session, "what can you do?")
+    # The journal exists, so the turn has begun; the model has not been asked.
+    async with asyncio.timeout(PATIENCE):
+        while await stage.resources.conversations.journal(stage.device.mac) is None:
+            await asyncio.sleep(0.01)
+    assert not stage.llm.asked
+    await stage.discover([VOLUME])
+    assert await stage.spoken() == ["Yes."]
+    [(_, offers)] = stage.llm.asked
+    assert [offer.name for offer in offers]
+
+
+async def test_a_turn_goes_on_without_a_list_that_does_not_come(stage: Scene) -> None:
+    session = await stage.greet()
+    stage.llm.script = [says("Yes.")]
+    await stage.utter(session, "what can you do?")
+    assert await stage.spoken() == ["Yes."]
+    [(_, offers)] = stage.llm.asked
+    assert not offers
+
+
+async def test_a_device_that_connects_anew_while_a_turn_waits_is_waited_for(
+    stage: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "TOOLS_SECONDS", PATIENCE)
+    session = await stage.greet()
+    stage.llm.script = [says("Yes.")]
+    await stage.utter(session, "what can you do?")
+    async with asyncio.timeout(PATIENCE):
+        while await stage.resources.conversations.journal(stage.device.mac) is None:
+            await asyncio.sleep(0.01)
+    await stage.reconnect()
+    await stage.discover([VOLUME])
+    assert await stage.spoken() == ["Yes."]
+    assert stage.llm.asked[0][1]

@@ -68,3 +68,29 @@ async def test_an_edge_that_is_full_is_passed_over(redis_url: str, own_broker: M
         await other.say(HELLO)
         await other.hear_type("goodbye")
         await other.close()
+
+
+async def test_an_alert_is_in_the_language_that_the_device_reports(
+    redis_url: str, broker: MosquittoServer, keys: Keys
+) -> None:
+    async with stand(redis_url, broker, keys) as one:
+        await one.edge.announce(draining=True)
+        async with work(one.resources, broker):
+            await one.reconnect()
+            assert (await refusal(one))["status"] == "Error"
+            await one.resources.devices.describe(one.device.mac, {"lang": "zh-CN"})
+            alert = await refusal(one)
+    assert (alert["status"], alert["message"]) == ("错误", "服务器现在无法接受对话。")
+
+
+async def test_an_edge_hears_the_devices_language_and_whether_its_firmware_needs_a_goodbye_after_a_press(
+    redis_url: str, broker: MosquittoServer, keys: Keys
+) -> None:
+    async with scene(redis_url, broker, keys) as one:
+        await one.device.say(HELLO)
+        opened = await one.edge.until(mail.SessionOpened)
+        assert (opened.language, opened.ends_presses) == ("en", False)
+        await one.resources.devices.describe(one.device.mac, {"lang": "zh-CN", "fw": "2.2.6", "board": "b"})
+        await one.device.say(HELLO)
+        opened = await one.edge.until(mail.SessionOpened)
+        assert (opened.language, opened.ends_presses) == ("zh", True)
