@@ -8,6 +8,8 @@ from fleet.store.connect import Store
 from fleet.store.keys import DEVICE_SECONDS, prefix
 from fleet.store.owner import Owner
 
+_LONGEST_USER = 64
+
 
 @dataclass(frozen=True, slots=True)
 class Device:
@@ -80,8 +82,12 @@ class Devices:
         pipe.expire(key, DEVICE_SECONDS)
         await self._store.ask(cast("Awaitable[list[int]]", pipe.execute()))
 
-    async def appear(self, mac: str, *, online: bool, epoch: int, owner: Owner | None = None) -> Presence:
+    async def appear(
+        self, mac: str, *, online: bool, epoch: int, owner: Owner | None = None, user: str = ""
+    ) -> Presence:
         """Record that a device connected or disconnected; an older epoch than the known one changes nothing.
+
+        With the user name of its connection it is known which password it holds.
 
         Raises:
             Fenced: The shard is not the owner's, if one is named.
@@ -89,8 +95,24 @@ class Devices:
         keys, shard = self._store.keys, self._store.keys.shard(mac)
         applied, session, tools_epoch, gone, *more = await self._store.call(
             "fleet_presence",
-            [keys.device(mac), keys.own(shard), keys.online(shard)],
-            [int(online), epoch, DEVICE_SECONDS, mac, *((owner.worker, owner.fence) if owner else ("", "")), "dialect"],
+            [
+                keys.device(mac),
+                keys.own(shard),
+                keys.online(shard),
+                f"{prefix(shard)}o:{mac}",
+                keys.young(shard),
+                keys.old(shard),
+                keys.due(shard),
+            ],
+            [
+                int(online),
+                epoch,
+                DEVICE_SECONDS,
+                mac,
+                *((owner.worker, owner.fence) if owner else ("", "")),
+                "dialect",
+                user[:_LONGEST_USER],
+            ],
         )
         known = tools_epoch == str(epoch)
         return Presence(applied == "1", session, tools_known=known, gone=gone, dialect="".join(more))

@@ -6,11 +6,14 @@ from typing import Any, cast
 
 from fleet.store.connect import Store
 from fleet.tasks import Backoff, keep_running
+from fleet.wire.identity import Minima
 
 LOOK_SECONDS = 1.0
 """A revocation counts everywhere within five seconds; each watcher looks this often."""
 
 _MACS = "{revoked}:macs"
+_MINIMA = "{revoked}:minima"
+_DEFAULT = "{revoked}:default"
 _VERSION = "{revoked}:version"
 """Changes with the set, so that watching a long one is cheap; so may its size, should a failover lose this."""
 
@@ -35,6 +38,30 @@ class Revocations:
     async def read(self) -> frozenset[str]:
         members = cast("Awaitable[set[str]]", self._store.client.smembers(_MACS))
         return frozenset(await self._store.ask(members))
+
+    async def require(self, mac: str, generation: int) -> bool:
+        """Refuse credentials of a canonical MAC below a generation; return whether that refuses more than before."""
+        minima = await self.minima()
+        if generation <= minima.of(mac):
+            return False
+        await self._store.ask(self._store.client.hset(_MINIMA, mac, str(generation)))
+        return True
+
+    async def require_all(self, generation: int) -> bool:
+        """Refuse credentials below a generation, 0 or 1, of every MAC without a minimum of its own."""
+        minima = await self.minima()
+        await self._store.ask(self._store.client.set(_DEFAULT, generation))
+        for mac in [mac for mac, least in minima.macs.items() if least <= generation]:
+            await self._store.ask(self._store.client.hdel(_MINIMA, mac))
+        return minima.default != generation
+
+    async def minima(self) -> Minima:
+        """Return the lowest generations that count, of all devices."""
+        pipe = self._store.client.pipeline(transaction=False)
+        pipe.get(_DEFAULT)
+        pipe.hgetall(_MINIMA)
+        default, macs = await self._store.ask(cast("Awaitable[list[Any]]", pipe.execute()))
+        return Minima(int(default or 0), {mac: int(generation) for mac, generation in macs.items()})
 
     async def state(self) -> tuple[str, int]:
         """Return what differs when the list does."""

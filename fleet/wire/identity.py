@@ -2,23 +2,32 @@
 
 password = base64(HMAC-SHA256(key, client_id + "|" + username)), so that a password is worth nothing for another client
 id and no password is ever stored. The user name is `<kind>.<key id>`: kind `device` (client id: a canonical MAC) or
-`service` (client id: begins with `fleet-`), so that keys can rotate.
+`service` (client id: begins with `fleet-`), so that keys can rotate. A device's user name goes on with
+`.<policy>.<generation>`: under which policy bootstrap issued it, and a number that rises when earlier credentials of
+that MAC must count no longer. The form without both comes from versions before generations, and means generation 0.
+mosquitto/identity.c has the same rules (tests/data/usernames.json tests both).
 """
 
 import base64
 import hashlib
 import hmac
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, cast
 
 from fleet.errors import ConfigError
 from fleet.wire.topics import canonical_mac
 
 Kind = Literal["device", "service"]
+Policy = Literal["open", "first", "code", "closed"]
+"""What bootstrap demanded before it issued credentials; `open` demands nothing."""
 
-_USERNAME = re.compile(r"(device|service)\.([A-Za-z0-9_-]{1,32})")
+LARGEST_GENERATION = 2**31 - 1
+
+_USERNAME = re.compile(
+    r"(device|service)\.([A-Za-z0-9_-]{1,32})(?:\.(?:(open)\.0|(first|code|closed)\.([1-9][0-9]{0,9})))?"
+)
 _KEY_ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
 _LINE = re.compile(r"^([A-Za-z0-9_-]{1,32}) ([^\s:,]+)$")
 """A line of the Mosquitto plugin's file."""
@@ -33,6 +42,57 @@ class Credentials:
     client_id: str
     username: str
     password: str
+
+
+@dataclass(frozen=True, slots=True)
+class Username:
+    """What a user name says; `policy` is empty where it does not say, and then the generation is 0.
+
+    Credentials issued under `open` prove nothing and have generation 0; all others have 1 or more.
+    """
+
+    kind: Kind
+    key_id: str
+    policy: Policy | Literal[""] = ""
+    generation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Minima:
+    """The lowest generation that counts: of a MAC, and of every MAC that has no entry."""
+
+    default: int = 0
+    macs: Mapping[str, int] = field(default_factory=dict)
+
+    def of(self, mac: str) -> int:
+        """Return the lowest generation that counts for a canonical MAC."""
+        return self.macs.get(mac, self.default)
+
+
+def parse_username(username: str) -> Username | None:
+    """Return what a user name says, or None when it is not one of ours. The text proves nothing by itself."""
+    found = _USERNAME.fullmatch(username)
+    if found is None:
+        return None
+    kind, generation = cast("Kind", found[1]), int(found[5] or 0)
+    policy = cast("Policy", found[3] or found[4] or "")
+    if generation > LARGEST_GENERATION or (kind == "service" and policy):
+        return None
+    return Username(kind, found[2], policy, generation)
+
+
+def format_username(name: Username) -> str:
+    """Return the text of a user name.
+
+    Raises:
+        ValueError: There is no such user name: `open` with a generation, another policy without one, a service with
+            either, or a number out of range.
+    """
+    tail = f".{name.policy}.{name.generation}" if name.policy else ""
+    text = f"{name.kind}.{name.key_id}{tail}"
+    if parse_username(text) != name:
+        raise ValueError(f"no such user name: {name}")
+    return text
 
 
 def password(key: str, client_id: str, username: str) -> str:
@@ -57,6 +117,7 @@ class Keys:
     def __init__(self, text: str) -> None:
         self._keys = parse_keys(text)
         self._revoked: frozenset[str] = frozenset()
+        self._minima = Minima()
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -80,23 +141,45 @@ class Keys:
         """Refuse these devices from now on, and no others."""
         self._revoked = frozenset(macs)
 
-    def issue(self, kind: Kind, client_id: str) -> Credentials:
-        """Return credentials for a client id under the first key."""
+    def require(self, minima: Minima) -> None:
+        """Refuse devices with a lower generation from now on, and let in those with this one."""
+        self._minima = minima
+
+    def issue(
+        self, kind: Kind, client_id: str, *, policy: Policy | Literal[""] = "", generation: int = 0
+    ) -> Credentials:
+        """Return credentials for a client id under the first key.
+
+        Args:
+            kind: What the client is.
+            client_id: A device's canonical MAC; a service's begins with `fleet-`.
+            policy: Of a device: under which policy it is given them. Without one the user name has the old form.
+            generation: 0 under `open`, 1 to 2**31 - 1 under every other policy.
+
+        Raises:
+            ValueError: The generation is not one of the policy's.
+        """
         newest = next(iter(self._keys))
-        username = f"{kind}.{newest}"
+        username = format_username(Username(kind, newest, policy, generation))
         return Credentials(client_id, username, password(self._keys[newest], client_id, username))
 
     def verify(self, client_id: str, username: str, given: str) -> Kind | None:
         """Return the kind of client that these credentials prove, or None; compares in constant time."""
-        found = _USERNAME.fullmatch(username)
-        key = self._keys.get(found[2]) if found else None
-        if found is None or key is None or not given.isascii():
+        name = parse_username(username)
+        key = self._keys.get(name.key_id) if name else None
+        if name is None or key is None or not given.isascii():
             return None
-        if not hmac.compare_digest(password(key, client_id, username), given) or client_id in self._revoked:
+        if not hmac.compare_digest(password(key, client_id, username), given) or not self.admit(client_id, name):
             return None
-        if found[1] == "device":
+        if name.kind == "device":
             return "device" if canonical_mac(client_id) == client_id else None
         return "service" if client_id.startswith("fleet-") else None
+
+    def admit(self, client_id: str, name: Username | None) -> bool:
+        """Whether credentials that were genuine when a client connected still count; None: it is not known which."""
+        if client_id in self._revoked or name is None or name.key_id not in self._keys:
+            return False
+        return name.kind == "service" or name.generation >= self._minima.of(client_id)
 
     def sign(self, purpose: str, text: str) -> tuple[str, str]:
         """Return the first key's id and what it makes of a text, as URL-safe text; see `check`."""

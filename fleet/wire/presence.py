@@ -14,6 +14,8 @@ class Presence(BaseModel):
     online: bool
     epoch: int = Field(ge=0, lt=2**53)
     expired: bool = False
+    user: str = ""
+    """Of a device that came: the user name with which it connected; empty where the broker does not tell."""
 
 
 def parse(payload: bytes) -> Presence | None:

@@ -163,7 +163,9 @@ class Frames:
             metrics.malformed.add("presence")
             log.warning("malformed presence")
             return
-        met = await self._resources.devices.appear(mac, online=news.online, epoch=news.epoch, owner=shard.owner)
+        met = await self._resources.devices.appear(
+            mac, online=news.online, epoch=news.epoch, owner=shard.owner, user=news.user
+        )
         if not met.applied:
             return
         log.info("device online" if news.online else "device offline")

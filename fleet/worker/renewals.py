@@ -1,0 +1,111 @@
+"""Old passwords: devices are asked to restart, for only then they fetch a new one; the old one is refused then."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from fleet.errors import FleetError, Overloaded
+from fleet.metrics import broker as metrics
+from fleet.store.policy import PolicyState, PolicyStore
+from fleet.store.renewals import Renewals
+from fleet.store.revocations import Revocations
+from fleet.tasks import Backoff, keep_running
+from fleet.wire.restart import restart
+from fleet.worker.resources import Resources
+from fleet.worker.shard import Shard
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS: Final = 1.0
+RESTARTS_A_SECOND: Final = 5
+"""Of one worker."""
+AGAIN_SECONDS, LONGEST_SECONDS = 300, 24 * 3600
+"""A device that came back with its old password is asked again after so long, then twice as long, up to a day."""
+BUSY_SECONDS = 5
+"""A conversation is not cut off; its device is asked once it has ended."""
+_PAGES = 10
+_AT_ONCE = 100
+CLOSING_SHARD = 0
+"""Its owner decides for all shards."""
+
+
+class WorkerRenewals:
+    """Looks after the owned shards.
+
+    Args:
+        resources: What a worker works with.
+        owned: The shards that this worker owns now.
+    """
+
+    def __init__(self, resources: Resources, owned: Callable[[], Mapping[int, Shard]]) -> None:
+        self._renewals = Renewals(resources.store)
+        self._policy = PolicyStore(resources.store)
+        self._revocations = Revocations(resources.store)
+        self._owned = owned
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        backoff = Backoff(limit=5.0)
+        await keep_running("renewals", lambda: self._follow(backoff), backoff)
+
+    async def _follow(self, backoff: Backoff) -> None:
+        while True:
+            state = await self._policy.read()
+            left = RESTARTS_A_SECOND
+            for shard in list(self._owned().values()):
+                left -= await self._look(shard, state, left)
+            if CLOSING_SHARD in self._owned():
+                await self._close(state)
+            backoff.reset()
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def _look(self, shard: Shard, state: PolicyState, most: int) -> int:
+        """Do what is due in one shard; return how many devices were asked to restart, at most `most`."""
+        if not (shard.connected and shard.held):
+            return 0
+        try:
+            await self._require(shard, state)
+            if not state.strict:
+                await self._renewals.forget(shard.number)
+                return 0
+            for _ in range(_PAGES):
+                if await self._renewals.scan(shard.owner, shard.number, state.since):
+                    break
+            return await self._ask(shard, most) if most > 0 else 0
+        except FleetError as error:
+            log.warning("passwords not renewed", extra={"shard": shard.number, "reason": str(error)})
+            return 0
+
+    async def _require(self, shard: Shard, state: PolicyState) -> None:
+        for mac, generation in await self._renewals.due(shard.owner, shard.number, _AT_ONCE):
+            # What proves nothing is refused for all devices together, or under an open policy for none.
+            if generation > 1 or (state.strict and not state.closed):
+                try:
+                    await self._revocations.require(mac, generation)
+                except Overloaded:
+                    metrics.renewals.add("list_full")
+                    return
+                metrics.renewals.add("refused")
+                log.info("earlier passwords refused", extra={"device": mac, "generation": generation})
+            await self._renewals.settle(shard.owner, shard.number, mac, generation)
+
+    async def _ask(self, shard: Shard, most: int) -> int:
+        macs = await self._renewals.ask(shard.owner, shard.number, most, AGAIN_SECONDS, LONGEST_SECONDS, BUSY_SECONDS)
+        for mac in macs:
+            shard.tell(mac, restart())
+            metrics.renewals.add("restart")
+            log.info("asked to restart for a new password", extra={"device": mac})
+        return len(macs)
+
+    async def _close(self, state: PolicyState) -> None:
+        """Refuse unproved passwords of all devices when no device has one any more, or their time is over."""
+        if not state.strict or state.closed:
+            return
+        over = datetime.now(UTC).timestamp() >= state.until
+        if not over and await self._renewals.left(state.since) != 0:
+            return
+        await self._revocations.require_all(1)
+        await self._policy.close()
+        log.info("passwords that prove nothing are refused")
