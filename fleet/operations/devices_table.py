@@ -10,7 +10,6 @@ from fleet.store.admissions import Admission
 from fleet.store.claims import Claim
 from fleet.store.policy import PolicyState
 from fleet.store.roster import Entry
-from fleet.wire.identity import parse_username
 
 _OWNED: Final[Mapping[str, str]] = {
     "first": "first use",
@@ -72,8 +71,7 @@ def is_old(entry: Entry, standing: Admission, state: PolicyState) -> bool:
 
 def held(entry: Entry) -> int:
     """Return the generation of a device's password: that of its last connection, else what it was given last."""
-    name = parse_username(entry.connected)
-    return name.generation if name is not None else entry.given
+    return entry.connected.generation if entry.connected is not None else entry.given
 
 
 def password(entry: Entry, standing: Admission, state: PolicyState) -> str:

@@ -8,8 +8,6 @@ from fleet.store.connect import Store
 from fleet.store.keys import DEVICE_SECONDS, prefix
 from fleet.store.owner import Owner
 
-_LONGEST_USER = 64
-
 
 @dataclass(frozen=True, slots=True)
 class Device:
@@ -83,36 +81,27 @@ class Devices:
         await self._store.ask(cast("Awaitable[list[int]]", pipe.execute()))
 
     async def appear(
-        self, mac: str, *, online: bool, epoch: int, owner: Owner | None = None, user: str = ""
+        self, mac: str, *, online: bool, epoch: int, user: str = "", owner: Owner | None = None
     ) -> Presence:
         """Record that a device connected or disconnected; an older epoch than the known one changes nothing.
 
-        With the user name of its connection it is known which password it holds.
+        Args:
+            mac: The device.
+            online: Whether it connected.
+            epoch: Of the connection.
+            user: The user name with which it connected; empty where the broker does not say it.
+            owner: Who records it.
 
         Raises:
             Fenced: The shard is not the owner's, if one is named.
         """
         keys, shard = self._store.keys, self._store.keys.shard(mac)
+        fence = (owner.worker, owner.fence) if owner else ("", "")
+        passwords = [f"{prefix(shard)}o:{mac}", keys.young(shard), keys.old(shard), keys.due(shard)]
         applied, session, tools_epoch, gone, *more = await self._store.call(
             "fleet_presence",
-            [
-                keys.device(mac),
-                keys.own(shard),
-                keys.online(shard),
-                f"{prefix(shard)}o:{mac}",
-                keys.young(shard),
-                keys.old(shard),
-                keys.due(shard),
-            ],
-            [
-                int(online),
-                epoch,
-                DEVICE_SECONDS,
-                mac,
-                *((owner.worker, owner.fence) if owner else ("", "")),
-                "dialect",
-                user[:_LONGEST_USER],
-            ],
+            [keys.device(mac), keys.own(shard), keys.online(shard), *passwords],
+            [int(online), epoch, DEVICE_SECONDS, mac, *fence, "dialect", user],
         )
         known = tools_epoch == str(epoch)
         return Presence(applied == "1", session, tools_known=known, gone=gone, dialect="".join(more))

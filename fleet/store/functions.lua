@@ -89,10 +89,11 @@ local function generation_of(user)
 end
 
 -- The generation of the password that a device has: of its last connection, or, where the broker does not tell, the one
--- that it was given last.
+-- that it was given last. The second answer is whether the broker told.
 local function held_by(device)
-  local known = redis.call('HMGET', device, 'cu', 'kg')
-  return generation_of(known[1]) or tonumber(known[2] or '0')
+  local known = redis.call('HMGET', device, 'cu', 'cep', 'ep', 'kg')
+  local told = known[2] == known[3] and generation_of(known[1])
+  return told or tonumber(known[4] or '0'), told and true or false
 end
 
 -- The generation that a device should have, by its admission's.
@@ -196,7 +197,8 @@ local function own(K, A)
   local answer, raised, generation = 1, true, o[3]
   if A[1] == 'bind' then
     -- A device may be connected under a pin that has expired.
-    local stray = not o[1] and not o[5] and (generation_of(redis.call('HGET', K[2], 'cu')) or 0) > 0
+    local held, told = held_by(K[2])
+    local stray = not o[1] and not o[5] and told and held > 0
     raised = stray or (o[1] and (o[2] or '') ~= '' and o[2] ~= A[5])
     if raised or not o[1] then generation = next_generation(o[3]) end
     redis.call('HDEL', K[1], 'client', 'serial', 'unbound')
@@ -246,18 +248,17 @@ local function offer(K, A)
   return count
 end
 
--- A device that connected with `user` ('' where the broker does not tell): its pin is there to stay. Whose password is the
--- wanted one needs no restart, and earlier ones may be cut; one that an owner had before it, whose pin expired, is cut now.
-local function note_password(device, admission, young, old, due, mac, user)
+-- A device connected: its pin is there to stay. Whose password is the wanted one needs no restart, and earlier ones may be
+-- cut; a password of somebody who was the owner before it, until the pin expired, is cut now.
+local function note_password(device, admission, young, old, due, mac)
   redis.call('PERSIST', admission)
   redis.call('ZREM', young, mac)
-  if user == '' then redis.call('HDEL', device, 'cu') else redis.call('HSET', device, 'cu', user) end
-  local o, held = redis.call('HMGET', admission, 'gen', 'due', 'req'), held_by(device)
+  local o, held, told = redis.call('HMGET', admission, 'gen', 'due', 'req'), held_by(device)
   if held >= wanted(o[1]) then
     redis.call('ZREM', old, mac)
     redis.call('HDEL', device, 'rn')
-    if user ~= '' and (o[2] or not o[3]) then redis.call('ZADD', due, 0, mac) end
-  elseif held > 0 and not o[2] then
+    if told and (o[2] or not o[3]) then redis.call('ZADD', due, 0, mac) end
+  elseif told and held > 0 and not o[2] then
     redis.call('HSET', admission, 'due', seconds())
     redis.call('ZADD', due, 0, mac)
   elseif tonumber(redis.call('ZSCORE', old, mac) or 'inf') == math.huge then
@@ -339,7 +340,7 @@ local function renewal_ask(K, A)
 end
 
 -- K: device, own, online devices by epoch, admission, MACs that never connected, devices with an old password, generations
---    to require  A: online 0|1, epoch, ttl s, mac, worker or '', fence or ''[, dialect asked for[, user name or '']].
+--    to require  A: online 0|1, epoch, ttl s, mac, worker or '', fence or ''[, dialect asked for[, user name of the connection or '']].
 -- Applied only if not older than what is known. An owner's is fenced: the two news of one connection have one epoch.
 -- Returns {applied, session id or '', epoch of the tool list or '', id of the session that ended last or ''[, dialect or '']}:
 -- who asks for no dialect, a worker of an older version, gets none.
@@ -348,9 +349,11 @@ local function presence(K, A)
   local known = redis.call('HMGET', K[1], 'ep', 'sid', 'tep', 'gone', 'dialect')
   if tonumber(A[2]) < tonumber(known[1] or '0') then return {0, '', '', '', A[7] and '' or nil} end
   redis.call('HSET', K[1], 'on', A[1], 'ep', A[2], 'tp', seconds())
+  -- Who connected counts for that connection only: another version, or another broker, may not say it of the next one.
+  if A[1] == '1' and (A[8] or '') ~= '' then redis.call('HSET', K[1], 'cu', A[8], 'cep', A[2]) end
   redis.call('EXPIRE', K[1], A[3])
   if A[1] == '1' then redis.call('ZADD', K[3], A[2], A[4]) else redis.call('ZREM', K[3], A[4]) end
-  if A[1] == '1' and K[4] then note_password(K[1], K[4], K[5], K[6], K[7], A[4], A[8] or '') end
+  if A[1] == '1' then note_password(K[1], K[4], K[5], K[6], K[7], A[4]) end
   return {1, known[2] or '', known[3] or '', known[4] or '', A[7] and (known[5] or '') or nil}
 end
 

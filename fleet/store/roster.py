@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -11,6 +11,7 @@ from fleet.store.admissions import YOUNG_SECONDS
 from fleet.store.connect import Store
 from fleet.store.devices import Device
 from fleet.store.keys import DEVICE_SECONDS
+from fleet.wire.identity import Username, parse_username
 
 MOST_OFFERS = 3
 """A device is offered the same firmware so often within a day: whatever keeps it from installing it, it shall work."""
@@ -22,16 +23,16 @@ _AT_ONCE = 200
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A device, when it last asked bootstrap, and the id of the key of its credentials.
+    """A device, when it last asked bootstrap, and the id of the key of the credentials that were given out then.
 
-    `connected` is the user name of its last connection, empty where it is not known; `given` the generation of the
-    password that it was given last.
+    Anybody may ask bootstrap in its name. `connected` is who came: the user name of its last connection, None while no
+    broker said it. `given` is the generation of the password that it was given last.
     """
 
     device: Device
     seen: datetime
     key: str
-    connected: str = ""
+    connected: Username | None = None
     given: int = 0
 
 
@@ -81,8 +82,13 @@ class Roster:
                 Device.of(mac, record),
                 datetime.fromtimestamp(seen, UTC),
                 record.get("kid", ""),
-                record.get("cu", ""),
+                connected_as(record),
                 int(record.get("kg", "0")),
             )
             for (mac, seen), record in zip(members, records, strict=True)
         ]
+
+
+def connected_as(record: Mapping[str, str]) -> Username | None:
+    """Return the user name of a device's last connection out of its record, None where the broker did not say it."""
+    return parse_username(record.get("cu", "")) if record.get("cep") == record.get("ep") else None

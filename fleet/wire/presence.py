@@ -1,6 +1,8 @@
 """What the broker's plugin, a rule or the front publishes when a device comes or goes."""
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from fleet.wire.identity import parse_username
 
 
 class Presence(BaseModel):
@@ -8,6 +10,8 @@ class Presence(BaseModel):
 
     `expired` says of a device that went that nothing was heard of it for one and a half keep-alives: it is gone, where
     one whose connection broke is back within seconds. A broker that does not know the reason leaves it out.
+    `user` is the user name with which the device connected: who the broker let in, where bootstrap only tells who
+    asked. It comes with `online`; it is empty where the broker does not say it, or says what is no user name of ours.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -15,7 +19,13 @@ class Presence(BaseModel):
     epoch: int = Field(ge=0, lt=2**53)
     expired: bool = False
     user: str = ""
-    """Of a device that came: the user name with which it connected; empty where the broker does not tell."""
+
+    @field_validator("user", mode="before")
+    @classmethod
+    def _known(cls, value: object) -> str:
+        # Presence itself counts all the same: a device that came must not be missed for a name.
+        name = parse_username(value) if isinstance(value, str) else None
+        return value if isinstance(value, str) and name is not None and name.kind == "device" else ""
 
 
 def parse(payload: bytes) -> Presence | None:

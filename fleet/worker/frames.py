@@ -163,9 +163,8 @@ class Frames:
             metrics.malformed.add("presence")
             log.warning("malformed presence")
             return
-        met = await self._resources.devices.appear(
-            mac, online=news.online, epoch=news.epoch, owner=shard.owner, user=news.user
-        )
+        devices = self._resources.devices
+        met = await devices.appear(mac, online=news.online, epoch=news.epoch, user=news.user, owner=shard.owner)
         if not met.applied:
             return
         log.info("device online" if news.online else "device offline")
