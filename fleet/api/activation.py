@@ -34,11 +34,15 @@ BOUND, WAITING = 200, 202
 """What firmware understands: it asks again 3 s after a 202, and 10 s after anything else but 200."""
 
 _MESSAGES = {"en": "Enter this code at the server:\n{}", "zh": "请在服务器上输入激活码：\n{}"}
+_AGAIN = {"en": "\nThen start this program again.", "zh": "\n然后请重新启动本程序。"}
+"""For py-xiaozhi, which does not ask bootstrap again after its activation, and has no credentials before that."""
 _PROVING = {"en": "The device is being activated.", "zh": "设备正在激活。"}
 
 Outcome = Literal["bound", "waiting", "refused"]
 
 _TRACE_SECONDS = 0.5
+_PYTHON = "py-xiaozhi"
+"""How its User-Agent goes on after the board."""
 
 
 class Desk:
@@ -86,11 +90,10 @@ class Desk:
         """
         with_code = self._policy != "closed"
         pending = await self._activations.begin(who.mac, who.client, who.serial, with_code=with_code)
-        texts = _MESSAGES if pending.code else _PROVING
-        text = texts["zh" if who.language.lower().startswith("zh") else "en"]
-        return ActivationSection(
-            message=text.format(pending.code), code=pending.code or None, challenge=pending.challenge
-        )
+        language = "zh" if who.language.lower().startswith("zh") else "en"
+        text = (_MESSAGES if pending.code else _PROVING)[language].format(pending.code)
+        again = _AGAIN[language] if who.firmware.startswith(_PYTHON) else ""
+        return ActivationSection(message=text + again, code=pending.code or None, challenge=pending.challenge)
 
     async def turn_away(self, who: Visitor, reason: Turned) -> None:
         """Count and write down that a visitor was given nothing, for whoever asks why it is silent."""

@@ -99,10 +99,10 @@ end
 -- The generation that a device should have, by its admission's.
 local function wanted(generation) return math.max(tonumber(generation or '1'), 1) end
 
--- Forgets MACs that never connected: some whose time is over, and the oldest beyond the bound. Their pins go with them;
+-- Forgets MACs that never connected: some whose time is over, and the oldest beyond a bound. Their pins go with them;
 -- what an operator decided stays. Returns how many were beyond the bound.
 local function tidy_young(young, seen, prefix, life, most)
-  for _, mac in ipairs(redis.call('ZRANGEBYSCORE', young, '-inf', seconds() - life, 'LIMIT', 0, 16)) do
+  for _, mac in ipairs(redis.call('ZRANGEBYSCORE', young, '-inf', seconds() - life, 'LIMIT', 0, 50)) do
     redis.call('ZREM', young, mac)
     redis.call('ZREM', seen, mac)
   end
@@ -266,16 +266,56 @@ local function note_password(device, admission, young, old, due, mac)
   end
 end
 
--- K: own, generations to require  A: worker, fence, prefix of the shard's keys, limit
--- Returns {MAC, generation, …} of some devices whose earlier passwords are to be refused now; 1 refuses what proves nothing.
-local function renewal_due(K, A)
-  if not owns(K[1], A[1], A[2]) then return fenced() end
+-- {MAC, generation, …} of some devices whose earlier passwords are to be refused now; 1 refuses what proves nothing.
+local function due_now(due, prefix, most)
   local answer = {}
-  for _, mac in ipairs(redis.call('ZRANGEBYSCORE', K[2], '-inf', seconds(), 'LIMIT', 0, A[4])) do
-    local o = redis.call('HMGET', A[3] .. 'o:' .. mac, 'gen', 'due')
+  for _, mac in ipairs(redis.call('ZRANGEBYSCORE', due, '-inf', seconds(), 'LIMIT', 0, most)) do
+    local o = redis.call('HMGET', prefix .. 'o:' .. mac, 'gen', 'due')
     answer[#answer + 1] = mac
     answer[#answer + 1] = o[2] and tostring(o[1]) or '1'
   end
+  return answer
+end
+
+-- Some idle devices with an old password that are to be asked to restart now; each is asked again later, ever more rarely.
+local function ask_now(old, prefix, most, again, longest, busy)
+  local answer = {}
+  for _, mac in ipairs(redis.call('ZRANGEBYSCORE', old, '-inf', seconds(), 'LIMIT', 0, 50)) do
+    local device = prefix .. 'd:' .. mac
+    local d = redis.call('HMGET', device, 'ep', 'on', 'sid', 'rn')
+    local held = held_by(device)
+    if not d[1] or held >= wanted(redis.call('HGET', prefix .. 'o:' .. mac, 'gen')) then
+      redis.call('ZREM', old, mac)
+    elseif d[2] ~= '1' then
+      redis.call('ZADD', old, 'inf', mac)
+    elseif d[3] then
+      redis.call('ZADD', old, seconds() + busy, mac)
+    elseif #answer < most then
+      redis.call('HINCRBY', device, 'rn', 1)
+      redis.call('ZADD', old, seconds() + math.min(again * 2 ^ math.min(tonumber(d[4] or '0'), 20), longest), mac)
+      answer[#answer + 1] = mac
+    end
+  end
+  return answer
+end
+
+-- K: own, generations to require, devices with an old password, mark, MACs that never connected, devices by bootstrap
+-- A: worker, fence, prefix of the shard's keys, most to require, whether old passwords are replaced 0|1, most to ask,
+--    ask again after s, longest s, look again at one that talks after s, life of MACs that never connected s
+-- All that is due in a shard. Returns {mark or '', number of devices to require, MAC, generation, …, MAC to ask, …}.
+local function renewal_look(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  tidy_young(K[5], K[6], A[3], tonumber(A[10]), math.huge)
+  local due, asked = due_now(K[2], A[3], A[4]), {}
+  if A[5] == '1' then
+    asked = ask_now(K[3], A[3], tonumber(A[6]), tonumber(A[7]), tonumber(A[8]), tonumber(A[9]))
+  else
+    -- Under an open policy all are as good.
+    redis.call('DEL', K[3])
+  end
+  local answer = {redis.call('GET', K[4]) or '', #due / 2}
+  for _, part in ipairs(due) do answer[#answer + 1] = part end
+  for _, mac in ipairs(asked) do answer[#answer + 1] = mac end
   return answer
 end
 
@@ -312,31 +352,6 @@ local function renewal_scan(K, A)
   end
   redis.call('SET', K[5], A[6] .. ' ' .. page[1])
   return page[1]
-end
-
--- K: own, devices with an old password  A: worker, fence, prefix of the shard's keys, limit, ask again after s, longest s,
---    look again at one that talks after s
--- Returns some idle devices that are to be asked to restart now; each is asked again later, ever more rarely.
-local function renewal_ask(K, A)
-  if not owns(K[1], A[1], A[2]) then return fenced() end
-  local answer = {}
-  for _, mac in ipairs(redis.call('ZRANGEBYSCORE', K[2], '-inf', seconds(), 'LIMIT', 0, 50)) do
-    local device = A[3] .. 'd:' .. mac
-    local d = redis.call('HMGET', device, 'ep', 'on', 'sid', 'rn')
-    if not d[1] or held_by(device) >= wanted(redis.call('HGET', A[3] .. 'o:' .. mac, 'gen')) then
-      redis.call('ZREM', K[2], mac)
-    elseif d[2] ~= '1' then
-      redis.call('ZADD', K[2], 'inf', mac)
-    elseif d[3] then
-      redis.call('ZADD', K[2], seconds() + A[7], mac)
-    elseif #answer < tonumber(A[4]) then
-      local pause = math.min(tonumber(A[5]) * 2 ^ math.min(tonumber(d[4] or '0'), 20), tonumber(A[6]))
-      redis.call('HINCRBY', device, 'rn', 1)
-      redis.call('ZADD', K[2], seconds() + pause, mac)
-      answer[#answer + 1] = mac
-    end
-  end
-  return answer
 end
 
 -- K: device, own, online devices by epoch, admission, MACs that never connected, devices with an old password, generations
@@ -672,7 +687,6 @@ redis.register_function('fleet_sweep', sweep)
 redis.register_function('fleet_boot', boot)
 redis.register_function('fleet_own', own)
 redis.register_function('fleet_offer', offer)
-redis.register_function('fleet_renewal_due', renewal_due)
+redis.register_function('fleet_renewal_look', renewal_look)
 redis.register_function('fleet_renewal_settled', renewal_settled)
 redis.register_function('fleet_renewal_scan', renewal_scan)
-redis.register_function('fleet_renewal_ask', renewal_ask)

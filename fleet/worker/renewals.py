@@ -9,7 +9,7 @@ from typing import Final
 from fleet.errors import FleetError, Overloaded
 from fleet.metrics import broker as metrics
 from fleet.store.policy import PolicyState, PolicyStore
-from fleet.store.renewals import Renewals
+from fleet.store.renewals import Pace, Renewals
 from fleet.store.revocations import Revocations
 from fleet.tasks import Backoff, keep_running
 from fleet.wire.restart import restart
@@ -18,15 +18,10 @@ from fleet.worker.shard import Shard
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS: Final = 1.0
-RESTARTS_A_SECOND: Final = 5
-"""Of one worker."""
-AGAIN_SECONDS, LONGEST_SECONDS = 300, 24 * 3600
-"""A device that came back with its old password is asked again after so long, then twice as long, up to a day."""
-BUSY_SECONDS = 5
-"""A conversation is not cut off; its device is asked once it has ended."""
+LOOK_SECONDS: Final = 2.0
+RESTARTS: Final = 10
+"""Of one worker, each time; they are spread over its shards as they come."""
 _PAGES = 10
-_AT_ONCE = 100
 CLOSING_SHARD = 0
 """Its owner decides for all shards."""
 
@@ -53,7 +48,7 @@ class WorkerRenewals:
     async def _follow(self, backoff: Backoff) -> None:
         while True:
             state = await self._policy.read()
-            left = RESTARTS_A_SECOND
+            left = RESTARTS
             for shard in list(self._owned().values()):
                 left -= await self._look(shard, state, left)
             if CLOSING_SHARD in self._owned():
@@ -66,38 +61,36 @@ class WorkerRenewals:
         if not (shard.connected and shard.held):
             return 0
         try:
-            await self._require(shard, state)
-            if not state.strict:
-                await self._renewals.forget(shard.number)
-                return 0
-            for _ in range(_PAGES):
-                if await self._renewals.scan(shard.owner, shard.number, state.since):
-                    break
-            return await self._ask(shard, most) if most > 0 else 0
+            look = await self._renewals.look(shard.owner, shard.number, Pace(state.strict, max(most, 0)))
+            for mac, generation in look.due:
+                await self._require(shard, state, mac, generation)
+            for mac in look.ask:
+                shard.tell(mac, restart())
+                metrics.renewals.add("restart")
+                log.info("asked to restart for a new password", extra={"device": mac})
+            if state.strict and not look.mark.covers(state.since):
+                await self._sort(shard, state)
         except FleetError as error:
             log.warning("passwords not renewed", extra={"shard": shard.number, "reason": str(error)})
             return 0
+        return len(look.ask)
 
-    async def _require(self, shard: Shard, state: PolicyState) -> None:
-        for mac, generation in await self._renewals.due(shard.owner, shard.number, _AT_ONCE):
-            # What proves nothing is refused for all devices together, or under an open policy for none.
-            if generation > 1 or (state.strict and not state.closed):
-                try:
-                    await self._revocations.require(mac, generation)
-                except Overloaded:
-                    metrics.renewals.add("list_full")
-                    return
-                metrics.renewals.add("refused")
-                log.info("earlier passwords refused", extra={"device": mac, "generation": generation})
-            await self._renewals.settle(shard.owner, shard.number, mac, generation)
+    async def _sort(self, shard: Shard, state: PolicyState) -> None:
+        for _ in range(_PAGES):
+            if await self._renewals.scan(shard.owner, shard.number, state.since):
+                return
 
-    async def _ask(self, shard: Shard, most: int) -> int:
-        macs = await self._renewals.ask(shard.owner, shard.number, most, AGAIN_SECONDS, LONGEST_SECONDS, BUSY_SECONDS)
-        for mac in macs:
-            shard.tell(mac, restart())
-            metrics.renewals.add("restart")
-            log.info("asked to restart for a new password", extra={"device": mac})
-        return len(macs)
+    async def _require(self, shard: Shard, state: PolicyState, mac: str, generation: int) -> None:
+        # What proves nothing is refused for all devices together, or under an open policy for none.
+        if generation > 1 or (state.strict and not state.closed):
+            try:
+                await self._revocations.require(mac, generation)
+            except Overloaded:
+                metrics.renewals.add("list_full")
+                return
+            metrics.renewals.add("refused")
+            log.info("earlier passwords refused", extra={"device": mac, "generation": generation})
+        await self._renewals.settle(shard.owner, shard.number, mac, generation)
 
     async def _close(self, state: PolicyState) -> None:
         """Refuse unproved passwords of all devices when no device has one any more, or their time is over."""

@@ -1,14 +1,17 @@
 """Whose device is it: strangers who name a MAC that is another's, over real HTTP."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fleet.store.admissions import Admissions
+from fleet.store.claims import Claims
 from fleet.store.connect import Store
+from fleet.store.firmware_shelf import FirmwareShelf
 from fleet.wire.identity import Keys
-from tests.support.api_server import headers
+from tests.support.api_server import headers, write_image
 from tests.support.attacked_api import ACTIVATE, NORMAL, AttackedApi, attacked_api
 
 RACES = 30
@@ -67,3 +70,46 @@ async def test_a_visitor_without_client_id_is_refused_and_changes_nothing(
         assert site.counts["no client id"] == 2
         assert await has_password(site, mac(1), Client_Id=OWNER)
         assert not await has_password(site, mac(1), Client_Id=client(9)), "the owner came first, and is pinned"
+
+
+async def test_foreign_bootstraps_do_not_suppress_a_firmware_offer(store: Store, keys: Keys, tmp_path: Path) -> None:
+    write_image(tmp_path, "board", "9.0.0")
+    shelf = FirmwareShelf(tmp_path)
+    shelf.look()
+    for policy in ("open", "first"):
+        await store.client.flushdb()
+        async with attacked_api(store, keys, shelf, activation=policy) as site:
+            assert "firmware" in (await site.boot(mac(1))).json()
+            for number in range(20):
+                await site.boot(mac(1), Client_Id=client(number % 5 + 10))
+            assert "firmware" in (await site.boot(mac(1))).json(), policy
+            for _ in range(3):
+                last = await site.boot(mac(1))
+            assert "firmware" not in last.json(), "its own are counted"
+
+
+@pytest.mark.parametrize("policy", ["open", "first"])
+async def test_who_invents_macs_fills_nothing(
+    store: Store, keys: Keys, policy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fleet.store.admissions.MOST_YOUNG", 64)
+    async with attacked_api(store, keys, activation=policy) as site:
+        before = await store.client.dbsize()
+        for number in range(600):
+            await site.boot(f"0e:00:00:00:{number >> 8:02x}:{number & 255:02x}")
+        grown = await store.client.dbsize() - before
+        assert grown <= 2 * 64 + 2 * 16, "records and pins of the latest, and two lists for each shard"
+        assert site.counts["devices: crowded out"] >= 500
+        for key in [key async for key in store.client.scan_iter("f:*:[do]:*")]:
+            assert 0 < await store.client.ttl(key) <= 3600
+
+
+async def test_a_stranger_leaves_few_claims_and_the_owner_is_served(store: Store, keys: Keys) -> None:
+    async with attacked_api(store, keys, activation="first") as site:
+        assert await has_password(site, mac(1), Client_Id=OWNER)
+        for number in range(40):
+            assert not await has_password(site, mac(1), Client_Id=client(number + 20))
+        assert len(await Claims(store).of(mac(1))) == 5
+        assert site.counts["bootstrap: another owner"] == 40
+        assert await has_password(site, mac(1), Client_Id=OWNER)
+        assert (await Admissions(store).read(mac(1))).others == 40

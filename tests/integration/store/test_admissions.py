@@ -9,7 +9,7 @@ from fleet.store.claims import Claims
 from fleet.store.connect import Store
 from fleet.store.devices import Devices
 from fleet.store.owner import Owner
-from fleet.store.renewals import Renewals
+from fleet.store.renewals import Pace, Renewals
 from fleet.store.roster import Roster
 
 OWNER, OTHER = "7b8f1c44-0000-4000-8000-000000000001", "7b8f1c44-0000-4000-8000-000000000002"
@@ -22,6 +22,10 @@ async def ask(store: Store, mac: str, client: str = OWNER, policy: Policy = "fir
 async def connect(store: Store, owner: Owner, mac: str, epoch: int, generation: int, policy: str = "first") -> None:
     user = f"device.k1.{policy}.{generation}"
     await Devices(store).appear(mac, online=True, epoch=epoch, owner=owner, user=user)
+
+
+async def due(store: Store, owner: Owner, mac: str) -> list[tuple[str, int]]:
+    return (await Renewals(store).look(owner, store.keys.shard(mac), Pace(True, 0))).due
 
 
 async def test_the_first_owns_a_mac_and_another_stands_among_the_claims(store: Store, mac: str) -> None:
@@ -106,20 +110,20 @@ async def test_an_earlier_password_is_due_when_the_new_one_has_connected(store: 
     shard, renewals = store.keys.shard(mac), Renewals(store)
     given = (await ask(store, mac)).generation
     await connect(store, owner, mac, 5, given)
-    assert await renewals.due(owner, shard, 10) == [(mac, 1)], "what proves nothing counts no longer"
+    assert await due(store, owner, mac) == [(mac, 1)], "what proves nothing counts no longer"
     await renewals.settle(owner, shard, mac, 1)
     raised = await Admissions(store).renew(mac, 4_000_000_000)
     await connect(store, owner, mac, 6, given)
-    assert await renewals.due(owner, shard, 10) == []
+    assert await due(store, owner, mac) == []
     await connect(store, owner, mac, 7, raised)
-    assert await renewals.due(owner, shard, 10) == [(mac, raised)]
+    assert await due(store, owner, mac) == [(mac, raised)]
     await renewals.settle(owner, shard, mac, raised)
-    assert await renewals.due(owner, shard, 10) == []
+    assert await due(store, owner, mac) == []
     assert (await Admissions(store).read(mac)).due == 0
 
 
 async def test_a_password_of_a_pin_that_expired_is_refused_when_it_comes(store: Store, owner: Owner, mac: str) -> None:
-    shard, key = store.keys.shard(mac), admissions.admission_key(store, mac)
+    key = admissions.admission_key(store, mac)
     early = (await ask(store, mac, OTHER)).generation
     await store.client.delete(key, store.keys.device(mac))
     # An hour later, by the clock that generations follow.
@@ -127,7 +131,7 @@ async def test_a_password_of_a_pin_that_expired_is_refused_when_it_comes(store: 
     given = (await ask(store, mac)).generation
     assert given > early
     await connect(store, owner, mac, 5, early)
-    assert (mac, given) in await Renewals(store).due(owner, shard, 10)
+    assert (mac, given) in await due(store, owner, mac)
 
 
 async def test_idle_devices_with_an_old_password_are_asked_and_others_are_not(
@@ -137,13 +141,13 @@ async def test_idle_devices_with_an_old_password_are_asked_and_others_are_not(
 
     async def asked() -> list[str]:
         await store.client.zadd(names.old(shard), {mac: 0}, xx=True)
-        return await renewals.ask(owner, shard, 5, again=300, longest=86_400, busy=5)
+        return (await renewals.look(owner, shard, Pace(True, 5))).ask
 
     given = (await ask(store, mac)).generation
     await connect(store, owner, mac, 5, given)
     await Admissions(store).renew(mac, 4_000_000_000)
     assert await asked() == [mac]
-    assert await renewals.ask(owner, shard, 5, 300, 86_400, 5) == [], "not again within minutes"
+    assert (await renewals.look(owner, shard, Pace(True, 5))).ask == [], "not again within minutes"
     await store.client.hset(names.device(mac), "sid", "abc")
     assert await asked() == [], "never in a conversation"
     await store.client.hdel(names.device(mac), "sid")
@@ -158,7 +162,8 @@ async def test_devices_are_sorted_once_after_a_policy_began(store: Store, owner:
     shard, renewals, names = store.keys.shard(mac), Renewals(store), store.keys
     await Admissions(store).decide("open", Asker(mac, ""), {"kid": "k1"})
     await connect(store, owner, mac, 5, 0, "open")
-    await renewals.forget(shard)
+    await renewals.look(owner, shard, Pace(False, 5))
+    assert await store.client.zcard(names.old(shard)) == 0, "under an open policy all are as good"
     assert await renewals.left(1000) is None
     for number in range(names.shards):
         lease = owner
