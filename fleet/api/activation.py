@@ -4,6 +4,8 @@ import asyncio
 import hmac
 import logging
 from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Literal
 
 from fastapi import APIRouter, Request
@@ -12,11 +14,13 @@ from fastapi.responses import JSONResponse
 from fleet.api.body import read_body
 from fleet.api.refusals import TurnedAway
 from fleet.api.throttle import Throttle
-from fleet.api.visitor import Visitor, visitor
-from fleet.core.standing import Policy, Verdict, judge
+from fleet.api.visitor import Visitor, require_client, visitor
+from fleet.core.standing import Policy
 from fleet.errors import Overloaded, Unavailable
+from fleet.settings import Settings
 from fleet.store.activations import Activations, Pending
-from fleet.store.admissions import Admission, Admissions
+from fleet.store.admissions import Admission, Admissions, Asker, Decision
+from fleet.store.claims import Claims
 from fleet.store.connect import Store
 from fleet.store.serials import Serials
 from fleet.store.traces import Traces, Turned
@@ -30,43 +34,53 @@ BOUND, WAITING = 200, 202
 """What firmware understands: it asks again 3 s after a 202, and 10 s after anything else but 200."""
 
 _MESSAGES = {"en": "Enter this code at the server:\n{}", "zh": "请在服务器上输入激活码：\n{}"}
+_AGAIN = {"en": "\nThen start this program again.", "zh": "\n然后请重新启动本程序。"}
+"""For py-xiaozhi, which does not ask bootstrap again after its activation, and has no credentials before that."""
 _PROVING = {"en": "The device is being activated.", "zh": "设备正在激活。"}
 
 Outcome = Literal["bound", "waiting", "refused"]
 
 _TRACE_SECONDS = 0.5
+_PYTHON = "py-xiaozhi"
+"""How its User-Agent goes on after the board."""
 
 
 class Desk:
     """Decides about devices, and leads them through activation.
 
     Args:
-        policy: The operator's.
+        settings: Hold the policy, and how long an old password counts.
         store: Where standings and codes are.
         serials: Of whom the operator knows the burnt-in key.
-        counts: Counts who was given no credentials.
+        counts: Counts who was given no credentials, and what gave way.
     """
 
-    def __init__(self, policy: Policy, store: Store, serials: Serials, counts: Counter[str]) -> None:
-        self._policy = policy
+    def __init__(self, settings: Settings, store: Store, serials: Serials, counts: Counter[str]) -> None:
+        self._policy: Policy = settings.activation
+        self._renewal_seconds = settings.renewal_days * 86_400
         self._counts = counts
+        self._claims = Claims(store)
         self._admissions = Admissions(store)
         self._activations = Activations(store)
         self._traces = Traces(store)
         self._serials = serials
 
-    async def standing(self, who: Visitor) -> tuple[Verdict, Admission]:
-        """Return what is decided about a visitor.
+    async def decide(self, who: Visitor, address: str, dialect: str, fields: Mapping[str, str]) -> Decision:
+        """Return what is decided about a visitor, and write down what it says of itself if it is served.
 
         Raises:
             Unavailable: Redis did not answer.
         """
-        admission = await self._admissions.read(who.mac)
-        verdict = self._judge(who, admission, who.client)
-        first = admission.bound and not admission.client and self._policy != "open"
-        if verdict == "admitted" and first and not await self._admissions.pin(who.mac, who.client):
-            verdict = self._judge(who, admission, "")
-        return verdict, admission
+        provable = self._serials.find(who.serial) is not None
+        asker = Asker(who.mac, who.client, address, provable=provable, dialect=dialect)
+        decision = await self._admissions.decide(self._policy, asker, fields)
+        if decision.crowded_out:
+            self._counts["devices: crowded out"] += decision.crowded_out
+        if decision.claims:
+            self._counts["bootstrap: another owner"] += 1
+            if dropped := await self._claims.note(who.mac):
+                self._counts["claims: crowded out"] += dropped
+        return decision
 
     async def invite(self, who: Visitor) -> ActivationSection:
         """Return what a visitor shows who has to be activated; the same until somebody acts on it.
@@ -75,13 +89,12 @@ class Desk:
             Unavailable: Redis did not answer.
             Overloaded: Too many devices wait.
         """
-        with_code = self._policy == "code"
+        with_code = self._policy != "closed"
         pending = await self._activations.begin(who.mac, who.client, who.serial, with_code=with_code)
-        texts = _MESSAGES if pending.code else _PROVING
-        text = texts["zh" if who.language.lower().startswith("zh") else "en"]
-        return ActivationSection(
-            message=text.format(pending.code), code=pending.code or None, challenge=pending.challenge
-        )
+        language = "zh" if who.language.lower().startswith("zh") else "en"
+        text = (_MESSAGES if pending.code else _PROVING)[language].format(pending.code)
+        again = _AGAIN[language] if who.firmware.startswith(_PYTHON) else ""
+        return ActivationSection(message=text + again, code=pending.code or None, challenge=pending.challenge)
 
     async def turn_away(self, who: Visitor, reason: Turned) -> None:
         """Count and write down that a visitor was given nothing, for whoever asks why it is silent."""
@@ -107,19 +120,11 @@ class Desk:
         if admission.bound and admission.client in ("", who.client):
             return "bound"
         if proof is not None and self._suffices(who, admission, proof):
-            await self._admissions.bind(who.mac, who.client, proof.serial_number)
+            until = int(datetime.now(UTC).timestamp() + self._renewal_seconds)
+            await self._admissions.bind(who.mac, who.client, proof.serial_number, how="key", until=until)
             log.info("device bound by its key", extra={"device": who.mac})
             return "bound"
-        return "waiting" if self._policy == "code" else "refused"
-
-    def _judge(self, who: Visitor, admission: Admission, client: str) -> Verdict:
-        return judge(
-            self._policy,
-            bound=admission.bound,
-            known=admission.client,
-            client=client,
-            provable=self._serials.find(who.serial) is not None,
-        )
+        return "waiting" if self._policy != "closed" else "refused"
 
     def _is_sound(self, who: Visitor, pending: Pending | None, proof: Proof | None) -> bool:
         """Whether a request proves what it must; where no key is known there is nothing to prove."""
@@ -147,11 +152,13 @@ class ActivationRoute:
     """Answers the devices that ask again and again; each time cheaply.
 
     Args:
+        settings: Hold the policy.
         desk: Decides.
         throttle: Limits how often somebody asks.
     """
 
-    def __init__(self, desk: Desk, throttle: Throttle) -> None:
+    def __init__(self, settings: Settings, desk: Desk, throttle: Throttle) -> None:
+        self._settings = settings
         self._desk = desk
         self._throttle = throttle
         self.router = APIRouter()
@@ -162,6 +169,7 @@ class ActivationRoute:
         self._throttle.admit_address("activation", request)
         who = visitor(request)
         self._throttle.admit_device("activation", request, who.mac)
+        require_client(who, self._settings)
         proof = parse_proof(await read_body(request, LARGEST_BODY))
         try:
             async with asyncio.timeout(STORE_SECONDS):

@@ -22,7 +22,6 @@ from fleet.settings import Settings
 from fleet.store.connect import Store
 from fleet.store.firmware_shelf import FirmwareShelf
 from fleet.store.operator_tokens import OperatorTokens, tokens_path
-from fleet.store.roster import Roster
 from fleet.store.serials import Serials
 from fleet.wire.identity import Keys
 
@@ -53,12 +52,12 @@ def build_app(
     """
     app = FastAPI(title="fleet", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
     throttle, counts = Throttle(settings), Counter[str]()
-    desk = Desk(settings.activation, store, Serials(settings.serials_file), counts)
+    desk = Desk(settings, store, Serials(settings.serials_file), counts)
     firmware = Firmware(shelf or FirmwareShelf(None), store, throttle, counts)
     operators = Operators(OperatorTokens(tokens_path(settings)), throttle, counts)
     for part in (
-        Bootstrap(settings, keys, desk, Roster(store), firmware, throttle),
-        ActivationRoute(desk, throttle),
+        Bootstrap(settings, keys, desk, firmware, throttle),
+        ActivationRoute(settings, desk, throttle),
         firmware,
         VisionRoute(keys, vision, throttle, counts),
         DevicesRoute(operators, store, throttle),

@@ -14,14 +14,12 @@ from fleet.api.body import read_body
 from fleet.api.clock import server_time
 from fleet.api.firmware import Firmware
 from fleet.api.refusals import TurnedAway
-from fleet.api.throttle import Throttle
-from fleet.api.visitor import Visitor, place, visitor
-from fleet.core.standing import Verdict
+from fleet.api.throttle import Throttle, site_of
+from fleet.api.visitor import Place, Visitor, place, require_client, visitor
 from fleet.errors import Overloaded, Unavailable
 from fleet.settings import Settings
 from fleet.settings.tls import FIRMWARE_PORT
-from fleet.store.admissions import Admission
-from fleet.store.roster import Roster
+from fleet.store.admissions import Decision
 from fleet.wire import topics
 from fleet.wire.bootstrap import (
     ActivationSection,
@@ -50,19 +48,15 @@ class Bootstrap:
     Args:
         settings: Public addresses, keep-alive, time zone, policy.
         keys: Derive each device's password, and know who is revoked.
-        desk: Decides who is served.
-        roster: Where it is kept what a device said of itself.
+        desk: Decides who is served, and writes down what a device said of itself.
         firmware: What devices are to install.
         throttle: Limits how often somebody asks.
     """
 
-    def __init__(
-        self, settings: Settings, keys: Keys, desk: Desk, roster: Roster, firmware: Firmware, throttle: Throttle
-    ) -> None:
+    def __init__(self, settings: Settings, keys: Keys, desk: Desk, firmware: Firmware, throttle: Throttle) -> None:
         self._settings = settings
         self._keys = keys
         self._desk = desk
-        self._roster = roster
         self._firmware = firmware
         self._throttle = throttle
         self.router = APIRouter()
@@ -84,46 +78,70 @@ class Bootstrap:
             log.warning("bootstrap refused", extra={"device": who.mac, "reason": "revoked"})
             await self._desk.turn_away(who, "revoked")
             raise HTTPException(403, "the device is not admitted")
+        require_client(who, self._settings)
         deadline = asyncio.get_running_loop().time() + STORE_SECONDS
-        verdict, admission = await self._standing(who, deadline)
+        dialect = XIAOZHI if who.is_firmware or told.application.version else ""
+        decision = await self._decide(who, site_of(request), dialect, self._fields(who, told, where), deadline)
         mqtt = firmware = activation = None
-        if verdict == "asked":
+        if decision.verdict == "asked":
             self._throttle.admit_address("invitation", request)
             activation = await self._invite(who, deadline)
             await self._desk.turn_away(who, "not bound")
         else:
-            mqtt = self._credentials(who.mac, where.host)
-            given = {"host": where.written, "kid": mqtt.username.rpartition(".")[2]}
-            admission, firmware = await self._settle(who, told, given, where.url, deadline)
-        now = server_time(admission.timezone, self._settings.timezone_offset, datetime.now(UTC))
+            mqtt = self._credentials(who.mac, where.host, decision.generation)
+            firmware = await self._offer(who, told, where.url, deadline)
+        now = server_time(decision.timezone, self._settings.timezone_offset, datetime.now(UTC))
         answer = BootstrapAnswer(mqtt=mqtt, server_time=now, firmware=firmware, activation=activation)
-        log.info("bootstrap", extra={"device": who.mac, "board": who.board, "firmware": who.firmware, "as": verdict})
+        seen = {"device": who.mac, "board": who.board, "firmware": who.firmware, "as": decision.verdict}
+        log.info("bootstrap", extra=seen)
         return JSONResponse(answer.model_dump(exclude_none=True))
 
-    async def _standing(self, who: Visitor, deadline: float) -> tuple[Verdict, Admission]:
-        if self._settings.activation == "open":
-            return "admitted", Admission()
+    def _fields(self, who: Visitor, told: BootstrapBody, where: Place) -> dict[str, str]:
+        """Return what is written down of a device that is served."""
+        fields = {
+            "host": where.written,
+            "kid": self._keys.ids[0],
+            "board": who.board or told.board.type or told.board.name,
+            "fw": who.firmware or told.application.version,
+            "lang": who.language or told.language,
+        }
+        return {name: clip(text) for name, text in fields.items() if text}
+
+    async def _decide(
+        self, who: Visitor, address: str, dialect: str, fields: Mapping[str, str], deadline: float
+    ) -> Decision:
+        """Return what is decided about a visitor.
+
+        Without Redis nobody is told from another, but under an open policy nobody is anyway: refusing a device would
+        only make it wait.
+        """
         try:
             async with asyncio.timeout_at(deadline):
-                verdict, admission = await self._desk.standing(who)
+                decision = await self._desk.decide(who, address, dialect, fields)
         except (Unavailable, TimeoutError) as error:
+            if self._settings.activation == "open":
+                log.warning("device not written down", extra={"device": who.mac, "reason": _reason(error)})
+                return Decision("admitted", 0, "")
             raise TurnedAway("store away", 503, "try again later") from error
-        if verdict == "refused":
+        if decision.verdict == "refused":
             log.warning("bootstrap refused", extra={"device": who.mac, "reason": "not on the list"})
             await self._desk.turn_away(who, "not on the list")
             raise HTTPException(403, "the device is not admitted")
-        return verdict, admission
+        return decision
 
     async def _invite(self, who: Visitor, deadline: float) -> ActivationSection:
         try:
             async with asyncio.timeout_at(deadline):
                 return await self._desk.invite(who)
         except (Unavailable, Overloaded, TimeoutError) as error:
-            log.warning("no activation", extra={"device": who.mac, "reason": str(error) or "no answer in time"})
+            log.warning("no activation", extra={"device": who.mac, "reason": _reason(error)})
             raise TurnedAway("store away", 503, "try again later") from error
 
-    def _credentials(self, mac: str, host: str) -> MqttSection:
-        credentials = self._keys.issue("device", mac)
+    def _credentials(self, mac: str, host: str, generation: int) -> MqttSection:
+        # Under an open policy a generation is given only where another policy cut earlier passwords: it would not count
+        # without one.
+        policy = "first" if self._settings.activation == "open" and generation else self._settings.activation
+        credentials = self._keys.issue("device", mac, policy=policy, generation=generation)
         port = self._settings.mqtt_port if self._settings.tls_cert is None else FIRMWARE_PORT
         return MqttSection(
             endpoint=self._settings.mqtt_public or f"{host}:{port}",
@@ -134,28 +152,15 @@ class Bootstrap:
             keepalive=self._settings.keepalive,
         )
 
-    async def _settle(
-        self, who: Visitor, told: BootstrapBody, given: Mapping[str, str], url: str, deadline: float
-    ) -> tuple[Admission, FirmwareSection | None]:
-        """Write down what the device is and was given; return what is decided about it, and what it should install.
-
-        Without Redis it is served all the same: refusing would only make it wait.
-        """
-        fields = {
-            **given,
-            "board": who.board or told.board.type or told.board.name,
-            "fw": who.firmware or told.application.version,
-            "lang": who.language or told.language,
-        }
+    async def _offer(self, who: Visitor, told: BootstrapBody, url: str, deadline: float) -> FirmwareSection | None:
+        """Return what the device should install; without Redis nothing."""
         try:
             async with asyncio.timeout_at(deadline):
-                admission = await self._roster.note(
-                    who.mac,
-                    {name: clip(text) for name, text in fields.items() if text},
-                    XIAOZHI if who.is_firmware or told.application.version else "",
-                )
-                return admission, await self._firmware.offer(who, told.board.name, url)
+                return await self._firmware.offer(who, told.board.name, url)
         except (Unavailable, TimeoutError) as error:
-            reason = str(error) or "no answer in time"
-            log.warning("device not written down", extra={"device": who.mac, "reason": reason})
-            return Admission(), None
+            log.warning("no firmware offered", extra={"device": who.mac, "reason": _reason(error)})
+            return None
+
+
+def _reason(error: Exception) -> str:
+    return str(error) or "no answer in time"

@@ -38,7 +38,7 @@ class Firmware:
         self.router.add_api_route(f"{_PATH}/{{board}}/{{name}}.bin", self.send, methods=["GET", "HEAD"])
 
     async def offer(self, who: Visitor, said_board: str, url: str) -> FirmwareSection | None:
-        """Return what a device should install now, if anything.
+        """Return what a device that is served should install now, if anything; nobody else's requests are counted.
 
         A device whose headers and body name different boards is offered nothing, nor is one that did not install the
         same version after several offers: it would go on for ever.
@@ -54,7 +54,7 @@ class Firmware:
         image = self._shelf.offer(who.board, who.running)
         if image is None or said_board not in ("", who.board):
             return None
-        if await self._roster.count_offer(who.mac, image.name) > MOST_OFFERS:
+        if await self._roster.count_offer(who.mac, who.client, image.name) > MOST_OFFERS:
             self._counts["firmware: offered before"] += 1
             log.warning("firmware is not offered again", extra={"device": who.mac, "version": image.name})
             return None

@@ -20,6 +20,7 @@ class Visitor:
 
     mac: str
     client: str
+    """Its Client-Id, without which nobody is told from another."""
     serial: str
     """Only of devices that have one burnt in."""
     board: str
@@ -45,7 +46,7 @@ def visitor(request: Request) -> Visitor:
     serial = headers.get("serial-number", "") if version_of(headers.get("activation-version", "")) == 2 else ""
     return Visitor(
         mac=mac,
-        client=clip(headers.get("client-id", "")),
+        client=clip(headers.get("client-id", "")).strip(),
         serial=serial[:_LONGEST_SERIAL],
         board=board,
         running=running,
@@ -53,6 +54,16 @@ def visitor(request: Request) -> Visitor:
         language=clip(headers.get("accept-language", "").partition(",")[0]),
         is_firmware=is_firmware(agent, headers.get("activation-version", "")),
     )
+
+
+def require_client(who: Visitor, settings: Settings) -> None:
+    """Return if a visitor may be served as far as its Client-Id goes: a MAC alone is no secret.
+
+    Raises:
+        TurnedAway: It has none, and the policy is not open (400).
+    """
+    if not who.client and settings.activation != "open":
+        raise TurnedAway("no client id", 400, "the header Client-Id must hold what the device made at its first start")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 
 from fleet.api.app import build_app
 from fleet.api.vision import load_vision
@@ -12,6 +13,7 @@ from fleet.link.serving import serve
 from fleet.metrics import http as metrics
 from fleet.store.access import AccessWatch
 from fleet.store.firmware_shelf import FirmwareShelf
+from fleet.store.policy import PolicyStore
 from fleet.tasks import running
 
 
@@ -20,6 +22,8 @@ async def api(here: Site) -> AsyncIterator[HttpServer]:
     """Run the api beside the block."""
     settings, shelf = here.settings, FirmwareShelf(here.settings.firmware_dir)
     vision = load_vision(settings)
+    now = datetime.now(UTC).timestamp()
+    await PolicyStore(here.store).begin(settings.activation, now, settings.renewal_days * 86_400)
     app = build_app(settings, here.keys, here.store, shelf, vision)
     try:
         async with (

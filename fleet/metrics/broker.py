@@ -35,6 +35,13 @@ refusals: Final = CounterMetric(
     "worker",
     {"reason": REFUSALS},
 )
+renewals: Final = CounterMetric(
+    "fleet_password_renewals",
+    "Devices asked to restart for a new password, those whose earlier passwords were refused afterwards, and those "
+    "whose were not because the list is full.",
+    "worker",
+    {"step": ("restart", "refused", "list_full")},
+)
 malformed: Final = CounterMetric(
     "fleet_malformed_frames",
     "Messages that could not be read, by what they claimed to be.",

@@ -30,9 +30,8 @@ from fleet.store.roster import Entry, Roster
 from fleet.store.watched_file import WatchedFile, write_whole
 from fleet.wire.dialect_xiaozhi import DIALECT
 from fleet.wire.identity import Keys
-from fleet.wire.jsonrpc import LARGEST_ID
+from fleet.wire.restart import restart
 from fleet.wire.topics import down_topic
-from fleet.wire.words import CallTool
 
 log = logging.getLogger(__name__)
 
@@ -197,8 +196,7 @@ class Rotation:
             if waiting or device.session or not device.online:
                 continue
             self._asked[device.mac] = clock()
-            order = CallTool(secrets.randbelow(LARGEST_ID // 2) + 1, "self.reboot")
-            self._publish(down_topic(device.mac), DIALECT.send(order))
+            self._publish(down_topic(device.mac), DIALECT.send(restart()))
             await asyncio.sleep(1 / self._pace.rate)
 
 

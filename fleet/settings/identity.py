@@ -7,7 +7,7 @@ from pydantic import BaseModel, SecretStr, field_validator
 
 from fleet.settings.fields import EVERY, canonical, setting
 
-Policy = Literal["open", "code", "closed"]
+Policy = Literal["open", "first", "code", "closed"]
 """Which devices are served."""
 
 
@@ -34,11 +34,24 @@ class Identity(BaseModel):
         hidden="file",
     )
     activation: Policy = setting(
-        "open",
-        "Which devices are served. `open`: every one, and anybody gets credentials for any MAC. `code`: those that an "
-        "operator has bound with the code that they show (`fleet devices bind CODE`). `closed`: those bound before "
-        "by their MAC, and those of FLEET_SERIALS_FILE.",
+        "first",
+        "Which devices are served. `first`: every one, and whoever first asks with a MAC owns it; another Client-Id "
+        "with that MAC shows a code and waits for an operator (`fleet devices claims`). `code`: those that an operator "
+        "has bound with the code that they show (`fleet devices bind CODE`). `closed`: those bound before by their "
+        "MAC, and those of FLEET_SERIALS_FILE. `open`, for laboratories: every one, and anybody gets credentials for "
+        "any MAC. Devices that were connected before a stricter policy began stay admitted.",
         ("api",),
+        same=True,
+    )
+    renewal_days: float = setting(
+        7.0,
+        "How long an old password still counts, after a stricter policy began, a device got another owner, or "
+        "`fleet devices renew` asked for another one. Devices fetch a password only when they start; those that are "
+        "online are asked to restart. With `--now` the commands do not wait.",
+        ("api",),
+        unit="days",
+        ge=0,
+        le=365,
     )
     serials_file: Path | None = setting(
         None,

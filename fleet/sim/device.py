@@ -38,6 +38,7 @@ class SimDevice(Gauge):
         profile: Which build it is.
         ota_url: Where it boots from.
         mac: Canonical MAC.
+        client: Its Client-Id, a new one after its memory was erased; without it the one that follows from the MAC.
         on_step: Told every step at once, for live display.
         tls: Trust for HTTPS, and for MQTT on port 8883; the public authorities without it.
         seed: Makes the drawn times and faults repeatable.
@@ -50,13 +51,14 @@ class SimDevice(Gauge):
         *,
         ota_url: str,
         mac: str,
+        client: str = "",
         on_step: Callable[[Step], None] | None = None,
         tls: ssl.SSLContext | None = None,
         seed: int | None = None,
         faults: Faults | None = None,
     ) -> None:
         self._faults = faults or Faults()
-        identity = Identity.of(mac, BAD_SSID if self._faults.invalid_utf8 else "home")
+        identity = Identity.of(mac, BAD_SSID if self._faults.invalid_utf8 else "home", client)
         signal = Signal()
         board = Board(
             ssid=identity.ssid,

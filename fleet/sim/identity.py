@@ -25,9 +25,9 @@ class Identity:
     key: bytes = b""
 
     @classmethod
-    def of(cls, mac: str, ssid: str = "home") -> "Identity":
-        """Return an identity whose UUID follows from the MAC, so that it is kept over restarts."""
-        return cls(mac, str(uuid.uuid5(uuid.NAMESPACE_OID, mac)), ssid)
+    def of(cls, mac: str, ssid: str = "home", client: str = "") -> "Identity":
+        """Return an identity; without a UUID of its own that follows from the MAC, so that it is kept over restarts."""
+        return cls(mac, client or str(uuid.uuid5(uuid.NAMESPACE_OID, mac)), ssid)
 
 
 def headers(identity: Identity, profile: Profile) -> dict[str, str]:

@@ -99,9 +99,10 @@ class Devices:
         """
         keys, shard = self._store.keys, self._store.keys.shard(mac)
         fence = (owner.worker, owner.fence) if owner else ("", "")
+        passwords = [f"{prefix(shard)}o:{mac}", keys.young(shard), keys.old(shard), keys.due(shard)]
         applied, session, tools_epoch, gone, dialect, apology = await self._store.call(
             "fleet_presence",
-            [keys.device(mac), keys.own(shard), keys.online(shard)],
+            [keys.device(mac), keys.own(shard), keys.online(shard), *passwords],
             [int(online), epoch, DEVICE_SECONDS, mac, *fence, user],
         )
         known = tools_epoch == str(epoch)

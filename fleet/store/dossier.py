@@ -8,7 +8,6 @@ from typing import Any, cast
 from fleet.store.admissions import Admission, admission_key
 from fleet.store.connect import Store
 from fleet.store.edges import Edges
-from fleet.store.keys import prefix
 from fleet.store.revocations import Revocations
 from fleet.store.tools import ToolLists
 from fleet.store.traces import FIELDS, Traces
@@ -74,7 +73,7 @@ async def read_dossier(store: Store, mac: str) -> Dossier:
     pipe.hgetall(names.session(mac))
     pipe.hgetall(names.turn(mac))
     pipe.hgetall(admission_key(store, mac))
-    pipe.zscore(f"{prefix(names.shard(mac))}seen", mac)
+    pipe.zscore(names.seen(names.shard(mac)), mac)
     record, session, turn, standing, seen = await store.ask(cast("Awaitable[list[Any]]", pipe.execute()))
     away = await Traces(store).turned_away(mac)
     edges = {edge.id for edge in await Edges(store).live()}
@@ -112,8 +111,9 @@ async def forget(store: Store, macs: Sequence[str]) -> None:
         for name in (names.device, names.session, names.tools, names.turn, names.history, names.reports):
             pipe.delete(name(mac))
         pipe.delete(admission_key(store, mac))
-        pipe.zrem(f"{prefix(shard)}seen", mac)
-        pipe.zrem(names.online(shard), mac)
+        pipe.delete(names.claims(mac))
+        for index in (names.seen, names.online, names.young, names.old, names.due):
+            pipe.zrem(index(shard), mac)
     await store.ask(cast("Awaitable[list[Any]]", pipe.execute()))
 
 

@@ -76,7 +76,287 @@ local function retire(K, A)
   return redis.call('ZREM', K[1], A[1])
 end
 
--- K: device, own, online devices by epoch
+-- Generations of passwords. A new one is above all that were ever given for its MAC, also by a record that has expired:
+-- so it never falls behind the clock, in seconds since 2020.
+local function next_generation(known)
+  return string.format('%d', math.max(tonumber(known or '0') + 1, seconds() - 1577836800))
+end
+
+-- The generation that a device's user name has: 0 proves nothing, nil is unknown.
+local function generation_of(user)
+  if not user or user == '' then return nil end
+  return tonumber(string.match(user, '^device%.[^.]+%.%a+%.(%d+)$') or '0')
+end
+
+-- The generation of the password that a device has: of its last connection, or, where the broker does not tell, the one
+-- that it was given last. The second answer is whether the broker told.
+local function held_by(device)
+  local known = redis.call('HMGET', device, 'cu', 'cep', 'ep', 'kg')
+  local told = known[2] == known[3] and generation_of(known[1])
+  return told or tonumber(known[4] or '0'), told and true or false
+end
+
+-- The generation that a device should have, by its admission's.
+local function wanted(generation) return math.max(tonumber(generation or '1'), 1) end
+
+-- Forgets MACs that never connected: some whose time is over, and the oldest beyond a bound. Their pins go with them;
+-- what an operator decided stays. Returns how many were beyond the bound.
+local function tidy_young(young, seen, prefix, life, most)
+  for _, mac in ipairs(redis.call('ZRANGEBYSCORE', young, '-inf', seconds() - life, 'LIMIT', 0, 50)) do
+    redis.call('ZREM', young, mac)
+    redis.call('ZREM', seen, mac)
+  end
+  local crowded = math.max(redis.call('ZCARD', young) - most, 0)
+  for _ = 1, crowded do
+    local mac = redis.call('ZPOPMIN', young)[1]
+    redis.call('ZREM', seen, mac)
+    redis.call('DEL', prefix .. 'd:' .. mac)
+    if redis.call('TTL', prefix .. 'o:' .. mac) > 0 then redis.call('DEL', prefix .. 'o:' .. mac) end
+  end
+  return crowded
+end
+
+-- Keeps that somebody asks with a MAC that is another's: `first last count address` by Client-Id, the latest few of a MAC.
+local function note_claim(claims, client, address, most, life)
+  local known = redis.call('HGET', claims, client)
+  local first, count = string.match(known or '', '^(%d+) %d+ (%d+)')
+  if not known and redis.call('HLEN', claims) >= most then
+    local oldest, at = nil, math.huge
+    local all = redis.call('HGETALL', claims)
+    for i = 1, #all, 2 do
+      local last = tonumber(string.match(all[i + 1], '^%d+ (%d+)'))
+      if last < at then oldest, at = all[i], last end
+    end
+    redis.call('HDEL', claims, oldest)
+  end
+  redis.call('HSET', claims, client,
+    string.format('%d %d %d %s', first or seconds(), seconds(), tonumber(count or '0') + 1, address))
+  redis.call('EXPIRE', claims, life)
+end
+
+-- K: admission, device, …, claims (5), mark of a refused claim (6)  A: as `boot`
+-- Decides under a policy that is not open, and pins. Returns {verdict, generation, 1 when it stands among the claims}.
+local function judge(K, A, connected)
+  local o = redis.call('HMGET', K[1], 'bound', 'client', 'gen', 'unbound')
+  if o[1] and (o[2] or '') == '' then
+    redis.call('HSET', K[1], 'client', A[2])
+    return {'admitted', wanted(o[3]), 0}
+  end
+  if o[1] and o[2] == A[2] then return {'admitted', wanted(o[3]), 0} end
+  if not o[1] and not o[4] and (A[1] == 'first' or connected) then
+    local generation, new = next_generation(o[3]), redis.call('EXISTS', K[1]) == 0
+    redis.call('HSET', K[1], 'bound', A[6], 'client', A[2], 'how', connected and 'kept' or 'first', 'gen', generation)
+    if new and not connected then redis.call('EXPIRE', K[1], A[9]) end
+    return {'admitted', generation, 0}
+  end
+  local claims = 0
+  if o[1] or o[4] then
+    redis.call('HINCRBY', K[1], 'others', 1)
+    redis.call('HSET', K[1], 'otherat', seconds())
+    if redis.call('EXISTS', K[6]) == 1 then return {'refused', 0, 0} end
+    note_claim(K[5], A[2], A[4], tonumber(A[11]), A[12])
+    claims = 1
+  end
+  return {(A[1] ~= 'closed' or A[5] == '1') and 'asked' or 'refused', 0, claims}
+end
+
+-- K: admission, device, devices by bootstrap, MACs that never connected, claims of the MAC, mark of a refused claim
+-- A: policy, Client-Id, MAC, address, whether it can prove itself 0|1, time as text, prefix of the shard's keys,
+--    most that never connected, their life s, device ttl s, most claims, claim ttl s, dialect or '', device field, value, …
+-- Decides about who asks bootstrap and pins it where it is the first, in one step: of several one wins, the others are
+-- judged by what is kept. Writes the device down if it is served.
+-- Returns {verdict, generation of its password, time zone or '', 1 when it stands among the claims, how many gave way}.
+local function boot(K, A)
+  local connected = redis.call('HEXISTS', K[2], 'ep') == 1
+  local o = redis.call('HMGET', K[1], 'gen', 'req', 'tz')
+  -- Under an open policy every password proves nothing, but where earlier ones were cut it needs a generation to count.
+  local decided = {'admitted', tonumber(o[2] or '0') > 1 and o[1] or '0', 0}
+  if A[1] ~= 'open' then decided = judge(K, A, connected) end
+  if decided[1] ~= 'admitted' then return {decided[1], 0, o[3] or '', decided[3], 0} end
+  redis.call('HSET', K[2], 'kg', decided[2], unpack(A, 14))
+  if A[13] ~= '' then redis.call('HSETNX', K[2], 'dialect', A[13]) end
+  redis.call('ZADD', K[3], seconds(), A[3])
+  local crowded = 0
+  if connected or redis.call('TTL', K[1]) == -1 then
+    redis.call('EXPIRE', K[2], A[10])
+    redis.call('ZREM', K[4], A[3])
+  else
+    if redis.call('TTL', K[2]) < 0 then redis.call('EXPIRE', K[2], A[9]) end
+    redis.call('ZADD', K[4], 'NX', seconds(), A[3])
+    crowded = tidy_young(K[4], K[3], A[7], tonumber(A[9]), tonumber(A[8]))
+  end
+  return {'admitted', decided[2], o[3] or '', 0, crowded}
+end
+
+-- K: admission, device, MACs that never connected, devices with an old password, generations to require, claims
+-- A: bind|unbind|raise, MAC, time as text, until when earlier generations count (s since 1970, 0: now)
+--    [, Client-Id or '', serial number or '', how]
+-- Changes a device's owner or its generation. A time that was set before for an earlier generation stays if it is sooner.
+-- Returns {1 when its generation rose (bind), it had an owner (unbind), or always (raise); its generation}.
+local function own(K, A)
+  local o = redis.call('HMGET', K[1], 'bound', 'client', 'gen', 'due', 'unbound')
+  local answer, raised, generation = 1, true, o[3]
+  if A[1] == 'bind' then
+    -- A device may be connected under a pin that has expired.
+    local held, told = held_by(K[2])
+    local stray = not o[1] and not o[5] and told and held > 0
+    raised = stray or (o[1] and (o[2] or '') ~= '' and o[2] ~= A[5])
+    if raised or not o[1] then generation = next_generation(o[3]) end
+    redis.call('HDEL', K[1], 'client', 'serial', 'unbound')
+    redis.call('HSET', K[1], 'bound', A[3], 'how', A[7])
+    if A[5] ~= '' then redis.call('HSET', K[1], 'client', A[5]) end
+    if A[6] ~= '' then redis.call('HSET', K[1], 'serial', A[6]) end
+    redis.call('HDEL', K[6], A[5])
+    answer = raised and 1 or 0
+  else
+    generation = next_generation(o[3])
+    if A[1] == 'unbind' then
+      redis.call('HDEL', K[1], 'bound', 'client', 'serial', 'how')
+      redis.call('HSET', K[1], 'unbound', A[3])
+      answer = o[1] and 1 or 0
+    end
+  end
+  redis.call('PERSIST', K[1])
+  redis.call('ZREM', K[3], A[2])
+  if generation then redis.call('HSET', K[1], 'gen', generation) end
+  if raised then
+    local at = tonumber(A[4])
+    local due = at == 0 and seconds() or math.min(at, tonumber(o[4] or A[4]))
+    redis.call('HSET', K[1], 'due', string.format('%d', due))
+    redis.call('ZADD', K[5], due, A[2])
+    if at == 0 then redis.call('ZREM', K[4], A[2]) else redis.call('ZADD', K[4], seconds(), A[2]) end
+  end
+  return {answer, generation or '1'}
+end
+
+-- K: device  A: field, version, window s, most askers, life of a device that never connected s
+-- Counts that somebody is offered a firmware. Returns how often it was within the window, this time included; 0 when too
+-- many others were offered it to count one more.
+local function offer(K, A)
+  local version, at, count = string.match(redis.call('HGET', K[1], A[1]) or '', '^(%S+) (%d+) (%d+)$')
+  if version == A[2] and tonumber(at) > seconds() - tonumber(A[3]) then
+    count = tonumber(count) + 1
+  else
+    at, count = seconds(), 1
+    local askers = 0
+    for _, field in ipairs(redis.call('HKEYS', K[1])) do
+      if string.sub(field, 1, 3) == 'fw:' then askers = askers + 1 end
+    end
+    if not version and askers >= tonumber(A[4]) then return 0 end
+  end
+  redis.call('HSET', K[1], A[1], string.format('%s %d %d', A[2], at, count))
+  if redis.call('TTL', K[1]) < 0 then redis.call('EXPIRE', K[1], A[5]) end
+  return count
+end
+
+-- A device connected: its pin is there to stay. Whose password is the wanted one needs no restart, and earlier ones may be
+-- cut; a password of somebody who was the owner before it, until the pin expired, is cut now.
+local function note_password(device, admission, young, old, due, mac)
+  redis.call('PERSIST', admission)
+  redis.call('ZREM', young, mac)
+  local o, held, told = redis.call('HMGET', admission, 'gen', 'due', 'req'), held_by(device)
+  if held >= wanted(o[1]) then
+    redis.call('ZREM', old, mac)
+    redis.call('HDEL', device, 'rn')
+    if told and (o[2] or not o[3]) then redis.call('ZADD', due, 0, mac) end
+  elseif told and held > 0 and not o[2] then
+    redis.call('HSET', admission, 'due', seconds())
+    redis.call('ZADD', due, 0, mac)
+  elseif tonumber(redis.call('ZSCORE', old, mac) or 'inf') == math.huge then
+    redis.call('ZADD', old, seconds() + 20, mac)
+  end
+end
+
+-- {MAC, generation, …} of some devices whose earlier passwords are to be refused now; 1 refuses what proves nothing.
+local function due_now(due, prefix, most)
+  local answer = {}
+  for _, mac in ipairs(redis.call('ZRANGEBYSCORE', due, '-inf', seconds(), 'LIMIT', 0, most)) do
+    local o = redis.call('HMGET', prefix .. 'o:' .. mac, 'gen', 'due')
+    answer[#answer + 1] = mac
+    answer[#answer + 1] = o[2] and tostring(o[1]) or '1'
+  end
+  return answer
+end
+
+-- Some idle devices with an old password that are to be asked to restart now; each is asked again later, ever more rarely.
+local function ask_now(old, prefix, most, again, longest, busy)
+  local answer = {}
+  for _, mac in ipairs(redis.call('ZRANGEBYSCORE', old, '-inf', seconds(), 'LIMIT', 0, 50)) do
+    local device = prefix .. 'd:' .. mac
+    local d = redis.call('HMGET', device, 'ep', 'on', 'sid', 'rn')
+    local held = held_by(device)
+    if not d[1] or held >= wanted(redis.call('HGET', prefix .. 'o:' .. mac, 'gen')) then
+      redis.call('ZREM', old, mac)
+    elseif d[2] ~= '1' then
+      redis.call('ZADD', old, 'inf', mac)
+    elseif d[3] then
+      redis.call('ZADD', old, seconds() + busy, mac)
+    elseif #answer < most then
+      redis.call('HINCRBY', device, 'rn', 1)
+      redis.call('ZADD', old, seconds() + math.min(again * 2 ^ math.min(tonumber(d[4] or '0'), 20), longest), mac)
+      answer[#answer + 1] = mac
+    end
+  end
+  return answer
+end
+
+-- K: own, generations to require, devices with an old password, mark, MACs that never connected, devices by bootstrap
+-- A: worker, fence, prefix of the shard's keys, most to require, whether old passwords are replaced 0|1, most to ask,
+--    ask again after s, longest s, look again at one that talks after s, life of MACs that never connected s
+-- All that is due in a shard. Returns {mark or '', number of devices to require, MAC, generation, …, MAC to ask, …}.
+local function renewal_look(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  tidy_young(K[5], K[6], A[3], tonumber(A[10]), math.huge)
+  local due, asked = due_now(K[2], A[3], A[4]), {}
+  if A[5] == '1' then
+    asked = ask_now(K[3], A[3], tonumber(A[6]), tonumber(A[7]), tonumber(A[8]), tonumber(A[9]))
+  else
+    -- Under an open policy all are as good.
+    redis.call('DEL', K[3])
+  end
+  local answer = {redis.call('GET', K[4]) or '', #due / 2}
+  for _, part in ipairs(due) do answer[#answer + 1] = part end
+  for _, mac in ipairs(asked) do answer[#answer + 1] = mac end
+  return answer
+end
+
+-- K: own, generations to require, admission  A: worker, fence, MAC, generation.  Writes down that it is required.
+local function renewal_settled(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  local o = redis.call('HMGET', K[3], 'gen', 'due')
+  -- It may have risen again meanwhile, and has a time of its own then.
+  if o[2] and o[1] ~= A[4] then return 0 end
+  redis.call('HDEL', K[3], 'due')
+  if o[1] or redis.call('EXISTS', K[3]) == 1 then redis.call('HSET', K[3], 'req', A[4]) end
+  return redis.call('ZREM', K[2], A[3])
+end
+
+-- K: own, devices (by bootstrap, or those that are online), devices with an old password, generations to require, mark
+-- A: worker, fence, prefix of the shard's keys, cursor, count, what the mark says next
+-- Sorts some of a shard's devices, after a policy began that asks for more: who has an old password, and who has not.
+-- Returns the next cursor, 0 at the end.
+local function renewal_scan(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  local page = redis.call('ZSCAN', K[2], A[4], 'COUNT', A[5])
+  for i = 1, #page[2], 2 do
+    local mac = page[2][i]
+    local device, admission = A[3] .. 'd:' .. mac, A[3] .. 'o:' .. mac
+    if redis.call('HEXISTS', device, 'ep') == 1 then
+      local o = redis.call('HMGET', admission, 'gen', 'req')
+      if o[2] == '1' then redis.call('HDEL', admission, 'req') end
+      if held_by(device) < wanted(o[1]) then
+        redis.call('ZADD', K[3], 'NX', redis.call('HGET', device, 'on') == '1' and seconds() or 'inf', mac)
+      elseif not o[2] or o[2] == '1' then
+        redis.call('ZADD', K[4], 'NX', 0, mac)
+      end
+    end
+  end
+  redis.call('SET', K[5], A[6] .. ' ' .. page[1])
+  return page[1]
+end
+
+-- K: device, own, online devices by epoch, admission, MACs that never connected, devices with an old password, generations
+--    to require
 -- A: online 0|1, epoch, ttl s, mac, worker or '', fence or '', user name of the connection or ''
 -- Applied only if not older than what is known. An owner's is fenced: the two news of one connection have one epoch.
 -- Returns {applied, session id or '', epoch of the tool list or '', id of the session that ended last or '', dialect or '',
@@ -91,6 +371,7 @@ local function presence(K, A)
   if A[1] == '1' and A[7] ~= '' then redis.call('HSET', K[1], 'cu', A[7], 'cep', A[2]) end
   redis.call('EXPIRE', K[1], A[3])
   if A[1] == '1' then redis.call('ZADD', K[3], A[2], A[4]) else redis.call('ZREM', K[3], A[4]) end
+  if A[1] == '1' then note_password(K[1], K[4], K[5], K[6], K[7], A[4]) end
   local gone = not known[7] and known[4] or ''
   if A[1] == '1' and gone ~= '' and not known[2] then redis.call('HSET', K[1], 'ga', now()) end
   local dialect = known[5] or (known[3] and known[3] ~= '' and 'xiaozhi') or ''
@@ -503,3 +784,9 @@ redis.register_function('fleet_report', report)
 redis.register_function('fleet_call_begin', call_begin)
 redis.register_function('fleet_call_finish', call_finish)
 redis.register_function('fleet_sweep', sweep)
+redis.register_function('fleet_boot', boot)
+redis.register_function('fleet_own', own)
+redis.register_function('fleet_offer', offer)
+redis.register_function('fleet_renewal_look', renewal_look)
+redis.register_function('fleet_renewal_settled', renewal_settled)
+redis.register_function('fleet_renewal_scan', renewal_scan)

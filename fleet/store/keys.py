@@ -1,5 +1,7 @@
 """Every key name and every life time. `{n}` is the shard, and the hash tag that keeps a shard's keys on one node."""
 
+import hashlib
+
 from fleet.wire.topics import shard_of
 
 DEVICE_SECONDS = 90 * 24 * 3600
@@ -39,6 +41,22 @@ class ShardKeys:
     def online(self, shard: int) -> str:
         return f"{prefix(shard)}on"
 
+    def seen(self, shard: int) -> str:
+        """Return the sorted set of a shard's devices by their last bootstrap that was served."""
+        return f"{prefix(shard)}seen"
+
+    def young(self, shard: int) -> str:
+        """Return the sorted set of MACs that never connected, by the time of their first bootstrap."""
+        return f"{prefix(shard)}young"
+
+    def old(self, shard: int) -> str:
+        """Return the sorted set of devices with an old password, by the time when they may be asked to restart."""
+        return f"{prefix(shard)}old"
+
+    def due(self, shard: int) -> str:
+        """Return the sorted set of devices of which a generation is to be required, by the time when."""
+        return f"{prefix(shard)}due"
+
     def session_edges(self, shard: int) -> str:
         """Return the set of all edges that hold sessions of a shard's devices, dead ones too."""
         return f"{prefix(shard)}edges"
@@ -76,6 +94,15 @@ class Keys(ShardKeys):
 
     def reply(self, mac: str, turn: str) -> str:
         return f"{self._of('a', mac)}:{turn}"
+
+    def claims(self, mac: str) -> str:
+        """Return the hash of those who ask with a MAC that is another's, by their Client-Id."""
+        return self._of("q", mac)
+
+    def refused(self, mac: str, client: str) -> str:
+        """Return the mark of a Client-Id whose claim of a MAC was refused."""
+        who = hashlib.sha256(client.encode(errors="replace")).hexdigest()[:16]
+        return f"{self._of('no', mac)}:{who}"
 
     def call(self, mac: str, number: int | str) -> str:
         return f"{self._of('c', mac)}:{number}"

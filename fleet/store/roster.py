@@ -1,20 +1,23 @@
 """All devices that were heard of lately, and what each was last told at bootstrap."""
 
 import asyncio
+import hashlib
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from fleet.store.admissions import Admission, admission_key
+from fleet.store.admissions import YOUNG_SECONDS
 from fleet.store.connect import Store
 from fleet.store.devices import Device
-from fleet.store.keys import DEVICE_SECONDS, prefix
+from fleet.store.keys import DEVICE_SECONDS
 from fleet.wire.identity import Username, parse_username
 
 MOST_OFFERS = 3
 """A device is offered the same firmware so often within a day: whatever keeps it from installing it, it shall work."""
 _OFFER_SECONDS = 24 * 3600
+_MOST_OFFERED = 8
+"""Client-Ids of one MAC whose offers are counted; more are offered without."""
 _AT_ONCE = 200
 
 
@@ -23,51 +26,34 @@ class Entry:
     """A device, when it last asked bootstrap, and the id of the key of the credentials that were given out then.
 
     Anybody may ask bootstrap in its name. `connected` is who came: the user name of its last connection, None while no
-    broker said it.
+    broker said it. `given` is the generation of the password that it was given last.
     """
 
     device: Device
     seen: datetime
     key: str
     connected: Username | None = None
+    given: int = 0
 
 
 class Roster:
-    """Notes bootstraps, and lists devices."""
+    """Lists devices, and counts what they are offered."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def note(self, mac: str, fields: Mapping[str, str], dialect: str = "") -> Admission:
-        """Write down a bootstrap.
+    async def count_offer(self, mac: str, client: str, version: str) -> int:
+        """Count that whoever has a device's password is offered a firmware.
 
-        Args:
-            mac: The device.
-            fields: What it said of itself, and `kid`, the key of what it was given.
-            dialect: How it speaks as far as bootstrap tells; kept until its messages tell more.
-
-        Returns:
-            What the operator decided about it, from the same round trip: whole sites boot at once.
+        Returns how often it was within a day, this time included. Under an open policy anybody may have it: each
+        Client-Id is counted alone, a few of them.
         """
-        keys = self._store.keys
-        pipe = self._store.client.pipeline(transaction=False)
-        pipe.hgetall(admission_key(self._store, mac))
-        pipe.hset(keys.device(mac), mapping=cast("Any", fields))
-        if dialect:
-            pipe.hsetnx(keys.device(mac), "dialect", dialect)
-        pipe.expire(keys.device(mac), DEVICE_SECONDS)
-        pipe.zadd(self._index(keys.shard(mac)), {mac: datetime.now(UTC).timestamp()})
-        record, *_ = await self._store.ask(cast("Awaitable[list[Any]]", pipe.execute()))
-        return Admission.of(record)
-
-    async def count_offer(self, mac: str, version: str) -> int:
-        """Count that a device is offered a firmware; return how often it was within a day, this time included."""
-        key = f"{prefix(self._store.keys.shard(mac))}fw:{mac}:{version}"
-        pipe = self._store.client.pipeline(transaction=False)
-        pipe.incr(key)
-        pipe.expire(key, _OFFER_SECONDS, nx=True)
-        count, _ = await self._store.ask(cast("Awaitable[list[int]]", pipe.execute()))
-        return count
+        names = self._store.keys
+        field = f"fw:{hashlib.sha256(client.encode(errors='replace')).hexdigest()[:8]}"
+        [count] = await self._store.call(
+            "fleet_offer", [names.device(mac)], [field, version, _OFFER_SECONDS, _MOST_OFFERED, YOUNG_SECONDS]
+        )
+        return int(count)
 
     async def entries(self) -> list[Entry]:
         """Return all devices that bootstrapped within the last 90 days, ordered by MAC; the others are forgotten."""
@@ -75,7 +61,7 @@ class Roster:
         return sorted(entries, key=lambda entry: entry.device.mac)
 
     async def _of(self, shard: int) -> list[Entry]:
-        index, now = self._index(shard), datetime.now(UTC).timestamp()
+        index, now = self._store.keys.seen(shard), datetime.now(UTC).timestamp()
         pipe = self._store.client.pipeline(transaction=False)
         pipe.zremrangebyscore(index, "-inf", now - DEVICE_SECONDS)
         pipe.zrange(index, 0, -1, withscores=True)
@@ -93,13 +79,14 @@ class Roster:
         records = await self._store.ask(cast("Awaitable[list[dict[str, str]]]", pipe.execute()))
         return [
             Entry(
-                Device.of(mac, record), datetime.fromtimestamp(seen, UTC), record.get("kid", ""), connected_as(record)
+                Device.of(mac, record),
+                datetime.fromtimestamp(seen, UTC),
+                record.get("kid", ""),
+                connected_as(record),
+                int(record.get("kg", "0")),
             )
             for (mac, seen), record in zip(members, records, strict=True)
         ]
-
-    def _index(self, shard: int) -> str:
-        return f"{prefix(shard)}seen"
 
 
 def connected_as(record: Mapping[str, str]) -> Username | None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Mapping
 
 from fleet.core.rates import Rate
 from fleet.link.mqtt_url import MqttAddress
@@ -20,6 +21,7 @@ from fleet.worker.losses import Losses
 from fleet.worker.orphans import Orphans
 from fleet.worker.plugin_counts import PluginCounts
 from fleet.worker.registration import Registrations
+from fleet.worker.renewals import WorkerRenewals
 from fleet.worker.resources import Resources
 from fleet.worker.shard import Shard, shard_session
 from fleet.worker.shards import Shards
@@ -64,8 +66,11 @@ class Worker:
         self._shards = Shards(leases, settings.shards, self._make_shard, self._losses)
         self._letters = Letters(resources.mailboxes, lambda: self._shards.owned, receptionist, turns)
         self.figures = Figures(Census(resources.store), lambda: self._shards.owned, self._letters.positions)
-        self._sweeper = Sweeper(resources.calls, lambda: self._shards.owned)
-        self._orphans = Orphans(resources.sessions, self._directory, lambda: self._shards.owned, receptionist, turns)
+        self._watchers: Mapping[str, Sweeper | Orphans | WorkerRenewals] = {
+            "sweeper": Sweeper(resources.calls, lambda: self._shards.owned),
+            "orphans": Orphans(resources.sessions, self._directory, lambda: self._shards.owned, receptionist, turns),
+            "renewals": WorkerRenewals(resources, lambda: self._shards.owned),
+        }
 
     async def run(self) -> None:
         """Serve until cancelled."""
@@ -75,8 +80,8 @@ class Worker:
             group.create_task(self._plugin.run(), name="plugin counts")
             group.create_task(self._shards.run(), name="shards")
             group.create_task(self._letters.run(), name="letters")
-            group.create_task(self._sweeper.run(), name="sweeper")
-            group.create_task(self._orphans.run(), name="orphans")
+            for name, watcher in self._watchers.items():
+                group.create_task(watcher.run(), name=name)
             group.create_task(self.figures.run(), name="census")
 
     async def drain(self, seconds: float) -> None:

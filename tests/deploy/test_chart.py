@@ -108,7 +108,8 @@ def test_notes_hold_no_secret_and_name_what_is_to_do() -> None:
 def test_notes_send_devices_and_operators_to_the_right_places() -> None:
     text = notes(joined({"front": {"enabled": True, "tlsSecret": "tls"}, "edge": {"nodeSelector": {"pool": "voice"}}}))
     assert "They must reach voice.example.org:8883 (MQTT)" in text and "UDP port 8884" in text
-    assert "exec deploy/voice-fleet-worker -- fleet doctor" in text and "fleet devices bind CODE" in text
+    assert "exec deploy/voice-fleet-worker -- fleet doctor" in text and "fleet devices claims" in text
+    assert "fleet devices bind CODE" in notes(joined({"activation": "code"}))
     assert "every x86-64 node" not in text.lower()
     assert "Every x86-64 node has an edge" in notes(joined({}))
     assert "fleet devices bind" not in notes(joined({"activation": "open"}))

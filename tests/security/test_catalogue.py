@@ -10,6 +10,7 @@ _ACCESS, _TRAPS = "integration/mosquitto/test_plugin_access.py", "integration/mo
 _SESSIONS, _FRONT = "integration/mosquitto/test_plugin_sessions.py", "integration/front/test_front.py"
 _FLOODS, _CONNECTIONS = "security/test_http_floods.py", "security/test_http_connections.py"
 _GATEWAY, _WHO = "security/test_gateway.py", "integration/gateway/test_access.py"
+_OWNERSHIP, _RENEWAL = "security/test_ownership.py", "e2e/test_renewal.py"
 _BROKER, _AUDIO = "security/test_broker.py", "security/test_audio.py"
 
 CATALOGUE = {
@@ -130,6 +131,19 @@ CATALOGUE = {
         f"{_FLOODS}::test_one_address_cannot_take_the_codes_of_all",
         f"{_FLOODS}::test_one_address_invents_few_devices_that_show_codes",
         "integration/api/test_activation.py::test_who_borrows_a_bound_mac_gets_nothing",
+    ],
+    "borrowed MACs": [
+        f"{_OWNERSHIP}::test_of_four_that_race_for_a_mac_exactly_one_gets_the_password",
+        f"{_OWNERSHIP}::test_a_visitor_without_client_id_is_refused_and_changes_nothing",
+        f"{_OWNERSHIP}::test_a_stranger_leaves_few_claims_and_the_owner_is_served",
+        f"{_OWNERSHIP}::test_foreign_bootstraps_do_not_suppress_a_firmware_offer",
+        "integration/store/test_admissions.py::test_a_password_of_a_pin_that_expired_is_refused_when_it_comes",
+        f"{_RENEWAL}::test_a_claim_that_is_accepted_throws_the_foreign_holder_out",
+        f"{_RENEWAL}::test_a_stricter_policy_loses_no_device_and_then_refuses_old_passwords",
+    ],
+    "invented MACs": [
+        f"{_OWNERSHIP}::test_who_invents_macs_fills_nothing",
+        "integration/store/test_admissions.py::test_macs_that_never_connected_are_few_and_the_oldest_go",
     ],
     "header spoofing": [
         f"{_FLOODS}::test_a_forwarded_address_is_believed_of_nobody_but_a_proxy",

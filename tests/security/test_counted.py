@@ -65,6 +65,8 @@ COUNTED: dict[str, list[tuple[str, str]] | str] = {
         (API, "bootstrap_not_bound"),
         (API, "bootstrap_not_on_the_list"),
     ],
+    "borrowed MACs": [(API, "bootstrap_another_owner"), (API, "claims_crowded_out"), (API, "no_client_id")],
+    "invented MACs": [(API, "devices_crowded_out")],
     "header spoofing": [(API, "address_bootstrap"), (API, "no_mac")],
     "path traversal in firmware names": [(API, "firmware_no_such_image"), (ROUTES, "elsewhere")],
     "decompression and JSON bombs": [("fleet_malformed_frames", "device")],

@@ -15,7 +15,6 @@ REQUIRED = {
     "FLEET_KEYS": "k1:0123456789abcdef0123",
     "REDIS_PASSWORD": "abc123",
     "FLEET_PUBLIC_HOST": "voice.example.org",
-    "FLEET_ACTIVATION": "code",
     "LLM_BASE_URL": "http://llm.example.org/v1",
     "LLM_MODEL": "some-model",
 }

@@ -68,9 +68,17 @@ def tell_time(at: int, now: datetime) -> str:
 def _admission(known: Dossier, settings: Settings) -> Iterator[Finding]:
     if known.revoked:
         yield problem("device.revoked", "it is revoked", f"fleet devices unrevoke {known.mac}")
-    if settings.activation != "open" and not known.admission.bound:
+    if _waits(known, settings):
         advice = f"fleet devices bind {known.mac}, or with the code that it shows"
         yield problem("device.bound", f"it is not bound, and FLEET_ACTIVATION is {settings.activation}", advice)
+
+
+def _waits(known: Dossier, settings: Settings) -> bool:
+    """Whether a device waits for an operator, under the policy of these settings."""
+    if settings.activation == "open" or known.admission.bound:
+        return False
+    # Whoever was connected before the policy began is kept, and under `first` a newcomer needs nobody.
+    return known.admission.unbound or (settings.activation != "first" and not known.record.get("ep"))
 
 
 def _bootstrap(known: Dossier, when: Callable[[int], str]) -> Finding:

@@ -221,6 +221,35 @@ async def test_a_bound_serial_number_comes_back_after_its_memory_was_erased(
 
 
 async def test_everybody_is_bound_where_the_policy_is_open(store: Store, keys: Keys) -> None:
-    async with api_client(store, keys) as client:
+    async with api_client(store, keys, activation="open") as client:
         assert (await client.post(ACTIVATE, headers=headers(), content=b"{}")).status_code == 200
         assert (await client.post(ACTIVATE, content=b"{}")).status_code == 400
+
+
+async def test_py_xiaozhi_is_told_to_start_again_and_then_gets_its_credentials(
+    client: httpx2.AsyncClient, store: Store
+) -> None:
+    """It keeps its first answer: bootstrap is asked once, before the activation (src/activation/service.py)."""
+    sent = headers(User_Agent="bread-compact-wifi/py-xiaozhi-2.1.1", Activation_Version="2.1.1")
+    activation = (await boot(client, sent))["activation"]
+    assert "start this program again" in activation["message"]
+    # Its request to activate says another version, has no User-Agent of its own, and wraps the proof.
+    asks = headers(Activation_Version="2")
+    wrapped = {"Payload": proof(activation["challenge"], serial="SN-py")}
+    assert (await client.post(ACTIVATE, headers=asks, json=wrapped)).status_code == 202
+    await enter(store, activation["code"])
+    assert (await client.post(ACTIVATE, headers=asks, json=wrapped)).status_code == 200
+    assert "mqtt" in await boot(client, sent)
+
+
+async def test_a_client_of_version_1_or_none_is_led_through_activation(
+    client: httpx2.AsyncClient, store: Store
+) -> None:
+    for version, mac in (("1", "02:00:00:00:0a:01"), ("", "02:00:00:00:0a:02")):
+        sent = headers(Device_Id=mac, Activation_Version=version)
+        activation = (await boot(client, sent))["activation"]
+        assert activation["code"] and activation["challenge"]
+        assert (await client.post(ACTIVATE, headers=sent, content=b"{}")).status_code == 202
+        await enter(store, activation["code"])
+        assert (await client.post(ACTIVATE, headers=sent, content=b"{}")).status_code == 200
+        assert "mqtt" in await boot(client, sent)

@@ -6,10 +6,10 @@ from fleet.store.devices import Devices
 from fleet.store.dossier import forget, read_dossier
 from fleet.store.owner import Owner
 from fleet.store.revocations import Revocations
-from fleet.store.roster import Roster
 from fleet.store.sessions import Session, Sessions
 from fleet.store.traces import Traces
 from fleet.wire.words import AudioFormat
+from tests.support.known_device import note_device
 
 UPLINK = AudioFormat(16_000, 60)
 
@@ -20,7 +20,7 @@ def session(mac: str, name: str) -> Session:
 
 async def test_what_happens_anyway_leaves_its_time(store: Store, owner: Owner, mac: str) -> None:
     assert not (await read_dossier(store, mac)).known
-    await Roster(store).note(mac, {"board": "b", "fw": "1.0.0", "kid": "k1"})
+    await note_device(store, mac, {"board": "b", "fw": "1.0.0", "kid": "k1"})
     await Devices(store).appear(mac, online=True, epoch=5, owner=owner)
     await Sessions(store).open(owner, session(mac, "s1"))
     known = await read_dossier(store, mac)
@@ -64,7 +64,7 @@ async def test_refused_bootstraps_are_remembered_in_bounds(store: Store, mac: st
 
 
 async def test_who_is_forgotten_leaves_nothing(store: Store, owner: Owner, mac: str) -> None:
-    await Roster(store).note(mac, {"board": "b"})
+    await note_device(store, mac, {"board": "b"})
     await Devices(store).appear(mac, online=False, epoch=5, owner=owner)
     await Revocations(store).add(mac)
     assert (await read_dossier(store, mac)).revoked

@@ -29,7 +29,7 @@ def refusal() -> str:
         ("FLEET_TOOL_SECONDS", "no", "FLEET_TOOL_SECONDS: 'no' is wrong; allowed: seconds, above 0"),
         ("LLM_TIMEOUT", "0", "LLM_TIMEOUT: '0' is wrong; allowed: seconds, above 0"),
         ("FLEET_LOG_PII", "maybe", "FLEET_LOG_PII: 'maybe' is wrong; allowed: `true` or `false`"),
-        ("FLEET_ACTIVATION", "opne", "FLEET_ACTIVATION: 'opne' is wrong; allowed: `open`, `code` or `closed`"),
+        ("FLEET_ACTIVATION", "opne", "FLEET_ACTIVATION: 'opne' is wrong; allowed: `open`, `first`, `code` or `closed`"),
         ("FLEET_SHARDS", "3", "FLEET_SHARDS: '3' is wrong: must be a divisor of 256"),
         (
             "FLEET_RATE_HELLOS",

@@ -98,7 +98,12 @@ def test_a_password_under_a_retired_key_is_a_fault() -> None:
 
 def test_who_is_not_bound_is_no_fault_where_everybody_may_come() -> None:
     assert "device.bound" not in judge(CONNECTED)
-    assert "fleet devices bind" in judge(CONNECTED, activation="code")["device.bound"].advice
+    newcomer = replace(CONNECTED, record={})
+    assert "fleet devices bind" in judge(newcomer, activation="code")["device.bound"].advice
+    assert "device.bound" not in judge(newcomer, activation="first")
+    assert "device.bound" not in judge(CONNECTED, activation="code"), "it was connected before: it is kept"
+    unbound = replace(CONNECTED, admission=Admission(unbound=True))
+    assert "fleet devices bind" in judge(unbound, activation="first")["device.bound"].advice
     assert "device.bound" not in judge(replace(CONNECTED, admission=Admission(bound=True)), activation="code")
 
 

@@ -1,0 +1,86 @@
+"""How devices and claims are shown in a terminal."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from rich.table import Table
+
+from fleet.store.admissions import Admission
+from fleet.store.claims import Claim
+from fleet.store.policy import PolicyState
+from fleet.store.roster import Entry
+
+_OWNED: Final[Mapping[str, str]] = {
+    "first": "first use",
+    "kept": "kept",
+    "code": "code",
+    "mac": "MAC",
+    "key": "key",
+}
+
+
+def devices_table(
+    entries: Sequence[Entry], standings: Sequence[Admission], revoked: frozenset[str], state: PolicyState
+) -> Table:
+    """Return what is known of devices: who owns each, which password it has, and how often others asked for it."""
+    table = Table(
+        "device", "state", "board", "firmware", "last start", "key", "owner", "password", "others", "time zone"
+    )
+    for entry, standing in zip(entries, standings, strict=True):
+        device = entry.device
+        is_revoked = device.mac in revoked
+        table.add_row(
+            device.mac,
+            "revoked" if is_revoked else "online" if device.online else "offline",
+            device.board,
+            device.firmware,
+            f"{entry.seen:%Y-%m-%d %H:%M}",
+            entry.key,
+            owner(standing),
+            password(entry, standing, state),
+            str(standing.others or ""),
+            standing.timezone,
+        )
+    return table
+
+
+def claims_table(claims: Sequence[Claim]) -> Table:
+    """Return who asks for MACs that are another's."""
+    table = Table("device", "client", "address", "times", "first", "last")
+    for claim in claims:
+        table.add_row(claim.mac, claim.shown, claim.address, str(claim.count), moment(claim.first), moment(claim.last))
+    return table
+
+
+def owner(standing: Admission) -> str:
+    """Return how a MAC got its owner; nothing for one that has none."""
+    if standing.unbound:
+        return "unbound"
+    if not standing.bound:
+        return ""
+    return _OWNED[standing.how or "code"] + ("" if standing.client else ", not seen yet")
+
+
+def is_old(entry: Entry, standing: Admission, state: PolicyState) -> bool:
+    """Whether a device has a password that is to be replaced."""
+    if not state.strict and standing.generation < 2:
+        return False
+    return held(entry) < standing.wanted
+
+
+def held(entry: Entry) -> int:
+    """Return the generation of a device's password: that of its last connection, else what it was given last."""
+    return entry.connected.generation if entry.connected is not None else entry.given
+
+
+def password(entry: Entry, standing: Admission, state: PolicyState) -> str:
+    """Return how a device's password stands, and until when an old one counts."""
+    if not is_old(entry, standing, state):
+        return ""
+    until = min((at for at in (standing.due, 0 if held(entry) else state.until) if at), default=0)
+    return f"old, until {moment(until)}" if until else "old"
+
+
+def moment(at: int) -> str:
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M}"

@@ -1,0 +1,11 @@
+"""Asking a device to restart: `self.reboot`, a tool that firmware has for its users and that lists do not show."""
+
+import secrets
+
+from fleet.wire.jsonrpc import LARGEST_ID
+from fleet.wire.words import CallTool
+
+
+def restart() -> CallTool:
+    """Return the order, with an id of its own; its answer is awaited by nobody."""
+    return CallTool(secrets.randbelow(LARGEST_ID // 2) + 1, "self.reboot")

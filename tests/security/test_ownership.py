@@ -1,0 +1,115 @@
+"""Whose device is it: strangers who name a MAC that is another's, over real HTTP."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fleet.store.admissions import Admissions
+from fleet.store.claims import Claims
+from fleet.store.connect import Store
+from fleet.store.firmware_shelf import FirmwareShelf
+from fleet.wire.identity import Keys
+from tests.support.api_server import headers, write_image
+from tests.support.attacked_api import ACTIVATE, NORMAL, AttackedApi, attacked_api
+
+RACES = 30
+OWNER = "7b8f1c44-0000-4000-8000-000000000001"
+POLICIES = ("first", "code", "closed")
+
+
+def mac(number: int) -> str:
+    return f"0a:00:00:00:05:{number:02x}"
+
+
+def client(number: int) -> str:
+    return f"7b8f1c44-0000-4000-8000-0000000000{number:02x}"
+
+
+async def has_password(site: AttackedApi, device: str, **changed: str) -> bool:
+    answer = await site.boot(device, **changed)
+    return answer.status_code == 200 and "mqtt" in answer.json()
+
+
+async def race(site: AttackedApi, device: str) -> list[int]:
+    """Let four Client-Ids ask at the same time; return which of them got the password."""
+    async with asyncio.TaskGroup() as group:
+        asked = [group.create_task(has_password(site, device, Client_Id=client(number))) for number in range(4)]
+    return [number for number, task in enumerate(asked) if task.result()]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+async def test_of_four_that_race_for_a_mac_exactly_one_gets_the_password(store: Store, keys: Keys, policy: Any) -> None:
+    await Admissions(store).bind(NORMAL)
+    async with attacked_api(store, keys, activation=policy) as site:
+        for number in range(RACES):
+            if policy != "first":
+                await Admissions(store).bind(mac(number))
+            winners = await race(site, mac(number))
+            assert len(winners) == 1, f"race {number}: {winners}"
+            again = [one for one in range(4) if await has_password(site, mac(number), Client_Id=client(one))]
+            assert again == winners
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("name", ["", None])
+async def test_a_visitor_without_client_id_is_refused_and_changes_nothing(
+    store: Store, keys: Keys, policy: Any, name: str | None
+) -> None:
+    await Admissions(store).bind(NORMAL)
+    async with attacked_api(store, keys, activation=policy) as site:
+        await Admissions(store).bind(mac(1))
+        sent = headers(Device_Id=mac(1), Client_Id=name or "")
+        if name is None:
+            del sent["Client-Id"]
+        for path in ("/xiaozhi/ota/", ACTIVATE):
+            answer = await site.client.post(path, headers=sent, content=b"{}")
+            assert answer.status_code in (400, 403), answer.text
+            assert "mqtt" not in answer.json()
+        assert site.counts["no client id"] == 2
+        assert await has_password(site, mac(1), Client_Id=OWNER)
+        assert not await has_password(site, mac(1), Client_Id=client(9)), "the owner came first, and is pinned"
+
+
+async def test_foreign_bootstraps_do_not_suppress_a_firmware_offer(store: Store, keys: Keys, tmp_path: Path) -> None:
+    write_image(tmp_path, "board", "9.0.0")
+    shelf = FirmwareShelf(tmp_path)
+    shelf.look()
+    for policy in ("open", "first"):
+        await store.client.flushdb()
+        async with attacked_api(store, keys, shelf, activation=policy) as site:
+            assert "firmware" in (await site.boot(mac(1))).json()
+            for number in range(20):
+                await site.boot(mac(1), Client_Id=client(number % 5 + 10))
+            assert "firmware" in (await site.boot(mac(1))).json(), policy
+            for _ in range(3):
+                last = await site.boot(mac(1))
+            assert "firmware" not in last.json(), "its own are counted"
+
+
+@pytest.mark.parametrize("policy", ["open", "first"])
+async def test_who_invents_macs_fills_nothing(
+    store: Store, keys: Keys, policy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fleet.store.admissions.MOST_YOUNG", 64)
+    async with attacked_api(store, keys, activation=policy) as site:
+        before = await store.client.dbsize()
+        for number in range(600):
+            await site.boot(f"0e:00:00:00:{number >> 8:02x}:{number & 255:02x}")
+        grown = await store.client.dbsize() - before
+        assert grown <= 2 * 64 + 2 * 16, "records and pins of the latest, and two lists for each shard"
+        assert site.counts["devices: crowded out"] >= 500
+        for key in [key async for key in store.client.scan_iter("f:*:[do]:*")]:
+            assert 0 < await store.client.ttl(key) <= 3600
+
+
+async def test_a_stranger_leaves_few_claims_and_the_owner_is_served(store: Store, keys: Keys) -> None:
+    async with attacked_api(store, keys, activation="first") as site:
+        assert await has_password(site, mac(1), Client_Id=OWNER)
+        for number in range(40):
+            assert not await has_password(site, mac(1), Client_Id=client(number + 20))
+        assert len(await Claims(store).of(mac(1))) == 5
+        assert site.counts["bootstrap: another owner"] == 40
+        assert await has_password(site, mac(1), Client_Id=OWNER)
+        assert (await Admissions(store).read(mac(1))).others == 40
