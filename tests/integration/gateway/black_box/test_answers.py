@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.gateway_client import GatewayClient, gateway_client
 from tests.support.gateway_process import GatewayProcess
-from tests.support.openai_server import Answer, refused, spoken
+from tests.support.openai_server import SSE, Answer, delta, refused, spoken, sse
 from tests.support.scripted_llm import ScriptedLlm, roles
 
 
@@ -80,6 +80,14 @@ async def test_a_model_that_does_not_answer_in_time_is_a_timeout(hasty: GatewayP
     async with gateway_client(hasty.url) as client:
         assert (await client.turn("模型超时")).code == "TIMEOUT"
         assert "还可以用" in (await client.turn("还可以用")).content
+
+
+@pytest.mark.requirement("GW-120")
+async def test_a_model_that_trickles_without_an_end_is_a_timeout(hasty: GatewayProcess, llm: ScriptedLlm) -> None:
+    llm.when("一直说", Answer(sse(*[delta(content="字")] * 10_000), kind=SSE, pace=0.05))
+    async with gateway_client(hasty.url) as client:
+        turn = await client.turn("一直说")
+        assert (turn.code, turn.last["message"]) == ("TIMEOUT", "LLM request timeout")
 
 
 @pytest.mark.requirement("GW-121")
