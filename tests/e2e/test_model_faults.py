@@ -57,8 +57,9 @@ def question() -> bytes:
         (refused(401, "invalid_api_key", "Incorrect API key provided"), ""),
         (refused(500), ""),
         (Answer([b"this is no event stream"], kind="text/html"), ""),
+        (Answer([b"{}"]), ""),
     ],
-    ids=["breaks off", "falls silent", "never ends", "wrong key", "server error", "nonsense"],
+    ids=["breaks off", "falls silent", "never ends", "wrong key", "server error", "nonsense", "no completion"],
 )
 async def test_the_device_hears_an_apology(
     fleet: FleetProcess, model: OpenAiServer, answer: Answer, said_before: str
@@ -73,6 +74,7 @@ async def test_the_device_hears_an_apology(
     reason = str(fleet.wait_for("turn failed", after=seen)["reason"])
     assert "\n" not in reason
     assert "a-secret-key" not in "".join(map(str, fleet.lines))
+    assert not any("exc_info" in line or "Traceback" in str(line) for line in fleet.lines[seen:])
 
 
 async def test_the_next_turn_works(fleet: FleetProcess, model: OpenAiServer) -> None:

@@ -110,6 +110,31 @@ async def test_a_model_that_is_not_loaded_is_an_llm_error(client: GatewayClient,
 
 
 @pytest.mark.requirement("GW-121")
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>welcome</html>",
+        b"",
+        b"{}",
+        b"null",
+        b'{"error":{"message":"no such model"}}',
+        b'{"choices":[]}',
+        b'{"choices":[{"delta":7}]}',
+        b'{"choices":[{"message":{"tool_calls":"x"}}]}',
+        b"[" * 100_000,
+        b"data: {}\n\ndata: [DONE]\n\n",
+    ],
+)
+async def test_an_answer_that_is_no_completion_is_an_llm_error_without_a_traceback(
+    gateway: GatewayProcess, client: GatewayClient, llm: ScriptedLlm, body: bytes
+) -> None:
+    words = f"不是回答{body[:30]!r}"
+    llm.when(words, Answer([body], kind="text/html" if body.startswith(b"<") else "application/json"))
+    assert (await client.turn(words)).code == "LLM_ERROR"
+    assert not any("Traceback" in line for line in gateway.written)
+
+
+@pytest.mark.requirement("GW-121")
 @pytest.mark.parametrize("empty", [spoken(""), spoken("说了一半", then="break"), Answer([b"no json"])])
 async def test_a_damaged_or_empty_answer_gets_one_answer(
     client: GatewayClient, llm: ScriptedLlm, empty: Answer
