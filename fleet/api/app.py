@@ -20,6 +20,7 @@ from fleet.api.throttle import Throttle
 from fleet.api.vision import VisionRoute
 from fleet.settings import Settings
 from fleet.store.connect import Store
+from fleet.store.devices import Devices
 from fleet.store.firmware_shelf import FirmwareShelf
 from fleet.store.operator_tokens import OperatorTokens, tokens_path
 from fleet.store.serials import Serials
@@ -59,7 +60,7 @@ def build_app(
         Bootstrap(settings, keys, desk, firmware, throttle),
         ActivationRoute(settings, desk, throttle),
         firmware,
-        VisionRoute(keys, vision, throttle, counts),
+        VisionRoute(keys, vision, Devices(store), throttle, counts),
         DevicesRoute(operators, store, throttle),
         Health(store),
     ):

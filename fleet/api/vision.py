@@ -8,6 +8,7 @@ import asyncio
 import json
 import logging
 from collections import Counter
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,10 @@ from starlette.exceptions import HTTPException
 
 from fleet.api.photo import Upload, drain, read_upload
 from fleet.api.throttle import Throttle
-from fleet.errors import ProviderError
+from fleet.core.phrases import PhotoPhrase, phrase
+from fleet.errors import ProviderError, Unavailable
 from fleet.settings import Settings
+from fleet.store.devices import Devices
 from fleet.wire import camera
 from fleet.wire.identity import Keys
 from fleet.wire.topics import canonical_mac
@@ -35,10 +38,9 @@ LARGEST_ANSWER = 6000
 DEMO_MODEL = "fleet-demo"
 """Has no eyes."""
 
-_BLIND = "No model that sees is set up on the server."
-_BUSY = "The server has too many photos to look at; try again in a moment."
 _TOO_OFTEN = "There were too many photos; try again in a moment."
-_FAILED = "The photo could not be looked at just now; try again later."
+_LOOKUP_SECONDS = 1.0
+"""Longest wait for a device's language; without it the message is in English."""
 
 
 class VisionRoute:
@@ -47,12 +49,16 @@ class VisionRoute:
     Args:
         keys: Tell whose token is genuine.
         model: Sees; None where none is set up.
+        devices: Know the devices' languages.
         throttle: Limits how often somebody asks.
         counts: Counts who is refused.
     """
 
-    def __init__(self, keys: Keys, model: "OpenAiVision | None", throttle: Throttle, counts: Counter[str]) -> None:
+    def __init__(
+        self, keys: Keys, model: "OpenAiVision | None", devices: Devices, throttle: Throttle, counts: Counter[str]
+    ) -> None:
         self._keys = keys
+        self._devices = devices
         self._model = model
         self._throttle = throttle
         self._counts = counts
@@ -75,7 +81,7 @@ class VisionRoute:
         if self._places.locked():
             self._counts["photo: busy"] += 1
             await drain(request)
-            return _refusal(200, _BUSY)
+            return await self._apologise(mac, "photos_busy")
         async with self._places:
             try:
                 upload = await read_upload(request)
@@ -99,17 +105,26 @@ class VisionRoute:
     async def _explain(self, mac: str, upload: Upload) -> JSONResponse:
         if self._model is None:
             self._counts["photo: no model"] += 1
-            return _refusal(200, _BLIND)
+            return await self._apologise(mac, "no_vision")
         begun = asyncio.get_running_loop().time()
         try:
             text = await self._model.explain(upload.jpeg, upload.question)
         except ProviderError as error:
+            self._counts["photo: model"] += 1
             log.warning("vision failed", extra={"device": mac, "reason": str(error)})
-            return _refusal(200, _FAILED)
+            return await self._apologise(mac, "photo_failed")
         seconds = round(asyncio.get_running_loop().time() - begun, 3)
         asked = {"question": upload.question, "answer": text}
         log.info("photo explained", extra={"device": mac, "bytes": len(upload.jpeg), "seconds": seconds, "pii": asked})
         return JSONResponse({"success": True, "response": clip(text)})
+
+    async def _apologise(self, mac: str, failure: PhotoPhrase) -> JSONResponse:
+        """Return the reason in the device's language, with a status whose body firmware passes on."""
+        language = ""
+        with suppress(Unavailable, TimeoutError):
+            async with asyncio.timeout(_LOOKUP_SECONDS):
+                language = (await self._devices.read(mac)).language
+        return _refusal(200, phrase(failure, language[:2].lower()))
 
 
 def load_vision(settings: Settings) -> "OpenAiVision | None":

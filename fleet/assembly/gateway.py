@@ -22,7 +22,7 @@ from fleet.log import LogFormat
 from fleet.metrics import http as metrics
 from fleet.server_tools.load import open_tools
 from fleet.settings import Settings
-from fleet.settings.gateway import MAX_TOKENS, TEMPERATURE, TIMEOUT
+from fleet.settings.gateway import MAX_TOKENS, TEMPERATURE
 from fleet.store import whereabouts
 from fleet.store.connect import Store
 from fleet.store.gateway_sessions import GatewaySessions
@@ -48,7 +48,7 @@ async def gateway(
     """
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
-        llm = await enter(chat_model(settings, TIMEOUT))
+        llm = await enter(chat_model(settings, settings.llm_timeout))
         if tools is None:
             tools = await enter(open_tools(settings))
         sessions = GatewaySessions(store, settings.cloud_session_timeout)
@@ -91,8 +91,6 @@ def model_terms(settings: Settings) -> ModelTerms:
     return ModelTerms(
         TEMPERATURE if settings.llm_temperature is None else settings.llm_temperature,
         MAX_TOKENS if settings.llm_max_tokens is None else settings.llm_max_tokens,
-        # LLM_TIMEOUT is the silence that is borne; an answer that trickles has the document's time in all.
-        max(TIMEOUT, settings.llm_timeout or TIMEOUT),
     )
 
 

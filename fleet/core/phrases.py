@@ -5,8 +5,10 @@ from typing import Literal, get_args
 
 Phrase = Literal["failed", "not_understood", "not_heard", "too_long", "refused", "unavailable", "interrupted", "error"]
 PHRASES: tuple[Phrase, ...] = get_args(Phrase)
+PhotoPhrase = Literal["photo_failed", "photos_busy", "no_vision"]
+"""Why nothing is said of a photo."""
 
-_PHRASES: dict[Phrase, dict[str, str]] = {
+_PHRASES: dict[Phrase | PhotoPhrase, dict[str, str]] = {
     "failed": {"en": "Sorry, I cannot answer right now.", "zh": "抱歉，我现在无法回答。"},
     "not_understood": {"en": "Sorry, I did not understand that.", "zh": "抱歉，我没有听清。"},
     "not_heard": {"en": "I did not hear you.", "zh": "我没有听到你说话。"},
@@ -19,6 +21,18 @@ _PHRASES: dict[Phrase, dict[str, str]] = {
     },
     # The status of an alert: firmware's own word (main/assets/locales, ERROR).
     "error": {"en": "Error", "zh": "错误"},
+    "photo_failed": {
+        "en": "The photo could not be looked at just now; try again later.",
+        "zh": "现在无法查看这张照片，请稍后再试。",
+    },
+    "photos_busy": {
+        "en": "The server has too many photos to look at; try again in a moment.",
+        "zh": "服务器正在查看太多照片，请稍后再试。",
+    },
+    "no_vision": {
+        "en": "No model that sees is set up on the server.",
+        "zh": "服务器没有配置可以看照片的模型。",
+    },
 }
 
 LANGUAGES = frozenset(_PHRASES["failed"])
@@ -32,7 +46,7 @@ DEFAULT_PROMPT = (
 )
 
 
-def phrase(name: Phrase, language: str) -> str:
+def phrase(name: Phrase | PhotoPhrase, language: str) -> str:
     """Return a sentence in a language; English where it is not known."""
     known = _PHRASES[name]
     return known.get(language, known["en"])

@@ -39,7 +39,7 @@ class ToolMix:
         self._run = run
         self._begun = set(begun)
         specs = [_spec(offer) for offer in server.offers]
-        self._box = Toolbox(specs, {offer.name for offer in own.offers}, PROGRAM)
+        self._box = Toolbox(specs, {offer.name for offer in own.offers}, PROGRAM, validates=False)
         self._names = frozenset(offer.name for offer in self._box.offers)
         left_out = self._box.left_out + max(0, len(own.offers) + len(self._names) - MOST_OFFERS)
         if left_out:

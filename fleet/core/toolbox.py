@@ -10,13 +10,14 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import JsonValue
 from pydantic_core import from_json
 
+from fleet.core.arguments import LARGEST_INTEGER, fit
 from fleet.core.ports import ToolCall, ToolOffer
-from fleet.core.schema import LARGEST_INTEGER, clean, fit
+from fleet.core.schema import LARGEST_NUMBER, clean
 from fleet.core.shown_schema import shown
 from fleet.wire.mcp import ToolSpec
 
@@ -73,12 +74,20 @@ class Toolbox:
         tools: As the device announced them; those meant for people only are left out.
         taken: Names that the model knows other tools by; none is used twice.
         limits: Of the calls' arguments.
+        validates: Whether arguments are validated here; False where the schemas are only what models are shown.
     """
 
-    def __init__(self, tools: Sequence[ToolSpec], taken: Collection[str] = (), limits: Limits = DEVICE) -> None:
+    def __init__(
+        self,
+        tools: Sequence[ToolSpec],
+        taken: Collection[str] = (),
+        limits: Limits = DEVICE,
+        *,
+        validates: bool = True,
+    ) -> None:
         self._taken = frozenset(taken)
         self._limits = limits
-        self._schemas: dict[str, dict[str, Any]] = {}
+        self._validates = validates
         self._tools: dict[str, ToolSpec] = {}
         self._offers: dict[str, ToolOffer] = {}
         self._room = LARGEST_OFFERS
@@ -101,16 +110,17 @@ class Toolbox:
         arguments = read_arguments(call.arguments)
         if arguments is None:
             return _refuse("the arguments are no valid JSON object")
-        fitted = fit(self._schemas[call.name], arguments, self._limits.integer)
+        fitted = fit(tool.input_schema, arguments, self._limits.integer) if self._validates else arguments
         if isinstance(fitted, str):
             return _refuse(fitted)
         if not _is_small(fitted, self._limits):
-            return _refuse("the arguments are too long or nested too deeply for the device")
+            return _refuse(
+                "the arguments are too long, nested too deeply, or hold a number that is too large for the tool"
+            )
         return Prepared(tool, fitted)
 
     def _offer(self, tool: ToolSpec) -> None:
-        schema = clean(tool.input_schema)
-        parameters = shown(schema)
+        parameters = shown(clean(tool.input_schema))
         description = (tool.description.strip() or tool.name)[:LONGEST_DESCRIPTION]
         description = description.encode("utf-8", "replace").decode()
         size = len(description) + len(json.dumps(parameters))
@@ -118,7 +128,7 @@ class Toolbox:
             return
         self._room -= size
         name = self._free_name(tool.name)
-        self._tools[name], self._schemas[name] = tool, schema
+        self._tools[name] = tool
         self._offers[name] = ToolOffer(name, description, parameters)
 
     def _free_name(self, name: str) -> str:
@@ -161,4 +171,6 @@ def _is_small(arguments: dict[str, JsonValue], limits: Limits) -> bool:
 
 def _fits(value: JsonValue, levels: int) -> bool:
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    return inner is None or (levels > 0 and all(_fits(part, levels - 1) for part in inner))
+    if inner is None:
+        return not isinstance(value, int | float) or abs(value) < LARGEST_NUMBER
+    return levels > 0 and all(_fits(part, levels - 1) for part in inner)

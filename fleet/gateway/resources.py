@@ -10,13 +10,11 @@ from fleet.store.gateway_sessions import GatewaySessions
 
 @dataclass(frozen=True, slots=True)
 class ModelTerms:
-    """How the model is asked before a client configures anything, and how long it may take."""
+    """How the model is asked before a client configures anything."""
 
     temperature: float
     max_tokens: int
     """The most that a client may ask for, too."""
-    seconds: float
-    """Longest time of one request to the model, from asking to its last token."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from fleet.core.server_tools import Caller
 from fleet.errors import ProviderError, ProviderTimeout
 from fleet.gateway.callbacks import Callbacks
 from fleet.gateway.failure import RequestFailed
-from fleet.gateway.model import TimedLlm
 from fleet.gateway.peer import Gone, Peer
 from fleet.gateway.prompt import write_prompt
 from fleet.gateway.resources import Resources
@@ -108,14 +107,14 @@ class Turn:
             log.info("client left its turn", extra={"reason": str(gone)})
 
     async def _ask(self) -> LlmResponse:
-        session, question, terms = await self._notes.read(), self._question, self._resources.terms
+        session, question = await self._notes.read(), self._question
         tools = self._open_tools(session)
         choices = question.choices
         context = since_user(session.history) if choices.context else ()
         asked = (Message("system", self._prompt(session)), *context, Message("user", question.text))
         added = await agent.run_turn(
             asked,
-            TimedLlm(self._resources.llm, terms.seconds),
+            self._resources.llm,
             tools,
             self._say,
             _Steps(self, tools),

@@ -80,6 +80,7 @@ class TurnTools:
         self._round = Round(ready, self._peer, self._callbacks.most)
         refusals = self._round.refusals
         for refusal in refusals:
+            counted.refuse("client")
             log.info("tool call refused", extra={"fault": refusal.fault, "pii": {"reason": refusal.reason}})
             if refusal.fault == "TOOL_NOT_FOUND":
                 raise RequestFailed("TOOL_NOT_FOUND", "Tool not found", refusal.reason)

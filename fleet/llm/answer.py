@@ -81,7 +81,8 @@ class Answer:
         self.chunks += bool(chunk.choices)
         if isinstance(chunk.usage, dict):
             self.usage.update(_tokens(chunk.usage))
-        self.finished = self.finished or bool(choice.finish_reason)
+        # A whole message is complete, even if nothing says so.
+        self.finished = self.finished or bool(choice.finish_reason) or choice.message is not None
         return self._take(choice.delta or choice.message or _Delta())
 
     def end(self) -> list[LlmEvent]:

@@ -11,7 +11,7 @@ from fleet.llm.answer import Answer
 from fleet.llm.chat_endpoint import ChatEndpoint, Missing, PoliteAttempts, Unfit
 from fleet.llm.chat_request import RequestWriter
 from fleet.llm.model_name import ModelName
-from fleet.llm.sse import SseReader, WholeReader
+from fleet.llm.sse import BodyReader
 from fleet.provider import Body
 from fleet.tracing.models import chatting
 
@@ -92,7 +92,7 @@ class OpenAiLlm:
         asking = completions.create(model=model, messages=[], stream=True, extra_body=request)
         with chatting(model, request, answer.usage):
             async with self._endpoint.open(asking, deadline) as body:
-                reader = WholeReader() if body.kind == "application/json" else SseReader()
+                reader = BodyReader()
                 data: bytes | None = None
                 while data != b"":
                     chunks = answer.chunks

@@ -1,7 +1,12 @@
-"""Server-sent events, as far as chat models use them: bytes in, the text of `data:` lines out."""
+"""What endpoints answer: server-sent events, of which the text of `data:` lines comes out, or one JSON document."""
 
 MAX_LINE = 1_000_000
 """Bytes that a line may have; a tool call of that length is a fault."""
+
+_BEFORE = b" \t\r\n\xef\xbb\xbf"
+"""White space and the mark of UTF-8, before a body's first character."""
+_WHOLE = (b"{", b"[", b"<")
+"""How JSON begins, and the page of a proxy; no line of an event stream does."""
 
 
 class SseReader:
@@ -33,7 +38,7 @@ class WholeReader:
     """Takes a body that is no stream for one payload."""
 
     def __init__(self) -> None:
-        self._body = b""
+        self._body = bytearray()
 
     def feed(self, data: bytes) -> list[bytes]:
         """Keep the bytes; the payload is complete at the end."""
@@ -42,13 +47,38 @@ class WholeReader:
 
     def end(self) -> list[bytes]:
         """Return the body."""
-        body, self._body = self._body, b""
+        body, self._body = bytes(self._body), bytearray()
         return [body] if body else []
 
     @property
     def is_too_long(self) -> bool:
         """Whether the body has grown beyond `MAX_LINE`."""
         return len(self._body) > MAX_LINE
+
+
+class BodyReader:
+    """Reads a body of either kind by how it begins: some endpoints stream unasked, or not, or name the wrong type."""
+
+    def __init__(self) -> None:
+        self._reader: SseReader | WholeReader | None = None
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Return the payloads that these bytes complete."""
+        if self._reader is None:
+            data = data.lstrip(_BEFORE)
+            if not data:
+                return []
+            self._reader = WholeReader() if data[:1] in _WHOLE else SseReader()
+        return self._reader.feed(data)
+
+    def end(self) -> list[bytes]:
+        """Return the payload that ends with the body."""
+        return self._reader.end() if self._reader else []
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether what is held has grown beyond `MAX_LINE`."""
+        return self._reader is not None and self._reader.is_too_long
 
 
 def _payload(line: bytes) -> bytes:

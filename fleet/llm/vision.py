@@ -3,10 +3,11 @@
 import asyncio
 import base64
 
-from fleet.errors import ProviderError
+from fleet.core.ports import LlmEvent, TextDelta
+from fleet.llm.answer import Answer
 from fleet.llm.model_name import ModelName
-from fleet.llm.reasoning import ThoughtFilter
-from fleet.provider import Endpoint
+from fleet.llm.sse import BodyReader
+from fleet.provider import Body, Endpoint
 
 _PROMPT = (
     "You see a photo that a small voice device took. Answer the question about it in the language of the question, in "
@@ -42,20 +43,36 @@ class OpenAiVision:
         """Return the model's answer.
 
         Raises:
-            ProviderError: The endpoint refused, failed, gave no text, or was too slow.
+            ProviderError: The endpoint refused, failed, gave no completion with text, or was too slow.
         """
         picture = f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"
         asked = [{"type": "text", "text": question}, {"type": "image_url", "image_url": {"url": picture}}]
         messages = [{"role": "system", "content": _PROMPT}, {"role": "user", "content": asked}]
         deadline = asyncio.get_running_loop().time() + self._timeout
         model = await self._model.find(deadline)
-        async with self._endpoint.within(deadline):
-            answer = await self._endpoint.client.chat.completions.create(
-                model=model, messages=[], extra_body={"messages": messages, self._longest: _MOST_TOKENS}
-            )
-        text = answer.choices[0].message.content if answer.choices else None
-        thoughts = ThoughtFilter()
-        said = (thoughts.feed(text or "").said + thoughts.end().said).strip()
-        if not said:
-            raise ProviderError(f"{self._endpoint} gave no text", retryable=False)
-        return said
+        # Not read by the library: it returns whatever an endpoint answers, and what is no completion fails later.
+        asking = self._endpoint.client.chat.completions.with_streaming_response.create(
+            model=model, messages=[], extra_body={"messages": messages, self._longest: _MOST_TOKENS}
+        )
+        answer = Answer()
+        async with self._endpoint.open(asking, deadline) as body:
+            said = await self._read(body, answer, deadline)
+        if not said.strip():
+            raise self._endpoint.failure("gave no text", retryable=False)
+        return said.strip()
+
+    async def _read(self, body: Body, answer: Answer, deadline: float) -> str:
+        """Return the text of an answer, a whole one or one that is streamed."""
+        reader, events = BodyReader(), list[LlmEvent]()
+        data: bytes | None = None
+        while data != b"" and not answer.finished:
+            data = await body.read(deadline)
+            for payload in reader.feed(data) if data else reader.end():
+                events += answer.feed(payload)
+            if answer.fault:
+                raise self._endpoint.failure(answer.fault, retryable=False)
+            if reader.is_too_long:
+                raise self._endpoint.failure("sent an answer without an end", retryable=False)
+        if not answer.finished:
+            raise self._endpoint.failure("gave no completion", retryable=False)
+        return "".join(event.text for event in (*events, *answer.end()) if isinstance(event, TextDelta))

@@ -7,8 +7,9 @@ from fleet.metrics.gauge import GaugeMetric
 from fleet.metrics.histogram import SECONDS, HistogramMetric
 
 PLACES: Final = ("device", "server", "client")
-OUTCOMES: Final = ("ok", "error", "not_sent", "unknown")
-"""As `fleet.worker.calls` has them; a gateway client's call that nobody answered is unknown."""
+OUTCOMES: Final = ("ok", "error", "not_sent", "unknown", "refused")
+"""As `fleet.worker.calls` has them; a gateway client's call that nobody answered is unknown. A refused one was never
+begun: there is no such tool, or the arguments do not fit its schema."""
 
 duration: Final = HistogramMetric(
     "fleet_tool_call_duration_seconds",
@@ -19,7 +20,7 @@ duration: Final = HistogramMetric(
 )
 outcomes: Final = CounterMetric(
     "fleet_tool_calls",
-    "Calls by their outcome; unknown ones may have happened.",
+    "Calls by their outcome; unknown ones may have happened, refused ones name no tool or do not fit its schema.",
     "worker gateway",
     {"place": PLACES, "outcome": OUTCOMES},
 )
@@ -32,3 +33,8 @@ def end(place: str, outcome: str, seconds: float) -> None:
     """Note that a call has ended."""
     duration.observe(seconds, place)
     outcomes.add(place, outcome)
+
+
+def refuse(place: str) -> None:
+    """Note that a call was refused before it began."""
+    outcomes.add(place, "refused")

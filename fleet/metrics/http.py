@@ -53,6 +53,7 @@ API_REFUSALS: Final = slugs(
         "operator: scope",
         "operator: token",
         "photo: busy",
+        "photo: model",
         "photo: no model",
         "photo: token",
         "photo: upload",

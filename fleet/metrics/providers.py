@@ -18,6 +18,7 @@ KINDS: Final = (
     "server",
     "silent",
     "too_large",
+    "too_slow",
     "unreachable",
     "unreadable",
 )

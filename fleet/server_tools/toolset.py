@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
+from fleet.core.arguments import fit
 from fleet.core.ports import ToolOffer
-from fleet.core.schema import fit
 from fleet.core.server_tools import Caller, Persona, ServerResult
 from fleet.core.toolbox import no_such_tool
 from fleet.server_tools.tool import BuiltIn, failed

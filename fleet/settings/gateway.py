@@ -6,8 +6,6 @@ from pydantic import BaseModel, field_validator
 
 from fleet.settings.fields import EVERYWHERE, setting
 
-TIMEOUT = 120.0
-"""Seconds: the document's default of LLM_TIMEOUT."""
 TEMPERATURE = 0.7
 """Of LLM_TEMPERATURE."""
 MAX_TOKENS = 2048

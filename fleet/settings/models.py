@@ -57,15 +57,24 @@ class Models(BaseModel):
         ge=1,
         without="the endpoint's own; 2048 in the gateway",
     )
-    llm_timeout: float | None = setting(
-        None,
-        "Longest silence of the model, before its first token and between two. With a fallback each endpoint gets half "
-        "of it. Set it to one value only if both who speaks and who writes can bear it.",
+    llm_timeout: float = setting(
+        120.0,
+        "Longest time of one request to the chat model, from asking to its last token, with all attempts and the "
+        "fallback.",
         ("worker", "gateway"),
         variable="LLM_TIMEOUT",
         unit="seconds",
         gt=0,
-        without="8; 120 in the gateway",
+    )
+    llm_silence_seconds: float | None = setting(
+        None,
+        "Longest silence of the model within that time, before its first token and between two. With a fallback each "
+        "endpoint gets half of it. Set it to one value only if both who speaks and who writes can bear it.",
+        ("worker", "gateway"),
+        variable="LLM_SILENCE_SECONDS",
+        unit="seconds",
+        gt=0,
+        without="8; LLM_TIMEOUT in the gateway",
     )
     llm_fallback_base_url: str | None = setting(
         None,

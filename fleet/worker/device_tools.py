@@ -63,6 +63,7 @@ class DeviceTools:
     async def call(self, call: ToolCall) -> str:
         prepared = self._toolbox.prepare(call)
         if isinstance(prepared, Refusal):
+            counted.refuse("device")
             log.info("tool call refused", extra={"tool": call.name[:64], "pii": {"reason": prepared.reason}})
             return prepared.reason
         name, clock = prepared.tool.name, asyncio.get_running_loop().time

@@ -12,7 +12,7 @@ from fleet.core.phrases import phrase
 from fleet.local.ports import LOOPBACK
 from tests.e2e.conversation import device_of
 from tests.support.fleet_process import FleetProcess, fleet_up
-from tests.support.openai_server import Answer, OpenAiServer, refused, run_openai_server, spoken
+from tests.support.openai_server import SSE, Answer, OpenAiServer, delta, refused, run_openai_server, spoken, sse
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -33,7 +33,12 @@ def model() -> Iterator[OpenAiServer]:
 @pytest.fixture(scope="module")
 def fleet(steering: Steering, model: OpenAiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FleetProcess]:
     settings = {name.upper(): str(value) for name, value in steered(steering.url).items()}
-    settings |= {"LLM_BASE_URL": model.url, "LLM_API_KEY": "a-secret-key", "LLM_TIMEOUT": "2"}
+    settings |= {
+        "LLM_BASE_URL": model.url,
+        "LLM_API_KEY": "a-secret-key",
+        "LLM_SILENCE_SECONDS": "2",
+        "LLM_TIMEOUT": "6",
+    }
     with fleet_up(tmp_path_factory.mktemp("faults"), **settings) as process:
         yield process
 
@@ -48,11 +53,13 @@ def question() -> bytes:
     [
         (spoken("The first sentence is complete. ", "The second", then="break"), "first sentence"),
         (spoken("The first sentence is complete. ", "The second", then="silent"), "first sentence"),
+        (Answer(sse(*[delta(content="This goes on. ")] * 1000), kind=SSE, pace=0.5), "goes on"),
         (refused(401, "invalid_api_key", "Incorrect API key provided"), ""),
         (refused(500), ""),
         (Answer([b"this is no event stream"], kind="text/html"), ""),
+        (Answer([b"{}"]), ""),
     ],
-    ids=["breaks off", "falls silent", "wrong key", "server error", "nonsense"],
+    ids=["breaks off", "falls silent", "never ends", "wrong key", "server error", "nonsense", "no completion"],
 )
 async def test_the_device_hears_an_apology(
     fleet: FleetProcess, model: OpenAiServer, answer: Answer, said_before: str
@@ -67,6 +74,7 @@ async def test_the_device_hears_an_apology(
     reason = str(fleet.wait_for("turn failed", after=seen)["reason"])
     assert "\n" not in reason
     assert "a-secret-key" not in "".join(map(str, fleet.lines))
+    assert not any("exc_info" in line or "Traceback" in str(line) for line in fleet.lines[seen:])
 
 
 async def test_the_next_turn_works(fleet: FleetProcess, model: OpenAiServer) -> None:

@@ -16,6 +16,7 @@ from fleet.gateway.app import Gateway, Opener
 from fleet.gateway.crowd import Limits
 from fleet.gateway.resources import ModelTerms, Resources
 from fleet.link.shown import certificate
+from fleet.llm.llm_timed import TimedLlm
 from fleet.settings import Settings
 from fleet.store.connect import Store
 from fleet.store.gateway_sessions import GatewaySessions
@@ -182,7 +183,7 @@ async def gateway_stage(
     sessions = GatewaySessions(store, chosen.cloud_session_timeout)
     tools = tools or OwnTools()
     try:
-        resources = Resources(chosen, model, ModelTerms(0.7, 2048, seconds), tools, sessions)
+        resources = Resources(chosen, TimedLlm(model, seconds), ModelTerms(0.7, 2048), tools, sessions)
         async with certificate(chosen) as shown:
             gateway = Gateway(resources, store.ping, registrar, certificate=shown, limits=limits)
             async with running("gateway", gateway.run):

@@ -71,7 +71,7 @@ async def registrar_gateway(
     """Run a gateway beside the block; give its address."""
     chosen = Settings(cloud_host="127.0.0.1", cloud_port=0, **settings)
     sessions = GatewaySessions(store, chosen.cloud_session_timeout)
-    resources = Resources(chosen, llm, ModelTerms(0.7, 2048, 30.0), OwnTools(), sessions)
+    resources = Resources(chosen, llm, ModelTerms(0.7, 2048), OwnTools(), sessions)
     gateway = Gateway(resources, store.ping, open_registrar(resources, open_line))
     async with running("gateway", gateway.run):
         await gateway.started.wait()

@@ -89,7 +89,7 @@ def _llm_advice(told: str, prefix: str) -> str:
         return f"{prefix}_MODEL must be a model of the endpoint, and {prefix}_BASE_URL end as it wants (mostly /v1)"
     if "refused the request" in told:
         return f"The endpoint must take streaming and tools: choose a {prefix}_MODEL that can call tools"
-    return f"Is the endpoint of {prefix}_BASE_URL up, and reachable from here? LLM_TIMEOUT limits the wait"
+    return f"Is the endpoint of {prefix}_BASE_URL up, and reachable from here? LLM_SILENCE_SECONDS limits the wait"
 
 
 async def _speak(tts: Tts) -> tuple[Finding, bytes]:

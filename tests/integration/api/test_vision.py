@@ -4,6 +4,7 @@ import base64
 import json
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 import httpx2
 import pytest
@@ -11,10 +12,16 @@ import pytest
 from fleet.sim import vision as firmware
 from fleet.sim.board import Board
 from fleet.store.connect import Store
+from fleet.store.devices import Devices
 from fleet.wire import camera
 from fleet.wire.identity import Keys
+from tests.conftest import TEST_KEYS
 from tests.support.api_server import MAC, api_client
-from tests.support.openai_server import Answer, OpenAiServer, refused, run_openai_server
+from tests.support.openai_server import SSE, Answer, OpenAiServer, refused, run_openai_server, spoken
+from tests.support.ports import free_port
+from tests.support.process import accepts
+from tests.support.role_process import RoleProcess
+from tests.support.until import until
 
 JPEG = b"\xff\xd8\xff\xe0" + bytes(range(256)) * 200 + b"\xff\xd9"
 EXPLAIN = "/vision/explain"
@@ -136,6 +143,105 @@ async def test_a_model_that_is_slow_or_fails_gives_a_polite_answer_in_time(
         answer = await client.post(EXPLAIN, headers=sent(token), **form())
         assert (answer.status_code, answer.json()["success"]) == (200, False)
         assert "try again" in answer.json()["message"]
+
+
+NO_COMPLETION = {
+    "a page": Answer([b"<!DOCTYPE html><html><body>Welcome</body></html>"], kind="text/html"),
+    "a page named JSON": Answer([b"<html></html>"]),
+    "nothing": Answer(),
+    "nothing, named nothing": Answer(kind=""),
+    "white space": Answer([b" \n"] * 20),
+    "text": Answer([b"ok"], kind="text/plain"),
+    "an error": Answer([b'{"error":{"message":"no such model","type":"t"}}']),
+    "an error as text": Answer([b'{"error":"boom"}']),
+    "an object": Answer([b"{}"]),
+    "null": Answer([b"null"]),
+    "a list": Answer([b"[]"]),
+    "a text": Answer([b'"a cup"']),
+    "no choices": Answer([b'{"id":"c","object":"chat.completion","choices":[]}']),
+    "choices of another kind": Answer([b'{"choices":{"0":1}}']),
+    "a choice without a message": Answer([b'{"choices":[{"index":0,"finish_reason":"stop"}]}']),
+    "a message without text": Answer([b'{"choices":[{"message":{"role":"assistant","content":null}}]}']),
+    "half a document": Answer([b'{"choices":[{"message":{"con']),
+    "deep": Answer([b"[" * 100_000]),
+    "no UTF-8": Answer([b'{"choices":[{"message":{"content":"\xff\xfe"}}]}']),
+    "compressed, it says": Answer([b"{}"], headers={"content-encoding": "gzip"}),
+    "a stream of nothing": Answer([b"data: [DONE]\n\n"], kind=SSE),
+    "a stream with an error": Answer([b'data: {"error":{"message":"overloaded"}}\n\n'], kind=SSE),
+    "a stream that breaks off": spoken("A red", then="break"),
+    "without an end": Answer([b"x" * 65_536] * 40),
+}
+
+
+@pytest.mark.parametrize("name", NO_COMPLETION)
+async def test_an_answer_that_is_no_completion_is_told_to_the_device_politely(
+    client: httpx2.AsyncClient, model: OpenAiServer, token: str, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    model.script(CHAT, NO_COMPLETION[name])
+    answer = await client.post(EXPLAIN, headers=sent(token), **form())
+    assert (answer.status_code, answer.json()["success"]) == (200, False)
+    assert 0 < len(answer.json()["message"]) < 200
+    assert not any(record.exc_info for record in caplog.records)
+
+
+STREAMED = b"".join(spoken("<think>hm</think>A ", "red ", "cup.").body)
+
+
+@pytest.mark.parametrize(
+    "understood",
+    [
+        spoken("<think>hm</think>A ", "red ", "cup."),
+        Answer([STREAMED[at : at + 7] for at in range(0, len(STREAMED), 7)], kind="application/json"),
+        Answer([b": keep alive\n\n", STREAMED], kind="text/plain"),
+        Answer([b"\n\n", *said("A red cup.").body], kind=SSE),
+        Answer([b'{"choices":[{"message":{"content":[{"type":"text","text":"A red cup."}]}}]}']),
+    ],
+)
+async def test_an_event_stream_nobody_asked_for_and_a_document_of_any_type_are_understood(
+    client: httpx2.AsyncClient, model: OpenAiServer, token: str, understood: Answer
+) -> None:
+    model.script(CHAT, understood)
+    answer = await client.post(EXPLAIN, headers=sent(token), **form())
+    assert (answer.status_code, answer.json()) == (200, {"success": True, "response": "A red cup."})
+
+
+@pytest.mark.parametrize(("language", "told"), [("zh-CN", "照片"), ("en-US", "photo"), ("", "photo")])
+async def test_the_reason_is_in_the_devices_language(
+    client: httpx2.AsyncClient, store: Store, model: OpenAiServer, token: str, language: str, told: str
+) -> None:
+    await Devices(store).describe(MAC, {"lang": language})
+    model.script(CHAT, Answer([b"{}"]))
+    answer = await client.post(EXPLAIN, headers=sent(token), **form())
+    assert told in answer.json()["message"]
+
+
+async def test_an_api_of_its_own_survives_every_such_answer(
+    redis_url: str, keys: Keys, model: OpenAiServer, token: str, tmp_path: Path
+) -> None:
+    port = free_port()
+    settings = {
+        "FLEET_REDIS_URL": redis_url,
+        "FLEET_KEYS": TEST_KEYS,
+        "FLEET_HTTP_PORT": str(port),
+        "FLEET_DATA_DIR": str(tmp_path),
+        "VISION_BASE_URL": model.url,
+        "VISION_MODEL": "eyes",
+        "FLEET_RATE_PHOTOS": "100/100",
+    }
+    role = RoleProcess("api", settings, tmp_path / "log")
+    try:
+        until(lambda: accepts(port), 40.0)
+        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=20) as client:
+            for trouble in NO_COMPLETION.values():
+                model.script(CHAT, trouble)
+                answer = await client.post(EXPLAIN, headers=sent(token), **form())
+                assert (answer.status_code, answer.json()["success"]) == (200, False)
+            model.script(CHAT, said("A cup."))
+            answer = await client.post(EXPLAIN, headers=sent(token), **form())
+            assert answer.json() == {"success": True, "response": "A cup."}
+        assert not any("Traceback" in str(line) for line in role.lines)
+    finally:
+        role.discard()
 
 
 @pytest.mark.parametrize("text", ["x" * 60_000, "\x00" * 9_000, "图" * 9_000, '"' * 9_000])

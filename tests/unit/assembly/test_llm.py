@@ -4,12 +4,11 @@ from typing import Any
 
 import pytest
 
-from fleet.assembly.llm import VOICE_SECONDS, chat_model
+from fleet.assembly.llm import VOICE_SECONDS, chat_model, silence_of
 from fleet.core.ports import Message, TextDelta
-from fleet.errors import ConfigError
-from fleet.llm.llm_openai import OpenAiLlm
+from fleet.errors import ConfigError, ProviderTimeout
 from fleet.settings import load
-from tests.support.openai_server import OpenAiServer, refused, run_openai_server, spoken
+from tests.support.openai_server import SSE, Answer, OpenAiServer, delta, refused, run_openai_server, spoken, sse
 
 
 @pytest.fixture(scope="module")
@@ -63,11 +62,43 @@ async def test_the_fallback_has_its_own_address_key_and_model(servers: tuple[Ope
     assert second.requests[0].json["model"] == "other"
 
 
-@pytest.mark.parametrize(("given", "patience"), [({}, VOICE_SECONDS), ({"llm_timeout": 3.0}, 3.0)])
-async def test_patience_is_the_callers_where_nothing_is_set(given: dict[str, float], patience: float) -> None:
-    async with chat_model(load(llm_base_url="http://localhost:1/v1", **given)) as llm:
-        assert isinstance(llm, OpenAiLlm)
-        assert llm._timeout == patience
-    async with chat_model(load(llm_base_url="http://localhost:1/v1"), 120.0) as llm:
-        assert isinstance(llm, OpenAiLlm)
-        assert llm._timeout == 120.0
+@pytest.mark.parametrize(
+    ("given", "borne"),
+    [
+        ({}, 8.0),
+        ({"llm_silence_seconds": 3.0}, 3.0),
+        ({"llm_timeout": 5.0}, 5.0),
+        ({"llm_timeout": 5.0, "llm_silence_seconds": 6.0}, 5.0),
+        ({"llm_timeout": 500.0}, 8.0),
+    ],
+)
+def test_silence_is_borne_as_long_as_the_caller_says_where_nothing_is_set(
+    given: dict[str, float], borne: float
+) -> None:
+    assert silence_of(load(**given), VOICE_SECONDS) == borne
+
+
+async def test_a_model_that_falls_silent_is_waited_for_as_long_as_silence_is_borne(
+    servers: tuple[OpenAiServer, OpenAiServer],
+) -> None:
+    server, _ = servers
+    server.reset()
+    server.chat(spoken("Hi", then="silent"))
+    with pytest.raises(ProviderTimeout, match="was silent for too long"):
+        await ask(llm_base_url=server.url, llm_model="m", llm_silence_seconds=0.2)
+
+
+@pytest.mark.parametrize("fallback", [False, True])
+async def test_a_model_that_trickles_is_cut_off_when_its_time_is_over(
+    servers: tuple[OpenAiServer, OpenAiServer], fallback: bool
+) -> None:
+    first, second = servers
+    endless = Answer([*sse(*[delta(content="word ")] * 10_000)], kind=SSE, pace=0.02)
+    for server in servers:
+        server.reset()
+        server.chat(endless)
+    if fallback:
+        first.chat(refused(401))
+    more = {"llm_fallback_base_url": second.url, "llm_fallback_model": "m"} if fallback else {}
+    with pytest.raises(ProviderTimeout, match=r"did not finish its answer within 0\.5 s"):
+        await ask(llm_base_url=first.url, llm_model="m", llm_timeout=0.5, **more)

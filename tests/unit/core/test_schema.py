@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fleet.core.schema import LARGEST_INTEGER, LONGEST_TEXT, MOST_PROPERTIES, MOST_RULES, clean, fit
+from fleet.core.schema import LONGEST_TEXT, MOST_PROPERTIES, MOST_RULES, clean
 
 KEYS = ["type", "properties", "required", "enum", "items", "minimum", "maximum", "default", "description", "$ref"]
 TYPES = ["integer", "string", "object", "array", "boolean", "number", "a", "b"]
@@ -21,11 +21,6 @@ OBJECTS = st.dictionaries(WORDS, JSON, max_size=6)
 
 def one(rule: Any, **more: Any) -> dict[str, Any]:
     return clean({"properties": {"x": rule}, **more})
-
-
-def given_x(rule: Any, value: Any, **more: Any) -> Any:
-    fitted = fit(one(rule, **more), {"x": value})
-    return fitted if isinstance(fitted, str) else fitted.get("x", "left out")
 
 
 def test_what_firmware_writes_is_kept() -> None:
@@ -128,73 +123,17 @@ def test_schemas_are_bounded_in_depth_and_number() -> None:
     assert len(clean({"properties": {str(n): {} for n in range(1000)}})["properties"]) == MOST_PROPERTIES
 
 
-@pytest.mark.parametrize(
-    ("rule", "value", "sent"),
-    [
-        ({"type": "integer"}, "30", 30),
-        ({"type": "integer"}, " +30 ", 30),
-        ({"type": "integer"}, 30.0, 30),
-        ({"type": "integer"}, "30.0", 30),
-        ({"type": "integer"}, "123456789", 123456789),
-        ({"type": "number"}, "1.5", 1.5),
-        ({"type": "boolean"}, "True", True),
-        ({"type": "string"}, 5, "5"),
-        ({"type": "string"}, "5", "5"),
-        ({"enum": ["a", 1]}, 1, 1),
-        ({"type": "object"}, '{"a": 1}', {"a": 1}),
-        ({"type": "array", "items": {"type": "integer"}}, '["1", 2.0]', [1, 2]),
-        ({"type": "object", "properties": {"y": {"type": "boolean"}}}, {"y": "true", "z": 1}, {"y": True, "z": 1}),
-        ({}, {"any": [1]}, {"any": [1]}),
-        ({"type": "integer"}, None, "left out"),
-    ],
-)
-def test_harmless_slips_are_mended(rule: Any, value: Any, sent: Any) -> None:
-    found = given_x(rule, value)
-    assert found == sent
-    assert type(found) is type(sent)
-
-
-@pytest.mark.parametrize(
-    ("rule", "value", "told"),
-    [
-        ({"type": "integer", "minimum": 0, "maximum": 9}, 10, "must be a whole number from 0 to 9, but is 10"),
-        ({"type": "integer", "minimum": 3}, 2, "must be a whole number of at least 3, but is 2"),
-        ({"type": "integer", "maximum": 3}, 4, "must be a whole number of at most 3, but is 4"),
-        ({"type": "integer"}, 1.5, "must be a whole number, but is 1.5"),
-        ({"type": "integer"}, True, "must be a whole number, but is true"),
-        ({"type": "integer"}, "loud", 'must be a whole number, but is "loud"'),
-        ({"type": "integer"}, LARGEST_INTEGER + 1, "must be a whole number, but is 2147483648"),
-        ({"type": "number"}, "9" * 99, f'must be a number, but is "{"9" * 59}…'),
-        ({"type": "number"}, math.inf, "must be a number, but is Infinity"),
-        ({"type": "number", "minimum": 0}, math.nan, "must be a number of at least 0, but is NaN"),
-        ({"type": "boolean"}, 1, "must be true or false, but is 1"),
-        ({"type": "string"}, ["a"], 'must be a text, but is ["a"]'),
-        ({"type": "object"}, [], "must be an object, but is []"),
-        ({"type": "object"}, "{", 'must be an object, but is "{"'),
-        ({"type": "array"}, "a, b", 'must be a list, but is "a, b"'),
-        ({"type": "string", "enum": ["a", "b"]}, "c", 'must be one of ["a", "b"], but is "c"'),
-        ({}, math.inf, "must be given, but is Infinity"),
-    ],
-)
-def test_what_does_not_fit_is_refused_with_what_would(rule: Any, value: Any, told: str) -> None:
-    assert given_x(rule, value) == f"argument 'x' {told}"
-
-
-@pytest.mark.parametrize("arguments", [{}, {"x": None}])
-def test_what_is_missing_is_named(arguments: dict[str, Any]) -> None:
-    schema = one({"type": "boolean"}, required=["x"])
-    assert fit(schema, arguments) == "argument 'x' is missing; it must be true or false"
-
-
-def test_what_the_schema_does_not_know_is_left_out() -> None:
-    assert fit(one({}), {"x": 1, "y": 2}) == {"x": 1}
+def test_a_schema_of_a_million_characters_is_looked_at_in_part() -> None:
+    big = {"properties": {f"{'n' * 70}{n}": {} for n in range(13_000)}, **{f"k{n}": 1 for n in range(5_000)}}
+    uses = {str(n): {"type": "object", "allOf": [{"$ref": "#/$defs/big"}]} for n in range(60)}
+    cleaned = clean({"properties": uses, "$defs": {"big": big}})
+    assert set(cleaned["properties"]) == set(uses)
+    assert len(json.dumps(cleaned)) < 10_000
 
 
 @settings(max_examples=300)
-@given(OBJECTS, OBJECTS)
-def test_no_schema_and_no_argument_raises(schema: dict[str, Any], arguments: dict[str, Any]) -> None:
+@given(OBJECTS)
+def test_no_schema_raises(schema: dict[str, Any]) -> None:
     cleaned = clean(schema)
     json.dumps(cleaned, allow_nan=False)
     assert clean(cleaned) == cleaned
-    fitted = fit(cleaned, arguments)
-    assert isinstance(fitted, str) or set(fitted) <= set(cleaned["properties"])

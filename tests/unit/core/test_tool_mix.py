@@ -88,12 +88,17 @@ async def test_a_name_that_nobody_has_is_answered_with_the_names_of_both() -> No
     assert "get_time" in answer
 
 
-async def test_arguments_that_do_not_fit_reach_no_server() -> None:
+async def test_arguments_that_are_no_json_reach_no_server() -> None:
     server = Server(["get_time"])
     tools = mix(Own([]), server)
-    assert (await tools.call(asked("get_time", {"n": "many"}))).startswith("error: ")
     assert (await tools.call(ToolCall("c", "get_time", "{broken"))).startswith("error: ")
     assert server.called == []
+
+
+async def test_the_server_validates_its_arguments_for_models_are_shown_a_plainer_schema() -> None:
+    server = Server(["get_time"])
+    assert await mix(Own([]), server).call(asked("get_time", {"n": {"a": 1}})) == '{"ok": true}'
+    assert server.called == [("get_time", {"n": {"a": 1}})]
 
 
 async def test_a_call_that_may_have_been_made_is_not_made_again_unless_that_does_no_harm() -> None:

@@ -57,9 +57,24 @@ def test_arguments_outside_the_schema_are_refused_in_words(arguments: str) -> No
     assert refusal.reason.startswith("error: ")
 
 
-@pytest.mark.parametrize("arguments", ['{"volume":"30"}', '{"volume":30.0}', '{"volume":30,"extra":1}'])
+@pytest.mark.parametrize("arguments", ['{"volume":"30"}', '{"volume":30.0}'])
 def test_harmless_slips_are_mended(arguments: str) -> None:
     assert prepare(arguments) == Prepared(VOLUME, {"volume": 30})
+
+
+def test_an_argument_that_the_schema_neither_names_nor_forbids_is_sent() -> None:
+    assert prepare('{"volume":30,"extra":[null]}') == Prepared(VOLUME, {"volume": 30, "extra": [None]})
+
+
+def test_an_argument_that_the_schema_forbids_is_refused_by_name() -> None:
+    closed = VOLUME.model_copy(update={"input_schema": {**VOLUME.input_schema, "additionalProperties": False}})
+    refusal = prepare('{"volume":30,"extra":1}', closed)
+    assert isinstance(refusal, Refusal)
+    assert refusal.reason == "error: not done, argument 'extra' is not known; there are: volume"
+
+
+def test_an_integer_that_no_parser_reads_as_a_number_is_not_sent() -> None:
+    assert isinstance(prepare('{"volume":30,"extra":[1' + "0" * 400 + "]}"), Refusal)
 
 
 def test_enums_are_kept() -> None:
@@ -157,7 +172,7 @@ def test_arguments_that_would_be_too_much_for_a_device_are_refused() -> None:
     for arguments in ({"x": "好" * 2000}, {"x": json.loads(deep)}):
         refusal = prepare(json.dumps(arguments), tool)
         assert isinstance(refusal, Refusal)
-        assert "too long or nested too deeply" in refusal.reason
+        assert "too long, nested too deeply" in refusal.reason
     assert isinstance(prepare(json.dumps({"x": json.loads(deep[1:-1])}), tool), Prepared)
 
 

@@ -184,6 +184,25 @@ async def test_an_endpoint_that_does_not_stream_is_understood(server: OpenAiServ
     assert calls_of(events) == (ToolCall("a", "volume", '{"level": 1}'),)
 
 
+@pytest.mark.parametrize("kind", [JSON, SSE, "text/plain", ""])
+@pytest.mark.parametrize("finish", ["stop", None])
+async def test_a_whole_answer_is_understood_whatever_type_it_is_said_to_have(
+    server: OpenAiServer, llm: OpenAiLlm, kind: str, finish: str | None
+) -> None:
+    message = {"role": "assistant", "content": "Hi"}
+    body = json.dumps({"choices": [{"index": 0, "message": message, "finish_reason": finish}]}, indent=1).encode()
+    server.chat(Answer([b"\n ", body[:9], body[9:]], kind=kind))
+    assert text_of(await listen(llm)) == "Hi"
+
+
+@pytest.mark.parametrize("kind", [JSON, "text/plain", ""])
+async def test_a_stream_is_understood_whatever_type_it_is_said_to_have(
+    server: OpenAiServer, llm: OpenAiLlm, kind: str
+) -> None:
+    server.chat(Answer(spoken("Hi", " there").body, kind=kind))
+    assert text_of(await listen(llm)) == "Hi there"
+
+
 async def test_reasoning_is_given_as_thoughts_and_not_said(server: OpenAiServer, llm: OpenAiLlm) -> None:
     chunks = sse(delta(reasoning_content="let me see"), delta(content="<thi"), delta(content="nk>hm</think>\n\nYes"))
     server.chat(Answer([*chunks, *sse(delta(content=".")), *sse(delta("stop")), DONE], kind=SSE))
@@ -379,7 +398,7 @@ async def test_a_line_without_an_end_is_an_error(server: OpenAiServer, llm: Open
 
 async def test_a_page_instead_of_an_answer_is_an_error(server: OpenAiServer, llm: OpenAiLlm) -> None:
     server.chat(Answer([b"<html>welcome</html>"], kind="text/html"))
-    with pytest.raises(ProviderError, match="broke off"):
+    with pytest.raises(ProviderError, match="sent a chunk that cannot be read"):
         await listen(llm)
 
 

@@ -1,7 +1,8 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.llm.sse import MAX_LINE, SseReader, WholeReader
+from fleet.llm.sse import MAX_LINE, BodyReader, SseReader, WholeReader
 
 
 def test_only_data_lines_are_payloads() -> None:
@@ -40,4 +41,32 @@ def test_a_whole_body_is_one_payload_at_its_end() -> None:
     assert reader.end() == [b'{"a":\n1}\n']
     assert reader.end() == []
     reader.feed(b"x" * (MAX_LINE + 1))
+    assert reader.is_too_long
+
+
+@pytest.mark.parametrize(
+    ("body", "payloads"),
+    [
+        (b'\xef\xbb\xbf\r\n{"a":1}', [b'{"a":1}']),
+        (b"<html>\ndata: x\n", [b"<html>\ndata: x\n"]),
+        (b"[1]", [b"[1]"]),
+        (b" \n\ndata: x\n\ndata: y", [b"x", b"y"]),
+        (b": ping\nevent: a\ndata: x\n", [b"x"]),
+        (b"hello", []),
+        (b" \n ", []),
+        (b"", []),
+    ],
+)
+def test_a_body_is_read_by_how_it_begins_however_it_is_cut(body: bytes, payloads: list[bytes]) -> None:
+    for size in (1, 2, 3, len(body) or 1):
+        reader, got = BodyReader(), []
+        for at in range(0, len(body), size):
+            got += reader.feed(body[at : at + size])
+        assert got + reader.end() == payloads
+
+
+def test_a_document_without_an_end_becomes_too_long() -> None:
+    reader = BodyReader()
+    assert not reader.is_too_long
+    reader.feed(b"{" + b" " * MAX_LINE)
     assert reader.is_too_long

@@ -36,7 +36,7 @@ def test_defaults_are_those_of_the_document() -> None:
     assert {name: getattr(settings, name) for name in DOCUMENTED} == DOCUMENTED
     assert log_settings(settings) == ("info", "json")
     terms = model_terms(settings)
-    assert (terms.temperature, terms.max_tokens, terms.seconds) == (0.7, 2048, 120.0)
+    assert (terms.temperature, terms.max_tokens, settings.llm_timeout) == (0.7, 2048, 120.0)
 
 
 @pytest.mark.parametrize("name", sorted(DOCUMENTED))
@@ -69,9 +69,8 @@ def test_wrong_value_is_told_by_its_variable(name: str, value: str, monkeypatch:
 def test_model_terms_follow_the_shared_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LLM_TEMPERATURE", "0")
     monkeypatch.setenv("LLM_MAX_TOKENS", "100")
-    monkeypatch.setenv("LLM_TIMEOUT", "300")
     terms = model_terms(load())
-    assert (terms.temperature, terms.max_tokens, terms.seconds) == (0.0, 100, 300.0)
+    assert (terms.temperature, terms.max_tokens) == (0.0, 100)
 
 
 def test_log_follows_the_documents_variables_then_fleets(monkeypatch: pytest.MonkeyPatch) -> None:

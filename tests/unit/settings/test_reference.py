@@ -73,7 +73,7 @@ def test_the_documents_variables_are_settings_with_its_defaults(monkeypatch: pyt
     told = {name: shown(getattr(settings, name.lower())).lower() for name in DOCUMENTED}
     terms, (level, form) = model_terms(settings), log_settings(settings)
     told |= {"CLOUD_LOG_LEVEL": level, "CLOUD_LOG_FORMAT": form, "LLM_API_KEY": "null"}
-    told |= {"LLM_TIMEOUT": f"{terms.seconds:g}", "LLM_TEMPERATURE": f"{terms.temperature:g}"}
+    told |= {"LLM_TEMPERATURE": f"{terms.temperature:g}"}
     told |= {"LLM_MAX_TOKENS": str(terms.max_tokens), "LLM_MODEL": DOCUMENTED_MODEL.lower()}
     # The one that is not: its document has an address in its authors' own network.
     told["LLM_BASE_URL"] = DOCUMENTED["LLM_BASE_URL"][1]

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.gateway_client import GatewayClient, gateway_client
 from tests.support.gateway_process import GatewayProcess
-from tests.support.openai_server import Answer, refused, spoken
+from tests.support.openai_server import SSE, Answer, delta, refused, spoken, sse
 from tests.support.scripted_llm import ScriptedLlm, roles
 
 
@@ -82,6 +82,14 @@ async def test_a_model_that_does_not_answer_in_time_is_a_timeout(hasty: GatewayP
         assert "还可以用" in (await client.turn("还可以用")).content
 
 
+@pytest.mark.requirement("GW-120")
+async def test_a_model_that_trickles_without_an_end_is_a_timeout(hasty: GatewayProcess, llm: ScriptedLlm) -> None:
+    llm.when("一直说", Answer(sse(*[delta(content="字")] * 10_000), kind=SSE, pace=0.05))
+    async with gateway_client(hasty.url) as client:
+        turn = await client.turn("一直说")
+        assert (turn.code, turn.last["message"]) == ("TIMEOUT", "LLM request timeout")
+
+
 @pytest.mark.requirement("GW-121")
 @pytest.mark.parametrize("status", [400, 401, 403, 422, 500, 503])
 async def test_an_error_of_the_model_is_an_llm_error_with_its_details(
@@ -99,6 +107,31 @@ async def test_an_error_of_the_model_is_an_llm_error_with_its_details(
 async def test_a_model_that_is_not_loaded_is_an_llm_error(client: GatewayClient, llm: ScriptedLlm) -> None:
     llm.when("模型未加载", refused(404, "model_not_found", "The model does not exist"))
     assert (await client.turn("模型未加载")).code == "LLM_ERROR"
+
+
+@pytest.mark.requirement("GW-121")
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>welcome</html>",
+        b"",
+        b"{}",
+        b"null",
+        b'{"error":{"message":"no such model"}}',
+        b'{"choices":[]}',
+        b'{"choices":[{"delta":7}]}',
+        b'{"choices":[{"message":{"tool_calls":"x"}}]}',
+        b"[" * 100_000,
+        b"data: {}\n\ndata: [DONE]\n\n",
+    ],
+)
+async def test_an_answer_that_is_no_completion_is_an_llm_error_without_a_traceback(
+    gateway: GatewayProcess, client: GatewayClient, llm: ScriptedLlm, body: bytes
+) -> None:
+    words = f"不是回答{body[:30]!r}"
+    llm.when(words, Answer([body], kind="text/html" if body.startswith(b"<") else "application/json"))
+    assert (await client.turn(words)).code == "LLM_ERROR"
+    assert not any("Traceback" in line for line in gateway.written)
 
 
 @pytest.mark.requirement("GW-121")

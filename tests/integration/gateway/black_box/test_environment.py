@@ -9,7 +9,8 @@ import httpx2
 import pytest
 
 from fleet.llm.model_name import DOCUMENTED
-from fleet.settings.gateway import MAX_TOKENS, TEMPERATURE, TIMEOUT
+from fleet.settings import Settings
+from fleet.settings.gateway import MAX_TOKENS, TEMPERATURE
 from tests.support.gateway_client import GatewayClient, gateway_client
 from tests.support.gateway_process import GatewayProcess, gateway_process
 from tests.support.openai_server import Answer
@@ -52,7 +53,12 @@ def test_every_variable_has_the_documents_default(shown: dict[str, str], variabl
 
 @pytest.mark.requirement("GW-123", "GW-160")
 def test_the_model_has_the_documents_defaults() -> None:
-    assert (DOCUMENTED, TIMEOUT, TEMPERATURE, MAX_TOKENS) == ("Qwen3-30B-A3B", 120, 0.7, 2048)
+    assert (DOCUMENTED, Settings.model_fields["llm_timeout"].default, TEMPERATURE, MAX_TOKENS) == (
+        "Qwen3-30B-A3B",
+        120,
+        0.7,
+        2048,
+    )
 
 
 @pytest.mark.requirement("GW-170")

@@ -1,4 +1,4 @@
-"""The chat model, with the limit in time of one request."""
+"""A chat model whose message must be complete in time, however slowly it trickles."""
 
 import asyncio
 import logging
@@ -6,17 +6,18 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from fleet.core.ports import USUAL, Llm, LlmEvent, LlmOptions, Message, ToolOffer
-from fleet.gateway.failure import RequestFailed
+from fleet.errors import ProviderTimeout
+from fleet.metrics import providers
 
 log = logging.getLogger(__name__)
 
 
 class TimedLlm:
-    """A model whose message must be complete in time.
+    """A model with a limit on the whole of each request; see LLM_TIMEOUT.
 
     Args:
-        llm: The model.
-        seconds: From asking to the last token.
+        llm: The model, with its own limit on silence.
+        seconds: From asking to the last token, with all attempts and a fallback.
     """
 
     def __init__(self, llm: Llm, seconds: float) -> None:
@@ -29,7 +30,7 @@ class TimedLlm:
         """Yield the model's next message; see `fleet.core.ports.Llm`.
 
         Raises:
-            RequestFailed: It took too long.
+            ProviderTimeout: It took too long.
         """
         deadline = asyncio.get_running_loop().time() + self._seconds
         log.debug("model asked", extra={"messages": len(messages), "tools": len(tools)})
@@ -42,4 +43,6 @@ class TimedLlm:
             async with asyncio.timeout_at(deadline):
                 return await anext(events, None)
         except TimeoutError:
-            raise RequestFailed("TIMEOUT", "LLM request timeout", f"No answer within {self._seconds:g} s") from None
+            providers.errors.add("llm", "too_slow")
+            message = f"LLM did not finish its answer within {self._seconds:g} s"
+            raise ProviderTimeout(message, retryable=True) from None
