@@ -176,8 +176,11 @@ class Keys:
         return "service" if client_id.startswith("fleet-") else None
 
     def admit(self, client_id: str, name: Username | None) -> bool:
-        """Whether credentials that were genuine when a client connected still count; None: it is not known which."""
-        if client_id in self._revoked or name is None or name.key_id not in self._keys:
+        """Whether credentials that are genuine count: the client is not revoked, nor the generation below the minimum.
+
+        None is a user name that is not ours.
+        """
+        if client_id in self._revoked or name is None:
             return False
         return name.kind == "service" or name.generation >= self._minima.of(client_id)
 
