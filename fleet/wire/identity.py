@@ -5,7 +5,7 @@ id and no password is ever stored. The user name is `<kind>.<key id>`: kind `dev
 `service` (client id: begins with `fleet-`), so that keys can rotate. A device's user name goes on with
 `.<policy>.<generation>`: under which policy bootstrap issued it, and a number that rises when earlier credentials of
 that MAC must count no longer. The form without both comes from versions before generations, and means generation 0.
-mosquitto/identity.c has the same rules (tests/data/usernames.json tests both).
+mosquitto/identity.c has the same rules.
 """
 
 import base64
