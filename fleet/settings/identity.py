@@ -62,8 +62,8 @@ class Identity(BaseModel):
     )
     revocations_file: Path | None = setting(
         None,
-        "Where the api writes the MACs of revoked devices for the Mosquitto plugin (its `revoked_file`), in a folder "
-        "in which fleet may write and which the broker may read.",
+        "Where the api writes for the Mosquitto plugin (its `revoked_file`) which devices are revoked and which "
+        "generations of passwords count, in a folder in which fleet may write and which the broker may read.",
         ("api",),
         form="file",
         without="not written: the plugin refuses nobody for that reason",

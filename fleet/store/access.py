@@ -95,7 +95,7 @@ class AccessWatch:
             fields = {"revoked": len(change.revoked), "raised": len(change.raised), "minimum": access.minima.default}
             log.info("credentials count no longer", extra=fields)
         if self._export is not None:
-            await asyncio.to_thread(_write, self._export, access)
+            await asyncio.to_thread(write_whole, self._export, lines(access))
 
 
 def lines(access: Access) -> Iterator[str]:
@@ -104,7 +104,3 @@ def lines(access: Access) -> Iterator[str]:
         yield f">={access.minima.default} *\n"
     yield from (f">={generation} {mac}\n" for mac, generation in access.minima.macs.items())
     yield from (f"{mac}\n" for mac in access.revoked)
-
-
-def _write(path: Path, access: Access) -> None:
-    write_whole(path, "".join(lines(access)))

@@ -25,7 +25,10 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Whose credentials count no longer: revoked devices, MACs whose minimum rose; `everyone`: that of all rose."""
+    """Whose credentials may count no longer: revoked devices, MACs whose minimum rose.
+
+    `everyone`: that of all rose, or the whole list was read anew, so that only a look at each connection tells.
+    """
 
     revoked: frozenset[str]
     raised: frozenset[str]
@@ -82,7 +85,7 @@ class RevocationWatch:
                 extra={"revoked": len(self._known.revoked), "minima": len(self._known.minima.macs)},
             )
             access = united(self._known, access)
-        return state, access, difference(self._known, access)
+        return state, access, Change(access.revoked - self._known.revoked, frozenset(), everyone=True)
 
     async def _watch(self) -> None:
         while True:
@@ -133,9 +136,3 @@ def united(one: Access, other: Access) -> Access:
     for mac, generation in other.minima.macs.items():
         macs[mac] = max(generation, macs.get(mac, 0))
     return Access(one.revoked | other.revoked, Minima(max(one.minima.default, other.minima.default), macs))
-
-
-def difference(before: Access, after: Access) -> Change:
-    """Return whose credentials counted before and do not after."""
-    raised = frozenset(mac for mac, least in after.minima.macs.items() if least > before.minima.of(mac))
-    return Change(after.revoked - before.revoked, raised, after.minima.default > before.minima.default)

@@ -2,6 +2,7 @@
 
 import os
 import secrets
+from collections.abc import Iterable
 from pathlib import Path
 
 from fleet.errors import ConfigError
@@ -49,8 +50,8 @@ class WatchedFile:
         return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-def write_whole(path: Path, text: str, mode: int = 0o644) -> None:
-    """Write a file so that whoever reads it sees the old text or the new one, never a part.
+def write_whole(path: Path, text: str | Iterable[str], mode: int = 0o644) -> None:
+    """Write a file so that whoever reads it sees the old text or the new one, never a part; a long one in its lines.
 
     Raises:
         OSError: It cannot be written; the old one stays.
@@ -59,7 +60,7 @@ def write_whole(path: Path, text: str, mode: int = 0o644) -> None:
     try:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
+            file.writelines([text] if isinstance(text, str) else text)
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)

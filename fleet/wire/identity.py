@@ -5,7 +5,7 @@ id and no password is ever stored. The user name is `<kind>.<key id>`: kind `dev
 `service` (client id: begins with `fleet-`), so that keys can rotate. A device's user name goes on with
 `.<policy>.<generation>`: under which policy bootstrap issued it, and a number that rises when earlier credentials of
 that MAC must count no longer. The form without both comes from versions before generations, and means generation 0.
-mosquitto/identity.c has the same rules (tests/data/usernames.json tests both).
+mosquitto/identity.c has the same rules.
 """
 
 import base64
@@ -176,8 +176,11 @@ class Keys:
         return "service" if client_id.startswith("fleet-") else None
 
     def admit(self, client_id: str, name: Username | None) -> bool:
-        """Whether credentials that were genuine when a client connected still count; None: it is not known which."""
-        if client_id in self._revoked or name is None or name.key_id not in self._keys:
+        """Whether credentials that are genuine count: the client is not revoked, nor the generation below the minimum.
+
+        None is a user name that is not ours.
+        """
+        if client_id in self._revoked or name is None:
             return False
         return name.kind == "service" or name.generation >= self._minima.of(client_id)
 

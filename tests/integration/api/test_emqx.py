@@ -209,6 +209,7 @@ async def test_an_emqx_that_is_away_is_told_when_it_is_back(keys: Keys, caplog: 
 
 
 async def test_revoking_a_device_closes_its_connection(store: Store, keys: Keys, told: RestApi) -> None:
+    told.clients = {MAC: "device.k1"}
     async with (
         expelling(told.url, SecretStr(KEY), keys) as expel,
         running("access", AccessWatch(store, keys, expel=expel).run),

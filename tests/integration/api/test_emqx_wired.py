@@ -14,6 +14,7 @@ MAC = "aa:bb:cc:dd:ee:ff"
 async def test_the_role_answers_logins_and_closes_who_is_revoked(store: Store) -> None:
     keys = Keys("k1:" + "e" * 32)
     async with rest_api() as emqx:
+        emqx.clients = {MAC: "device.k1"}
         settings = load(
             broker_token=TOKEN,
             emqx_api_url=emqx.url,
