@@ -160,7 +160,7 @@ class Downlink:
         if packet is not None:
             self._line.send(packet)
             if not speech.first_sent:
-                self._first_sent(speech, now)
+                _note_first_packet(self._line, speech, now)
             if speech.playout.waiting == MOST_PACKETS - 1:
                 speech.changed.set()
         elif stop:
@@ -175,17 +175,18 @@ class Downlink:
             self._line.order(SentenceStarts(self._line.session, speech.texts.pop(index)))
         speech.changed.set()
 
-    def _first_sent(self, speech: Speech, now: float) -> None:
-        speech.first_sent = True
-        since = {} if speech.since is None else {"since_end_of_speech": round(now - speech.since, 3)}
-        if speech.since is not None:
-            timed.e2e_latency.observe(now - speech.since)
-        traced.find(speech.turn).note("first packet sent")
-        with self._line.fields(speech.turn):
-            log.info("first packet sent", extra=since)
-
     def _finish(self, speech: Speech, now: float) -> None:
         self.silence()
         with self._line.fields(speech.turn):
             log.info("speech done")
             self._on_over(speech, now)
+
+
+def _note_first_packet(line: Line, speech: Speech, now: float) -> None:
+    speech.first_sent = True
+    since = {} if speech.since is None else {"since_end_of_speech": round(now - speech.since, 3)}
+    if speech.since is not None:
+        timed.e2e_latency.observe(now - speech.since)
+    traced.find(speech.turn).note("first packet sent")
+    with line.fields(speech.turn):
+        log.info("first packet sent", extra=since)

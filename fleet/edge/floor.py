@@ -124,7 +124,7 @@ class Floor:
 
     def begin_speech(self, mail: SpeechBegun, now: float) -> None:
         """An answer begins."""
-        self._line.loss = self.uplink.loss
+        self._line.loss = self.uplink.order.loss
         if not self.turns.begin(mail, now):
             return
         if not self._always:

@@ -6,6 +6,8 @@ LONGEST_WAIT = 0.120
 """Seconds that they wait, counted when another packet comes: packets of a listening device never cease."""
 MOST_FILLED = 10
 """Lost frames that silence is put in for; a longer gap is no jitter, and its length says nothing."""
+ENOUGH_TO_TELL_LOSS = 20
+"""Packets after which the share of lost ones says something."""
 
 
 class Reorder:
@@ -19,6 +21,12 @@ class Reorder:
         """Frames given up."""
         self.late = 0
         """Packets that came after they were given up."""
+
+    @property
+    def loss(self) -> float:
+        """Share of the packets that were lost, rather too high than too low; 0 until enough came to tell."""
+        known = self.lost and self.released >= ENOUGH_TO_TELL_LOSS
+        return (self.lost + 1) / self.released if known else 0.0
 
     @property
     def released(self) -> int:

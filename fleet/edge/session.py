@@ -79,12 +79,9 @@ class Session:
         if self._stream.proved:
             uplink.rejoin(self._stream.proved, now)
             self._stream.proved = []
-        if not payload:
-            uplink.rest(now)
-            return
         uplink.push(header.sequence, payload, now)
         # Where the server cancels the echo a device always sends.
-        if uplink.gate == "shut" and not self.opened.aec:
+        if payload and uplink.gate == "shut" and not self.opened.aec:
             self._floor.turns.missed.hear(now)
 
     def take(self, mail: EdgeMail, now: float) -> None:

@@ -21,8 +21,6 @@ GRACE_SECONDS = 0.2
 """After push-to-talk was released: up to four packets may follow."""
 CATCH_UP_SECONDS = 1.0
 """Longest time that the ear may then lag behind."""
-ENOUGH_TO_TELL_LOSS = 20
-"""Packets after which the share of lost ones says something."""
 _POLL_SECONDS = 0.02
 
 Gate = Literal["held", "open", "shut"]
@@ -60,7 +58,8 @@ class Uplink:
         self._services = services
         self._listener = listener
         self.burst = Burst(uplink.frame_ms)
-        self._order = Reorder()
+        self.order = Reorder()
+        """Puts packets in order, and knows how many were lost."""
         self._held = Held(uplink.frame_ms)
         self.hearing: Hearing | None = None
         """The listening period; None while nobody listens."""
@@ -72,28 +71,20 @@ class Uplink:
         self.gate: Gate = "held"
 
     def push(self, sequence: int, payload: bytes, now: float) -> None:
-        """Take one packet that was admitted."""
+        """Take one packet that was admitted; without a payload it is a silent frame that has no number."""
+        if not payload:
+            self._pass(None, now)
+            return
         self.burst.add(now)
-        for released in self._order.push(sequence, payload, now):
+        for released in self.order.push(sequence, payload, now):
             self._pass(released, now)
-
-    @property
-    def loss(self) -> float:
-        """Share of the packets that were lost, rather too high than too low; 0 until enough came to tell."""
-        order = self._order
-        known = order.lost and order.released >= ENOUGH_TO_TELL_LOSS
-        return (order.lost + 1) / order.released if known else 0.0
 
     def rejoin(self, packets: list[tuple[int, bytes]], now: float) -> None:
         """Take packets that were proved together, in order; the stream may have gone back to lower numbers."""
-        for released in self._order.rejoin(packets[0][0]):
+        for released in self.order.rejoin(packets[0][0]):
             self._pass(released, now)
         for sequence, payload in packets:
             self.push(sequence, payload, now)
-
-    def rest(self, now: float) -> None:
-        """Take a silent frame that has no number."""
-        self._pass(None, now)
 
     def settle(self, now: float) -> None:
         """What was sent until now (a wake word, our own voice) is no part of what the user says next."""
@@ -145,15 +136,15 @@ class Uplink:
     def close(self) -> None:
         """Forget everything."""
         self._end("shut")
-        self._services.counters["lost"] += self._order.lost
-        self._services.counters["late"] += self._order.late
-        if self._order.released:
-            audio.loss.observe(self._order.lost / self._order.released)
+        self._services.counters["lost"] += self.order.lost
+        self._services.counters["late"] += self.order.late
+        if self.order.released:
+            audio.loss.observe(self.order.lost / self.order.released)
 
     def _finish(self, now: float) -> float | None:
         if not self.hearing:
             return None
-        for released in self._order.flush():
+        for released in self.order.flush():
             self._pass(released, now)
         if not self.hearing.caught_up and now < self._deadline:
             return now + _POLL_SECONDS

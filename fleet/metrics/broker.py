@@ -7,7 +7,16 @@ from fleet.metrics.definition import slugs
 from fleet.metrics.gauge import GaugeMetric
 from fleet.metrics.histogram import SHORT, HistogramMetric
 
-_PHRASES: Final = ("failed", "interrupted", "not_understood", "refused", "too_long", "unavailable")
+_PHRASES: Final = (
+    "error",
+    "failed",
+    "interrupted",
+    "not_heard",
+    "not_understood",
+    "refused",
+    "too_long",
+    "unavailable",
+)
 _CODES: Final = (-32700, -32600, -32601, -32602, -32000)
 REFUSALS: Final = slugs(
     [

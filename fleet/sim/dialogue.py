@@ -1,5 +1,7 @@
 """The device's mind: what the user's and the server's doings lead to, all of it on the main loop (contract 5)."""
 
+from functools import partial
+
 from fleet.sim import outbound
 from fleet.sim.body import Body
 from fleet.sim.main_loop import Flag
@@ -30,7 +32,7 @@ class Dialogue:
         self._vigil = Vigil(owner, body)
         self.notifier = Notifier(owner, body, self._stance)
         for flag, work in {
-            Flag.ERROR: self._fail,
+            Flag.ERROR: partial(self.hang_up, say_goodbye=False, failure="server not reachable"),
             Flag.BUTTON: self._press_button,
             Flag.PRESSED: self._press_to_talk,
             Flag.RELEASED: self._release,
@@ -82,13 +84,16 @@ class Dialogue:
         if speaking or self._owner.turns.interrupted:
             self._owner.turns.speech_stops(received, playing=not self._body.playback.idle)
 
-    async def hang_up(self, *, say_goodbye: bool) -> None:
-        """Close the channel and go idle; what is queued is still played."""
+    async def hang_up(self, *, say_goodbye: bool, failure: str = "") -> None:
+        """Close the channel and go idle, and show a failure if there is one; what is queued is still played."""
+        self.notifier.stop()
         self._stance.overhear(begins=False)
         await self._channel.close(say_goodbye=say_goodbye)
         self._owner.turns.closed(playing=not self._body.playback.idle)
         self._body.screen.clear()
         self._stance.go(State.IDLE)
+        if failure:
+            self._body.screen.fail(failure)
         self._owner.signal.notify()
 
     async def _stop_speech_in_python(self) -> None:
@@ -169,8 +174,3 @@ class Dialogue:
         while packet := self._body.microphone.pop():
             if not await self._channel.send_audio(packet.payload, packet.timestamp):
                 return
-
-    async def _fail(self) -> None:
-        self.notifier.stop()
-        await self.hang_up(say_goodbye=False)
-        self._body.screen.fail("server not reachable")
