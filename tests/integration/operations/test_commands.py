@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 import redis
 
+from fleet.store.admissions import Admissions, Asker
+from fleet.store.claims import Claims
 from fleet.store.keys import Keys as Names
 from tests.support.command_line import CommandLine, command_line
+from tests.support.redis_store import opened
 
 MAC = "02:00:00:00:00:01"
 
@@ -54,3 +57,25 @@ def test_the_keys_of_a_file_are_shown_without_their_secrets(fleet: CommandLine, 
     assert shown.stdout.split() == ["k2", "signs", "k1", "still", "good"]
     refused = fleet.run("keys", "rotate", FLEET_KEYS="k1:a-key-of-this-test-only", FLEET_REDIS_URL=redis_url)
     assert refused.returncode == 2 and "FLEET_KEYS_FILE" in refused.stderr
+
+
+async def test_claims_are_shown_and_settled_by_hand(fleet: CommandLine, redis_url: str) -> None:
+    def run(*words: str) -> str:
+        done = fleet.run("devices", *words, FLEET_REDIS_URL=redis_url)
+        return done.stdout + done.stderr
+
+    async with opened(redis_url) as store:
+        for client in ("the-owner", "claimant-1", "claimant-2"):
+            await Admissions(store).decide("first", Asker(MAC, client, "192.0.2.7"), {"kid": "k1"})
+        await Claims(store).note(MAC)
+    shown = run("claims")
+    assert "claimant" in shown and "192.0.2.7" in shown and "claimant-1" not in shown, "a Client-Id is a secret"
+    assert "say which" in run("refuse", MAC)
+    assert "gets nothing" in run("refuse", MAC, "claimant-1")
+    assert "latest" in run("accept", MAC) and "first use" not in run("list")
+    assert MAC not in run("claims")
+    assert "no such claim" in run("accept", MAC)
+    assert "latest" in run("bind", MAC) and "MAC, not seen yet" in run("list")
+    assert "at once" not in run("renew", MAC, "--now") and "switched off and on" in run("unbind", MAC)
+    assert "unbound" in run("list")
+    assert "no owner" in run("renew", MAC)
