@@ -71,7 +71,7 @@ class Session:
             uplink.rejoin(self._stream.proved, now)
             self._stream.proved = []
         if not payload:
-            uplink.rest(now)
+            uplink.hear(None, now)
             return
         uplink.push(header.sequence, payload, now)
         # Where the server cancels the echo a device always sends.

@@ -68,18 +68,14 @@ class Uplink:
     def push(self, sequence: int, payload: bytes, now: float) -> None:
         """Take one packet that was admitted."""
         for released in self._order.push(sequence, payload, now):
-            self._pass(released, now)
+            self.hear(released, now)
 
     def rejoin(self, packets: list[tuple[int, bytes]], now: float) -> None:
         """Take packets that were proved together, in order; the stream may have gone back to lower numbers."""
         for released in self._order.rejoin(packets[0][0]):
-            self._pass(released, now)
+            self.hear(released, now)
         for sequence, payload in packets:
             self.push(sequence, payload, now)
-
-    def rest(self, now: float) -> None:
-        """Take a silent frame that has no number."""
-        self._pass(None, now)
 
     def settle(self, now: float) -> None:
         """What was sent until now (a wake word, our own voice) is no part of what the user says next."""
@@ -140,7 +136,7 @@ class Uplink:
         if not self.hearing:
             return None
         for released in self._order.flush():
-            self._pass(released, now)
+            self.hear(released, now)
         if not self.hearing.caught_up and now < self._deadline:
             return now + _POLL_SECONDS
         utterance = self.hearing.finish()
@@ -164,7 +160,8 @@ class Uplink:
             self.hearing = None
         self.gate = gate
 
-    def _pass(self, released: bytes | None, now: float) -> None:
+    def hear(self, released: bytes | None, now: float) -> None:
+        """Take the next packet in order; None stands for a silent frame."""
         packet = toc.empty_packet(self._format.frame_ms) if released is None else released
         if self._settles_at is not None:
             if now < self._settles_at:
