@@ -1,8 +1,8 @@
 """Runs of good packets: what proves that a stream comes from the device where nothing else says so.
 
 A packet has no integrity tag. It is good when its first byte (TOC) says that it lasts as long as the device announced.
-Without the key the payload is random: one forged packet in 13 (20 ms) to one in 80 (60 ms) is good, and one in 256 has a
-given TOC. So a run of consecutive sequence numbers proves what one packet cannot.
+Without the key the payload is random: one forged packet in 13 (20 ms) to one in 80 (60 ms) is good, and one in 256 has
+a given TOC. So a run of consecutive sequence numbers proves what one packet cannot.
 """
 
 from collections import Counter

@@ -76,11 +76,14 @@ class UplinkStream:
         sequence = header.sequence
         if header.flags:
             # The nonce's flags are 0; with others it may be a packet of ours that somebody sent back.
-            return self._drop("flags")
+            self._drops["flags"] += 1
+            return None
         if sequence in self._used:
-            return self._repeat(sequence, datagram, address, now)
+            self._repeat(sequence, datagram, address, now)
+            return None
         if reason := self._allowance.refuse(sequence, now):
-            return self._drop(reason)
+            self._drops[reason] += 1
+            return None
         payload = self._channel.open(datagram)
         if toc.duration_ms(payload) != self._frame_ms:
             return self._refuse(payload, address, now)
@@ -92,18 +95,16 @@ class UplinkStream:
         run = self._runs.offer(Packet(address, sequence, payload), now, self._track.taken, self._used)
         return self._follow(run, now) if run and self._believe(run, now) else None
 
-    def _drop(self, reason: str) -> None:
-        self._drops[reason] += 1
-
     def _refuse(self, payload: bytes, address: Address, now: float) -> bytes | None:
         """Handle a payload that is no audio of this device."""
         if address == self.address and len(payload) < toc.SHORTEST_AUDIO:
-            # It shows no sign of the key, so it takes no number: the gap that it leaves is filled as a lost packet's is.
+            # It shows no sign of the key, so it takes no number. The gap that it leaves is filled like a lost packet's.
             if self._track.pause(now, self._frame_ms / 1000):
                 return SILENCE
         else:
             self._runs.spoil(address)
-        return self._drop("not_audio")
+        self._drops["not_audio"] += 1
+        return None
 
     def _believe(self, run: Run, now: float) -> bool:
         """Return whether a proved run is the device and no copy of what the device sends at the same time."""
@@ -133,7 +134,7 @@ class UplinkStream:
 
     def _repeat(self, sequence: int, datagram: bytes, address: Address, now: float) -> None:
         """Handle a number that was used: the former address may go on sending what the new one copies."""
-        self._drop("replay")
+        self._drops["replay"] += 1
         if not self._former.is_at(address, now):
             return
         payload = self._channel.open(datagram)
@@ -171,7 +172,7 @@ class _Track:
         self.taken += packets
 
     def pause(self, now: float, frame: float) -> bool:
-        """Return whether a silent frame fits here: nothing came for a while, and at most one a frame's time (seconds)."""
+        """Return whether a silent frame fits here: nothing came for a while, and one at most in `frame` seconds."""
         if now - self._last < QUIET_SECONDS or now - self._paused < frame * 0.9:
             return False
         self._paused = now

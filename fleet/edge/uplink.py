@@ -172,7 +172,8 @@ class Uplink:
             self.hearing = None
         self.gate = gate
 
-    def _pass(self, released: bytes | None, now: float) -> None:
+    def hear(self, released: bytes | None, now: float) -> None:
+        """Take the next packet in order; None stands for a silent frame."""
         packet = toc.empty_packet(self._format.frame_ms) if released is None else released
         if self._settles_at is not None:
             if now < self._settles_at:

@@ -1,4 +1,4 @@
-"""Which packets are believed. What somebody can do without the key, all day long: tests/security/test_audio_forging.py."""
+"""Which packets are believed. Ten minutes of forging without the key: tests/security/test_audio_forging.py."""
 
 from random import Random
 
