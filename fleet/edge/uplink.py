@@ -73,16 +73,16 @@ class Uplink:
     def push(self, sequence: int, payload: bytes, now: float) -> None:
         """Take one packet that was admitted; without a payload it is a silent frame that has no number."""
         if not payload:
-            self._pass(None, now)
+            self._hear(None, now)
             return
         self.burst.add(now)
         for released in self.order.push(sequence, payload, now):
-            self._pass(released, now)
+            self._hear(released, now)
 
     def rejoin(self, packets: list[tuple[int, bytes]], now: float) -> None:
         """Take packets that were proved together, in order; the stream may have gone back to lower numbers."""
         for released in self.order.rejoin(packets[0][0]):
-            self._pass(released, now)
+            self._hear(released, now)
         for sequence, payload in packets:
             self.push(sequence, payload, now)
 
@@ -145,7 +145,7 @@ class Uplink:
         if not self.hearing:
             return None
         for released in self.order.flush():
-            self._pass(released, now)
+            self._hear(released, now)
         if not self.hearing.caught_up and now < self._deadline:
             return now + _POLL_SECONDS
         utterance = self.hearing.finish()
@@ -172,8 +172,7 @@ class Uplink:
             self.hearing = None
         self.gate = gate
 
-    def hear(self, released: bytes | None, now: float) -> None:
-        """Take the next packet in order; None stands for a silent frame."""
+    def _hear(self, released: bytes | None, now: float) -> None:
         packet = toc.empty_packet(self._format.frame_ms) if released is None else released
         if self._settles_at is not None:
             if now < self._settles_at:

@@ -1,5 +1,6 @@
 """The device's mind: what the user's and the server's doings lead to, all of it on the main loop (contract 5)."""
 
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from fleet.sim import outbound
@@ -31,7 +32,7 @@ class Dialogue:
         self._wake_packets: list[bytes] = []
         self._vigil = Vigil(owner, body)
         self.notifier = Notifier(owner, body, self._stance)
-        for flag, work in {
+        doings: dict[Flag, Callable[[], Awaitable[None]]] = {
             Flag.ERROR: partial(self.hang_up, say_goodbye=False, failure="server not reachable"),
             Flag.BUTTON: self._press_button,
             Flag.PRESSED: self._press_to_talk,
@@ -39,7 +40,8 @@ class Dialogue:
             Flag.SEND_AUDIO: self._send_audio,
             Flag.WAKE_WORD: self._hear_wake_word,
             Flag.TICK: self._vigil.look,
-        }.items():
+        }
+        for flag, work in doings.items():
             body.main_loop.on(flag, work)
 
     def boot(self) -> None:
