@@ -17,6 +17,7 @@ from fleet.assembly.watching import watching
 from fleet.assembly.worker import worker
 from fleet.demo_llm.server import DemoLlmServer
 from fleet.embedded.broker import EmbeddedBroker
+from fleet.embedded.keeping import keep
 from fleet.embedded.redis import EmbeddedRedis
 from fleet.embedded.secrets import keys_path
 from fleet.errors import ConfigError
@@ -58,7 +59,7 @@ async def up(settings: Settings, while_up: Callable[[], Awaitable[None]]) -> Non
         store = await Store.open(redis_url, settings.shards, settings.tls_ca)
         stack.push_async_callback(store.close)
         await enter(follow_debugging(store))
-        stack.enter_context(readiness.pinging("redis", store.ping))
+        stack.enter_context(readiness.pinging("redis", store.ping_writes))
         broker_url = settings.mqtt_url if settings.mqtt_url else await enter(_broker(settings, keys, store))
         if settings.llm_base_url is None:
             settings = settings.model_copy(update={"llm_base_url": await enter(_demo_llm())})
@@ -80,7 +81,7 @@ async def up(settings: Settings, while_up: Callable[[], Awaitable[None]]) -> Non
 async def _redis(settings: Settings) -> AsyncIterator[str]:
     redis = EmbeddedRedis(settings.data_dir / "redis")
     await redis.start()
-    async with running("embedded Redis", redis.run):
+    async with running("embedded Redis", lambda: keep("redis", redis)):
         yield redis.url
 
 
@@ -95,7 +96,7 @@ async def _broker(settings: Settings, keys: Keys, store: Store) -> AsyncIterator
         access = AccessWatch(store, keys, expel=front.expel)
         # Before anybody comes in.
         await access.look()
-        await enter(running("embedded broker", broker.run))
+        await enter(running("embedded broker", lambda: keep("broker", broker)))
         stack.enter_context(metrics.front_events.following(front.counts))
         stack.enter_context(metrics.front_connections.following(lambda: front.connections))
         await enter(running("front", front.run))

@@ -31,7 +31,7 @@ class Health:
     async def _ready(self) -> JSONResponse:
         try:
             async with asyncio.timeout(READY_SECONDS):
-                await self._store.ping()
+                await self._store.ping_writes()
         except (Unavailable, TimeoutError) as error:
             reason = str(error) or "Redis: no answer in time"
             return JSONResponse({"status": "unavailable", "reason": reason}, 503)

@@ -10,6 +10,7 @@ from fleet.assembly.llm import chat_model
 from fleet.assembly.registrar import registrar_lines
 from fleet.assembly.watching import watching
 from fleet.core.server_tools import ServerTools
+from fleet.embedded.keeping import keep
 from fleet.embedded.redis import EmbeddedRedis
 from fleet.errors import ConfigError, FleetError
 from fleet.gateway.app import Gateway
@@ -55,7 +56,7 @@ async def gateway(
         shared = Resources(settings, llm, model_terms(settings), tools, sessions)
         lines = await enter(registrar_lines(settings, store, broker))
         shown = await enter(certificate(settings))
-        role = Gateway(shared, store.ping, open_registrar(shared, lines), certificate=shown)
+        role = Gateway(shared, store.ping_writes, open_registrar(shared, lines), certificate=shown)
         stack.enter_context(metrics.gateway_connections.following(lambda: role.connections))
         stack.enter_context(metrics.gateway_turned_away.following(role.crowd.counts))
         await enter(running("gateway", role.run))
@@ -77,7 +78,7 @@ async def stand_alone(settings: Settings, while_up: Callable[[], Awaitable[None]
     async with AsyncExitStack() as stack:
         readiness = await stack.enter_async_context(watching(settings, "gateway"))
         store = await stack.enter_async_context(_open_store(settings))
-        stack.enter_context(readiness.pinging("redis", store.ping))
+        stack.enter_context(readiness.pinging("redis", store.ping_writes))
         broker = broker_address(settings, settings.mqtt_url) if settings.mqtt_url else None
         role = await stack.enter_async_context(gateway(settings, store, broker))
         stack.enter_context(readiness.requiring("listening", lambda: not role.draining))
@@ -137,6 +138,6 @@ async def _own(settings: Settings, folder: Path, stack: AsyncExitStack) -> Store
         if store := await _join(settings, folder):
             return store
         raise
-    await stack.enter_async_context(running("embedded Redis", redis.run))
+    await stack.enter_async_context(running("embedded Redis", lambda: keep("redis", redis)))
     stack.enter_context(whereabouts.tell(folder, redis.url, ""))
     return await Store.open(redis.url, settings.shards)

@@ -53,7 +53,7 @@ async def site(settings: Settings, *, broker: bool = True, readiness: Readiness 
         keys = read_keys(settings)
         ready = readiness or Readiness()
         async with follow_keys(settings, keys), follow_debugging(store):
-            with ready.pinging("redis", store.ping):
+            with ready.pinging("redis", store.ping_writes):
                 yield Site(settings, keys, address, store, ready)
     finally:
         await store.close()

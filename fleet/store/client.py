@@ -85,6 +85,10 @@ class ServerClient(Redis):
             return await self.patience.run(lambda: quick(self, *args), bounded=self.line.connected)
         return await self.patience.run(lambda: execute(self, *args, **options))
 
+    async def attempt(self, *words: Any) -> Any:
+        """Send one of the quick commands once, whatever comes of it."""
+        return await quick(self, *words)
+
     def pipeline(self, transaction: bool = False, shard_hint: str | None = None) -> Pipeline:
         return cast("Pipeline", Batch(self.batches, self._send, bounded=self.line.connected))
 

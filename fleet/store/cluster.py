@@ -45,6 +45,10 @@ class ClusterClient(AsyncCoreCommands):
             return await self.patience.run(lambda: self._everywhere(args, options))
         return await self.patience.run(lambda: self._route(args, options))
 
+    async def attempt(self, *words: Any) -> Any:
+        """Send a command once, whatever comes of it."""
+        return await self._route(words, {})
+
     def pipeline(self, transaction: bool = False) -> Pipeline:
         return cast("Pipeline", Batch(self.batches, self._send))
 

@@ -1,5 +1,6 @@
 """The connection to Redis or Valkey: one place through which every command goes."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -11,7 +12,7 @@ from fleet.errors import ConfigError, Fenced, Unavailable
 from fleet.store.client import ServerClient, connect_server
 from fleet.store.cluster import ClusterClient
 from fleet.store.functions import forget_others, functions
-from fleet.store.keys import WORKERS, Keys
+from fleet.store.keys import WORKERS, Keys, probe
 from fleet.store.patience import ANSWER_SECONDS, FAULTS
 from fleet.store.replicas import Replicas
 from fleet.store.url import Kind, RedisAddress, parse_redis_url
@@ -24,6 +25,9 @@ READERS = 8
 """Blocking reads at a time: with connections of their own, so that they take none from commands."""
 BLOCK_SECONDS = 0.5
 """Longest wait of one blocking read: also how long a newly owned shard's mail may wait for its first read."""
+
+_WRITE_SECONDS = 1.0
+_PROBE_MS = 10_000
 
 
 class Store:
@@ -41,6 +45,7 @@ class Store:
         self._replicas = Replicas(client)
         self.functions = functions()
         """Of this version."""
+        self._wrote: float | None = None
 
     @classmethod
     async def open(cls, url: str, shards: int, authorities: Path | None = None, *, load: bool = True) -> "Store":
@@ -88,6 +93,22 @@ class Store:
             Unavailable: It does not.
         """
         await self.ask(self.client.exists(WORKERS))
+
+    async def ping_writes(self) -> None:
+        """Return when Redis answers and takes writes, on every node; once a second at most that is tried.
+
+        Raises:
+            Unavailable: It does not answer, is read-only, full, cannot write to its disk, or lacks replicas; says why.
+        """
+        await self.ping()
+        now = asyncio.get_running_loop().time()
+        if self._wrote is not None and now - self._wrote < _WRITE_SECONDS:
+            return
+        keys = {self.client.place(key): key for key in map(probe, range(self.keys.shards))}
+        for key in keys.values():
+            # Sent once: a server that is read-only stays so for longer than a probe waits.
+            await self.ask(self.client.attempt("SET", key, "", "PX", _PROBE_MS))
+        self._wrote = now
 
     async def call(self, function: str, keys: Sequence[str], args: Sequence[str | int]) -> list[str]:
         """Run a function of `functions.lua` and return its answer as a list of texts.

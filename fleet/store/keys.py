@@ -114,6 +114,11 @@ class Keys(ShardKeys):
         return f"{prefix(self.shard(mac))}{kind}:{mac}"
 
 
+def probe(shard: int) -> str:
+    """Return a key that is written to see whether its node takes writes."""
+    return f"{prefix(shard)}probe"
+
+
 WORKERS = "workers"
 """Sorted set of the live workers by the time of their last heartbeat."""
 LOADS = "loads:{workers}"

@@ -185,7 +185,7 @@ async def gateway_stage(
     try:
         resources = Resources(chosen, TimedLlm(model, seconds), ModelTerms(0.7, 2048), tools, sessions)
         async with certificate(chosen) as shown:
-            gateway = Gateway(resources, store.ping, registrar, certificate=shown, limits=limits)
+            gateway = Gateway(resources, store.ping_writes, registrar, certificate=shown, limits=limits)
             async with running("gateway", gateway.run):
                 await gateway.started.wait()
                 yield Stage(gateway, model, tools, sessions)

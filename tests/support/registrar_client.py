@@ -72,7 +72,7 @@ async def registrar_gateway(
     chosen = Settings(cloud_host="127.0.0.1", cloud_port=0, **settings)
     sessions = GatewaySessions(store, chosen.cloud_session_timeout)
     resources = Resources(chosen, llm, ModelTerms(0.7, 2048), OwnTools(), sessions)
-    gateway = Gateway(resources, store.ping, open_registrar(resources, open_line))
+    gateway = Gateway(resources, store.ping_writes, open_registrar(resources, open_line))
     async with running("gateway", gateway.run):
         await gateway.started.wait()
         yield f"ws://127.0.0.1:{gateway.port}"

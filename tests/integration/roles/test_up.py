@@ -1,13 +1,22 @@
 """`fleet up` told to end by a supervisor: nobody takes over, so it does not wait."""
 
+import asyncio
 import os
 import signal
 from pathlib import Path
 
-from tests.support.fleet_process import children, fleet_up
+import pytest
+
+from fleet.sim.device import SimDevice
+from fleet.sim.profile import find_profile
+from fleet.store import whereabouts
+from fleet.store.admissions import Admissions
+from tests.support.fleet_process import FleetProcess, children, fleet_up
 from tests.support.mcp_files import tool_program, write_servers
+from tests.support.redis_store import opened
 from tests.support.role_site import NOWHERE
 
+MAC = "02:75:70:00:00:01"
 SILENT = {"ASR_BASE_URL": NOWHERE, "TTS_BASE_URL": NOWHERE}
 
 
@@ -27,4 +36,38 @@ def test_worker_and_gateway_share_the_tools_of_the_server(tmp_path: Path) -> Non
         process.wait_for("MCP server connected")
         programs = [Path(f"/proc/{pid}/cmdline").read_text() for pid in children(process.pid)]
         assert sum("mcp_tool_server" in program for program in programs) == 1
+        assert process.interrupt() == 0
+
+
+def embedded(fleet: FleetProcess, program: str) -> int:
+    """Return the process of one of its servers."""
+    [found] = [pid for pid in children(fleet.pid) if program in Path(f"/proc/{pid}/cmdline").read_text()]
+    return found
+
+
+@pytest.mark.parametrize(("part", "program"), [("broker", "rumqttd.py"), ("redis", "valkey-server")])
+async def test_a_server_of_its_own_that_dies_is_started_again_and_devices_go_on(
+    tmp_path: Path, part: str, program: str
+) -> None:
+    with fleet_up(tmp_path, **SILENT) as process:
+        device = SimDevice(find_profile("P1"), ota_url=process.ota, mac=MAC)
+        async with device.running():
+            assert await device.wake() and await device.hang_up()
+            where = whereabouts.find(tmp_path)
+            assert where is not None
+            async with opened(where.redis_url) as store:
+                await Admissions(store).bind(MAC)
+            before = embedded(process, program)
+            os.kill(before, signal.SIGKILL)
+            await asyncio.to_thread(process.wait_for, "embedded server is back", after=0)
+            assert embedded(process, program) != before
+            assert [line["part"] for line in process.lines if line["message"].startswith("embedded server died")] == [
+                part
+            ]
+            async with asyncio.timeout(60):
+                while not await device.wake():
+                    pass
+            assert await device.hang_up()
+            async with opened(where.redis_url) as store:
+                assert (await Admissions(store).read(MAC)).bound, "what was written before is there"
         assert process.interrupt() == 0

@@ -2,6 +2,7 @@ import asyncio
 
 import pytest
 
+from fleet.errors import Unavailable
 from fleet.store.calls import Calls, Go, Known
 from fleet.store.edges import EdgeRecord, Edges
 from fleet.store.leases import Leases
@@ -38,6 +39,20 @@ async def test_a_node_that_lost_the_functions_is_given_them_again(redis_cluster:
     async with opened(cluster_url) as store:
         redis_cluster.ask(1, "FUNCTION", "FLUSH")
         assert None not in await take_all(Leases(store, "w", 60))
+
+
+async def test_one_node_that_refuses_writes_is_noticed(redis_cluster: ClusterSet, cluster_url: str) -> None:
+    async with opened(cluster_url) as store:
+        await store.ping_writes()
+        redis_cluster.ask(1, "CONFIG", "SET", "maxmemory", "1mb")
+        try:
+            async with asyncio.timeout(LIMIT):
+                with pytest.raises(Unavailable, match="maxmemory"):
+                    while True:
+                        await store.ping_writes()
+                        await asyncio.sleep(0.05)
+        finally:
+            redis_cluster.ask(1, "CONFIG", "SET", "maxmemory", "0")
 
 
 @pytest.mark.usefixtures("patient")
