@@ -14,31 +14,27 @@ FASTEST_CLOCK: Final = 1.02
 
 
 class Allowance:
-    """One session's; only packets that were admitted use it up.
+    """One session's; whoever admits a packet takes a token.
 
     Args:
         frame_ms: Milliseconds a packet.
         now: When the session began.
     """
 
-    __slots__ = ("_ahead", "_began", "_burst", "_counted_at", "_pace", "_rate", "_tokens")
+    __slots__ = ("_ahead", "_began", "_burst", "_counted_at", "_pace", "_rate", "tokens")
 
     def __init__(self, frame_ms: int, now: float) -> None:
         more = max(1.0, 60 / frame_ms)
         self._rate, self._burst = RATE * more, BURST * more
-        self._tokens, self._counted_at = self._burst, now
+        self.tokens, self._counted_at = self._burst, now
         self._began, self._pace = now, 1000 / frame_ms * FASTEST_CLOCK
         self._ahead = AHEAD_SECONDS * 1000 / frame_ms
 
     def refuse(self, sequence: int, now: float) -> Literal["rate", "jump"] | None:
         """Return why a packet may not be admitted now: too many were, or its number is ahead of the clock."""
-        tokens = self._tokens + (now - self._counted_at) * self._rate
+        tokens = self.tokens + (now - self._counted_at) * self._rate
         self._counted_at = now
-        self._tokens = tokens = tokens if tokens < self._burst else self._burst
+        self.tokens = tokens = tokens if tokens < self._burst else self._burst
         if tokens < 1:
             return "rate"
         return "jump" if sequence > self._ahead + (now - self._began) * self._pace else None
-
-    def spend(self, packets: int = 1) -> None:
-        """Count packets that were admitted."""
-        self._tokens -= packets

@@ -4,7 +4,7 @@ from fleet.edge.socket import Address, AudioSocket
 from fleet.wire import echo
 
 MOST = 16
-"""Questions of a session that are looked at: `fleet doctor` asks up to eight times."""
+"""Genuine questions of a session that are answered: `fleet doctor` asks up to eight times."""
 
 
 class Echo:
@@ -24,7 +24,6 @@ class Echo:
 
     def take(self, datagram: bytes, address: Address) -> None:
         """Answer a datagram with the flag of a question, if it is a genuine one; nobody else is sent anything."""
-        if self._left:
+        if self._left and (answer := echo.answer(bytes.fromhex(self._key), datagram)):
             self._left -= 1
-            if answer := echo.answer(bytes.fromhex(self._key), datagram):
-                self._socket.send(answer, address)
+            self._socket.send(answer, address)

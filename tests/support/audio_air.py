@@ -16,6 +16,7 @@ Address = tuple[str, int]
 
 KEY, SSRC = bytes(range(16)), 0x11223344
 HOME, AWAY, STRANGER = ("192.0.2.1", 4000), ("192.0.2.1", 4001), ("198.51.100.9", 9)
+STOCK = AudioFormat(16_000, 60)
 TOCS = {20: 0x48, 40: 0x50, 60: 0x58}
 _HEADER = struct.Struct(">BBHIII")
 
@@ -164,7 +165,13 @@ class Outcome:
 
 
 def besiege(
-    forge: Forge, source: Address, seconds: float, *, rate: float = 500.0, seed: int = 1, pauses: bool = False
+    forge: Forge,
+    source: Address,
+    seconds: float,
+    *,
+    rate: float = 500.0,
+    pauses: bool = False,
+    uplink: AudioFormat = STOCK,
 ) -> Outcome:
     """Let a device speak while somebody forges.
 
@@ -173,10 +180,10 @@ def besiege(
         source: Where it seems to come from.
         seconds: How long.
         rate: Forged packets a second.
-        seed: Of the forger's dice.
         pauses: Whether the microphone is shut every other 10 s, as while an answer is spoken.
+        uplink: What the device sends.
     """
-    random, air, frame = Random(seed), Air(), 0.06
+    random, air, frame = Random(1), Air(uplink.frame_ms, uplink.sample_rate), uplink.frame_ms / 1000
     sent, seen, forged = 0, [seal(b"\x58", 0)], 0
     spoken: dict[int, float] = {}
     for tick in range(round(seconds / frame)):
@@ -184,7 +191,7 @@ def besiege(
         if not pauses or now % 20 < 10:
             sent += 1
             spoken[sent] = now
-            datagram = seal(speech(sent), sent)
+            datagram = seal(speech(sent, air.toc), sent)
             seen = [*seen, datagram][-50:]
             air.take(datagram, HOME, now)
         while forged < (tick + 1) * frame * rate:

@@ -1,6 +1,6 @@
 from collections import Counter
 
-from fleet.edge.lobby import LONGEST_WAIT, MOST_PACKETS, MOST_SENDERS, Lobby
+from fleet.edge.lobby import LONGEST_WAIT, MOST_PACKETS, MOST_SENDERS, MOST_WAITING, Lobby
 
 HERE = ("127.0.0.1", 1)
 
@@ -24,19 +24,27 @@ def test_packets_that_waited_too_long_are_not_handed_out() -> None:
     assert drops == {"unknown_ssrc": 1}
 
 
-def test_room_is_bounded_and_comes_back() -> None:
+def test_strangers_who_guess_keep_no_device_out() -> None:
     drops = Counter[str]()
     lobby = Lobby(drops)
-    for _ in range(MOST_PACKETS + 1):
-        lobby.keep(0, b"a", HERE, 0.0)
-    assert drops["unknown_ssrc"] == 1
-    for ssrc in range(1, MOST_SENDERS):
+    for ssrc in range(MOST_SENDERS + 10):
         lobby.keep(ssrc, b"a", HERE, 0.0)
-    assert drops["unknown_ssrc"] == 1
+    lobby.keep(99_999, b"b", HERE, 0.1)
+    assert drops["unknown_ssrc"] == 11
+    assert lobby.claim(99_999, 0.2) == [(b"b", HERE, 0.1)]
+    assert lobby.claim(10, 0.2) == []
+
+
+def test_room_is_bounded_for_each_and_for_all() -> None:
+    drops = Counter[str]()
+    lobby = Lobby(drops)
+    for ssrc in range(MOST_WAITING // MOST_PACKETS):
+        for _ in range(MOST_PACKETS + 1):
+            lobby.keep(ssrc, b"a", HERE, 0.0)
+    assert drops["unknown_ssrc"] == MOST_WAITING // MOST_PACKETS
     lobby.keep(99, b"a", HERE, 0.0)
-    assert drops["unknown_ssrc"] == 2
-    lobby.keep(99, b"a", HERE, LONGEST_WAIT + 1)
-    assert lobby.claim(99, LONGEST_WAIT + 1) == [(b"a", HERE, LONGEST_WAIT + 1)]
+    assert drops["unknown_ssrc"] == MOST_WAITING // MOST_PACKETS + MOST_PACKETS
+    assert sum(map(len, lobby._packets.values())) <= MOST_WAITING
 
 
 def test_packets_that_nobody_claims_are_counted() -> None:
