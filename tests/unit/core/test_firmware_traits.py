@@ -8,7 +8,7 @@ BOARD = "bread-compact-wifi"
 
 
 AFFECTED = "2.2.2, 2.2.3, 2.2.6, 2.3.0, v2.2.6, 2.3, 2.2.6-rc1, 2.2.4+local,  2.3.0 "
-SOUND = ", 1.8.9, 2.0.5, 2.1.0, 2.4.0, 2.4.2, 2.5.0, 2.20.1, 22.2.2, dev, x2.2.6, 2, 2., 2.22222, py-xiaozhi-2.2.3, ２.２.６"
+SOUND = ", 1.8.9, 2.0.5, 2.1.0, 2.4.0, 2.4.2, 2.5.0, 2.20.1, 22.2.2, dev, x2.2.6, 2, 2., 2.22222, py-xiaozhi-2.2.3"
 
 
 @pytest.mark.parametrize("version", AFFECTED.split(", "))
