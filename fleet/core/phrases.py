@@ -4,6 +4,8 @@ import re
 from typing import Literal, get_args
 
 Phrase = Literal["failed", "not_understood", "not_heard", "too_long", "refused", "unavailable", "interrupted", "error"]
+HelloRefusal = Literal["refused", "unavailable"]
+"""The phrases that refuse a hello."""
 PHRASES: tuple[Phrase, ...] = get_args(Phrase)
 PhotoPhrase = Literal["photo_failed", "photos_busy", "no_vision"]
 """Why nothing is said of a photo."""

@@ -7,22 +7,14 @@ from fleet.metrics.definition import slugs
 from fleet.metrics.gauge import GaugeMetric
 from fleet.metrics.histogram import SHORT, HistogramMetric
 
-_PHRASES: Final = (
-    "error",
-    "failed",
-    "interrupted",
-    "not_heard",
-    "not_understood",
-    "refused",
-    "too_long",
-    "unavailable",
-)
+_HELLOS: Final = ("refused", "unavailable")
 _CODES: Final = (-32700, -32600, -32601, -32602, -32000)
 REFUSALS: Final = slugs(
     [
         "hello: too often",
-        *(f"hello: {phrase}" for phrase in _PHRASES),
+        *(f"hello: {phrase}" for phrase in _HELLOS),
         "call: too often",
+        "tools: too late",
         *(f"registrar: {code}" for code in _CODES),
         *(f"broker: {kind}" for kind in ("connections", "messages", "subscriptions", "floods")),
     ]
@@ -40,7 +32,8 @@ mailbox_lag: Final = GaugeMetric(
 )
 refusals: Final = CounterMetric(
     "fleet_worker_refusals",
-    "What devices asked for and were refused, by reason; `broker_…` by the Mosquitto plugin, which tells the workers.",
+    "What devices asked for and were refused, by reason; `broker_…` by the Mosquitto plugin, which tells the workers; "
+    "`tools_too_late`: turns that began without the device's tools, whose list had not come within 2 s.",
     "worker",
     {"reason": REFUSALS},
 )

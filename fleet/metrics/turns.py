@@ -67,12 +67,6 @@ outcomes: Final = CounterMetric(
     "worker",
     {"outcome": ("answered", "failed", "interrupted")},
 )
-tool_waits: Final = CounterMetric(
-    "fleet_turn_tool_waits",
-    "Turns that waited until the device's tools were known, and whether they then were: known, or too_long (2 s).",
-    "worker",
-    {"outcome": ("known", "too_long")},
-)
 given_up: Final = CounterMetric(
     "fleet_turns_given_up",
     "Turns that an edge gave up: no_audio_path (the device sent no packet), no_worker (nothing came from its shard).",

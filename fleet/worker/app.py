@@ -51,7 +51,7 @@ class Worker:
         receptionist = Receptionist(resources, self._directory, self.counts)
         calls = DeviceCalls(resources.calls, resources.reports, Rate.parse(settings.rate_tools), self.counts)
         discovery = Discovery(resources, self.counts)
-        turns = Turns(resources, calls, discovery)
+        turns = Turns(resources, calls, discovery, self.counts)
         registrations = Registrations(resources, discovery, self.counts)
         self._frames = Frames(resources, receptionist, turns, calls, discovery, registrations)
         name = f"fleet-worker-{worker_id}"

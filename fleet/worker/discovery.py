@@ -74,10 +74,6 @@ class Discovery:
         if running is not None:
             running.cancel()
 
-    def running(self, mac: str) -> bool:
-        """Whether the device is being asked for its tools."""
-        return mac in self._running
-
     async def settled(self, mac: str, seconds: float) -> bool:
         """Wait until the device's tools are known, if they are being asked for; False when that takes longer."""
         try:

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Literal
 
 from fleet.core.firmware_traits import clears_on_stop, loses_wake_word
-from fleet.core.phrases import Phrase, choose_language
+from fleet.core.phrases import HelloRefusal, choose_language
 from fleet.core.rates import Buckets, Rate
 from fleet.errors import Unavailable
 from fleet.store.edges import EdgeRecord
@@ -156,7 +156,7 @@ class Receptionist:
     async def _forget(self, edge: str, mac: str, session: str) -> None:
         await self._resources.mailboxes.to_edge(edge, SessionClosed(device=mac, session=session))
 
-    def _refuse(self, shard: Shard, mac: str, reason: str, shown: Phrase) -> None:
+    def _refuse(self, shard: Shard, mac: str, reason: str, shown: HelloRefusal) -> None:
         """Refuse fast: without a valid hello the user would wait ten seconds."""
         self._counts[f"hello: {shown}"] += 1
         log.warning("hello refused", extra={"reason": reason})
@@ -168,7 +168,7 @@ class Receptionist:
         shard.spawn(f"alert {mac}", self._show_refusal(shard, mac, shown))
         shard.spawn(f"trace {mac}", self._traces.note(mac, "refused", reason))
 
-    async def _show_refusal(self, shard: Shard, mac: str, shown: Phrase) -> None:
+    async def _show_refusal(self, shard: Shard, mac: str, shown: HelloRefusal) -> None:
         await asyncio.sleep(PAUSE_SECONDS)
         shard.tell(mac, self.apologies.alert(shown, await self._language(mac)))
 

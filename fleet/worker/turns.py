@@ -2,12 +2,12 @@
 
 import asyncio
 import logging
+from collections import Counter
 from dataclasses import dataclass, field
 
 from fleet.core.ports import Message
 from fleet.errors import Fenced, FleetError, Unavailable
 from fleet.log import fields
-from fleet.metrics import turns as timed
 from fleet.store.conversations import Begun, Conversations, Opening, Refusal
 from fleet.store.mailbox import Letter
 from fleet.store.replies import Reply
@@ -46,10 +46,11 @@ class _Running:
 class Turns:
     """Begins, takes up, cancels and corrects turns; a newer one ends an older one."""
 
-    def __init__(self, resources: Resources, calls: DeviceCalls, discovery: Discovery) -> None:
+    def __init__(self, resources: Resources, calls: DeviceCalls, discovery: Discovery, counts: Counter[str]) -> None:
         self._resources = resources
         self._calls = calls
         self._discovery = discovery
+        self._counts = counts
         self._running: dict[str, _Running] = {}
 
     @property
@@ -166,11 +167,8 @@ class Turns:
 
     async def _await_tools(self, mac: str) -> None:
         """Wait for a discovery under way: a turn shortly after a boot would run without the device's tools."""
-        if not self._discovery.running(mac):
-            return
-        settled = await self._discovery.settled(mac, TOOLS_SECONDS)
-        timed.tool_waits.add("known" if settled else "too_long")
-        if not settled:
+        if not await self._discovery.settled(mac, TOOLS_SECONDS):
+            self._counts["tools: too late"] += 1
             log.warning("turn begins before the tools are known", extra={"device": mac})
 
     async def _cut(self, running: _Running) -> None:

@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from fleet.api.throttle import Door
-from fleet.core.phrases import Phrase
+from fleet.core.phrases import HelloRefusal
 from fleet.metrics import audio, broker, http
 from fleet.metrics.catalogue import everything, table
 from fleet.metrics.definition import OTHER, Metric, slug
@@ -98,7 +98,7 @@ def test_every_reason_for_which_an_edge_drops_something_is_known() -> None:
 
 
 def test_every_reason_for_which_a_worker_refuses_something_is_known() -> None:
-    hellos = {slug(f"hello: {phrase}") for phrase in get_args(Phrase)}
+    hellos = {slug(f"hello: {phrase}") for phrase in get_args(HelloRefusal)}
     codes = (registrar.NOT_JSON, registrar.NO_REQUEST, registrar.NO_METHOD, registrar.BAD_PARAMS, registrar.UNABLE)
     written = {slug(text) for text in re.findall(r'_counts\["([^"]+)"\]', sources("worker"))}
     plugin = {slug(f"broker: {kind}") for kind in KINDS}

@@ -1,4 +1,5 @@
 import asyncio
+from collections import Counter
 from collections.abc import Coroutine, Iterable
 from types import SimpleNamespace
 from typing import Any, cast
@@ -81,7 +82,7 @@ class Stage:
         settings = SimpleNamespace(turn_seconds=60)
         resources = SimpleNamespace(conversations=self.conversations, mailboxes=self, settings=settings)
         self.turns = Turns(
-            cast("Resources", resources), cast("DeviceCalls", None), Discovery(cast("Resources", resources))
+            cast("Resources", resources), cast("DeviceCalls", None), Discovery(cast("Resources", resources)), Counter()
         )
         self._group = group
         self.spawned: list[asyncio.Task[None]] = []
