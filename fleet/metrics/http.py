@@ -117,6 +117,7 @@ FRONT: Final = slugs(
         "taken over",
         "tls",
         "tls full",
+        "too many devices",
         "version",
     ]
 )

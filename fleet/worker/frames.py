@@ -75,6 +75,8 @@ class Frames:
         self._registrations = registrations
         self._replaced = Replaced()
         self._parsing = LoopBudget()
+        self.lists = discovery.lists
+        """The tool lists that are being read."""
 
     async def receive(self, shard: Shard, kind: str, mac: str, payload: bytes) -> None:
         """Handle one message of a device, of its presence, or the broker's word when it began."""
