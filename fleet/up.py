@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from fleet.assembly import ports
 from fleet.assembly.api import api
 from fleet.assembly.edge import edge
+from fleet.assembly.front import measured
 from fleet.assembly.gateway import gateway
 from fleet.assembly.public_address import read_address
 from fleet.assembly.site import Site, follow_debugging, follow_keys, read_keys
@@ -18,11 +19,13 @@ from fleet.demo_llm.server import DemoLlmServer
 from fleet.embedded.broker import EmbeddedBroker
 from fleet.embedded.keeping import keep
 from fleet.embedded.redis import EmbeddedRedis
+from fleet.embedded.renewal import LARGEST_MEMORY, MOST_DEVICES, Renewal
 from fleet.embedded.secrets import keys_path
 from fleet.front.door import Front
+from fleet.front.limits import Limits
 from fleet.front.listeners import secure_listener
 from fleet.link.broker import broker_address
-from fleet.metrics import http as metrics
+from fleet.metrics import audio, bounds
 from fleet.server_tools.load import open_tools
 from fleet.settings import Settings
 from fleet.settings.fields import EVERYWHERE
@@ -91,17 +94,25 @@ async def _broker(settings: Settings, keys: Keys, store: Store) -> AsyncIterator
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         secure, host = await enter(secure_listener(settings)), settings.plain_host(settings.mqtt_host)
-        front = Front(host=host, port=settings.mqtt_port, upstream=broker.url, keys=keys, secure=secure)
+        limits = Limits(devices=MOST_DEVICES)
+        front = Front(host=host, port=settings.mqtt_port, upstream=broker.url, keys=keys, limits=limits, secure=secure)
         access = AccessWatch(store, keys, expel=front.expel)
         # Before anybody comes in.
         await access.look()
         await enter(running("embedded broker", lambda: keep("broker", broker)))
-        stack.enter_context(metrics.front_events.following(front.counts))
-        stack.enter_context(metrics.front_connections.following(lambda: front.connections))
+        stack.enter_context(measured(front))
+        renewal = Renewal(broker, lambda: front.admission.met, _nobody_speaks, front.admission.forget)
+        stack.enter_context(bounds.following("broker_devices", lambda: front.admission.met, MOST_DEVICES))
+        stack.enter_context(bounds.following("broker_memory_bytes", lambda: renewal.memory, LARGEST_MEMORY))
+        await enter(running("embedded broker's memory", renewal.run))
         await enter(running("front", front.run))
         await enter(running("front access", access.run))
         await front.started.wait()
         yield broker.url
+
+
+def _nobody_speaks() -> bool:
+    return not sum(audio.sessions.read().values())
 
 
 @asynccontextmanager

@@ -10,6 +10,7 @@ from fleet.assembly.site import Site
 from fleet.link.emqx import expelling
 from fleet.link.http import HttpServer
 from fleet.link.serving import serve
+from fleet.metrics import bounds
 from fleet.metrics import http as metrics
 from fleet.store.access import AccessWatch
 from fleet.store.firmware_shelf import FirmwareShelf
@@ -35,6 +36,9 @@ async def api(here: Site) -> AsyncIterator[HttpServer]:
                 with (
                     metrics.api_requests.following(app.state.counts),
                     metrics.api_refusals.following(app.state.counts, server.bounds.counts, server.counts),
+                    bounds.following(
+                        "http_connections", lambda: sum(server.bounds.here.values()), server.bounds.connections
+                    ),
                     here.readiness.requiring("listening", lambda: True),
                 ):
                     yield server

@@ -10,7 +10,7 @@ from fleet.edge.announcer import Announcer
 from fleet.edge.app import Edge
 from fleet.errors import ConfigError
 from fleet.link.publisher import Publisher
-from fleet.metrics import audio
+from fleet.metrics import audio, bounds
 from fleet.speech.ears import Ears
 from fleet.speech.voice import Voice
 from fleet.store.edges import EdgeRecord, Edges
@@ -78,6 +78,7 @@ async def _watched(here: Site, role: Edge, announcer: Announcer, publisher: Publ
         audio.drops.following(role.counters),
         audio.packets.following(role.counters),
         audio.sessions.following(lambda: role.load),
+        bounds.following("edge_sessions", lambda: role.load, here.settings.edge_sessions),
         requiring("udp", lambda: role.bound),
         requiring("announced", lambda: announcer.announced.is_set() and not role.draining),
         requiring("broker", lambda: publisher.connected),

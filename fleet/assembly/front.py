@@ -1,19 +1,34 @@
 """A front, from the settings."""
 
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 
 from fleet.assembly.site import follow_debugging, follow_keys, read_keys
 from fleet.errors import ConfigError
 from fleet.front.door import Front
+from fleet.front.limits import Limits
 from fleet.front.listeners import secure_listener
 from fleet.link.broker import broker_address
 from fleet.link.readiness import Readiness
+from fleet.metrics import bounds
 from fleet.metrics import http as metrics
 from fleet.settings import Settings
 from fleet.store.access import AccessWatch
 from fleet.store.connect import Store
 from fleet.tasks import running
+
+
+@contextmanager
+def measured(role: Front) -> Iterator[None]:
+    """Show what a front counts, and how much of its bounds is used, during the block."""
+    limits = Limits()
+    with (
+        metrics.front_events.following(role.counts),
+        metrics.front_connections.following(lambda: role.connections),
+        bounds.following("front_connections", lambda: role.connections, limits.connections),
+        bounds.following("front_strangers", lambda: role.strangers, limits.strangers),
+    ):
+        yield
 
 
 @asynccontextmanager
@@ -45,8 +60,7 @@ async def front(settings: Settings, readiness: Readiness) -> AsyncIterator[Front
             await access.look()
             await enter(running("access", access.run))
             await enter(follow_debugging(store))
-        stack.enter_context(metrics.front_events.following(role.counts))
-        stack.enter_context(metrics.front_connections.following(lambda: role.connections))
+        stack.enter_context(measured(role))
         stack.enter_context(readiness.requiring("listening", role.started.is_set))
         await enter(running("front", role.run))
         await role.started.wait()

@@ -20,6 +20,7 @@ from fleet.link.broker import broker_address
 from fleet.link.mqtt_url import MqttAddress
 from fleet.link.shown import certificate
 from fleet.log import LogFormat
+from fleet.metrics import bounds
 from fleet.metrics import http as metrics
 from fleet.server_tools.load import open_tools
 from fleet.settings import Settings
@@ -59,6 +60,9 @@ async def gateway(
         role = Gateway(shared, store.ping_writes, open_registrar(shared, lines), certificate=shown)
         stack.enter_context(metrics.gateway_connections.following(lambda: role.connections))
         stack.enter_context(metrics.gateway_turned_away.following(role.crowd.counts))
+        places, passing = settings.cloud_max_connections, role.crowd.limits.passing
+        stack.enter_context(bounds.following("gateway_clients", lambda: role.connections, places))
+        stack.enter_context(bounds.following("gateway_passing", lambda: role.crowd.passing, passing))
         await enter(running("gateway", role.run))
         await role.started.wait()
         try:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fleet.errors import ConfigError
 from fleet.link.descriptors import raise_limit, watch_descriptors
 from fleet.link.readiness import Readiness
+from fleet.metrics import bounds
 from fleet.settings import Settings
 from fleet.tasks import running
 from fleet.tracing import spans
@@ -34,6 +35,7 @@ async def watching(settings: Settings, role: str) -> AsyncIterator[Readiness]:
     raise_limit()
     async with AsyncExitStack() as stack:
         stack.enter_context(readiness.shown())
+        stack.enter_context(bounds.following_log())
         if settings.otlp_endpoint is not None:
             spans.switch_on(_tracer(settings.otlp_endpoint, role), pii=settings.log_pii)
             # What waits is sent from a thread: it may take as long as the collector lets it.

@@ -10,6 +10,7 @@ from fleet.assembly.llm import chat_model
 from fleet.assembly.site import Site
 from fleet.core.server_tools import ServerTools
 from fleet.errors import ConfigError
+from fleet.metrics import bounds
 from fleet.metrics import broker as metrics
 from fleet.server_tools.load import open_tools
 from fleet.tasks import running
@@ -39,6 +40,7 @@ async def worker(here: Site, shared: ServerTools | None = None) -> AsyncIterator
             tools = shared or await stack.enter_async_context(open_tools(settings))
         role = Worker(Resources.of(settings, here.keys, llm, here.store, tools), new_name(), here.broker)
         stack.enter_context(metrics.refusals.following(role.counts))
+        stack.enter_context(bounds.following("tool_lists_bytes", lambda: role.lists.used, role.lists.limit))
         stack.enter_context(role.figures.shown())
         stack.enter_context(here.readiness.requiring("broker", lambda: role.connected))
         stack.enter_context(here.readiness.requiring("leases", lambda: role.settled))

@@ -7,7 +7,7 @@ from typing import Final
 
 from fleet.embedded import rumqttd
 from fleet.embedded.child import LOOPBACK, Child, free_port, script
-from fleet.errors import ConfigError
+from fleet.errors import ConfigError, Unavailable
 
 _PROBE_SECONDS = 1.0
 
@@ -22,6 +22,11 @@ max_connections = 10010
 max_outgoing_packet_count = 200
 max_segment_size = 131072
 max_segment_count = 8
+
+# A device is sent nothing that it missed: what waits for it need be no more than a burst.
+[router.custom_segment."fleet/down/+"]
+max_segment_size = 65536
+max_segment_count = 2
 
 [v4.1]
 name = "fleet"
@@ -62,6 +67,9 @@ class EmbeddedBroker:
             config.write_text(_CONFIG.format(host=LOOPBACK, port=self.port))
         except OSError as error:
             raise ConfigError(f"cannot write {config}: {error.strerror}") from error
+        self._renewing = asyncio.Event()
+        """Set while it does not."""
+        self._renewing.set()
         self._child = Child("the embedded broker", [*script(rumqttd.__file__), str(config)], data_dir / "broker.log")
 
     @property
@@ -84,6 +92,19 @@ class EmbeddedBroker:
     async def stop(self) -> None:
         await self._child.stop()
 
+    async def renew(self) -> None:
+        """Start it again, on the same port and with nothing in it; `run` goes on.
+
+        Raises:
+            Unavailable: It did not start again.
+        """
+        self._renewing.clear()
+        try:
+            await self.stop()
+            await self.start()
+        finally:
+            self._renewing.set()
+
     async def run(self) -> None:
         """Wait, after `start`, until cancelled, and stop it then.
 
@@ -92,6 +113,11 @@ class EmbeddedBroker:
         """
         try:
             await self._child.run()
+            while not self._renewing.is_set():
+                await self._renewing.wait()
+                if self.pid is None:
+                    raise Unavailable("the embedded broker did not begin anew")
+                await self._child.run()
         finally:
             await self._child.stop()
 

@@ -47,3 +47,36 @@ def _last_message(wish: mqtt.Connect) -> bytes:
     if will is None or will.retain or will.topic != up_topic(wish.client_id):
         return b""
     return mqtt.publish(will.topic, will.payload)
+
+
+class Admission:
+    """Decides about connections.
+
+    Args:
+        keys: Prove devices.
+        most: Different devices that are let in until `forget`; None for any number.
+    """
+
+    def __init__(self, keys: Keys, most: int | None = None) -> None:
+        self._keys = keys
+        self._most = most
+        self._met: set[str] = set()
+
+    @property
+    def met(self) -> int:
+        """How many devices were let in since the beginning, or since `forget`; 0 where nobody counts them."""
+        return len(self._met)
+
+    def decide(self, packet: mqtt.Packet) -> Admitted | Refused:
+        """Decide about a connection by its first packet, a CONNECT."""
+        verdict = admit(packet, self._keys)
+        if self._most is None or isinstance(verdict, Refused) or verdict.mac in self._met:
+            return verdict
+        if len(self._met) >= self._most:
+            return Refused("too many devices", mqtt.connack(mqtt.UNAVAILABLE))
+        self._met.add(verdict.mac)
+        return verdict
+
+    def forget(self) -> None:
+        """The broker has met nobody: begin anew."""
+        self._met.clear()

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from fleet.core.rates import Buckets, Rate
-from fleet.front.admission import Admitted, Refused, admit
+from fleet.front.admission import Admission, Admitted
 from fleet.front.gate import Gate
 from fleet.front.limits import Limits
 from fleet.front.listeners import Listeners, Secure
@@ -68,7 +68,7 @@ class Front:
         self.started = asyncio.Event()
         self.counts: Counter[str] = Counter()
         """How often what happened: reasons of refusals and ends, and what was dropped."""
-        self._keys = keys
+        self.admission = Admission(keys, (limits or Limits()).devices)
         self._broker = parse_mqtt_url(upstream) if isinstance(upstream, str) else upstream
         self._login = login
         self._limits = limits or Limits()
@@ -91,6 +91,11 @@ class Front:
     @property
     def connections(self) -> int:
         return len(self._passages)
+
+    @property
+    def strangers(self) -> int:
+        """Connections that have not proved who they are."""
+        return len(self._strangers)
 
     async def run(self) -> None:
         """Serve until cancelled.
@@ -150,16 +155,13 @@ class Front:
         if first is None:
             self.counts[passage.reason] += 1
             return None
-        verdict = admit(first, self._keys)
+        verdict = self.admission.decide(first)
         if isinstance(verdict, Admitted):
             return verdict
-        self._refuse(passage, verdict)
-        return None
-
-    def _refuse(self, passage: Passage, verdict: Refused) -> None:
         self.counts[verdict.reason] += 1
         log.debug("connection refused", extra={"reason": verdict.reason, "ip": passage.device.address})
         passage.device.write(verdict.answer)
+        return None
 
     async def _carry(self, passage: Passage, device: Admitted) -> None:
         gate = Gate(device, self.counts, partial(self._affords, device.mac))

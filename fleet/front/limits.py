@@ -19,6 +19,9 @@ class Limits:
     """How long either side may read nothing of what waits for it."""
     backlog: int = 256 * 1024
     """How much may wait for a device that does not read."""
+    devices: int | None = None
+    """Different devices that are let in as long as the broker runs, for a broker that keeps something of each for ever;
+    one that was here before comes in again. None for any number."""
     messages: int = 50
     """What one device may send a second for long, ten times as much at once; a message counts once for each 4 KiB.
 

@@ -8,6 +8,8 @@ from fleet.metrics.gauge import GaugeMetric
 from fleet.metrics.histogram import SHORT, HistogramMetric
 
 _HELLOS: Final = ("refused", "unavailable")
+LISTS: Final = ("broken off", "page too long", "too long", "too many lists", "too slow", "unreadable")
+"""Why tool lists of devices were not read to their end."""
 _CODES: Final = (-32700, -32600, -32601, -32602, -32000)
 REFUSALS: Final = slugs(
     [
@@ -15,6 +17,7 @@ REFUSALS: Final = slugs(
         *(f"hello: {phrase}" for phrase in _HELLOS),
         "call: too often",
         "tools: too late",
+        *(f"tools: {fault}" for fault in LISTS),
         *(f"registrar: {code}" for code in _CODES),
         *(f"broker: {kind}" for kind in ("connections", "messages", "subscriptions", "floods")),
     ]

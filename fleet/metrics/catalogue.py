@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from fleet.metrics import audio, broker, calls, http, process, providers, turns
+from fleet.metrics import audio, bounds, broker, calls, http, process, providers, turns
 from fleet.metrics.definition import DEFINED, OTHER, Metric
 
-MODULES = (turns, calls, audio, broker, http, providers, process)
+MODULES = (turns, calls, audio, broker, http, providers, process, bounds)
 
 
 def everything() -> Sequence[Metric]:

@@ -123,6 +123,7 @@ FRONT: Final = slugs(
         "taken over",
         "tls",
         "tls full",
+        "too many devices",
         "version",
     ]
 )

@@ -26,6 +26,7 @@ from fleet.worker.resources import Resources
 from fleet.worker.shard import Shard, shard_session
 from fleet.worker.shards import Shards
 from fleet.worker.sweeper import Sweeper
+from fleet.worker.tool_budget import ListBudget
 from fleet.worker.turns import Turns
 
 COUNTING_SHARD = 0
@@ -87,6 +88,11 @@ class Worker:
     async def drain(self, seconds: float) -> None:
         """Hand everything over to the other workers; turns that run are waited for, at most so long."""
         await self._shards.leave(seconds)
+
+    @property
+    def lists(self) -> ListBudget:
+        """The tool lists that are being read."""
+        return self._frames.lists
 
     @property
     def ready(self) -> bool:

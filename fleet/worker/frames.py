@@ -78,6 +78,8 @@ class Frames:
         self._replaced = Replaced()
         self._returns = Returns(receptionist.apologies)
         self._parsing = LoopBudget()
+        self.lists = discovery.lists
+        """The tool lists that are being read."""
 
     async def receive(self, shard: Shard, kind: str, mac: str, payload: bytes) -> None:
         """Handle one message of a device, of its presence, or the broker's word when it began."""

@@ -1,0 +1,97 @@
+"""The embedded broker keeps something of every device for ever: what bounds it, with a real broker and a real front."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from fleet.embedded import renewal as module
+from fleet.embedded.broker import EmbeddedBroker
+from fleet.embedded.renewal import Renewal
+from fleet.front.limits import Limits
+from fleet.tasks import running
+from fleet.wire.identity import Keys
+from fleet.wire.topics import up_topic
+from tests.support.front_client import FrontClient
+from tests.support.front_server import LOOPBACK, device, running_front, watcher
+
+UNAVAILABLE = 3
+"""CONNACK: the device comes again."""
+
+
+@pytest.fixture(autouse=True)
+async def _no_connection_left() -> AsyncIterator[None]:
+    yield
+    await FrontClient.discard_all()
+
+
+@pytest.fixture
+async def broker(tmp_path: Path) -> AsyncIterator[EmbeddedBroker]:
+    server = EmbeddedBroker(tmp_path)
+    await server.start()
+    yield server
+    await server.stop()
+
+
+def mac(number: int) -> str:
+    return f"0a:00:00:{number >> 16 & 255:02x}:{number >> 8 & 255:02x}:{number & 255:02x}"
+
+
+async def refused(port: int, keys: Keys, who: str) -> bool:
+    client = await FrontClient.open(LOOPBACK, port)
+    login = keys.issue("device", who)
+    return await client.connect(who, login.username, login.password) == UNAVAILABLE
+
+
+async def test_beyond_the_bound_new_devices_are_refused_and_known_ones_served(
+    broker: EmbeddedBroker, keys: Keys
+) -> None:
+    async with running_front(broker.url, keys, Limits(devices=20)) as front:
+        for number in range(20):
+            (await device(front, keys, mac(number))).abort()
+        memory = Renewal(broker, lambda: front.admission.met, lambda: True, front.admission.forget)
+        before = memory.memory
+        for number in range(20, 520):
+            assert await refused(front.port, keys, mac(number))
+        assert memory.memory - before < 2 * 1024 * 1024
+        assert front.counts["too many devices"] == 500
+        assert front.admission.met == 20
+        await device(front, keys, mac(7))
+
+
+async def test_a_full_broker_begins_anew_on_the_same_port_and_devices_come_back(
+    broker: EmbeddedBroker, keys: Keys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(module, "MOST_DEVICES", 20)
+    port, pid = broker.port, broker.pid
+    async with running("broker", broker.run), running_front(broker.url, keys, Limits(devices=20)) as front:
+        renewal = Renewal(broker, lambda: front.admission.met, lambda: False, front.admission.forget)
+        clients = [await device(front, keys, mac(number)) for number in range(19)]
+        assert not renewal.is_due()
+        clients.append(await device(front, keys, mac(19)))
+        async with running("renewal", renewal.run):
+            for client in clients:
+                await client.closed()
+            async with asyncio.timeout(20):
+                while front.admission.met or broker.pid in (pid, None):
+                    await asyncio.sleep(0.02)
+        assert broker.port == port
+        reader = await watcher(port, "fleet/up/#")
+        back = await device(front, keys, mac(1000))
+        await back.publish(up_topic(mac(1000)), b"back")
+        assert (await reader.message()).payload == b"back"
+
+
+def test_half_full_is_due_when_nobody_speaks(tmp_path: Path) -> None:
+    met, quiet = [0], [False]
+    renewal = Renewal(EmbeddedBroker(tmp_path), lambda: met[0], lambda: quiet[0], lambda: None)
+    for devices, silent, due in (
+        (module.MOST_DEVICES // 2, False, False),
+        (module.MOST_DEVICES // 2 - 1, True, False),
+        (module.MOST_DEVICES // 2, True, True),
+        (module.MOST_DEVICES, False, True),
+    ):
+        met[0], quiet[0] = devices, silent
+        assert renewal.is_due() is due
