@@ -61,7 +61,7 @@ class Renewal:
                     await self.renew()
                 except Unavailable as error:
                     # Whoever keeps the broker alive starts it once more.
-                    log.error("embedded broker did not begin anew", extra={"reason": str(error)})
+                    log.warning("embedded broker did not begin anew", extra={"reason": str(error)})
 
     def is_due(self) -> bool:
         """Whether the broker is to begin anew now."""

@@ -58,7 +58,7 @@ class Admission:
     """
 
     def __init__(self, keys: Keys, most: int | None = None) -> None:
-        self._keys = keys
+        self.keys = keys
         self._most = most
         self._met: set[str] = set()
 
@@ -69,7 +69,7 @@ class Admission:
 
     def decide(self, packet: mqtt.Packet) -> Admitted | Refused:
         """Decide about a connection by its first packet, a CONNECT."""
-        verdict = admit(packet, self._keys)
+        verdict = admit(packet, self.keys)
         if self._most is None or isinstance(verdict, Refused) or verdict.mac in self._met:
             return verdict
         if len(self._met) >= self._most:

@@ -114,8 +114,8 @@ class Front:
         """Close the connections of these devices, None: of all, whose credentials `keys` no longer admits."""
         here = self._register.stays() if macs is None else filter(None, map(self._register.find, macs))
         for stay in here:
-            if not self._keys.admit(stay.mac, parse_username(stay.username)):
-                stay.passage.end("revoked" if stay.mac in self._keys.revoked else "outdated")
+            if not self.admission.keys.admit(stay.mac, parse_username(stay.username)):
+                stay.passage.end("revoked" if stay.mac in self.admission.keys.revoked else "outdated")
 
     def _accept(self, group: asyncio.TaskGroup) -> Side:
         passage = Passage(self._limits)
