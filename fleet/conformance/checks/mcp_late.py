@@ -17,7 +17,7 @@ _NEVER = 8.0
 """The longest that a turn may wait for a list that does not come, the way to the model included."""
 
 
-@GROUP.check("C14", "a turn right after the connection waits a moment for the device's tools", steered=True)
+@GROUP.check("C16", "a turn right after the connection waits a moment for the device's tools", steered=True)
 async def waits_for_tools(stage: Stage) -> str:
     took = await _ask_early(stage, _LATE)
     without = await _ask_early(stage, None)
