@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from statistics import mean
 
 import pytest
 
@@ -31,8 +32,10 @@ TICK = 0.01
 SAID = 1.2
 """Seconds of each question."""
 WHOLE, MOST = 0.85, 0.6
-"""Parts of it that recognition must have been given: when nothing is lost (marks are misread by 0.15 s), and when one
-packet in nine is (what is left of a mark beside it is misread too)."""
+"""Parts of it that recognition must have been given on average: when nothing is lost (marks are misread by 0.15 s), and
+when one packet in nine is (what is left of a mark beside it is misread too)."""
+DEAF = 1.0
+"""Longest time in seconds for which a device may not be heard."""
 
 
 @dataclass(frozen=True)
@@ -115,16 +118,18 @@ class Forger:
 
 async def converse(stage: Stage, probe: Probe, least: float) -> None:
     """Ask one question, and get the whole answer to it."""
-    # The codec garbles one mark of thirty: another one is said then. What a siege does comes again.
+    # The codec garbles one mark of thirty: another one is said then. What forging does comes again.
     if await question(stage, probe) < least * SAID:
         assert await question(stage, probe) >= least * SAID
 
 
 async def question(stage: Stage, probe: Probe) -> float:
-    """Return for how many seconds recognition was given what was said."""
+    """Ask one question, and get the whole answer to it; return for how many seconds recognition was given it."""
     with stage.scene(reply_seconds=1.0) as scene:
         understood(await ask(probe, voice.say(scene.mark, SAID)), scene)
-        return length(heard(stage, scene), scene.mark)
+        got = length(heard(stage, scene), scene.mark)
+        assert got >= SAID - DEAF
+        return got
 
 
 async def test_who_saw_one_datagram_does_not_get_the_answer(site: Site) -> None:
@@ -183,17 +188,19 @@ async def withstand(
     """Let a device converse for so long while everything that can be forged is, then go on from another port."""
     async with talking(site.stage) as probe:
         clock = asyncio.get_running_loop().time
-        forger, until_when = Forger(probe), clock() + seconds
+        forger, ends = Forger(probe), clock() + seconds
         await converse(site.stage, probe, WHOLE)
         async with forger.forging(FORGERIES["all of it"], source(forger)):
-            while clock() < until_when:
-                await converse(site.stage, probe, least)
+            got = [await question(site.stage, probe)]
+            while clock() < ends:
+                got.append(await question(site.stage, probe))
+            assert mean(got) >= least * SAID
             own = probe.audio.port
             assert {one.port for one in probe.audio.datagrams} == {own}
             new = probe.audio.rebind()
-            await converse(site.stage, probe, least)
-            count, since = len(probe.audio.datagrams), probe.clock()
-            await converse(site.stage, probe, least)
+            await question(site.stage, probe)
+            count = len(probe.audio.datagrams)
+            await question(site.stage, probe)
         assert forger.got() == 0
-        assert {one.port for one in probe.audio.datagrams[count:]} == {new}, since
+        assert {one.port for one in probe.audio.datagrams[count:]} == {new}
         assert site.dropped("not_audio") > 0
