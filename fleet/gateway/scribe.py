@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 MOST_CONTROLS = 32
 """Calls whose answers nobody waits for; a further one is waited for."""
 
+MOST_CALLS = 256
+"""Calls whose ids are remembered: one that is never answered would be for as long as the client stays."""
 _HIGHEST_ID = 2**30
 _LATE = "error: unknown whether it was done, the device did not answer in time"
 _SENT = "success"
@@ -52,6 +54,8 @@ class Scribe(Peer):
             case messages.ToolCallback():
                 number = secrets.randbelow(_HIGHEST_ID)
                 self._calls[str(number)] = message.call_id
+                if len(self._calls) > MOST_CALLS:
+                    del self._calls[next(iter(self._calls))]
                 await self.order(CallTool(number, message.tool_name, message.arguments))
             case _:
                 return

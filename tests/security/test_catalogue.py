@@ -182,6 +182,10 @@ CATALOGUE = {
         "integration/worker/test_discovery.py::test_a_list_is_kept_up_to_64_kilobytes",
         "integration/worker/test_discovery.py::test_a_list_that_had_to_go_is_asked_for_again",
     ],
+    "devices that the embedded broker would remember": [
+        "integration/embedded/test_renewal.py::test_beyond_the_bound_new_devices_are_refused_and_known_ones_served",
+        "integration/embedded/test_renewal.py::test_a_full_broker_begins_anew_on_the_same_port_and_devices_come_back",
+    ],
     "answers of servers without an end": [
         "security/test_answers.py::test_an_error_of_200_megabytes_is_not_kept",
         "security/test_answers.py::test_a_success_of_200_megabytes_is_not_kept",
@@ -190,6 +194,7 @@ CATALOGUE = {
         "security/test_descriptors.py::test_a_role_without_file_descriptors_says_so_and_serves_again"
     ],
     "lines that fill the log": [
+        "security/test_logs.py::test_a_flood_of_bootstraps_gives_few_lines_and_their_number",
         "unit/test_log_sampling.py::test_of_a_flood_the_first_lines_are_written_and_then_a_count_a_minute",
         "unit/test_log_sampling.py::test_a_loud_device_hides_no_other_and_a_loud_message_no_other",
     ],

@@ -72,6 +72,19 @@ COUNTED: dict[str, list[tuple[str, str]] | str] = {
     "invented MACs": [(API, "devices_crowded_out")],
     "header spoofing": [(API, "address_bootstrap"), (API, "no_mac")],
     "path traversal in firmware names": [(API, "firmware_no_such_image"), (ROUTES, "elsewhere")],
+    "tool lists without an end": [
+        (WORKER, "tools_too_many_lists"),
+        (WORKER, "tools_page_too_long"),
+        (WORKER, "tools_too_long"),
+        ("fleet_bound_used", "tool_lists_bytes"),
+    ],
+    "devices that the embedded broker would remember": [
+        (FRONT, "too_many_devices"),
+        ("fleet_bound_used", "broker_devices"),
+    ],
+    "answers of servers without an end": [("fleet_provider_errors", "bad_answer")],
+    "file descriptors used up": "process_open_fds and process_max_fds of the Prometheus library",
+    "lines that fill the log": "fleet_log_lines_left_out_total, which has no labels",
     "decompression and JSON bombs": [("fleet_malformed_frames", "device")],
     "slow-loris on HTTP": [(API, "no_request"), (API, "answer_not_read"), (API, "too_many_connections")],
 }

@@ -7,9 +7,12 @@ import pytest
 import redis
 
 from fleet.wire.topics import shard_of
+from fleet.worker.tool_budget import LARGEST_LISTS
 from tests.integration.worker.scripted import Device
 from tests.support.endless_lister import EndlessLister
+from tests.support.ports import LOOPBACK, free_port
 from tests.support.role_site import SHARDS, RoleSite, role_site
+from tests.support.scraped import scrape
 
 ATTACKERS = 260
 MEGABYTE = 1024
@@ -62,7 +65,8 @@ async def attack(site: RoleSite, **how: int) -> list[EndlessLister]:
 )
 async def test_lists_without_an_end_fill_no_memory_and_cost_no_shard(tmp_path: Path, how: dict[str, int]) -> None:
     with role_site(tmp_path) as site:
-        worker = site.worker(FLEET_LOG_LEVEL="info")
+        port = free_port()
+        worker = site.worker(FLEET_LOG_LEVEL="info", FLEET_METRICS_PORT=str(port), FLEET_METRICS_HOST=LOOPBACK)
         await asyncio.to_thread(site.until_spread, SHARDS, seconds=40)
         await introduce(site, "02:00:00:00:00:01")
         before, owned = memory(worker.pid), fences(site)
@@ -77,4 +81,9 @@ async def test_lists_without_an_end_fill_no_memory_and_cost_no_shard(tmp_path: P
         await introduce(site, "02:00:00:00:00:04")
         assert memory(worker.pid) - before < LARGEST_RISE
         assert fences(site) == owned
+        told = await asyncio.to_thread(scrape, port)
+        assert told.value("fleet_bound_limit", bound="tool_lists_bytes") == LARGEST_LISTS
+        assert told.value("fleet_bound_used", bound="tool_lists_bytes") <= LARGEST_LISTS
+        refused = [f"tools_{fault}" for fault in ("unreadable", "page_too_long", "too_many_lists", "broken_off")]
+        assert sum(told.value("fleet_worker_refusals_total", reason=reason) for reason in refused) > 0
         assert worker.code is None
