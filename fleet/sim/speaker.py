@@ -18,7 +18,7 @@ class Played:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Silence inside an answer: the queue was dry for so many seconds from `at` on."""
+    """Silence inside an answer: the queue was dry for so many seconds from `at` on, which is heard `dma` later."""
 
     at: float
     seconds: float
@@ -73,7 +73,7 @@ class Speaker:
         if self.full:
             return False
         if self._in_answer and not self._queue and self.busy_until is not None and self.busy_until < now:
-            self._gaps.append(Gap(self.busy_until + self._dma, now - self.busy_until))
+            self._gaps.append(Gap(self.busy_until, now - self.busy_until))
         self._in_answer = True
         self._queue.append(_Queued(now, packet, seconds, timestamp))
         self._advance(now)
