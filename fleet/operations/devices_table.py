@@ -10,6 +10,7 @@ from fleet.store.admissions import Admission
 from fleet.store.claims import Claim
 from fleet.store.policy import PolicyState
 from fleet.store.roster import Entry
+from fleet.wire.identity import format_username
 
 _OWNED: Final[Mapping[str, str]] = {
     "first": "first use",
@@ -25,7 +26,7 @@ def devices_table(
 ) -> Table:
     """Return what is known of devices: who owns each, which password it has, and how often others asked for it."""
     table = Table(
-        "device", "state", "board", "firmware", "last start", "key", "owner", "password", "others", "time zone"
+        "device", "state", "board", "firmware", "last start", "connected as", "owner", "password", "others", "time zone"
     )
     for entry, standing in zip(entries, standings, strict=True):
         device = entry.device
@@ -36,13 +37,20 @@ def devices_table(
             device.board,
             device.firmware,
             f"{entry.seen:%Y-%m-%d %H:%M}",
-            entry.key,
+            _connected(entry),
             owner(standing),
             password(entry, standing, state),
             str(standing.others or ""),
             standing.timezone,
         )
     return table
+
+
+def _connected(entry: Entry) -> str:
+    """Return key, policy and generation of a device's last connection; `k1?` where no broker said it."""
+    if entry.connected is None:
+        return f"{entry.key}?" if entry.key else ""
+    return format_username(entry.connected).removeprefix("device.")
 
 
 def claims_table(claims: Sequence[Claim]) -> Table:

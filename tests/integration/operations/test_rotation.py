@@ -122,7 +122,7 @@ async def test_where_no_broker_says_who_connects_the_bootstrap_counts_and_that_i
 ) -> None:
     KeysFile(path).write(["k2 the-newer-key-of-this-test", "k1 a-key-of-this-test-only"])
     told = list[str]()
-    await Roster(store).note(ONLINE, {"kid": "k2"})
+    await note_device(store, ONLINE, {"kid": "k2"})
     await Devices(store).appear(ONLINE, online=True, epoch=1)
     assert await Rotation(KeysFile(path), Roster(store), lambda *_: True, told.append, Pace(patience=0)).run() == []
     assert told[0].startswith("of 1 devices no broker has said")

@@ -14,6 +14,7 @@ from fleet.wire.identity import Username
 from fleet.wire.mcp import ToolSpec
 from fleet.wire.topics import shard_of
 from fleet.wire.words import AudioFormat
+from tests.support.known_device import note_device
 
 
 @pytest.fixture
@@ -78,7 +79,7 @@ async def test_who_connected_is_kept_for_that_connection_only(store: Store, mac:
         [entry] = [entry for entry in await roster.entries() if entry.device.mac == mac]
         return entry.connected
 
-    await roster.note(mac, {"kid": "k9"})
+    await note_device(store, mac, {"kid": "k9"})
     assert await connected() is None
     await devices.appear(mac, online=True, epoch=6, user="device.k1.first.3")
     assert await connected() == Username("device", "k1", "first", 3)

@@ -12,13 +12,13 @@ from fleet.link.mqtt_url import parse_mqtt_url
 from fleet.settings import load
 from fleet.store.connect import Store
 from fleet.store.mailbox import Mailboxes
-from fleet.store.roster import Roster
 from fleet.tasks import running
 from fleet.wire import mail
 from fleet.wire.identity import Keys
 from fleet.worker.app import Worker
 from fleet.worker.resources import Resources
 from tests.integration.worker.scripted import PATIENCE, Device, ScriptedLlm, SilentEdge
+from tests.support.known_device import note_device
 from tests.support.mosquitto_server import MosquittoServer
 
 HELLO = {"type": "hello", "version": 3, "transport": "udp", "features": {"mcp": True}}
@@ -143,7 +143,7 @@ class Scene:
 
     async def bootstrap(self, mac: str) -> None:
         """Write down what bootstrap does of xiaozhi firmware."""
-        await Roster(self.resources.store).note(mac, {"kid": "k1"}, "xiaozhi")
+        await note_device(self.resources.store, mac, {"kid": "k1"}, "xiaozhi")
 
     async def another_device(self) -> Device:
         mac = random_mac()
