@@ -14,6 +14,9 @@ from fleet.worker.shard import Shard
 LONGEST_ALERT = 400
 """Characters that a small screen is given."""
 
+_MOST_CLEANED = 10 * LONGEST_ALERT
+"""Characters of an answer that are cleaned for a screen; Markdown and code may be most of them."""
+
 LONGEST_THOUGHT = 200
 """Characters of thoughts that are sent at the latest."""
 
@@ -97,7 +100,7 @@ class Messages:
         self.send()
         if self._how == "pieces" and self.whole.strip():
             self._tell("final", self.whole)
-        elif self._how == "alert" and (text := speakable(self.whole)):
+        elif self._how == "alert" and (text := speakable(self.whole[:_MOST_CLEANED])):
             shown = text if len(text) <= LONGEST_ALERT else f"{text[: LONGEST_ALERT - 1]}…"
             face = emotion_of(self.whole) or "neutral"
             self._shard.tell(self._session.device, Alert("", shown, face))

@@ -64,6 +64,16 @@ async def test_what_is_said_is_cleaned_for_speech(
     assert not set(content) & set("😀🌞👍★☆◆◇●■□*#`[]\n")
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["3*4=12，对吗？", "变量a_b等于2 * 3 * 4。", "用snake_case_name，不用C#。", "第[1]项是x^2。", "单价*2+运费*3。"],
+)
+async def test_what_is_no_markdown_is_left_alone(client: GatewayClient, llm: ScriptedLlm, text: str) -> None:
+    words = f"原样{text}"
+    llm.when(words, spoken(*text))
+    assert (await client.turn(words)).content == text
+
+
 @pytest.mark.requirement("GW-028", "GW-029")
 async def test_the_model_is_told_how_to_speak_and_what_time_it_is(client: GatewayClient, llm: ScriptedLlm) -> None:
     await client.turn("系统提示词")
