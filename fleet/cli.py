@@ -55,18 +55,10 @@ def run_up(
     public_host: PublicHost = None,
 ) -> None:
     """Run everything; what you do not name, it brings itself."""
-    from fleet.assembly import ports
     from fleet.up import up
 
-    async def serve(settings: Settings) -> None:
-        async def listen() -> None:
-            typer.echo(ports.table(ports.keep_metrics_here(settings)))
-            await _for_ever()
-
-        await up(settings, listen)
-
     named = {"mqtt_url": mqtt_url, "redis_url": redis_url, "llm_base_url": llm_base_url, "public_host": public_host}
-    _run(named, serve)
+    _run(named, lambda settings: up(settings, _for_ever))
 
 
 @app.command("worker")

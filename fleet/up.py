@@ -1,11 +1,12 @@
 """`fleet up`: all roles in one process, with embedded parts for whatever the settings do not name."""
 
+import errno
 import logging
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import NamedTuple
 
-from fleet.assembly import ports
 from fleet.assembly.api import api
 from fleet.assembly.edge import edge
 from fleet.assembly.front import measured
@@ -21,13 +22,14 @@ from fleet.embedded.keeping import keep
 from fleet.embedded.redis import EmbeddedRedis
 from fleet.embedded.renewal import LARGEST_MEMORY, MOST_DEVICES, Renewal
 from fleet.embedded.secrets import keys_path
+from fleet.errors import ConfigError
 from fleet.front.door import Front
 from fleet.front.limits import Limits
 from fleet.front.listeners import secure_listener
 from fleet.link.broker import broker_address
 from fleet.metrics import audio, bounds
 from fleet.server_tools.load import open_tools
-from fleet.settings import Settings
+from fleet.settings import Settings, variable
 from fleet.settings.fields import EVERYWHERE
 from fleet.store import whereabouts
 from fleet.store.access import AccessWatch
@@ -48,8 +50,7 @@ async def up(settings: Settings, while_up: Callable[[], Awaitable[None]]) -> Non
         Unavailable: A broker or Redis that the settings name is away.
     """
     public = read_address(settings.udp_public) if settings.udp_public else None
-    settings = ports.keep_metrics_here(settings)
-    ports.claim(settings)
+    _claim_ports(settings)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         readiness = await enter(watching(settings, "up"))
@@ -128,6 +129,64 @@ def _with_keys(settings: Settings) -> Settings:
     if settings.keys or settings.keys_file:
         return settings
     return settings.model_copy(update={"keys_file": keys_path(settings.data_dir)})
+
+
+def _claim_ports(settings: Settings) -> None:
+    """Fail at once, and with the setting's name, when a port is taken: loading the models takes seconds."""
+    wanted = [
+        _Port("udp_port", "udp_host", socket.SOCK_DGRAM),
+        _Port("http_port", "http_host"),
+        _Port("cloud_port", "cloud_host"),
+    ]
+    if settings.metrics_port:
+        wanted.append(_Port("metrics_port", "metrics_host"))
+    if settings.tls_cert is not None:
+        wanted.append(_Port("https_port", "http_host"))
+    if settings.mqtt_url is None:
+        wanted.append(_Port("mqtt_port", "mqtt_host"))
+        if settings.tls_cert is not None:
+            wanted.append(_Port("mqtts_port", "mqtt_host"))
+    for at, port in enumerate(wanted):
+        port.part(settings, wanted[:at])
+    for port in wanted:
+        # Where nobody asked for the port of metrics and another fleet has it, this one goes on without.
+        if port.name != "metrics_port" or port.name in settings.model_fields_set:
+            port.claim(settings)
+
+
+class _Port(NamedTuple):
+    """A port that is wanted, by the names of its settings."""
+
+    name: str
+    host: str
+    kind: socket.SocketKind = socket.SOCK_STREAM
+
+    def place(self, settings: Settings) -> tuple[str, int]:
+        return getattr(settings, self.host), getattr(settings, self.name)
+
+    def part(self, settings: Settings, others: list["_Port"]) -> None:
+        """Fail when another of our own settings names the same port."""
+        host, number = self.place(settings)
+        for other in others:
+            its_host, its_number = other.place(settings)
+            meet = host == its_host or EVERYWHERE in (host, its_host)
+            if number and number == its_number and meet and other.kind is self.kind:
+                raise ConfigError(f"{variable(other.name)} and {variable(self.name)} are both {number}")
+
+    def claim(self, settings: Settings) -> None:
+        """Fail when somebody has it."""
+        host, number = self.place(settings)
+        with socket.socket(socket.AF_INET, self.kind) as probe:
+            if self.kind is socket.SOCK_STREAM:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, number))
+            except OSError as error:
+                setting = variable(self.name)
+                if error.errno == errno.EADDRINUSE:
+                    raise ConfigError(f"port {number} is taken; stop what uses it or set {setting}") from error
+                where = f"{host}:{number} ({error.strerror})"
+                raise ConfigError(f"cannot listen on {where}; see {variable(self.host)} and {setting}") from error
 
 
 def _ota_url(settings: Settings, port: int) -> str:

@@ -12,8 +12,7 @@ class Metering(BaseModel):
 
     metrics_host: str = setting(
         EVERYWHERE,
-        "Address on which metrics and health are served. They ask for no password, so `fleet up` listens on 127.0.0.1 "
-        "where nothing is set.",
+        "Address on which metrics and health are served. They ask for no password.",
         EVERY,
         form="address of this machine",
     )

@@ -8,7 +8,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from fleet.assembly.ports import keep_metrics_here
 from fleet.assembly.site import read_keys
 from fleet.errors import ConfigError, FleetError
 from fleet.link.broker import broker_address
@@ -57,8 +56,7 @@ class Case:
     def device(self, number: int) -> Credentials:
         """Return credentials of one of the doctor's devices; there must be keys."""
         assert self.keys is not None, "asked only where there are keys"  # noqa: S101
-        # The lowest generation that counts under every policy.
-        return self.keys.issue("device", self.macs[number], policy="first", generation=1)
+        return self.keys.issue("device", self.macs[number])
 
     async def visited(self) -> Visit:
         """Return what bootstrap said, once it has been asked."""
@@ -83,7 +81,7 @@ async def open_case(
     found = whereabouts.find(settings.data_dir) if beside else None
     if found is not None:
         filled = {"redis_url": settings.redis_url or found.redis_url, "mqtt_url": settings.mqtt_url or found.mqtt_url}
-        settings = keep_metrics_here(settings.model_copy(update=filled))
+        settings = settings.model_copy(update=filled)
         if settings.keys is None and settings.keys_file is None:
             settings = settings.model_copy(update={"keys_file": settings.data_dir / "keys"})
     faults: dict[str, FleetError] = {}

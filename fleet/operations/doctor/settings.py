@@ -1,11 +1,10 @@
 """The settings themselves: what contradicts itself, and what is missing."""
 
 import ipaddress
-from collections.abc import Iterator
 
 from fleet.operations.doctor.case import Case
 from fleet.operations.doctor.finding import Finding, Findings, judge, ok, skipped, warning, wrong
-from fleet.settings import Settings, variable
+from fleet.settings import variable
 
 _PRIVATE_NAMES = (".local", ".test", ".internal", ".home.arpa", ".lan")
 
@@ -26,48 +25,14 @@ async def examine(case: Case) -> Findings:
     public = settings.public_host is not None and not _is_private(settings.public_host)
     yield judge(
         "settings.activation",
-        settings.activation != "open",
+        settings.activation != "open" or not public,
         (
             f"{variable('activation')} is {settings.activation}",
             "everybody who reaches the api gets any device's password",
         ),
-        "Set FLEET_ACTIVATION=first, code or closed (docs/operating/ownership.md); open is for laboratories",
+        "On the internet set FLEET_ACTIVATION=code or closed (SECURITY.md)",
         warning,
     )
-    for finding in _open_ports(settings, public=public):
-        yield finding
-
-
-def _open_ports(settings: Settings, *, public: bool) -> Iterator[Finding]:
-    """Examine what asks for no login; `public` says that devices reach this site by a public name."""
-    gateway = f"{settings.cloud_host}:{settings.cloud_port}"
-    yield judge(
-        "settings.gateway",
-        settings.gateway_tokens or not _is_exposed(settings.cloud_host, public=public),
-        (
-            "clients of the gateway need a token" if settings.gateway_tokens else f"the gateway listens on {gateway}",
-            f"the gateway listens on {gateway}, and whoever reaches it uses the model and the server's tools",
-        ),
-        "Set FLEET_GATEWAY_TOKENS=true and give out tokens (`fleet tokens`), or CLOUD_HOST to a private address",
-        warning,
-    )
-    metrics = f"{settings.metrics_host}:{settings.metrics_port}"
-    yield judge(
-        "settings.metrics",
-        not settings.metrics_port or not _is_exposed(settings.metrics_host, public=public),
-        (f"metrics are served on {metrics}", f"metrics are served on {metrics} to whoever reaches it"),
-        "Set FLEET_METRICS_HOST to an address that only your monitoring reaches, or close the port in the firewall",
-        warning,
-    )
-
-
-def _is_exposed(listening: str, *, public: bool) -> bool:
-    """Whether the internet may reach an address on which we listen."""
-    try:
-        address = ipaddress.ip_address(listening)
-    except ValueError:
-        return False
-    return address.is_global or (address.is_unspecified and public)
 
 
 def _keys(case: Case) -> Finding:
