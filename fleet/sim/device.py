@@ -161,7 +161,11 @@ class SimDevice(Gauge):
         turn, unit = self.turns.begin(spoken=True), self._power.unit
         # What is typed has no length: its latencies count from the moment in which it is sent.
         turn.mark("end of speech", asyncio.get_running_loop().time())
-        unit.main_loop.schedule(lambda: unit.channel.send(outbound.typed(unit.channel.session, text)))
+
+        async def send() -> None:
+            await unit.channel.send(outbound.typed(unit.channel.session, text))
+
+        unit.main_loop.schedule(send)
         if not await self.until(seconds, lambda: turn.outcome != "open"):
             self.turns.end("timeout")
         return turn
