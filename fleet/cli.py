@@ -58,7 +58,7 @@ def run_up(
     from fleet.up import up
 
     named = {"mqtt_url": mqtt_url, "redis_url": redis_url, "llm_base_url": llm_base_url, "public_host": public_host}
-    _run(named, lambda settings: up(settings, _for_ever))
+    _run(named, lambda settings: up(settings, _for_ever, typer.echo))
 
 
 @app.command("worker")

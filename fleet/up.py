@@ -11,6 +11,7 @@ from fleet.assembly.api import api
 from fleet.assembly.edge import edge
 from fleet.assembly.front import measured
 from fleet.assembly.gateway import gateway
+from fleet.assembly.listing import openings, own_address, table
 from fleet.assembly.public_address import read_address
 from fleet.assembly.site import Site, follow_debugging, follow_keys, read_keys
 from fleet.assembly.speech import load_speech
@@ -42,14 +43,22 @@ log = logging.getLogger(__name__)
 _LOOPBACK = "127.0.0.1"
 
 
-async def up(settings: Settings, while_up: Callable[[], Awaitable[None]]) -> None:
+async def up(
+    settings: Settings, while_up: Callable[[], Awaitable[None]], show: Callable[[str], None] = lambda _: None
+) -> None:
     """Start everything, then await `while_up`; at its end, or when cancelled, stop everything in reverse order.
+
+    Args:
+        settings: Of the process.
+        while_up: What to do meanwhile.
+        show: Takes a table of what it listens on, for people.
 
     Raises:
         ConfigError: A port is taken, a part is missing, or a setting is wrong.
         Unavailable: A broker or Redis that the settings name is away.
     """
     public = read_address(settings.udp_public) if settings.udp_public else None
+    settings = _with_metrics(settings)
     _claim_ports(settings)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
@@ -76,6 +85,7 @@ async def up(settings: Settings, while_up: Callable[[], Awaitable[None]]) -> Non
         await enter(gateway(settings, store, here.broker, tools))
         stack.enter_context(whereabouts.tell(settings.data_dir, redis_url, broker_url))
         stack.enter_context(readiness.serving())
+        show(table(openings(settings, server.port)))
         log.info("fleet is up", extra={"ota": _ota_url(settings, server.port)})
         await while_up()
 
@@ -129,6 +139,17 @@ def _with_keys(settings: Settings) -> Settings:
     if settings.keys or settings.keys_file:
         return settings
     return settings.model_copy(update={"keys_file": keys_path(settings.data_dir)})
+
+
+def _with_metrics(settings: Settings) -> Settings:
+    """Return settings whose metrics are for this machine, unless they say otherwise: metrics ask for no password."""
+    if "metrics_host" in settings.model_fields_set:
+        return settings
+    named = settings.model_fields_set
+    here = settings.model_copy(update={"metrics_host": _LOOPBACK})
+    # That nobody named them decides what happens when the port is taken.
+    here.model_fields_set.intersection_update(named)
+    return here
 
 
 def _claim_ports(settings: Settings) -> None:
@@ -191,16 +212,6 @@ class _Port(NamedTuple):
 
 def _ota_url(settings: Settings, port: int) -> str:
     listening = settings.http_host
-    host = settings.public_host or (_own_address() if listening == EVERYWHERE else listening)
+    host = settings.public_host or (own_address() if listening == EVERYWHERE else listening)
     scheme = "http" if settings.tls_cert is None else "https"
     return f"{scheme}://{host}:{port}/xiaozhi/ota/"
-
-
-def _own_address() -> str:
-    """Return this machine's address towards other networks, for the line that people copy; loopback without one."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("192.0.2.1", 9))  # documentation range: nothing is sent
-        except OSError:
-            return _LOOPBACK
-        return str(probe.getsockname()[0])

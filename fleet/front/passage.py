@@ -29,7 +29,7 @@ class Passage:
         self._begun = False
         self._greeted = asyncio.Event()
         self.device = Side(self._from_device, lambda: self.end("lost"))
-        self.broker = Side(self._from_broker, lambda: self.end("broker lost"), self.device.hold)
+        self.broker = Side(self._from_broker, lambda: self.end("broker lost"), self.device.hold, prompt=True)
         self.opened = asyncio.Event()
         """Set when the device has its CONNACK, and when the passage has ended without."""
         self.ended = asyncio.Event()

@@ -6,6 +6,8 @@ import socket
 from collections.abc import Callable
 from typing import cast
 
+from fleet.link.tcp import acknowledge
+
 
 class Side(asyncio.Protocol):
     """A TCP connection to a device or to the broker.
@@ -14,6 +16,7 @@ class Side(asyncio.Protocol):
         receive: Called with whatever arrives.
         lost: Called once, when the connection is gone.
         pressed: Called with True when what was written waits for the other end, with False when it no longer does.
+        prompt: Acknowledge at once what arrives; to a device on a radio that would cost packets.
     """
 
     def __init__(
@@ -21,12 +24,16 @@ class Side(asyncio.Protocol):
         receive: Callable[[bytes], None],
         lost: Callable[[], None],
         pressed: Callable[[bool], None] = lambda _: None,
+        *,
+        prompt: bool = False,
     ) -> None:
         self._receive = receive
         self._lost = lost
         self._pressed = pressed
+        self._prompt = prompt
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
+        self._socket: socket.socket | None = None
         self._unwanted = False
         self.heard = self._loop.time()
         """When the other end last sent something, on the loop's clock."""
@@ -88,13 +95,15 @@ class Side(asyncio.Protocol):
             return
         # So that a waiting packet counts as stuck. With TLS a limit of 0 is reached when nothing waits.
         transport.set_write_buffer_limits(high=1, low=0)
-        connection = transport.get_extra_info("socket")
-        if connection is not None:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        self._socket = transport.get_extra_info("socket")
+        if self._socket is not None:
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
     def data_received(self, data: bytes) -> None:
         self.heard = self._loop.time()
+        if self._prompt and self._socket is not None:
+            acknowledge(self._socket)
         self._receive(data)
 
     def connection_lost(self, exc: Exception | None) -> None:

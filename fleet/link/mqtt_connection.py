@@ -8,6 +8,7 @@ from typing import cast
 
 from fleet.errors import Unavailable
 from fleet.link.mqtt_packets import DISCONNECT, PINGREQ, Broken, Connected, Incoming, PacketReader, Pong, Subscribed
+from fleet.link.tcp import acknowledge
 
 log = logging.getLogger(__name__)
 
@@ -43,11 +44,13 @@ class MqttConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket = transport.get_extra_info("socket")
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._timer = self._loop.call_later(self._tick, self._watch)
 
     def data_received(self, data: bytes) -> None:
         self._silent = 0
+        acknowledge(self._socket)
         for packet in self._reader.feed(data):
             if isinstance(packet, Incoming):
                 self._on_message(packet)

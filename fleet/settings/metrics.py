@@ -12,7 +12,8 @@ class Metering(BaseModel):
 
     metrics_host: str = setting(
         EVERYWHERE,
-        "Address on which metrics and health are served. They ask for no password.",
+        "Address on which metrics and health are served. They ask for no password. `fleet up` serves them on 127.0.0.1 "
+        "unless this is set.",
         EVERY,
         form="address of this machine",
     )

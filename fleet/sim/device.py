@@ -6,6 +6,7 @@ import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+from fleet.sim import outbound
 from fleet.sim.board import Board
 from fleet.sim.faults import Faults
 from fleet.sim.gauge import Gauge
@@ -151,16 +152,22 @@ class SimDevice(Gauge):
     async def type(self, text: str, seconds: float = TURN_SECONDS) -> Turn:
         """Type a question into the text box of py-xiaozhi, and listen to the answer to its end.
 
-        It opens the conversation first if need be, and listens (src/plugins/ui_session.py, send_text).
+        It opens the conversation or interrupts the answer first if need be (src/plugins/ui_session.py, send_text).
         """
-        if self.state is State.IDLE:
+        if self.speaking:
+            await self.abort(seconds)
+        elif not self.listening:
             self._push()
-        if not await self.until(seconds, lambda: self.listening or self.speaking):
+        if not await self.until(seconds, lambda: self.listening):
             return self.turns.miss()
         turn, unit = self.turns.begin(spoken=True), self._power.unit
         # What is typed has no length: its latencies count from the moment in which it is sent.
         turn.mark("end of speech", asyncio.get_running_loop().time())
-        unit.main_loop.schedule(lambda: unit.dialogue.type(text))
+
+        async def send() -> None:
+            await unit.channel.send(outbound.typed(unit.channel.session, text))
+
+        unit.main_loop.schedule(send)
         if not await self.until(seconds, lambda: turn.outcome != "open"):
             self.turns.end("timeout")
         return turn

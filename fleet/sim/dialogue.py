@@ -52,13 +52,6 @@ class Dialogue:
         self._wake_text, self._wake_packets = text, packets
         self._body.main_loop.set(Flag.WAKE_WORD)
 
-    async def type(self, text: str) -> None:
-        """Send what was typed into the text box of py-xiaozhi, which listens, or speaks and is interrupted first."""
-        if self._body.machine.admits:
-            await self._interrupt("")
-        await self._channel.send(outbound.typed(self._channel.session, text))
-        self._journal.note("typed", text=text)
-
     async def start_speech(self) -> None:
         """`tts start` has its turn."""
         overhears = self._owner.profile.python and self._body.machine.mode == "realtime"

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.command_line import CommandLine, command_line
 from tests.support.fleet_process import FleetProcess, children, fleet_up
+from tests.support.ports import free_port
 
 # Nobody speaks here, so that no speech engine needs to be loaded.
 NOWHERE = {"ASR_BASE_URL": "http://127.0.0.1:9/v1", "TTS_BASE_URL": "http://127.0.0.1:9/v1"}
@@ -64,3 +65,19 @@ def test_a_wrong_setting_is_named(fleet: CommandLine, tmp_path: Path, settings: 
     done = fleet.run("up", FLEET_DATA_DIR=str(tmp_path), **settings)
     assert done.returncode == 2
     assert named in done.stderr
+
+
+def test_it_shows_what_it_listens_on_and_metrics_are_for_this_machine(tmp_path: Path) -> None:
+    port = free_port()
+    with fleet_up(tmp_path, FLEET_METRICS_PORT=str(port), **NOWHERE) as process:
+        shown = process.shown
+        with socket.create_connection(("127.0.0.1", port), 5):
+            pass
+        # Who listens everywhere answers here too.
+        with pytest.raises(ConnectionRefusedError), socket.create_connection(("127.0.0.2", port), 5):
+            pass
+        assert process.errors == []
+    assert shown.isascii()
+    [row] = [line for line in shown.splitlines() if line.startswith("metrics and health")]
+    assert row.split() == f"metrics and health http 127.0.0.1:{port} this machine nothing: open".split()
+    assert f"0.0.0.0:{process.mqtt_port}" in shown

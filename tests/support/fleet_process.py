@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -52,13 +53,21 @@ class FleetProcess:
         return f"http://127.0.0.1:{self.http_port}/xiaozhi/ota/"
 
     @property
+    def shown(self) -> str:
+        """What it has written to its standard output."""
+        self._shown.seek(0)
+        return self._shown.read()
+
+    @property
     def pid(self) -> int:
         return self._process.pid
 
     def start(self) -> None:
+        self._shown = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - as long as the process
         self._process = subprocess.Popen(
             [sys.executable, "-m", "fleet", "up"],
             env=self.environment,
+            stdout=self._shown,
             stderr=subprocess.PIPE,
             text=True,
             encoding="utf-8",
@@ -101,6 +110,7 @@ class FleetProcess:
                 self.wait()
         if self._process.stderr:
             self._process.stderr.close()
+        self._shown.close()
 
     def memory(self) -> int:
         """Return the resident memory of the process and its children, in MB."""

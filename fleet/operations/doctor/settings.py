@@ -1,11 +1,15 @@
 """The settings themselves: what contradicts itself, and what is missing."""
 
+import asyncio
 import ipaddress
 
+from fleet.assembly.listing import own_address
 from fleet.operations.doctor.case import Case
 from fleet.operations.doctor.finding import Finding, Findings, judge, ok, skipped, warning, wrong
 from fleet.settings import variable
+from fleet.settings.fields import EVERYWHERE
 
+_PROBE_SECONDS = 1.0
 _PRIVATE_NAMES = (".local", ".test", ".internal", ".home.arpa", ".lan")
 
 
@@ -25,14 +29,54 @@ async def examine(case: Case) -> Findings:
     public = settings.public_host is not None and not _is_private(settings.public_host)
     yield judge(
         "settings.activation",
-        settings.activation != "open" or not public,
+        settings.activation != "open",
         (
             f"{variable('activation')} is {settings.activation}",
             "everybody who reaches the api gets any device's password",
         ),
-        "On the internet set FLEET_ACTIVATION=code or closed (SECURITY.md)",
+        "Set FLEET_ACTIVATION=first, code or closed (docs/operating/ownership.md); open is for laboratories",
         warning,
     )
+    yield judge(
+        "settings.gateway",
+        settings.gateway_tokens or not await _is_exposed(settings.cloud_host, settings.cloud_port),
+        (
+            "text clients show a token, or come from this machine or its network",
+            "text clients need no token, and the gateway listens on a public address",
+        ),
+        "Set FLEET_GATEWAY_TOKENS=true, or CLOUD_HOST=127.0.0.1 behind a proxy (docs/operating/gateway.md)",
+        warning,
+    )
+    yield judge(
+        "settings.metrics",
+        not settings.metrics_port or not await _is_exposed(settings.metrics_host, settings.metrics_port),
+        ("metrics are for this machine or its network", "metrics are served on a public address, without a password"),
+        "Set FLEET_METRICS_HOST to a private address, or 127.0.0.1",
+        warning,
+    )
+
+
+async def _is_exposed(host: str, port: int) -> bool:
+    """Whether a port stands on a public address; one that listens everywhere is tried on this machine's own."""
+    if host != EVERYWHERE:
+        return _is_global(host)
+    own = own_address()
+    if not _is_global(own):
+        return False
+    try:
+        async with asyncio.timeout(_PROBE_SECONDS):
+            _, writer = await asyncio.open_connection(own, port)
+    except OSError:  # TimeoutError is one
+        return False
+    writer.close()
+    return True
+
+
+def _is_global(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_global
+    except ValueError:
+        return False
 
 
 def _keys(case: Case) -> Finding:

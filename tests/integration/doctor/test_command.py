@@ -53,3 +53,27 @@ def test_other_commands_do_not_wait_for_what_it_imports() -> None:
     )
     done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.split() == ["False", "False"]
+
+
+def test_what_asks_for_nothing_on_a_public_address_is_warned_of(fleet: CommandLine, place: dict[str, str]) -> None:
+    public = "203.0.114.7"
+    risky = {
+        "FLEET_METRICS_HOST": public,
+        "CLOUD_HOST": public,
+        "FLEET_PUBLIC_HOST": public,
+        "FLEET_ACTIVATION": "open",
+    }
+    done = fleet.run("doctor", "--only", "settings", "--json", **risky, **place)
+    assert done.returncode == 0
+    found = {one["check"]: one for one in json.loads(done.stdout)["findings"]}
+    for check, setting in (
+        ("settings.metrics", "FLEET_METRICS_HOST"),
+        ("settings.gateway", "FLEET_GATEWAY_TOKENS"),
+        ("settings.activation", "FLEET_ACTIVATION"),
+    ):
+        assert found[check]["verdict"] == "warning", check
+        assert setting in found[check]["advice"]
+    safe = {"FLEET_METRICS_HOST": "10.0.0.7", "CLOUD_HOST": public, "FLEET_GATEWAY_TOKENS": "true"}
+    done = fleet.run("doctor", "--only", "settings", "--json", **safe, **place)
+    found = {one["check"]: one for one in json.loads(done.stdout)["findings"]}
+    assert found["settings.metrics"]["verdict"] == found["settings.gateway"]["verdict"] == "ok"
