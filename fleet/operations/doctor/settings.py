@@ -10,7 +10,6 @@ from fleet.settings import variable
 from fleet.settings.fields import EVERYWHERE
 
 _PROBE_SECONDS = 1.0
-_PRIVATE_NAMES = (".local", ".test", ".internal", ".home.arpa", ".lan")
 
 
 async def examine(case: Case) -> Findings:
@@ -26,7 +25,6 @@ async def examine(case: Case) -> Findings:
     if settings.tls_cert is not None and settings.public_host is None:
         advice = "Set FLEET_PUBLIC_HOST to a name in the certificate"
         yield warning("settings.public", "there is a certificate, but no name for devices", advice)
-    public = settings.public_host is not None and not _is_private(settings.public_host)
     yield judge(
         "settings.activation",
         settings.activation != "open",
@@ -87,10 +85,3 @@ def _keys(case: Case) -> Finding:
     if case.keys is None:
         return skipped("settings.keys", "no keys are named, and no `fleet up` with its own runs here", "set FLEET_KEYS")
     return ok("settings.keys", f"keys: {', '.join(case.keys.ids)}; the first one signs")
-
-
-def _is_private(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_private
-    except ValueError:
-        return "." not in host or host.endswith(_PRIVATE_NAMES)
