@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from random import Random
 
 from fleet.front.admission import Admitted, admit
-from fleet.front.gate import Gate, Step
+from fleet.front.gate import Announcement, Gate, Step
 from fleet.link import mqtt_packets as link
 from fleet.wire import mqtt_packet as mqtt
 from fleet.wire.identity import Credentials, Keys
@@ -18,6 +18,7 @@ _MAC = "24:0a:c4:12:34:56"
 _KEYS = Keys("k1:0123456789abcdef")
 _LOGIN = _KEYS.issue("device", _MAC)
 _UP, _DOWN = up_topic(_MAC), down_topic(_MAC)
+_NEWS = Announcement(b'{"online":true,"epoch":1}', b'{"online":false,"epoch":1}')
 
 
 def _connect(will: mqtt.Will | None = None, level: int = 4) -> bytes:
@@ -42,6 +43,7 @@ _FROM_BROKER = (
     mqtt.connack(0),
     mqtt.connack(5),
     mqtt.suback(1, b"\x00"),
+    mqtt.acknowledge(Kind.PUBACK, 2),
     mqtt.publish(_UP, b'{"type":"listen"}'),
     mqtt.publish(_UP, b"y" * 200, 1, 5),
     link.publish(_DOWN, b"z" * 130),
@@ -102,7 +104,8 @@ def _check_packet(packet: mqtt.Packet) -> None:
 
 def _check_gate(packets: list[mqtt.Packet]) -> None:
     gate = Gate(Admitted(_MAC, 60, b""), Counter())
-    gate.from_broker(mqtt.connack(0) + mqtt.suback(1, b"\x00"))
+    gate.introduce(_NEWS, None)
+    gate.from_broker(mqtt.connack(0) + mqtt.suback(1, b"\x00") + mqtt.acknowledge(Kind.PUBACK, 2))
     assert gate.state == "open"
     step = Step()
     for packet in packets:
@@ -114,9 +117,9 @@ def _check_gate(packets: list[mqtt.Packet]) -> None:
 
 
 def check_gate_broker(chunks: list[bytes]) -> None:
-    """A broker may say anything at any time: the gate opens only after a good CONNACK and SUBACK."""
+    """A broker may say anything at any time: the gate opens only after a good CONNACK, SUBACK and PUBACK."""
     gate = Gate(Admitted(_MAC, 60, b""), Counter())
-    gate.introduce(b"{}", Credentials("fleet-front", "service.k1", "secret"))
+    gate.introduce(_NEWS, Credentials("fleet-front", "service.k1", "secret"))
     said = b""
     for chunk in chunks:
         said += gate.from_broker(chunk).to_device

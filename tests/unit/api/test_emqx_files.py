@@ -88,8 +88,10 @@ def test_presence_comes_in_our_words_on_our_topic(
     assert (action["function"], args["qos"], args["retain"]) == ("republish", 1, False)
     slot = attributes("device", MAC)["slot"]
     assert filled(args["topic"], slot=slot, clientid=MAC) == topics.presence_topic(MAC)
-    assert presence.parse(filled(args["payload"], epoch=EPOCH).encode()) == presence.Presence(
-        online=online, epoch=EPOCH, expired=expired
+    user = "device.k1.first.3"
+    told = filled(args["payload"], epoch=EPOCH, username=user)
+    assert presence.parse(told.encode()) == presence.Presence(
+        online=online, epoch=EPOCH, expired=expired, user=user if online else ""
     )
 
 

@@ -24,8 +24,8 @@ async def test_a_question_that_is_typed_while_the_device_listens_is_answered(mod
     async with on_stage() as stage:
         device = await stage.open()
         await stage.listen(mode)
-        device.be_silent(2)
-        await stage.received(2)
+        device.be_silent(5)
+        await stage.received(5)
         await detect(stage, ' What is "1+1"?\n你说呢 ')
         heard = await stage.heard()
         assert (heard.text, heard.session, heard.typed) == ('What is "1+1"?\n你说呢', "s1", False)
@@ -105,8 +105,8 @@ async def test_a_question_that_is_too_long_is_not_asked_and_its_user_told() -> N
     async with on_stage() as stage:
         device = await stage.open()
         await stage.listen()
-        device.be_silent(2)
-        await stage.received(2)
+        device.be_silent(5)
+        await stage.received(5)
         await detect(stage, "x" * (LONGEST_QUESTION + 1))
         await stage.told_at_least("start", "stop")
         assert stage.voice.spoken == ["Sorry, I did not understand that."]

@@ -172,7 +172,7 @@ async def test_the_face_comes_behind_the_beginning_of_speech_and_never_before() 
             await stage.send("sentence_ready", turn="t", index=0, text="A", language="en", emotion="happy")
         # Nobody knows yet where the device is, so that it is not told to speak.
         assert stage.told() == []
-        device.be_silent(2)
+        device.be_silent(5)
         await stage.send("speech_ended", turn="t", index=1)
         await stage.told_at_least("stop")
         assert stage.told() == ["start", "llm", "sentence_start", "stop"]
@@ -182,7 +182,7 @@ async def test_the_face_comes_behind_the_beginning_of_speech_and_never_before() 
 async def test_a_face_that_comes_while_the_device_speaks_is_sent_once() -> None:
     async with on_stage() as stage:
         device = await stage.open()
-        device.be_silent(2)
+        device.be_silent(5)
         await stage.send("speech_begun", turn="t")
         await stage.told_at_least("start")
         for _ in range(2):

@@ -82,7 +82,10 @@ class Stage:
         settings = SimpleNamespace(turn_seconds=60)
         resources = SimpleNamespace(conversations=self.conversations, mailboxes=self, settings=settings)
         self.turns = Turns(
-            cast("Resources", resources), cast("DeviceCalls", None), Discovery(cast("Resources", resources)), Counter()
+            cast("Resources", resources),
+            cast("DeviceCalls", None),
+            Discovery(cast("Resources", resources), Counter()),
+            Counter(),
         )
         self._group = group
         self.spawned: list[asyncio.Task[None]] = []
