@@ -20,6 +20,7 @@ from fleet.server_tools.mcp_config import Address
 from fleet.server_tools.mcp_http import open_address
 from fleet.speech.asr_openai import OpenAiAsr
 from fleet.speech.tts_openai import OpenAiTts
+from fleet.wire.identity import Keys
 from tests.support.endless_server import BODIES, endless_server
 
 LIMIT = 30.0
@@ -85,7 +86,7 @@ async def ask_emqx(url: str) -> None:
 
 
 async def _expel(url: str) -> None:
-    emqx = Emqx(url, "key:secret")
+    emqx = Emqx(url, "key:secret", Keys("k1:a-key-of-these-tests"))
     async with http_bounds.bounded_client(http_bounds.LARGEST_ERROR, trust_env=False, timeout=4.0) as client:
         await emqx._kick(client, ["02:00:00:00:00:01"])
 

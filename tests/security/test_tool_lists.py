@@ -38,8 +38,16 @@ def known_tools(site: RoleSite, mac: str) -> bool:
         return bool(client.exists(f"f:{{{shard_of(mac, SHARDS)}}}:tools:{mac}"))
 
 
+def boot(site: RoleSite, *macs: str) -> None:
+    """Write down what bootstrap does of xiaozhi firmware: others are asked for their tools at their first hello."""
+    with redis.Redis.from_url(site.redis.url) as client:
+        for mac in macs:
+            client.hset(f"f:{{{shard_of(mac, SHARDS)}}}:d:{mac}", "dialect", "xiaozhi")
+
+
 async def introduce(site: RoleSite, mac: str) -> None:
     """Fail unless a normal device is asked for its tools, and they are kept."""
+    await asyncio.to_thread(boot, site, mac)
     normal = await Device.connect(site.broker, site.keys, mac)
     initialize = await normal.hear_request("initialize")
     await normal.answer(initialize, result={"serverInfo": {"name": "board", "version": "2.4.2"}})
@@ -55,6 +63,7 @@ async def attack(site: RoleSite, **how: int) -> list[EndlessLister]:
     attackers = [
         EndlessLister(f"0a:00:00:02:{number >> 8:02x}:{number & 255:02x}", **how) for number in range(ATTACKERS)
     ]
+    await asyncio.to_thread(boot, site, *(attacker.mac for attacker in attackers))
     for attacker in attackers:
         await attacker.join(site.broker, site.keys)
     return attackers
