@@ -28,7 +28,7 @@ A device throws away what comes within 100 ms; the rest is for an announcement t
 STOP_AFTER = 0.100
 """Least time from the last packet to the announcement of the end, which may overtake packets."""
 MOST_FILLED = 2.0
-"""Seconds of silence inside one sentence after which the rest of it is given up."""
+"""Seconds of silence that are sent inside one sentence; a voice that is still slower is waited for without them."""
 _EXACT = 1e-6
 """Seconds that are lost in adding times."""
 
@@ -41,8 +41,6 @@ class Step(NamedTuple):
     """Sentences that begin with this packet."""
     stop: bool = False
     """Everything was sent and played: announce the end."""
-    starved: bool = False
-    """The voice has paused in a sentence for so long that the rest of it is not waited for."""
     again: float | None = None
 
 
@@ -176,10 +174,7 @@ class Playout:
         device.played_at += self._frame
         if self._pacing.loss:
             self.miss(self._pacing.loss)
-        starved = self._inside and self._filled * self._frame >= MOST_FILLED
-        if starved:
-            self._inside = False
-        return Step(packet, begins, False, starved, self._due(now))
+        return Step(packet, begins, False, self._due(now))
 
     def _due(self, now: float) -> float | None:
         device = self.device
@@ -196,7 +191,7 @@ class Playout:
             # A device that listens again at once clears its queue, so the end waits until the last frame was played.
             over = max(device.sent_at + STOP_AFTER, device.played_at + device.made_up * self._frame)
             return over + self._pacing.settle if device.sent_at else now
-        if not device.sent_at:
+        if not device.sent_at or (self._inside and self._filled * self._frame >= MOST_FILLED):
             return None
         return max(device.ready_at, device.sent_at + SPACING, device.played_at - self._silence_lead)
 

@@ -152,9 +152,7 @@ class Downlink:
         speech = self.speech
         if speech is None:
             return None
-        packet, begins, stop, starved, again = speech.playout.step(now)
-        if starved:
-            speech.skip(now)
+        packet, begins, stop, again = speech.playout.step(now)
         if begins:
             self._begin_sentences(begins, speech)
         if packet is not None:

@@ -59,8 +59,6 @@ class Speech:
     unheard: int = 0
     """Packets that the device sent when it should have been speaking."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
-    limit: asyncio.Timeout | None = None
-    """Of the sentence that the voice is at."""
     _waiting: deque[SentenceReady] = field(default_factory=deque)
     _newest: int = -1
     _spoken: int = 0
@@ -88,11 +86,6 @@ class Speech:
         """No more sentences will come."""
         self._ended = True
         self.changed.set()
-
-    def skip(self, now: float) -> None:
-        """Give up the rest of the sentence that the voice is at."""
-        if self.limit and not self.limit.expired():
-            self.limit.reschedule(now)
 
     async def next(self) -> SentenceReady | None:
         """Return the next sentence for the voice, at most one ahead of what plays; None after the last."""
@@ -145,7 +138,7 @@ async def _speak(
     speech.playout.mark(sentence.index)
     first = True
     try:
-        async with asyncio.timeout(PACKET_SECONDS) as speech.limit:
+        async with asyncio.timeout(PACKET_SECONDS) as limit:
             async for packet in packets:
                 if not 0 < len(packet) <= LARGEST - HEADER:
                     log.warning("packet dropped", extra={"size": len(packet)})
@@ -155,21 +148,15 @@ async def _speak(
                     _note_first_audio(now - asked_at)
                 if first or now - renewed_at >= RENEWAL_SECONDS:
                     renewed_at = now
-                    speech.limit.reschedule(now + PACKET_SECONDS)
+                    limit.reschedule(now + PACKET_SECONDS)
                 first = False
                 if speech.playout.waiting >= MOST_PACKETS:
-                    speech.limit.reschedule(None)
+                    limit.reschedule(None)
                     await speech.room()
-                    speech.limit.reschedule(clock() + PACKET_SECONDS)
+                    limit.reschedule(clock() + PACKET_SECONDS)
                 speech.playout.add(packet)
                 ready()
-    except TimeoutError:
-        if first:
-            raise
-        timed.sentences_cut.add()
-        log.warning("sentence cut off", extra={"index": sentence.index, "reason": "the voice paused for too long"})
     finally:
-        speech.limit = None
         speech.playout.rest()
 
 

@@ -90,8 +90,3 @@ gateway: Final = CounterMetric(
         )
     },
 )
-sentences_cut: Final = CounterMetric(
-    "fleet_sentences_cut",
-    "Sentences whose rest was given up, because the voice paused for two seconds inside them.",
-    "edge",
-)

@@ -67,24 +67,3 @@ async def test_voice_waits_for_room_for_as_long_as_it_takes(monkeypatch: pytest.
         spoken.changed.set()
         await running
     assert spoken.playout.waiting == 2
-
-
-async def test_rest_of_a_sentence_is_skipped_and_the_next_one_spoken() -> None:
-    class Stuck:
-        async def packets(self, text: str, language: str, downlink: AudioFormat) -> AsyncGenerator[bytes, None]:
-            yield text.encode()
-            if text == "A":
-                await asyncio.Event().wait()
-
-    spoken = speech.Speech("t1", Playout(60, b"silence"))
-    for index, text in enumerate("AB"):
-        spoken.add(SentenceReady(device="d", session="s", turn="t1", index=index, text=text))
-    spoken.end()
-    loop, waiting = asyncio.get_running_loop(), asyncio.Event()
-    running = loop.create_task(speech.synthesise(spoken, Stuck(), DOWNLINK, waiting.set))
-    async with asyncio.timeout(LIMIT):
-        await waiting.wait()
-        spoken.skip(loop.time())
-        await running
-    assert spoken.playout.waiting == 2
-    assert spoken.playout.drained is False
