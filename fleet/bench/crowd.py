@@ -23,6 +23,7 @@ from fleet.settings import Settings
 from fleet.store.connect import Store
 from fleet.store.keys import DEVICE_SECONDS
 from fleet.tasks import running
+from fleet.wire.dialects import XIAOZHI
 from fleet.wire.identity import Keys
 
 _TICK = 0.005
@@ -103,9 +104,13 @@ class Crowd:
         self._puppets += fresh
         self._next = itertools.cycle(self._puppets)
 
+        keys, redis = self._store.keys, self._store.client
+
         async def connect(puppet: Puppet) -> None:
             ended = tally.begin()
-            await puppet.connect(self._port, self._keys.issue("device", puppet.mac))
+            # As bootstrap notes of firmware: others are asked for their tools at their first hello.
+            await cast("Awaitable[int]", redis.hset(keys.device(puppet.mac), "dialect", XIAOZHI))
+            await puppet.connect(self._port, self._keys.issue("device", puppet.mac, policy="first", generation=1))
             async with asyncio.timeout(_END_SECONDS):
                 await puppet.listed.wait()
             ended()

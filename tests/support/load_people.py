@@ -178,7 +178,7 @@ async def use_the_gateway(site: LoadSite, stage: Stage, leave: asyncio.Event) ->
 async def pass_the_front(site: LoadSite, leave: asyncio.Event) -> None:
     """Be refused at the front, and pass it as somebody else; stay connected."""
     mac = "02:00:00:00:02:01"
-    own = site.site.keys.issue("device", mac)
+    own = site.site.keys.issue("device", mac, policy="first", generation=1)
     stranger = await FrontClient.open(LOOPBACK, site.front_port)
     await stranger.send(connect_packet(own.client_id, own.username, "wrong"))
     await stranger.closed()

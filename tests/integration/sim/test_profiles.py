@@ -379,6 +379,9 @@ async def test_py_xiaozhi_sends_what_is_typed_as_detect_and_hears_the_answer(ser
         await server.expect(type="listen", state="start")
         assert (await server.expect(type="listen", state="detect"))["text"] == text
         server.send(type="stt", session_id=server.session, text=text)
+        async with asyncio.timeout(5):
+            while server.device_address is None:
+                await asyncio.sleep(0.01)
         await start_speech(server, device)
         await asyncio.sleep(0.06)
         await server.speak(4)

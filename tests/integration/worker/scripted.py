@@ -53,7 +53,7 @@ class Device:
     @classmethod
     async def connect(cls, broker: MosquittoServer, keys: Keys, mac: str) -> "Device":
         client = await FrontClient.open(broker.host, broker.port)
-        login = keys.issue("device", mac)
+        login = keys.issue("device", mac, policy="first", generation=1)
         assert await client.connect(mac, login.username, login.password) == 0
         return cls(client, mac)
 
