@@ -109,7 +109,7 @@ class Crowd:
         async def connect(puppet: Puppet) -> None:
             ended = tally.begin()
             # As bootstrap notes of firmware: others are asked for their tools at their first hello.
-            await cast("Awaitable[int]", redis.hset(keys.device(puppet.mac), "dialect", XIAOZHI))
+            await redis.hset(keys.device(puppet.mac), "dialect", XIAOZHI)
             await puppet.connect(self._port, self._keys.issue("device", puppet.mac, policy="first", generation=1))
             async with asyncio.timeout(_END_SECONDS):
                 await puppet.listed.wait()

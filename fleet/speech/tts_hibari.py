@@ -1,5 +1,6 @@
 """The English voice: hibari on onnxruntime, 24 kHz, about 150 times faster than speech."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ LONGEST = 240
 """Characters that the model is given at once."""
 
 _LONGEST_PHONEMES = 500
+_TIMES = re.compile(r"(?<=\d) ?\* ?(?=\d)")
 
 
 class HibariVoice:
@@ -41,7 +43,8 @@ class HibariVoice:
 
     def phonemes(self, text: str) -> str:
         """Return the phonemes of English text; numbers, times and dates are read as words."""
-        return str(self._read(text))
+        # The reader knows "×", and leaves out "*".
+        return str(self._read(_TIMES.sub(" × ", text)))
 
     def synthesize(self, text: str) -> Waveform:
         """Return the audio of a piece of text of at most `LONGEST` characters; empty when nothing in it can be read."""

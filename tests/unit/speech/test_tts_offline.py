@@ -6,6 +6,7 @@ import pytest
 
 from fleet.errors import ConfigError
 from fleet.speech.head_start import HeadStart
+from fleet.speech.tts_hibari import HibariVoice
 from fleet.speech.tts_kokoro import load_styles
 from fleet.speech.tts_offline import RATE, OfflineTts
 from tests.support.offline_speech import to_16k, voices, whisper
@@ -96,6 +97,12 @@ async def test_an_opening_is_kept_for_the_voice_that_said_it() -> None:
     english, chinese = await speak("Hello.", "en"), await speak("Hello.", "zh")
     assert english != chinese
     assert (await speak("Hello.", "en"), await speak("Hello.", "zh")) == (english, chinese)
+
+
+@pytest.mark.parametrize("written", ["3*4", "3 * 4", "3 × 4"])
+def test_an_asterisk_between_digits_is_read_as_times(written: str) -> None:
+    voice = HibariVoice()
+    assert voice.phonemes(written) == voice.phonemes("3 times 4")
 
 
 def test_an_unknown_voice_is_named() -> None:
