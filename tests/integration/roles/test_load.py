@@ -29,7 +29,7 @@ ANSWERED = TALKERS * people.TURNS + 1
 """Turns whose answer was spoken; that of the device that is not heard was only written."""
 ZERO: Mapping[str, str] = {
     "fleet_mailbox_lag_seconds": "workers read at once; tests/integration/store/test_census.py has a letter that waits",
-    "fleet_embedded_restarts": "only `fleet up` has embedded servers; tests/e2e/test_process.py kills them",
+    "fleet_embedded_restarts": "only `fleet up` has embedded servers; tests/integration/roles/test_up.py kills them",
     "fleet_log_lines_left_out": "roles log debug lines here, and then all; tests/security/test_logs.py has a flood",
 }
 """Metrics that are 0 after such a load, and why."""
