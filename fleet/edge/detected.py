@@ -12,8 +12,9 @@ from fleet.metrics import turns as timed
 
 log = logging.getLogger(__name__)
 
-LATE_SECONDS = 0.2
-"""How long the audio of a wake word may be under way when its message has come: they take different ways."""
+LATE_SECONDS = 1.0
+"""How long the audio of a wake word may be under way when its message has come: they take different ways, and a modem's
+way differs by 0.4 s. Only a text that nothing else tells from a wake word waits for it."""
 
 
 class Detected:
