@@ -173,7 +173,7 @@ async def test_a_client_with_a_devices_credentials_is_that_device(house: tuple[S
 @pytest.mark.requirement("REG-24")
 async def test_wrong_credentials_make_nobody_a_device(house: tuple[Scene, str], keys: Keys) -> None:
     stage, url = house
-    mac = stage.device.mac
+    mac = random_mac()  # of which no bootstrap tells
     foreign, service = login(keys, random_mac()), keys.issue("service", "fleet-x")
     async with registrar_client(url) as client:
         for auth in (
