@@ -9,8 +9,9 @@ from typing import Final
 
 _NEWEST_SHARE: Final = 0.4
 """Weight of the newest piece in the averages: load comes and goes within seconds."""
-_SLACK_SECONDS: Final = 0.5
-"""By this much pieces may be late: they end with punctuation, where a speaker pauses too."""
+_SLACK_SECONDS: Final = 1.5
+"""By this much pieces may be late. They end with punctuation, where a speaker pauses too, and who waits hears the first
+words at once; more than two seconds of silence are never sent in a sentence (`fleet.core.playout`)."""
 
 
 class HeadStart:

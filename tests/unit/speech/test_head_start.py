@@ -20,14 +20,14 @@ def test_slow_voice_begins_when_what_is_ready_lasts() -> None:
     # Twice as slow as it plays: 20 characters play for 4 s and take 8 s.
     slow = learned(4.0, 2.0)
     assert not slow.suffices(4.0, [20])
-    assert slow.suffices(8.0, [20])
+    assert slow.suffices(6.5, [20])
     assert slow.suffices(0.1, [])
 
 
 def test_piece_in_the_middle_counts_as_much_as_the_last() -> None:
     # The first further piece comes too late, though all together would be in time.
-    assert not learned(1.0, 2.0).suffices(1.0, [20, 10])
-    assert learned(1.0, 2.0).suffices(1.0, [10, 20])
+    assert not learned(1.0, 2.0).suffices(0.2, [20, 10])
+    assert learned(1.0, 2.0).suffices(0.2, [10, 20])
 
 
 def test_load_that_is_over_is_forgotten() -> None:
