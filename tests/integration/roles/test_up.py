@@ -56,7 +56,7 @@ async def test_a_server_of_its_own_that_dies_is_started_again_and_devices_go_on(
             where = whereabouts.find(tmp_path)
             assert where is not None
             async with opened(where.redis_url) as store:
-                await Admissions(store).bind(MAC)
+                await Admissions(store).set_timezone(MAC, "Asia/Shanghai")
             before = embedded(process, program)
             os.kill(before, signal.SIGKILL)
             await asyncio.to_thread(process.wait_for, "embedded server is back", after=0)
@@ -69,5 +69,7 @@ async def test_a_server_of_its_own_that_dies_is_started_again_and_devices_go_on(
                     pass
             assert await device.hang_up()
             async with opened(where.redis_url) as store:
-                assert (await Admissions(store).read(MAC)).bound, "what was written before is there"
+                assert (await Admissions(store).read(MAC)).timezone == "Asia/Shanghai", (
+                    "what was written before is there"
+                )
         assert process.interrupt() == 0
