@@ -355,13 +355,16 @@ local function renewal_scan(K, A)
   return page[1]
 end
 
+-- When a device that comes back is sent the goodbye of its ended session again (fleet/worker/returns.py, GRACE_SECONDS).
+local GOODBYE_AGAIN_MS = 1000
+
 -- K: device, own, online devices by epoch, admission, MACs that never connected, devices with an old password, generations
 --    to require
 -- A: online 0|1, epoch, ttl s, mac, worker or '', fence or '', user name of the connection or ''
 -- Applied only if not older than what is known. An owner's is fenced: the two news of one connection have one epoch.
 -- Returns {applied, session id or '', epoch of the tool list or '', id of the session that ended last or '', dialect or '',
 -- 1 if an apology is owed}. A session that the device itself ended is none that it must be told of; to a device that comes
--- back the goodbye of any other is sent again now. Whose tools were once asked for in the xiaozhi's way is one.
+-- back the goodbye of any other is sent again after a second. Whose tools were once asked for in the xiaozhi's way is one.
 local function presence(K, A)
   if A[5] ~= '' and not owns(K[2], A[5], A[6]) then return fenced() end
   local known = redis.call('HMGET', K[1], 'ep', 'sid', 'tep', 'gone', 'dialect', 'sorry', 'knows')
@@ -373,7 +376,9 @@ local function presence(K, A)
   if A[1] == '1' then redis.call('ZADD', K[3], A[2], A[4]) else redis.call('ZREM', K[3], A[4]) end
   if A[1] == '1' then note_password(K[1], K[4], K[5], K[6], K[7], A[4]) end
   local gone = not known[7] and known[4] or ''
-  if A[1] == '1' and gone ~= '' and not known[2] then redis.call('HSET', K[1], 'ga', now()) end
+  if A[1] == '1' and gone ~= '' and not known[2] then
+    redis.call('HSET', K[1], 'ga', now() + GOODBYE_AGAIN_MS)
+  end
   local dialect = known[5] or (known[3] and known[3] ~= '' and 'xiaozhi') or ''
   return {1, known[2] or '', known[3] or '', gone, dialect, known[6] and 1 or 0}
 end
