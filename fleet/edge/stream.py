@@ -4,8 +4,8 @@ Nothing in a packet proves that it was sealed under the key. What SECURITY.md pr
 
 - A packet from the device's address is used at once while the stream is live, its number is at most `NEAR` ahead, and
   its first byte is the one that this encoder writes.
-- Everything else (another address, a gap, a microphone that opens again, another first byte) waits for a run of good
-  packets (`fleet.edge.proof`) and is used when the run is proved, so that no packet of the device is lost.
+- Everything else (another address, a gap, a microphone that opens again, another first byte) waits for a chain of good
+  packets (`fleet.edge.proof`). It is used when the chain is proved: no packet of the device is lost.
 - No number is used twice, and none is ahead of the clock (`fleet.edge.allowance`).
 """
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fleet.edge.allowance import Allowance
-from fleet.edge.proof import GOOD, Packet, Packets, Run, Runs
+from fleet.edge.proof import LARGEST_STEP, SAME_TOC, Candidates, Packet, Packets, Proof, follow, reached
 from fleet.edge.socket import Address
 from fleet.wire import toc
 from fleet.wire.packet import Channel, Header
@@ -29,8 +29,13 @@ LATE: Final = 64
 LIVE_SECONDS: Final = 0.6
 """Time since the last packet but one within which one packet is enough. The last but one, because a single lucky guess
 must not prolong it."""
+BEHIND: Final = 8
+"""Numbers behind the newest from which a chain of another address may still begin. Older ones are packets that were
+lost: who has seen them could send them at any time."""
 MOVE_SECONDS: Final = 0.15
-"""Shortest run that moves the address: a copy of a burst arrives in less time."""
+"""Shortest chain that moves the address: a copy of a burst arrives in less time."""
+COMPARED: Final = 8
+"""How many of the last packets of another address's chain are compared with what came from the device's address."""
 RETURN_SECONDS: Final = 5.0
 """After a move: when the former address goes on with the same numbers, the move is undone."""
 QUIET_SECONDS: Final = 0.3
@@ -58,7 +63,7 @@ class UplinkStream:
         self._allowance = Allowance(uplink.frame_ms, now)
         self._used = UsedNumbers()
         self._track = _Track()
-        self._runs = Runs(drops, pinned=uplink.sample_rate == PINNED_RATE)
+        self._candidates = Candidates(drops, pinned=uplink.sample_rate == PINNED_RATE)
         self._toc: int | None = None
         self._former = _Former()
         self.address: Address | None = None
@@ -93,39 +98,52 @@ class UplinkStream:
             used.add(sequence)
             self._allowance.tokens -= 1
             return payload
-        run = self._runs.offer(Packet(address, sequence, payload), now, self._track.taken, used)
-        return self._follow(run, now) if run and self._believe(run, now) else None
+        if self._is_old(sequence, address, now):
+            self._drops["late"] += 1
+            return None
+        proof = self._candidates.offer(Packet(address, sequence, payload), now, self._track.taken)
+        return self._follow(proof, now) if proof and self._believe(proof, now) else None
 
     def _refuse(self, payload: bytes, address: Address, now: float) -> bytes | None:
         """Handle a payload that is no audio of this device."""
-        if address == self.address and len(payload) < toc.SHORTEST_AUDIO:
+        self._candidates.spoil(address)
+        silent = address == self.address and len(payload) < toc.SHORTEST_AUDIO
+        if silent and self._track.pause(now, self._frame_ms / 1000):
             # It shows no sign of the key, so it takes no number. The gap that it leaves is filled like a lost packet's.
-            if self._track.pause(now, self._frame_ms / 1000):
-                return SILENCE
-        else:
-            self._runs.spoil(address)
+            return SILENCE
         self._drops["not_audio"] += 1
         return None
 
-    def _believe(self, run: Run, now: float) -> bool:
-        """Return whether a proved run is the device and no copy of what the device sends at the same time."""
-        if self.address is None or self._former.is_at(run.address, now):
-            return True
-        rivals = self._track.taken - run.rivals
-        if run.address != self.address:
-            if now - run.began < MOVE_SECONDS:
-                return False
-            rivals += self._runs.good_since(self.address, run.began)
-        return 2 * rivals < run.good
+    def _is_old(self, sequence: int, address: Address, now: float) -> bool:
+        """Return whether no chain may begin with a number, as the device is further than that.
 
-    def _follow(self, run: Run, now: float) -> bytes:
-        """Go on where a run is; return the payload of its last packet."""
-        packets = self._runs.take(run)
-        if self.address not in (None, run.address):
-            self._former = _Former(None if self._former.is_at(run.address, now) else self.address, now + RETURN_SECONDS)
-        self.address = self._runs.home = run.address
-        self._toc = self._runs.toc = run.toc
-        self._runs.pinned &= run.toc is not None
+        The device itself may come back from a jump that was none.
+        """
+        if address == self.address and not self._track.is_live(now):
+            return False
+        return sequence <= self._track.newest - BEHIND
+
+    def _believe(self, proof: Proof, now: float) -> bool:
+        """Return whether a proved chain is the device and no copy of what the device sends at the same time."""
+        address = proof.last.address
+        if self.address in (None, address) or self._former.is_at(address, now):
+            return True
+        if now - proof.chain.began < MOVE_SECONDS:
+            return False
+        since = proof.back(COMPARED - 1)
+        rivals = self._track.taken - since.admitted + self._candidates.longest_since(self.address, since.at)
+        return 2 * rivals < min(proof.chain.length, COMPARED)
+
+    def _follow(self, proof: Proof, now: float) -> bytes:
+        """Go on where a chain is; return the payload of its last packet."""
+        candidates, address = self._candidates, proof.last.address
+        packets = candidates.take(proof)
+        if self.address not in (None, address):
+            self._former = _Former(None if self._former.is_at(address, now) else self.address, now + RETURN_SECONDS)
+        self.address = candidates.home = address
+        self._toc = candidates.toc = proof.toc
+        candidates.pinned &= proof.toc is not None
+        packets = [one for one in packets if one[0] not in self._used]
         for sequence, _ in packets:
             self._used.add(sequence)
         self._allowance.tokens -= len(packets)
@@ -140,8 +158,8 @@ class UplinkStream:
             return
         payload = self._channel.open(datagram)
         good = toc.duration_ms(payload) == self._frame_ms and self._toc in (None, payload[0])
-        if self._former.count(sequence, good=good) >= GOOD:
-            self.address = self._runs.home = self._former.address
+        if self._former.goes_on(sequence, good=good):
+            self.address = self._candidates.home = self._former.address
             self._former = _Former()
 
 
@@ -159,7 +177,7 @@ class _Track:
     def take(self, sequence: int, now: float) -> bool:
         """Go on with a number, if one packet is enough for it."""
         step = sequence - self.newest
-        if step > NEAR or step <= -LATE or now - self._last_but_one > LIVE_SECONDS:
+        if step > NEAR or step <= -LATE or not self.is_live(now):
             return False
         if step > 0:
             self.newest = sequence
@@ -167,8 +185,12 @@ class _Track:
         self.taken += 1
         return True
 
+    def is_live(self, now: float) -> bool:
+        """Return whether one packet is enough."""
+        return now - self._last_but_one <= LIVE_SECONDS
+
     def begin(self, sequence: int, packets: int, now: float) -> None:
-        """Go on with the last number of a run of so many packets."""
+        """Go on with the last number of a chain of so many packets."""
         self.newest, self._last_but_one, self._last = sequence, now, now
         self.taken += packets
 
@@ -186,14 +208,19 @@ class _Former:
 
     address: Address | None = None
     until: float = 0.0
-    _next: int = 0
-    _good: int = 0
+    _newest: int = 0
+    _tries: int = 0
+    _steps: tuple[int, ...] = (0,) * len(SAME_TOC)
 
     def is_at(self, address: Address, now: float) -> bool:
         return address == self.address and now < self.until
 
-    def count(self, sequence: int, *, good: bool) -> int:
-        """Return how many good packets with consecutive numbers it has sent in a row."""
-        self._good = self._good + 1 if good and sequence == self._next else int(good)
-        self._next = sequence + 1
-        return self._good
+    def goes_on(self, sequence: int, *, good: bool) -> bool:
+        """Take a packet of it; return whether a chain of good ones proves that it is the device."""
+        self._tries += 1
+        if not good or sequence == self._newest:
+            return False
+        follows = 0 < sequence - self._newest <= LARGEST_STEP
+        self._steps = follow(self._steps, self._tries, SAME_TOC) if follows else (0,) * len(SAME_TOC)
+        self._newest, self._tries = sequence, 0
+        return reached(self._steps, SAME_TOC)

@@ -24,7 +24,7 @@ _CHANNEL = Channel(KEY, SSRC)
 PROOFS, LARGEST_JUMP = 4, 3000
 AHEAD, FASTEST = 100, 1.02
 """Packets that a device may be ahead of the clock, and how fast its own may be."""
-REASONS = {"flags", "jump", "replay", "rate", "not_audio", "unproved"}
+REASONS = {"flags", "jump", "late", "replay", "rate", "not_audio", "unproved"}
 
 Datagram = tuple[bytes, tuple[str, int], float]
 """What a socket gives: the bytes, where they came from, when."""

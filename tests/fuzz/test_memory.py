@@ -60,8 +60,9 @@ def flood(count: int) -> object:
 
 
 def test_a_session_holds_a_few_packets_whatever_it_is_sent() -> None:
+    """At most `proof.MOST_HELD` packets, some 400 bytes each."""
     flood(20)
-    assert kept_by(lambda: flood(300)) < 20_000
+    assert kept_by(lambda: flood(300)) < 60_000
 
 
 def test_codecs_keep_nothing() -> None:

@@ -72,18 +72,21 @@ def test_a_new_port_is_followed_when_the_burst_of_a_busy_board_comes_from_it() -
     assert air.numbers == list(range(1, 45))
 
 
-def test_a_bad_packet_begins_the_proof_anew() -> None:
+def test_after_a_bad_packet_more_good_ones_are_needed() -> None:
     air = Air()
     now = begun(air)
-    for first in (11, 15, 19):
+    for first in (11, 14, 17, 20):
         now = air.stream_on(range(first, first + 3), now, AWAY)
         air.take(junk(first + 3), AWAY, now)
     assert air.homes == [None, HOME]
+    air.send([23], now, AWAY)
+    assert air.homes == [None, HOME, AWAY]
+    assert air.numbers == list(range(1, 24))
 
 
-def test_packets_that_are_not_consecutive_prove_no_address() -> None:
+def test_packets_with_many_numbers_between_them_prove_no_address() -> None:
     air = Air()
-    air.stream_on(range(12, 60, 2), begun(air), AWAY)
+    air.stream_on(range(12, 80, 4), begun(air), AWAY)
     assert air.homes == [None, HOME]
 
 
@@ -287,3 +290,119 @@ def test_packets_that_were_sent_by_the_server_are_refused() -> None:
     now = begun(air)
     air.take(seal(speech(11), 11, flags=0x80), HOME, now)
     assert air.drops == {"flags": 1}
+
+
+def ports(count: int) -> list[tuple[str, int]]:
+    return [("198.51.100.9", 10_000 + number) for number in range(count)]
+
+
+def bent(number: int, random: Random) -> bytes:
+    """Return a datagram of the device whose payload was changed behind its first byte."""
+    datagram = seal(speech(number), number)
+    return datagram[:20] + random.randbytes(len(datagram) - 20)
+
+
+@pytest.mark.parametrize("change", [False, True], ids=["as they are", "changed"])
+def test_copies_from_many_addresses_do_not_hold_up_the_first_proof(*, change: bool) -> None:
+    air, strangers, random = Air(), iter(ports(1000)), Random(1)
+    for number in range(1, 31):
+        air.send([number], number * FRAME)
+        for _ in range(30):
+            copy = bent(number, random) if change else seal(speech(number), number)
+            air.take(copy, next(strangers), number * FRAME + 0.005)
+    assert air.homes == [None, HOME]
+    assert air.numbers == list(range(1, 31))
+
+
+@pytest.mark.parametrize("change", [False, True], ids=["as they are", "changed"])
+def test_copies_from_many_addresses_do_not_hold_up_a_new_port(*, change: bool) -> None:
+    air, strangers, random = Air(), iter(ports(1000)), Random(1)
+    begun(air)
+    for number in range(11, 41):
+        air.send([number], number * FRAME, AWAY)
+        for _ in range(30):
+            copy = bent(number, random) if change else seal(speech(number), number)
+            air.take(copy, next(strangers), number * FRAME + 0.005)
+    assert air.homes == [None, HOME, AWAY]
+    assert air.numbers == list(range(1, 41))
+
+
+@pytest.mark.parametrize("source", [HOME, None], ids=["in the device's name", "from many addresses"])
+def test_packets_that_were_lost_before_hold_up_nothing_when_they_come_again_and_again(source: object) -> None:
+    air, strangers = Air(), iter(ports(10_000))
+    lost = (60, 50, 40, 30, 20)
+    now = air.stream_on([number for number in range(1, 80) if number not in lost], 0.0) + 10
+    for number in range(80, 120):
+        now = air.stream_on([number], now, HOME if source else AWAY)
+        for copy in lost * (1 if source else 4):
+            air.send([copy], now - 0.05, HOME if source else next(strangers))
+    assert set(range(80, 120)) <= set(air.numbers)
+    assert air.homes == ([None, HOME] if source else [None, HOME, AWAY])
+
+
+@pytest.mark.parametrize("bad", [30, 62, 90, 150])
+def test_a_flood_in_the_devices_name_makes_the_proof_after_a_pause_longer_and_loses_nothing(bad: int) -> None:
+    air, random = Air(), Random(bad)
+    now = begun(air) + 10
+    for number in range(11, 75):
+        now = air.stream_on([number], now)
+        for _ in range(bad):
+            air.take(noise(random, number + random.randint(1, 3)), HOME, now)
+    # Of numbers that a guess took, 60 ms are noise.
+    assert len(set(air.numbers)) >= 74 * (1 - bad / 256 * 1.5)
+
+
+def test_the_device_is_heard_at_once_when_live_copies_of_its_packets_stop() -> None:
+    """They came first after its port had changed, and were taken for it."""
+    air = Air()
+    now = begun(air)
+    for number in range(11, 311):
+        air.send([number], now, STRANGER)
+        air.send([number], now + 0.005, AWAY)
+        now += FRAME
+    air.stream_on(range(311, 330), now, AWAY)
+    assert air.homes == [None, HOME, STRANGER, AWAY]
+    assert set(range(320, 330)) <= set(air.numbers)
+    assert air.numbers == sorted(set(air.numbers))
+
+
+def test_scattered_packets_that_were_lost_do_not_move_the_downlink() -> None:
+    air = Air()
+    lost = (30, 45, 57, 66)
+    now = air.stream_on([number for number in range(1, 80) if number not in lost], 0.0) + 5
+    for number in lost:
+        now = air.stream_on([number], now, STRANGER)
+    assert air.homes == [None, HOME]
+
+
+def test_an_utterance_that_was_held_back_is_not_heard_later_from_another_address() -> None:
+    air = Air()
+    now = air.stream_on([*range(1, 20), *range(60, 100)], 0.0) + 20
+    air.stream_on(range(20, 60), now, STRANGER)
+    assert air.homes == [None, HOME]
+    assert not set(range(20, 60)) & set(air.numbers)
+
+
+def test_a_former_address_comes_back_though_somebody_forges_in_its_name() -> None:
+    air, random = Air(), Random(3)
+    now = begun(air)
+    now = air.stream_on(range(11, 17), now, STRANGER)
+    assert air.homes[-1] == STRANGER
+    for number in range(11, 60):
+        air.send([number], now, STRANGER)
+        air.send([number], now + 0.005)
+        air.take(noise(random, number), HOME, now + 0.01)
+        now += FRAME
+    assert air.homes == [None, HOME, STRANGER, HOME]
+
+
+@pytest.mark.parametrize("rate", [500, 6000])
+def test_guesses_from_many_addresses_do_not_hold_up_a_new_port(rate: int) -> None:
+    air, strangers, random = Air(), ports(60_000), Random(rate)
+    begun(air)
+    for number in range(11, 41):
+        air.send([number], number * FRAME, AWAY)
+        for _ in range(rate * 6 // 100):
+            air.take(noise(random, number + random.randint(1, 3)), random.choice(strangers), number * FRAME + 0.005)
+    assert air.homes == [None, HOME, AWAY]
+    assert air.numbers == list(range(1, 41))
