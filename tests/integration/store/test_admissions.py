@@ -15,8 +15,10 @@ from fleet.store.roster import Roster
 OWNER, OTHER = "7b8f1c44-0000-4000-8000-000000000001", "7b8f1c44-0000-4000-8000-000000000002"
 
 
-async def ask(store: Store, mac: str, client: str = OWNER, policy: Policy = "first") -> Decision:
-    return await Admissions(store).decide(policy, Asker(mac, client, "192.0.2.7"), {"kid": "k1", "board": "b"})
+async def ask(
+    store: Store, mac: str, client: str = OWNER, policy: Policy = "first", address: str = "192.0.2.7"
+) -> Decision:
+    return await Admissions(store).decide(policy, Asker(mac, client, address), {"kid": "k1", "board": "b"})
 
 
 async def connect(store: Store, owner: Owner, mac: str, epoch: int, generation: int, policy: str = "first") -> None:
@@ -54,21 +56,70 @@ async def test_a_mac_that_never_connected_lives_an_hour_and_a_connection_makes_i
     assert entry.connected and entry.given == given
 
 
-@pytest.mark.parametrize("policy", ["open", "first"])
-async def test_macs_that_never_connected_are_few_and_the_oldest_go(
-    store: Store, owner: Owner, mac: str, policy: Policy, monkeypatch: pytest.MonkeyPatch
+def of_one_shard(store: Store, mac: str) -> list[str]:
+    names = (f"0a:00:00:00:{n >> 8:02x}:{n & 255:02x}" for n in range(4096))
+    return [name for name in names if store.keys.shard(name) == store.keys.shard(mac)]
+
+
+async def test_macs_that_never_connected_are_few_and_each_keeps_its_hour(
+    store: Store, mac: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(admissions, "MOST_YOUNG", 5 * store.keys.shards)
-    shard = store.keys.shard(mac)
-    macs = [name for n in range(4096) if store.keys.shard(name := f"0a:00:00:00:{n >> 8:02x}:{n & 255:02x}") == shard]
+    macs = of_one_shard(store, mac)
     await Admissions(store).bind(macs[0])
-    crowded = [(await ask(store, name, policy=policy)).crowded_out for name in macs[:20]]
-    assert sum(crowded) == 14, "the bound one is not among them"
-    assert await store.client.zcard(store.keys.young(shard)) == 5
+    # Everybody has a tenth of the places, and at least one.
+    got = [(await ask(store, name, address=f"192.0.2.{n}")).verdict for n, name in enumerate(macs[:8])]
+    assert got == ["admitted"] * 6 + ["no place"] * 2, "the bound one needs no place"
+    assert {entry.device.mac for entry in await Roster(store).entries()} == set(macs[:6])
+    assert not await store.client.exists(admissions.admission_key(store, macs[7]))
+    assert (await ask(store, macs[3], OTHER, address="192.0.2.99")).verdict == "asked"
+    assert (await ask(store, macs[3])).verdict == "admitted"
+
+
+async def test_one_source_has_a_tenth_of_the_places_and_gets_them_back(
+    store: Store, owner: Owner, mac: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admissions, "MOST_YOUNG", 20 * store.keys.shards)
+    one, two, three, four, five = of_one_shard(store, mac)[:5]
+    first, second = await ask(store, one), await ask(store, two)
+    assert (first.verdict, second.verdict) == ("admitted", "admitted")
+    assert (await ask(store, three)).verdict == "no place for its address"
+    assert (await ask(store, three, address="198.51.100.1")).verdict == "admitted"
+    await Devices(store).appear(one, online=True, epoch=5, user=f"device.k1.first.{first.generation}")
+    assert (await ask(store, four)).verdict == "admitted", "one connected"
+    assert (await ask(store, five)).verdict == "no place for its address"
+    await Admissions(store).bind(two, OWNER)
+    assert (await ask(store, five)).verdict == "admitted", "another was bound"
+    left = await store.client.zrange(store.keys.young(store.keys.shard(mac)), 0, -1)
+    assert set(left) == {three, four, five}
+
+
+async def test_places_come_back_after_an_hour(store: Store, mac: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admissions, "MOST_YOUNG", store.keys.shards)
+    one, two = of_one_shard(store, mac)[:2]
+    assert (await ask(store, one)).verdict == "admitted"
+    assert (await ask(store, two)).verdict == "no place for its address"
+    young = store.keys.young(store.keys.shard(mac))
+    for key in (young, f"{young}:192.0.2.7"):
+        assert await store.client.zincrby(key, -YOUNG_SECONDS - 1, one)
+    await store.client.delete(admissions.admission_key(store, one), store.keys.device(one))
+    assert (await ask(store, two)).verdict == "admitted"
+    assert await store.client.zrange(young, 0, -1) == [two]
+    assert 0 < await store.client.ttl(f"{young}:192.0.2.7") <= YOUNG_SECONDS
+
+
+async def test_under_an_open_policy_all_are_served_and_the_oldest_without_a_pin_give_way(
+    store: Store, mac: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admissions, "MOST_YOUNG", 5 * store.keys.shards)
+    pinned, *macs = of_one_shard(store, mac)[:20]
+    assert (await ask(store, pinned, address="192.0.2.1")).verdict == "admitted"
+    got = [await ask(store, name, policy="open", address=f"192.0.2.{n + 2}") for n, name in enumerate(macs)]
+    assert {one.verdict for one in got} == {"admitted"}
+    assert await store.client.zcard(store.keys.young(store.keys.shard(mac))) == 5
     left = {entry.device.mac for entry in await Roster(store).entries()}
-    assert left == {macs[0], *macs[15:20]}
-    pins = [name for name in macs[:20] if await store.client.exists(admissions.admission_key(store, name))]
-    assert pins == ([macs[0]] if policy == "open" else [macs[0], *macs[15:20]])
+    assert pinned in left and len(left) == 5
+    assert (await ask(store, pinned, OTHER)).verdict == "asked"
 
 
 async def test_who_was_connected_before_there_were_owners_is_kept_under_every_policy(
