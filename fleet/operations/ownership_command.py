@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from fleet.core.visible import visible
 from fleet.errors import ConfigError
 from fleet.operations.devices_table import claims_table, held, is_old, moment
 from fleet.operations.reach import reach_store, read_mac, run
@@ -90,7 +91,7 @@ def refuse(mac: Mac, client: Who = "") -> None:
         async with reach_store(settings) as store:
             claim = await _claim(store, read_mac(mac), client)
             await Claims(store).refuse(claim)
-        typer.echo(f"{claim.shown} gets nothing with {claim.mac} for {REFUSED_SECONDS // 86_400} days")
+        typer.echo(f"{visible(claim.shown)} gets nothing with {claim.mac} for {REFUSED_SECONDS // 86_400} days")
         return 0
 
     run(work)
@@ -177,7 +178,7 @@ def _deadline(settings: Settings, *, now: bool) -> int:
 async def _claim(store: Store, mac: str, client: str) -> Claim:
     found = [claim for claim in await Claims(store).of(mac) if claim.client.startswith(client)]
     if len(found) != 1:
-        names = ", ".join(claim.shown for claim in found)
+        names = ", ".join(visible(claim.shown) for claim in found)
         raise ConfigError(f"{mac} has several claims, say which: {names}" if found else f"{mac} has no such claim")
     return found[0]
 

@@ -168,6 +168,10 @@ CATALOGUE = {
         "integration/store/test_admissions.py::test_macs_that_never_connected_are_few_and_each_keeps_its_hour",
         "integration/store/test_admissions.py::test_one_source_has_a_tenth_of_the_places_and_gets_them_back",
     ],
+    "markup and control characters in what operators read": [
+        "integration/operations/test_commands.py::test_what_strangers_wrote_is_shown_as_they_wrote_it",
+        "unit/operations/doctor/test_report.py::test_what_a_device_wrote_is_told_as_it_wrote_it",
+    ],
     "header spoofing": [
         f"{_FLOODS}::test_a_forwarded_address_is_believed_of_nobody_but_a_proxy",
         f"{_FLOODS}::test_a_second_device_id_changes_nobody_elses_credentials",

@@ -77,6 +77,7 @@ COUNTED: dict[str, list[tuple[str, str]] | str] = {
         (API, "devices_crowded_out"),
         ("fleet_bound_used", "new_devices"),
     ],
+    "markup and control characters in what operators read": "nothing is refused",
     "header spoofing": [(API, "address_bootstrap"), (API, "no_mac")],
     "path traversal in firmware names": [(API, "firmware_no_such_image"), (ROUTES, "elsewhere")],
     "tool lists without an end": [

@@ -1,5 +1,6 @@
 """`fleet devices` and `fleet keys` as commands of their own, beside a real Redis."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,9 @@ import redis
 from fleet.store.admissions import Admissions, Asker
 from fleet.store.claims import Claims
 from fleet.store.keys import Keys as Names
+from fleet.wire.identity import Keys
+from tests.support.api_server import headers
+from tests.support.attacked_api import OTA, attacked_api
 from tests.support.command_line import CommandLine, command_line
 from tests.support.redis_store import opened
 
@@ -57,6 +61,31 @@ def test_the_keys_of_a_file_are_shown_without_their_secrets(fleet: CommandLine, 
     assert shown.stdout.split() == ["k2", "signs", "k1", "still", "good"]
     refused = fleet.run("keys", "rotate", FLEET_KEYS="k1:a-key-of-this-test-only", FLEET_REDIS_URL=redis_url)
     assert refused.returncode == 2 and "FLEET_KEYS_FILE" in refused.stderr
+
+
+async def test_what_strangers_wrote_is_shown_as_they_wrote_it(fleet: CommandLine, redis_url: str) -> None:
+    other = "02:00:00:00:00:02"
+
+    async def run(*words: str) -> str:
+        done = await asyncio.to_thread(fleet.run, "devices", *words, FLEET_REDIS_URL=redis_url)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    async with opened(redis_url) as store, attacked_api(store, Keys("k1:a-key-of-this-test-only")) as site:
+        told = b'{"board": {"type": "[/x]"}, "application": {"version": "[red]aaa"}}'
+        for changed, body in (({"User_Agent": ""}, told), ({"User_Agent": "x/[/y]", "Device_Id": other}, b"{}")):
+            sent = headers(**{"Device_Id": MAC, **changed})
+            assert (await site.client.post(OTA, headers=sent, content=body)).status_code == 200
+        assert (await site.boot(MAC, Client_Id="[/z][bold]stranger")).status_code == 200
+        listed = await run("list")
+        assert all(text in listed for text in ("[/x]", "[red]aaa", "[/y]")), listed
+        assert "[/z]" in await run("claims")
+        # Nothing of ours writes such a thing; what did would turn the line around, or clear the screen.
+        key = store.keys.device(MAC)
+        await store.client.hset(key, mapping={"board": "\u202etxt\x1b[2J", "fw": "1\n2"})
+        listed = await run("list")
+        assert r"\u202etxt\x1b[2J" in listed and r"1\n2" in listed
+        assert "\u202e" not in listed and "\x1b" not in listed
 
 
 async def test_claims_are_shown_and_settled_by_hand(fleet: CommandLine, redis_url: str) -> None:
