@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from rich.table import Table
+from rich.table import Column, Table
 
 from fleet.core.visible import cell
 from fleet.store.admissions import Admission
@@ -57,9 +57,9 @@ def _connected(entry: Entry) -> str:
 
 def claims_table(claims: Sequence[Claim]) -> Table:
     """Return who asks for MACs that are another's."""
-    table = Table("device", "client", "address", "times", "first", "last")
+    table = Table("device", Column("client", overflow="fold"), "address", "times", "first", "last")
     for claim in claims:
-        row = (claim.mac, claim.shown, claim.address, str(claim.count), moment(claim.first), moment(claim.last))
+        row = (claim.mac, claim.client, claim.address, str(claim.count), moment(claim.first), moment(claim.last))
         table.add_row(*map(cell, row))
     return table
 

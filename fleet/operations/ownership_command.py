@@ -59,12 +59,12 @@ def unbind(mac: Mac) -> None:
 
 
 @app.command()
-def claims() -> None:
+def claims(mac: Annotated[str, typer.Argument(help="MAC of a device; without it all.")] = "") -> None:
     """Show who asks with a MAC that is another's: `accept` or `refuse` them."""
 
     async def work(settings: Settings) -> int:
         async with reach_store(settings) as store:
-            found = await Claims(store).all()
+            found = await (Claims(store).of(read_mac(mac)) if mac else Claims(store).all())
         Console(width=None if Console().is_terminal else 160).print(claims_table(found))
         return 0
 
@@ -91,7 +91,7 @@ def refuse(mac: Mac, client: Who = "") -> None:
         async with reach_store(settings) as store:
             claim = await _claim(store, read_mac(mac), client)
             await Claims(store).refuse(claim)
-        typer.echo(f"{visible(claim.shown)} gets nothing with {claim.mac} for {REFUSED_SECONDS // 86_400} days")
+        typer.echo(f"{visible(claim.client)} gets nothing with {claim.mac} for {REFUSED_SECONDS // 86_400} days")
         return 0
 
     run(work)
@@ -176,9 +176,13 @@ def _deadline(settings: Settings, *, now: bool) -> int:
 
 
 async def _claim(store: Store, mac: str, client: str) -> Claim:
-    found = [claim for claim in await Claims(store).of(mac) if claim.client.startswith(client)]
+    claims = await Claims(store).of(mac)
+    found = [claim for claim in claims if claim.client.startswith(client)]
+    if len(found) > 1:
+        # One may be the beginning of another.
+        found = [claim for claim in found if claim.client == client] or found
     if len(found) != 1:
-        names = ", ".join(visible(claim.shown) for claim in found)
+        names = ", ".join(visible(claim.client) for claim in found)
         raise ConfigError(f"{mac} has several claims, say which: {names}" if found else f"{mac} has no such claim")
     return found[0]
 

@@ -21,8 +21,10 @@ MOST_YOUNG = 20_000
 One takes about 900 bytes."""
 SHARE = 10
 """One address (IPv6: its /64) has at most this part of the places."""
-CLAIMS_EACH = 5
+CLAIMS_EACH = 16
 """Claims of one MAC that are kept."""
+CLAIMS_OF_SOURCE = 2
+"""Of them those of one address (IPv6: its /64): newer ones replace its own, so that it hides nobody else's."""
 CLAIM_SECONDS = 7 * 24 * 3600
 REFUSED_SECONDS = 30 * 24 * 3600
 """How long a Client-Id whose claim was refused gets no answer but a refusal."""
@@ -132,7 +134,7 @@ class Admissions:
         most = most_young(names.shards)
         limits: list[str | int] = [
             *(most, max(1, most // SHARE), YOUNG_SECONDS, DEVICE_SECONDS),
-            *(CLAIMS_EACH, CLAIM_SECONDS),
+            *(CLAIMS_EACH, CLAIMS_OF_SOURCE, CLAIM_SECONDS),
         ]
         words: list[str | int] = [
             policy,

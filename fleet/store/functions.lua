@@ -152,22 +152,83 @@ local function crowd_out(full, young, seen, prefix)
   return true
 end
 
--- Keeps that somebody asks with a MAC that is another's: `first last count address` by Client-Id, the latest few of a MAC.
-local function note_claim(claims, client, address, most, life)
-  local known = redis.call('HGET', claims, client)
-  local first, count = string.match(known or '', '^(%d+) %d+ (%d+)')
-  if not known and redis.call('HLEN', claims) >= most then
-    local oldest, at = nil, math.huge
-    local all = redis.call('HGETALL', claims)
-    for i = 1, #all, 2 do
-      local last = tonumber(string.match(all[i + 1], '^%d+ (%d+)'))
-      if last < at then oldest, at = all[i], last end
+-- Makes room for one more claim of a source: its own oldest goes when it has as many as it may, else the oldest of the
+-- source that has most; of equal ones that which was quiet longest.
+local function make_room(claims, client, source, most, most_of_one)
+  local all, total, counts, oldest = redis.call('HGETALL', claims), 0, {}, {}
+  for i = 1, #all, 2 do
+    local last, from = string.match(all[i + 1], '^%d+ (%d+) %d+ ?(.*)$')
+    if all[i] ~= client then
+      total, counts[from] = total + 1, (counts[from] or 0) + 1
+      last = tonumber(last)
+      if not oldest[from] or last < oldest[from][2] then oldest[from] = {all[i], last} end
     end
-    redis.call('HDEL', claims, oldest)
   end
+  local loser = nil
+  if (counts[source] or 0) >= most_of_one then
+    loser = source
+  elseif total >= most then
+    for from, count in pairs(counts) do
+      local more = not loser or count > counts[loser]
+      if more or (count == counts[loser] and oldest[from][2] < oldest[loser][2]) then loser = from end
+    end
+  end
+  if loser then redis.call('HDEL', claims, oldest[loser][1]) end
+end
+
+-- Keeps that somebody asks with a MAC that is another's: `first last count address` by Client-Id, a few of each address.
+local function note_claim(claims, client, source, most, most_of_one, life)
+  local known = redis.call('HGET', claims, client)
+  local first, count, from = string.match(known or '', '^(%d+) %d+ (%d+) ?(.*)$')
+  if from ~= source then make_room(claims, client, source, most, most_of_one) end
   redis.call('HSET', claims, client,
-    string.format('%d %d %d %s', first or seconds(), seconds(), tonumber(count or '0') + 1, address))
+    string.format('%d %d %d %s', first or seconds(), seconds(), tonumber(count or '0') + 1, source))
   redis.call('EXPIRE', claims, life)
+end
+
+-- Which MACs are claimed from where is one list over all shards, in keys of its own: the pairs `MAC source` by time, for
+-- each source its MACs by time, and the sources by how many they have; of equal ones that which was quiet longest is last.
+local function weigh(sources, source)
+  local own = sources .. ':' .. source
+  local newest = redis.call('ZRANGE', own, -1, -1, 'WITHSCORES')[2]
+  if not newest then return redis.call('ZREM', sources, source) end
+  redis.call('ZADD', sources, string.format('%d', redis.call('ZCARD', own) * 2 ^ 34 - newest), source)
+end
+
+local function drop_claimed(pairs_, sources, mac, source)
+  redis.call('ZREM', pairs_, mac .. ' ' .. source)
+  redis.call('ZREM', sources .. ':' .. source, mac)
+  weigh(sources, source)
+end
+
+-- K: pairs, sources  A: MAC, source, most pairs, most of one source
+-- Puts a MAC that a source claims on the list. Returns {MAC, source} of the pair that gave way, if one had to.
+local function claimed(K, A)
+  local own = K[2] .. ':' .. A[2]
+  redis.call('ZADD', K[1], seconds(), A[1] .. ' ' .. A[2])
+  redis.call('ZADD', own, seconds(), A[1])
+  weigh(K[2], A[2])
+  local loser = redis.call('ZCARD', own) > tonumber(A[4]) and A[2]
+  if not loser and redis.call('ZCARD', K[1]) > tonumber(A[3]) then loser = redis.call('ZREVRANGE', K[2], 0, 0)[1] end
+  if not loser then return {} end
+  local mac = redis.call('ZRANGE', K[2] .. ':' .. loser, 0, 0)[1]
+  drop_claimed(K[1], K[2], mac, loser)
+  return {mac, loser}
+end
+
+-- K: pairs, sources  A: MAC, source.  Takes a pair off the list.
+local function unclaimed(K, A)
+  drop_claimed(K[1], K[2], A[1], A[2])
+  return {1}
+end
+
+-- K: claims of a MAC  A: source.  Forgets what a source claims; returns how many claims that were.
+local function forget_claims(K, A)
+  local all, gone = redis.call('HGETALL', K[1]), 0
+  for i = 1, #all, 2 do
+    if string.match(all[i + 1], '^%d+ %d+ %d+ ?(.*)$') == A[1] then gone = gone + redis.call('HDEL', K[1], all[i]) end
+  end
+  return {gone}
 end
 
 -- K: admission, device, …, claims (5), mark of a refused claim (6)  A: as `boot`  lack: why there is no place for it, or nil
@@ -191,7 +252,7 @@ local function judge(K, A, connected, lack)
     redis.call('HINCRBY', K[1], 'others', 1)
     redis.call('HSET', K[1], 'otherat', seconds())
     if redis.call('EXISTS', K[6]) == 1 then return {'refused', 0, 0} end
-    note_claim(K[5], A[2], A[4], tonumber(A[12]), A[13])
+    note_claim(K[5], A[2], A[4], tonumber(A[12]), tonumber(A[13]), A[14])
     claims = 1
   end
   return {(A[1] ~= 'closed' or A[5] == '1') and 'asked' or 'refused', 0, claims}
@@ -199,8 +260,8 @@ end
 
 -- K: admission, device, devices by bootstrap, MACs that never connected, claims of the MAC, mark of a refused claim
 -- A: policy, Client-Id, MAC, address, whether it can prove itself 0|1, time as text, prefix of the shard's keys,
---    most that never connected, most of them from one address, their life s, device ttl s, most claims, claim ttl s,
---    dialect or '', device field, value, …
+--    most that never connected, most of them from one address, their life s, device ttl s, most claims, most claims of one
+--    address, claim ttl s, dialect or '', device field, value, …
 -- Decides about who asks bootstrap and pins it where it is the first, in one step: of several one wins, the others are
 -- judged by what is kept. A MAC of which nothing is known needs a place, and nobody loses his for it. Writes the device
 -- down if it is served.
@@ -222,8 +283,8 @@ local function boot(K, A)
   if lack and A[1] == 'open' and not crowd_out(full, K[4], K[3], A[7]) then
     return {'admitted', decided[2], o[3] or '', 0, 0}
   end
-  redis.call('HSET', K[2], 'kg', decided[2], unpack(A, 15))
-  if A[14] ~= '' then redis.call('HSETNX', K[2], 'dialect', A[14]) end
+  redis.call('HSET', K[2], 'kg', decided[2], unpack(A, 16))
+  if A[15] ~= '' then redis.call('HSETNX', K[2], 'dialect', A[15]) end
   redis.call('ZADD', K[3], seconds(), A[3])
   if young then
     if redis.call('TTL', K[2]) < 0 then redis.call('EXPIRE', K[2], A[10]) end
@@ -840,6 +901,9 @@ redis.register_function('fleet_sweep', sweep)
 redis.register_function('fleet_boot', boot)
 redis.register_function('fleet_own', own)
 redis.register_function('fleet_offer', offer)
+redis.register_function('fleet_claimed', claimed)
+redis.register_function('fleet_unclaimed', unclaimed)
+redis.register_function('fleet_forget_claims', forget_claims)
 redis.register_function('fleet_renewal_look', renewal_look)
 redis.register_function('fleet_renewal_settled', renewal_settled)
 redis.register_function('fleet_renewal_scan', renewal_scan)

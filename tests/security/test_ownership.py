@@ -145,12 +145,29 @@ async def test_who_invents_macs_fills_nothing(
             assert 0 < await store.client.ttl(key) <= 3600
 
 
+async def test_a_stranger_hides_no_claim_of_another(store: Store, keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fleet.store.claims.MOST_CLAIMED", 20)
+    async with attacked_api(store, keys, activation="first") as site:
+        for number in range(60):
+            await Admissions(store).bind(mac(number), OWNER)
+        async with site.visitor("127.0.0.9") as home:
+            sent = headers(Device_Id=mac(1), Client_Id="the-real-one")
+            assert "activation" in (await home.post(OTA, headers=sent, content=BODY)).json()
+        for number in range(60):
+            for which in range(3):
+                await site.boot(mac(number), Client_Id=client(which + 20))
+                await site.boot(mac(1), Client_Id=client(number * 3 + which + 30))
+        listed = await Claims(store).all()
+        assert [(one.mac, one.client) for one in listed if one.address == "127.0.0.9"] == [(mac(1), "the-real-one")]
+        assert len({one.mac for one in listed if one.address == "127.0.0.1"}) == 2, "a tenth"
+
+
 async def test_a_stranger_leaves_few_claims_and_the_owner_is_served(store: Store, keys: Keys) -> None:
     async with attacked_api(store, keys, activation="first") as site:
         assert await has_password(site, mac(1), Client_Id=OWNER)
         for number in range(40):
             assert not await has_password(site, mac(1), Client_Id=client(number + 20))
-        assert len(await Claims(store).of(mac(1))) == 5
+        assert len(await Claims(store).of(mac(1))) == 2
         assert site.counts["bootstrap: another owner"] == 40
         assert await has_password(site, mac(1), Client_Id=OWNER)
         assert (await Admissions(store).read(mac(1))).others == 40

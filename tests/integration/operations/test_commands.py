@@ -93,15 +93,26 @@ async def test_claims_are_shown_and_settled_by_hand(fleet: CommandLine, redis_ur
         done = fleet.run("devices", *words, FLEET_REDIS_URL=redis_url)
         return done.stdout + done.stderr
 
+    other, ids = "02:00:00:00:00:02", ["claimant-1234567890-a", "claimant-1234567890-b", "claimant"]
     async with opened(redis_url) as store:
-        for client in ("the-owner", "claimant-1", "claimant-2"):
-            await Admissions(store).decide("first", Asker(MAC, client, "192.0.2.7"), {"kid": "k1"})
-        await Claims(store).note(MAC)
+        for name in (MAC, other):
+            for number, client in enumerate(["the-owner", *ids[: 3 if name == MAC else 1]]):
+                address = f"192.0.2.{number}"
+                await Admissions(store).decide("first", Asker(name, client, address), {"kid": "k1"})
+                if client != "the-owner":
+                    await Claims(store).note(name, address)
     shown = run("claims")
-    assert "claimant" in shown and "192.0.2.7" in shown and "claimant-1" not in shown, "a Client-Id is a secret"
-    assert "say which" in run("refuse", MAC)
-    assert "gets nothing" in run("refuse", MAC, "claimant-1")
-    assert "latest" in run("accept", MAC) and "first use" not in run("list")
+    assert all(text in shown for text in (*ids, MAC, other, "192.0.2.2")), "two can be told from each other"
+    assert other in run("claims", "02-00-00-00-00-02") and MAC not in run("claims", other)
+    assert "no MAC" in run("claims", "nonsense")
+    told = run("refuse", MAC)
+    assert "say which" in told and all(text in told for text in ids)
+    told = run("accept", MAC, "claimant-1")
+    assert "say which" in told and all(text in told for text in ids[:2])
+    assert f"{ids[0]} gets nothing" in run("refuse", MAC, ids[0])
+    assert "claimant gets nothing" in run("refuse", MAC, "claimant"), "the beginning of another, and whole"
+    assert "latest" in run("accept", MAC)
+    assert next(line for line in run("list").splitlines() if MAC in line).count("code") == 1
     assert MAC not in run("claims")
     assert "no such claim" in run("accept", MAC)
     assert "latest" in run("bind", MAC) and "MAC, not seen yet" in run("list")

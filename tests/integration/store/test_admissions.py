@@ -227,26 +227,89 @@ async def test_devices_are_sorted_once_after_a_policy_began(store: Store, owner:
     assert await store.client.zscore(names.old(shard), mac) is not None
 
 
-async def test_a_claim_is_refused_for_a_time_and_few_are_kept_of_one_mac(store: Store, mac: str) -> None:
+async def test_a_claim_is_refused_for_a_time(store: Store, mac: str) -> None:
     await ask(store, mac)
-    for number in range(9):
-        assert (await ask(store, mac, f"client-{number}")).verdict == "asked"
-    found = await Claims(store).of(mac)
-    assert len(found) == admissions.CLAIMS_EACH
-    refused = found[0]
+    for number in range(3):
+        assert (await claim(store, mac, f"client-{number}", f"192.0.2.{number}")).verdict == "asked"
+    refused = (await Claims(store).of(mac))[0]
     await Claims(store).refuse(refused)
     assert (await ask(store, mac, refused.client)).verdict == "refused"
-    assert refused.client not in {claim.client for claim in await Claims(store).of(mac)}
+    assert refused.client not in {one.client for one in await Claims(store).of(mac)}
     assert (await ask(store, mac)).verdict == "admitted"
 
 
-async def test_claims_are_few_over_all_devices(store: Store, mac: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fleet.store.claims.MOST_CLAIMED", 3)
-    macs = [f"0a:00:00:00:00:{number:02x}" for number in range(6)]
-    dropped = 0
+async def claim(store: Store, mac: str, client: str, address: str) -> Decision:
+    """Ask as the api does."""
+    decided = await ask(store, mac, client, address=address)
+    assert decided.claims
+    await Claims(store).note(mac, address)
+    return decided
+
+
+async def clients(store: Store, mac: str) -> set[str]:
+    return {one.client for one in await Claims(store).of(mac)}
+
+
+async def test_a_source_replaces_its_own_claims_of_a_mac_and_nobody_elses(store: Store, mac: str) -> None:
+    await ask(store, mac)
+    await claim(store, mac, "the-real-one", "203.0.113.5")
+    for number in range(20):
+        await claim(store, mac, f"stranger-{number}", "198.51.100.1")
+    assert await clients(store, mac) == {"the-real-one", "stranger-18", "stranger-19"}
+    # Nor does it gain by taking a claim along from address to address.
+    for number in range(4):
+        await claim(store, mac, f"moved-{number}", f"198.51.100.{number + 2}")
+        await claim(store, mac, f"moved-{number}", "198.51.100.1")
+    assert await clients(store, mac) == {"the-real-one", "moved-2", "moved-3"}
+    for number in range(30):
+        for which in range(2):
+            await claim(store, mac, f"crowd-{number}-{which}", f"198.51.100.{number % 8 + 10}")
+    found = await clients(store, mac)
+    assert "the-real-one" in found and len(found) == admissions.CLAIMS_EACH
+
+
+async def test_of_too_many_sources_the_one_that_asked_longest_ago_goes(store: Store, mac: str) -> None:
+    await ask(store, mac)
+    for number in range(admissions.CLAIMS_EACH):
+        await claim(store, mac, f"client-{number}", f"198.51.100.{number}")
+        at = f"{1000 + number}"
+        await store.client.hset(store.keys.claims(mac), f"client-{number}", f"{at} {at} 1 198.51.100.{number}")
+    await claim(store, mac, "client-0", "198.51.100.0")
+    await claim(store, mac, "one-more", "203.0.113.5")
+    gone = {f"client-{number}" for number in range(admissions.CLAIMS_EACH)} - await clients(store, mac)
+    assert gone == {"client-1"}
+
+
+async def test_claims_are_few_over_all_devices_and_one_source_has_a_tenth(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fleet.store.claims.MOST_CLAIMED", 40)
+    macs = [f"0a:00:00:00:00:{number:02x}" for number in range(200)]
     for name in macs:
-        await ask(store, name)
-        await ask(store, name, OTHER)
-        dropped += await Claims(store).note(name)
-    assert dropped == 3
-    assert {claim.mac for claim in await Claims(store).all()} == set(macs[3:])
+        await ask(store, name, address="")
+    real = "192.0.2.1"
+    await claim(store, macs[0], "the-real-one", real)
+    for name in macs[:30]:
+        await claim(store, name, OTHER, "198.51.100.1")
+    listed = await Claims(store).all()
+    assert [one.mac for one in listed if one.address == "198.51.100.1"] == macs[29:25:-1], "a tenth"
+    assert [one.client for one in listed if one.address == real] == ["the-real-one"]
+    for number, name in enumerate(macs[:150]):
+        await claim(store, name, f"crowd-{number}", f"198.51.100.{number % 30 + 2}")
+    listed = await Claims(store).all()
+    assert len(listed) <= 40
+    assert [one.mac for one in listed if one.address == real] == [macs[0]], "who holds most loses its oldest"
+    kept = {name for name in macs if await store.client.exists(store.keys.claims(name))}
+    assert kept == {one.mac for one in listed}
+
+
+async def test_a_claim_that_is_settled_leaves_the_list(store: Store, mac: str) -> None:
+    await ask(store, mac)
+    await claim(store, mac, "one", "192.0.2.1")
+    await claim(store, mac, "two", "192.0.2.2")
+    await Admissions(store).bind(mac, "one")
+    await Claims(store).settle(mac, "one")
+    assert [one.client for one in await Claims(store).all()] == ["two"]
+    await Claims(store).settle(mac, "two")
+    assert await Claims(store).all() == []
+    assert [key async for key in store.client.scan_iter("{claims}*")] == []
