@@ -15,7 +15,7 @@ from fleet.store.connect import Store
 from fleet.store.keys import DEVICE_SECONDS, prefix
 
 YOUNG_SECONDS = 3600
-"""How long a MAC that never connected is known, and its owner pinned."""
+"""How long a MAC that never connected is known after it was served last, and its owner pinned."""
 MOST_YOUNG = 20_000
 """MACs that never connected, over all shards. Each keeps its hour: when all places are taken, no other MAC gets one.
 One takes about 900 bytes."""

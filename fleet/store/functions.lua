@@ -100,7 +100,7 @@ end
 local function wanted(generation) return math.max(tonumber(generation or '1'), 1) end
 
 -- A MAC that never connected holds a place: one of the shard's, and in it one of a source, the address that asked with it
--- first (IPv6: its /64). Both are sorted sets by the time of the MAC's bootstrap; a place is free when its hour is over, so
+-- first (IPv6: its /64). Both are sorted sets by the time of its last bootstrap; a place is free when its hour is over, so
 -- the set of a source needs no care, and expires. `src` in the device's record says whose set it is.
 local function share_of(young, source) return young .. ':' .. source end
 
@@ -117,8 +117,8 @@ end
 local function take_place(young, device, mac, source, life)
   redis.call('HSETNX', device, 'src', source)
   local share = share_of(young, redis.call('HGET', device, 'src'))
-  redis.call('ZADD', young, 'NX', seconds(), mac)
-  redis.call('ZADD', share, 'NX', seconds(), mac)
+  redis.call('ZADD', young, seconds(), mac)
+  redis.call('ZADD', share, seconds(), mac)
   redis.call('ZREMRANGEBYSCORE', share, '-inf', seconds() - life)
   redis.call('EXPIRE', share, life)
 end
@@ -287,7 +287,8 @@ local function boot(K, A)
   if A[15] ~= '' then redis.call('HSETNX', K[2], 'dialect', A[15]) end
   redis.call('ZADD', K[3], seconds(), A[3])
   if young then
-    if redis.call('TTL', K[2]) < 0 then redis.call('EXPIRE', K[2], A[10]) end
+    -- Its hour begins anew, also that of its pin: who is served is its owner (under `open`: anybody).
+    for key = 1, 2 do redis.call('EXPIRE', K[key], A[10]) end
     take_place(K[4], K[2], A[3], A[4], A[10])
   else
     redis.call('EXPIRE', K[2], A[11])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fleet.store.admissions import Admissions
+from fleet.store.admissions import Admissions, admission_key
 from fleet.store.claims import Claims
 from fleet.store.connect import Store
 from fleet.store.firmware_shelf import FirmwareShelf
@@ -126,6 +126,17 @@ async def test_nobody_pushes_out_a_device_that_has_not_connected_yet(
         assert not await has_password(site, mac(1), Client_Id=client(9)), "the pin of the owner holds"
         assert await has_password(site, mac(1), Client_Id=OWNER)
         assert await has_password(site, mac(2), Client_Id=OWNER), "who was bound before needs no place"
+
+
+async def test_a_pin_lasts_an_hour_after_its_owner_asked_last(store: Store, keys: Keys) -> None:
+    async with attacked_api(store, keys, activation="first") as site:
+        assert await has_password(site, mac(1), Client_Id=OWNER)
+        pin = admission_key(store, mac(1))
+        await store.client.expire(pin, 60)
+        assert not await has_password(site, mac(1), Client_Id=client(9))
+        assert await store.client.ttl(pin) <= 60
+        assert await has_password(site, mac(1), Client_Id=OWNER)
+        assert 3000 < await store.client.ttl(pin) <= 3600
 
 
 @pytest.mark.parametrize("policy", ["open", "first"])

@@ -94,6 +94,28 @@ async def test_one_source_has_a_tenth_of_the_places_and_gets_them_back(
     assert set(left) == {three, four, five}
 
 
+async def test_the_hour_of_a_pin_begins_anew_when_its_owner_asks(store: Store, mac: str) -> None:
+    await ask(store, mac)
+    young = store.keys.young(store.keys.shard(mac))
+    lives = (admissions.admission_key(store, mac), store.keys.device(mac))
+
+    async def age() -> None:
+        for key in lives:
+            await store.client.expire(key, 60)
+        for key in (young, f"{young}:192.0.2.7"):
+            await store.client.zincrby(key, 60 - YOUNG_SECONDS, mac)
+
+    await age()
+    first = await store.client.zscore(young, mac)
+    await ask(store, mac, OTHER)
+    assert max([await store.client.ttl(key) for key in lives]) <= 60, "a stranger prolongs nothing"
+    assert (await ask(store, mac, address="198.51.100.1")).verdict == "admitted"
+    assert min([await store.client.ttl(key) for key in lives]) > 60
+    for key in (young, f"{young}:192.0.2.7"):
+        assert await store.client.zscore(key, mac) > first
+    assert await store.client.ttl(f"{young}:192.0.2.7") > 60
+
+
 async def test_places_come_back_after_an_hour(store: Store, mac: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admissions, "MOST_YOUNG", store.keys.shards)
     one, two = of_one_shard(store, mac)[:2]
