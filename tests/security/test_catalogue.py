@@ -52,6 +52,7 @@ CATALOGUE = {
         "integration/front/test_revocation.py::test_a_revoked_device_is_put_out_and_stays_out",
         "integration/api/test_bootstrap.py::test_a_revoked_device_gets_no_credentials",
         "unit/wire/test_camera.py::test_a_revoked_device_has_no_good_token",
+        "unit/wire/test_camera.py::test_a_token_counts_as_long_as_the_password_of_its_device",
     ],
     "password that was replaced, or issued without proof": [
         "integration/mosquitto/test_plugin_minima.py::"
