@@ -45,7 +45,10 @@ def bind(who: Annotated[str, typer.Argument(help="The code that a device shows, 
 
 @app.command()
 def unbind(mac: Mac) -> None:
-    """Take a device's admission away, at once: it shows a code at its next start, under every policy but `open`."""
+    """Take a device's admission away, at once: it must be activated anew at its next start, except under `open`.
+
+    Under `closed` a device whose serial number is known does that by itself.
+    """
 
     async def work(settings: Settings) -> int:
         name = read_mac(mac)
