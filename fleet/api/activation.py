@@ -78,7 +78,7 @@ class Desk:
             self._counts["devices: crowded out"] += decision.crowded_out
         if decision.claims:
             self._counts["bootstrap: another owner"] += 1
-            if dropped := await self._claims.note(who.mac):
+            if dropped := await self._claims.note(who.mac, address):
                 self._counts["claims: crowded out"] += dropped
         return decision
 

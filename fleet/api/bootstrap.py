@@ -16,6 +16,7 @@ from fleet.api.firmware import Firmware
 from fleet.api.refusals import TurnedAway
 from fleet.api.throttle import Throttle, site_of
 from fleet.api.visitor import Place, Visitor, place, require_client, visitor
+from fleet.core.standing import Lack
 from fleet.errors import Overloaded, Unavailable
 from fleet.settings import Settings
 from fleet.settings.tls import FIRMWARE_PORT
@@ -38,6 +39,13 @@ log = logging.getLogger(__name__)
 LARGEST_BODY = 64 * 1024
 STORE_SECONDS = 1.0
 """A device that waits at its first request does nothing else."""
+PLACE_SECONDS = 60
+"""When somebody may ask again for whom there is no place: places come back as devices connect, or after their hour."""
+
+_LACKS: Mapping[Lack, tuple[int, str]] = {
+    "no place": (503, "too many new devices; try again later"),
+    "no place for its address": (429, "too many new devices from this address; try again later"),
+}
 
 
 class Bootstrap:
@@ -67,8 +75,9 @@ class Bootstrap:
         """Return what the device needs; its identity comes from the headers, its body is best effort.
 
         Raises:
-            HTTPException: 400 without a MAC, 403 for a device that is not served, 429 for one that asks too often, 503
-                when it cannot be decided.
+            HTTPException: 400 without a MAC, 403 for a device that is not served, 429 for one that asks too often or
+                whose address asked with too many MACs that never connected, 503 when it cannot be decided, or when
+                there are too many such MACs in all.
         """
         self._throttle.admit_address("bootstrap", request)
         who, where = visitor(request), place(request, self._settings)
@@ -127,7 +136,14 @@ class Bootstrap:
             log.warning("bootstrap refused", extra={"device": who.mac, "reason": "not on the list"})
             await self._desk.turn_away(who, "not on the list")
             raise HTTPException(403, "the device is not admitted")
+        if decision.verdict in ("no place", "no place for its address"):
+            await self._make_wait(who, address, decision.verdict)
         return decision
+
+    async def _make_wait(self, who: Visitor, address: str, lack: Lack) -> None:
+        log.warning("no place for a new device", extra={"device": who.mac, "address": address, "reason": lack})
+        await self._desk.turn_away(who, lack)
+        raise HTTPException(*_LACKS[lack], {"Retry-After": str(PLACE_SECONDS)})
 
     async def _invite(self, who: Visitor, deadline: float) -> ActivationSection:
         try:

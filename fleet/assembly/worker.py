@@ -13,6 +13,7 @@ from fleet.errors import ConfigError
 from fleet.metrics import bounds
 from fleet.metrics import broker as metrics
 from fleet.server_tools.load import open_tools
+from fleet.store.admissions import most_young
 from fleet.tasks import running
 from fleet.worker.app import Worker
 from fleet.worker.resources import Resources
@@ -41,6 +42,7 @@ async def worker(here: Site, shared: ServerTools | None = None) -> AsyncIterator
         role = Worker(Resources.of(settings, here.keys, llm, here.store, tools), new_name(), here.broker)
         stack.enter_context(metrics.refusals.following(role.counts))
         stack.enter_context(bounds.following("tool_lists_bytes", lambda: role.lists.used, role.lists.limit))
+        stack.enter_context(bounds.following("new_devices", lambda: role.new_devices, most_young(settings.shards)))
         stack.enter_context(role.figures.shown())
         stack.enter_context(here.readiness.requiring("broker", lambda: role.connected))
         stack.enter_context(here.readiness.requiring("leases", lambda: role.settled))

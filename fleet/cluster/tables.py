@@ -7,6 +7,7 @@ from rich.table import Column, Table
 
 from fleet.cluster.check.judge import Verdict
 from fleet.cluster.cluster import Cluster
+from fleet.core.visible import visible
 from fleet.local.ports import LOOPBACK
 
 _SHOWN_FAULTS = 40
@@ -51,7 +52,7 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
         f"{verdict.rough} breaches of timing)"
     )
     for fault in verdict.faults[:_SHOWN_FAULTS]:
-        console.print(f"[bold red]✗[/] {escape(fault.rule)}: {escape(fault.detail)}")
+        console.print(f"[bold red]✗[/] {escape(visible(fault.rule))}: {escape(visible(fault.detail))}")
     if len(verdict.faults) > _SHOWN_FAULTS:
         console.print(f"… and {len(verdict.faults) - _SHOWN_FAULTS} more")
     console.print("[green]nothing was lost[/]" if verdict.ok else "[bold red]something was lost[/]")

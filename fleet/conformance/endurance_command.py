@@ -16,6 +16,7 @@ from fleet.conformance.command import EXIT_INTERRUPTED, STOCK
 from fleet.conformance.endurance import REBIND_AT, EnduranceReport, endure
 from fleet.conformance.target import Target, reach
 from fleet.conformance.verdict import NotApplicable
+from fleet.core.visible import visible
 from fleet.errors import ConfigError
 from fleet.local.ports import LOOPBACK
 from fleet.sim.faults import Faults
@@ -77,7 +78,7 @@ async def _hold(target: Target, load: _Load, json: Path | None) -> int:
             def ended(failures: list[str]) -> None:
                 bar.update(shown, advance=1)
                 for failure in failures:
-                    console.print(f"[bold red]✗[/] {escape(failure)}")
+                    console.print(f"[bold red]✗[/] {escape(visible(failure))}")
 
             try:
                 report = await endure(setup, load.profiles, load.conversations, load.faults, load.at_once, ended)

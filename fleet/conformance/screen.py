@@ -10,6 +10,7 @@ from rich.table import Table
 
 from fleet.conformance.results import Outcome, Result, Results
 from fleet.conformance.run import Observer, Task
+from fleet.core.visible import visible
 
 _COLOURS: dict[Outcome, str] = {"passed": "green", "failed": "bold red", "skipped": "yellow"}
 _SIGNS: dict[Outcome, str] = {"passed": "✓", "failed": "✗", "skipped": "–"}
@@ -43,7 +44,7 @@ def progress(console: Console, total: int) -> Iterator[Observer]:
 def show(console: Console, results: Results) -> None:
     """Print the table, what failed, and the sum."""
     profiles = list(dict.fromkeys(result.profile for result in results.results))
-    table = Table(title=f"Conformance of {escape(results.server)}", title_justify="left", header_style="bold")
+    table = Table(title=f"Conformance of {escape(visible(results.server))}", title_justify="left", header_style="bold")
     table.add_column("check", no_wrap=True)
     table.add_column("statement")
     for profile in profiles:
@@ -53,7 +54,7 @@ def show(console: Console, results: Results) -> None:
         rows = [result for result in results.results if result.id == id_]
         cells = [_cell([row for row in rows if row.profile == profile]) for profile in profiles]
         worst = min(rows, key=lambda row: ("failed", "skipped", "passed").index(row.outcome))
-        table.add_row(id_, escape(rows[0].title), *cells, escape(worst.seen))
+        table.add_row(id_, escape(visible(rows[0].title)), *cells, escape(visible(worst.seen)))
     console.print(table)
     for result in results.results:
         if result.outcome == "failed":
@@ -73,4 +74,4 @@ def _cell(rows: Sequence[Result]) -> str:
 
 def _line(result: Result) -> str:
     colour = _COLOURS[result.outcome]
-    return f"[{colour}]{result.id} {result.profile} {result.outcome}[/]: {escape(result.seen)}"
+    return f"[{colour}]{result.id} {result.profile} {result.outcome}[/]: {escape(visible(result.seen))}"

@@ -3,7 +3,9 @@
 from typing import Literal
 
 Policy = Literal["open", "first", "code", "closed"]
-Verdict = Literal["admitted", "asked", "refused"]
+Lack = Literal["no place", "no place for its address"]
+"""Nothing is known of its MAC, and there are already as many such MACs as may be, of all or of those of its address."""
+Verdict = Literal["admitted", "asked", "refused", Lack]
 """`asked`: it has to be activated first."""
 How = Literal["first", "kept", "code", "mac", "key"]
 """How a MAC got its owner: by the first Client-Id that asked; kept, because it was connected before there were owners;

@@ -18,6 +18,7 @@ BOUNDS: Final = (
     "gateway_clients",
     "gateway_passing",
     "http_connections",
+    "new_devices",
     "tool_lists_bytes",
 )
 _ROLES: Final = "worker edge front api gateway"

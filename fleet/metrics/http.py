@@ -32,6 +32,8 @@ API_REFUSALS: Final = slugs(
         "body: broken off",
         "body: slow",
         "bootstrap: another owner",
+        "bootstrap: no place",
+        "bootstrap: no place for its address",
         "bootstrap: not bound",
         "bootstrap: not on the list",
         "bootstrap: revoked",

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from rich.table import Table
+from rich.table import Column, Table
 
+from fleet.core.visible import cell
 from fleet.store.admissions import Admission
 from fleet.store.claims import Claim
 from fleet.store.policy import PolicyState
@@ -31,7 +32,7 @@ def devices_table(
     for entry, standing in zip(entries, standings, strict=True):
         device = entry.device
         is_revoked = device.mac in revoked
-        table.add_row(
+        row = (
             device.mac,
             "revoked" if is_revoked else "online" if device.online else "offline",
             device.board,
@@ -43,6 +44,7 @@ def devices_table(
             str(standing.others or ""),
             standing.timezone,
         )
+        table.add_row(*map(cell, row))
     return table
 
 
@@ -55,9 +57,10 @@ def _connected(entry: Entry) -> str:
 
 def claims_table(claims: Sequence[Claim]) -> Table:
     """Return who asks for MACs that are another's."""
-    table = Table("device", "client", "address", "times", "first", "last")
+    table = Table("device", Column("client", overflow="fold"), "address", "times", "first", "last")
     for claim in claims:
-        table.add_row(claim.mac, claim.shown, claim.address, str(claim.count), moment(claim.first), moment(claim.last))
+        row = (claim.mac, claim.client, claim.address, str(claim.count), moment(claim.first), moment(claim.last))
+        table.add_row(*map(cell, row))
     return table
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from fleet import runtime
+from fleet.core.visible import visible
 from fleet.errors import ConfigError, Unavailable
 from fleet.link.broker import broker_address
 from fleet.link.publisher import Publisher
@@ -67,7 +68,7 @@ def _fault(device: Device) -> str:
     if not device.online:
         return "is not connected"
     if device.dialect == REGISTRAR or not codec.is_known(device.firmware):
-        return f"has firmware {device.firmware or 'of unknown version'}; notifications need 2.5"
+        return f"has firmware {visible(device.firmware) or 'of unknown version'}; notifications need 2.5"
     return "is in a conversation, and would ignore it" if device.session else ""
 
 

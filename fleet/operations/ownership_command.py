@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from fleet.core.visible import visible
 from fleet.errors import ConfigError
 from fleet.operations.devices_table import claims_table, held, is_old, moment
 from fleet.operations.reach import reach_store, read_mac, run
@@ -44,7 +45,10 @@ def bind(who: Annotated[str, typer.Argument(help="The code that a device shows, 
 
 @app.command()
 def unbind(mac: Mac) -> None:
-    """Take a device's admission away, at once: it shows a code at its next start, under every policy but `open`."""
+    """Take a device's admission away, at once: it must be activated anew at its next start, except under `open`.
+
+    Under `closed` a device whose serial number is known does that by itself.
+    """
 
     async def work(settings: Settings) -> int:
         name = read_mac(mac)
@@ -58,12 +62,12 @@ def unbind(mac: Mac) -> None:
 
 
 @app.command()
-def claims() -> None:
+def claims(mac: Annotated[str, typer.Argument(help="MAC of a device; without it all.")] = "") -> None:
     """Show who asks with a MAC that is another's: `accept` or `refuse` them."""
 
     async def work(settings: Settings) -> int:
         async with reach_store(settings) as store:
-            found = await Claims(store).all()
+            found = await (Claims(store).of(read_mac(mac)) if mac else Claims(store).all())
         Console(width=None if Console().is_terminal else 160).print(claims_table(found))
         return 0
 
@@ -90,7 +94,7 @@ def refuse(mac: Mac, client: Who = "") -> None:
         async with reach_store(settings) as store:
             claim = await _claim(store, read_mac(mac), client)
             await Claims(store).refuse(claim)
-        typer.echo(f"{claim.shown} gets nothing with {claim.mac} for {REFUSED_SECONDS // 86_400} days")
+        typer.echo(f"{visible(claim.client)} gets nothing with {claim.mac} for {REFUSED_SECONDS // 86_400} days")
         return 0
 
     run(work)
@@ -175,9 +179,13 @@ def _deadline(settings: Settings, *, now: bool) -> int:
 
 
 async def _claim(store: Store, mac: str, client: str) -> Claim:
-    found = [claim for claim in await Claims(store).of(mac) if claim.client.startswith(client)]
+    claims = await Claims(store).of(mac)
+    found = [claim for claim in claims if claim.client.startswith(client)]
+    if len(found) > 1:
+        # One may be the beginning of another.
+        found = [claim for claim in found if claim.client == client] or found
     if len(found) != 1:
-        names = ", ".join(claim.shown for claim in found)
+        names = ", ".join(visible(claim.client) for claim in found)
         raise ConfigError(f"{mac} has several claims, say which: {names}" if found else f"{mac} has no such claim")
     return found[0]
 

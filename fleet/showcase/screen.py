@@ -12,6 +12,7 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
+from fleet.core.visible import cell
 from fleet.errors import ConfigError
 from fleet.showcase.stages import ASR, END, SENTENCE, START, TTS, WAY
 from fleet.showcase.timeline import Row, Who, ms
@@ -80,7 +81,7 @@ class Screen:
     def doing(self, what: str) -> None:
         """Say what is being done now."""
         if self._status:
-            self._status.update(f"[dim]{what} …[/dim]")
+            self._status.update(cell(f"{what} …", "dim"))
 
     def title(self, text: str) -> None:
         self.console.print()
@@ -92,9 +93,9 @@ class Screen:
         grid.add_column(justify="right", width=7, no_wrap=True)
         grid.add_column(width=7, no_wrap=True)
         grid.add_column(ratio=1)
-        text = Text(row.text, style="red" if row.who is Who.PROBLEM else "")
+        text = cell(row.text, "red" if row.who is Who.PROBLEM else "")
         if row.note:
-            text.append(f"  {row.note}", style="dim")
+            text.append_text(cell(f"  {row.note}", "dim"))
         grid.add_row(Text(f"{self._clock() - self._began:.2f}", style="dim"), Text(row.who, _STYLES[row.who]), text)
         self.console.print(grid)
 

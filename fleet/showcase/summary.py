@@ -7,6 +7,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from fleet.core.visible import cell
 from fleet.showcase.acts import Act, Answer
 from fleet.showcase.stages import HEARD, MEANINGS, NAMES, Stages, medians
 from fleet.showcase.verdict import Check
@@ -29,7 +30,7 @@ def said_table(answers: Sequence[Answer]) -> RenderableType:
     for name in ("the user said", "the server understood", "it answered", "heard in the device's sound"):
         table.add_column(name, ratio=1)
     for answer in answers:
-        table.add_row(answer.line.text, answer.understood, answer.reply, answer.heard)
+        table.add_row(*map(cell, (answer.line.text, answer.understood, answer.reply, answer.heard)))
     return table
 
 
@@ -57,8 +58,8 @@ def verdict_lines(checks: Sequence[Check]) -> RenderableType:
     grid.add_column()
     for check in checks:
         mark = Text("✔", style="bold green") if check.ok else Text("✘", style="bold red")
-        line = Text(check.what)
-        line.append(f"  {check.seen}", style="dim" if check.ok else "red")
+        line = cell(check.what)
+        line.append_text(cell(f"  {check.seen}", "dim" if check.ok else "red"))
         grid.add_row(mark, line)
     return Group(Text(), grid, Text())
 

@@ -15,11 +15,16 @@ from fleet.store.connect import Store
 from fleet.store.keys import DEVICE_SECONDS, prefix
 
 YOUNG_SECONDS = 3600
-"""How long a MAC that never connected is known, and its owner pinned."""
+"""How long a MAC that never connected is known after it was served last, and its owner pinned."""
 MOST_YOUNG = 20_000
-"""MACs that never connected, over all shards; the oldest go first. One takes about 600 bytes."""
-CLAIMS_EACH = 5
+"""MACs that never connected, over all shards. Each keeps its hour: when all places are taken, no other MAC gets one.
+One takes about 900 bytes."""
+SHARE = 10
+"""One address (IPv6: its /64) has at most this part of the places."""
+CLAIMS_EACH = 16
 """Claims of one MAC that are kept."""
+CLAIMS_OF_SOURCE = 2
+"""Of them those of one address (IPv6: its /64): newer ones replace its own, so that it hides nobody else's."""
 CLAIM_SECONDS = 7 * 24 * 3600
 REFUSED_SECONDS = 30 * 24 * 3600
 """How long a Client-Id whose claim was refused gets no answer but a refusal."""
@@ -93,7 +98,7 @@ class Decision:
     """What was decided about an asker.
 
     `generation` is that of the password that it may be given, `claims` whether it stands among the claims of the MAC,
-    `crowded_out` how many that never connected gave way.
+    `crowded_out` how many that never connected gave way, under an open policy.
     """
 
     verdict: Verdict
@@ -126,8 +131,11 @@ class Admissions:
             names.claims(who.mac),
             names.refused(who.mac, who.client),
         ]
-        most = max(1, MOST_YOUNG // names.shards)
-        limits: list[str | int] = [most, YOUNG_SECONDS, DEVICE_SECONDS, CLAIMS_EACH, CLAIM_SECONDS]
+        most = most_young(names.shards)
+        limits: list[str | int] = [
+            *(most, max(1, most // SHARE), YOUNG_SECONDS, DEVICE_SECONDS),
+            *(CLAIMS_EACH, CLAIMS_OF_SOURCE, CLAIM_SECONDS),
+        ]
         words: list[str | int] = [
             policy,
             who.client,
@@ -208,6 +216,11 @@ class Admissions:
         client, serial, how = words or ("", "", "")
         changed, generation = await self._store.call("fleet_own", keys, [what, mac, _now(), until, client, serial, how])
         return changed == "1", int(generation)
+
+
+def most_young(shards: int) -> int:
+    """Return how many MACs of one shard may be known that never connected."""
+    return max(1, MOST_YOUNG // shards)
 
 
 def admission_key(store: Store, mac: str) -> str:

@@ -1,23 +1,24 @@
 """Who asks for a MAC that is another's, until an operator says whose it is.
 
 The claims of a MAC lie with the MAC, and are written by the function that decides (`fleet_boot`). Which MACs are
-claimed is one list with a bound over all devices.
+claimed is one list with a bound over all devices. Who claims from one address replaces his own claims first, in both: a
+stranger shall not hide the claim of a device whose memory was erased.
 """
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, cast
 
 from fleet.store.admissions import REFUSED_SECONDS
 from fleet.store.connect import Store
 
 MOST_CLAIMED = 1_000
-"""MACs; of more the claims that were made last stay."""
+"""MACs, counted once for each address that claims them; of more the address that claims most loses its oldest."""
+SHARE = 10
+"""One address (IPv6: its /64) has at most this part of them."""
 
-_CLAIMED = "{claims}:macs"
-_SHOWN = 8
+_PAIRS, _SOURCES = "{claims}:pairs", "{claims}:sources"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +32,6 @@ class Claim:
     count: int
     address: str
 
-    @property
-    def shown(self) -> str:
-        """As much of the Client-Id as tells it from others; all of it is what a device proves itself with."""
-        return self.client[:_SHOWN]
-
 
 class Claims:
     """Reads and settles claims. All methods raise Unavailable while Redis does not answer."""
@@ -43,19 +39,14 @@ class Claims:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def note(self, mac: str) -> int:
-        """Put a MAC that was claimed just now on the list; return how many of the oldest gave way."""
-        pipe = self._store.client.pipeline(transaction=False)
-        pipe.zadd(_CLAIMED, {mac: datetime.now(UTC).timestamp()})
-        pipe.zcard(_CLAIMED)
-        _, count = await self._store.ask(cast("Awaitable[list[int]]", pipe.execute()))
-        if count <= MOST_CLAIMED:
+    async def note(self, mac: str, address: str) -> int:
+        """Put a MAC that was claimed just now on the list; return how many claims gave way."""
+        limits = [MOST_CLAIMED, max(1, MOST_CLAIMED // SHARE)]
+        gone = await self._store.call("fleet_claimed", [_PAIRS, _SOURCES], [mac, address, *limits])
+        if not gone:
             return 0
-        popped = self._store.client.zpopmin(_CLAIMED, count - MOST_CLAIMED)
-        gone = [name for name, _ in await self._store.ask(cast("Awaitable[list[tuple[str, float]]]", popped))]
-        for name in gone:
-            await self._store.ask(self._store.client.delete(self._store.keys.claims(name)))
-        return len(gone)
+        [dropped] = await self._store.call("fleet_forget_claims", [self._store.keys.claims(gone[0])], [gone[1]])
+        return int(dropped)
 
     async def of(self, mac: str) -> list[Claim]:
         """Return the claims of a MAC, the newest first."""
@@ -65,14 +56,11 @@ class Claims:
         return sorted(claims, key=lambda claim: claim.last, reverse=True)
 
     async def all(self) -> list[Claim]:
-        """Return all claims, those of the MAC that was claimed last first; MACs without any leave the list."""
-        found = self._store.client.zrevrange(_CLAIMED, 0, -1)
-        macs = await self._store.ask(cast("Awaitable[list[str]]", found))
+        """Return all claims, those of the MAC that was claimed last first; what has none leaves the list."""
         claims: list[Claim] = []
-        for mac in macs:
+        for mac, sources in (await self._listed()).items():
             of = await self.of(mac)
-            if not of:
-                await self._leave(mac)
+            await self._leave(mac, sources, of)
             claims += of
             await asyncio.sleep(0)
         return claims
@@ -88,23 +76,28 @@ class Claims:
         """Forget a claim that was decided."""
         key = self._store.keys.claims(mac)
         await self._store.ask(self._store.client.hdel(key, client))
-        if not await self.of(mac):
-            await self._leave(mac)
+        await self._leave(mac, (await self._listed()).get(mac, []), await self.of(mac))
 
     async def welcome(self, mac: str, client: str) -> None:
         """Take back that a Client-Id was refused."""
         mark = self._store.keys.refused(mac, client)
         await self._store.ask(self._store.client.delete(mark))
 
-    async def _leave(self, mac: str) -> None:
-        await self._store.ask(self._store.client.zrem(_CLAIMED, mac))
+    async def _listed(self) -> dict[str, list[str]]:
+        """Return the MACs that are on the list with the addresses that claim them, the newest first."""
+        found = self._store.client.zrevrange(_PAIRS, 0, -1)
+        listed: dict[str, list[str]] = {}
+        for pair in await self._store.ask(cast("Awaitable[list[str]]", found)):
+            mac, _, source = pair.partition(" ")
+            listed.setdefault(mac, []).append(source)
+        return listed
+
+    async def _leave(self, mac: str, sources: Sequence[str], left: Sequence[Claim]) -> None:
+        """Take the addresses off the list that have no claim left."""
+        for source in set(sources) - {claim.address for claim in left}:
+            await self._store.call("fleet_unclaimed", [_PAIRS, _SOURCES], [mac, source])
 
 
 def _claim(mac: str, client: str, text: str) -> Claim:
     first, last, count, address = (*text.split(" ", 3), "", "", "", "")[:4]
     return Claim(mac, client, int(first), int(last), int(count), address)
-
-
-def by_client(claims: list[Claim]) -> Mapping[str, Claim]:
-    """Return claims by the part of the Client-Id that is shown."""
-    return {claim.shown: claim for claim in claims}

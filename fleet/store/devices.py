@@ -7,6 +7,7 @@ from typing import Any, cast
 from fleet.store.connect import Store
 from fleet.store.keys import DEVICE_SECONDS, prefix
 from fleet.store.owner import Owner
+from fleet.wire.identity import Username, parse_username
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,8 @@ class Device:
     """Whether the tool list is that of the present connection."""
     dialect: str = ""
     """How it spoke last, empty while that is not known."""
+    connected: Username | None = None
+    """The user name of its last connection, None while no broker said it."""
 
     @classmethod
     def of(cls, mac: str, record: Mapping[str, str]) -> "Device":
@@ -38,6 +41,7 @@ class Device:
             language=record.get("lang", ""),
             tools_known=bool(record.get("tep")) and record.get("tep") == record.get("ep"),
             dialect=record.get("dialect", ""),
+            connected=parse_username(record.get("cu", "")) if record.get("cep") == record.get("ep") else None,
         )
 
 

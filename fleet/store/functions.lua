@@ -99,44 +99,141 @@ end
 -- The generation that a device should have, by its admission's.
 local function wanted(generation) return math.max(tonumber(generation or '1'), 1) end
 
--- Forgets MACs that never connected: some whose time is over, and the oldest beyond a bound. Their pins go with them;
--- what an operator decided stays. Returns how many were beyond the bound.
-local function tidy_young(young, seen, prefix, life, most)
+-- A MAC that never connected holds a place: one of the shard's, and in it one of a source, the address that asked with it
+-- first (IPv6: its /64). Both are sorted sets by the time of its last bootstrap; a place is free when its hour is over, so
+-- the set of a source needs no care, and expires. `src` in the device's record says whose set it is.
+local function share_of(young, source) return young .. ':' .. source end
+
+-- Gives back the place of a MAC, if it has one.
+local function give_back(young, device, mac)
+  local source = redis.call('HGET', device, 'src')
+  if source then
+    redis.call('ZREM', share_of(young, source), mac)
+    redis.call('HDEL', device, 'src')
+  end
+  redis.call('ZREM', young, mac)
+end
+
+local function take_place(young, device, mac, source, life)
+  redis.call('HSETNX', device, 'src', source)
+  local share = share_of(young, redis.call('HGET', device, 'src'))
+  redis.call('ZADD', young, seconds(), mac)
+  redis.call('ZADD', share, seconds(), mac)
+  redis.call('ZREMRANGEBYSCORE', share, '-inf', seconds() - life)
+  redis.call('EXPIRE', share, life)
+end
+
+-- Forgets some MACs that never connected and whose time is over. What an operator decided stays.
+local function tidy_young(young, seen, life)
   for _, mac in ipairs(redis.call('ZRANGEBYSCORE', young, '-inf', seconds() - life, 'LIMIT', 0, 50)) do
     redis.call('ZREM', young, mac)
     redis.call('ZREM', seen, mac)
   end
-  local crowded = math.max(redis.call('ZCARD', young) - most, 0)
-  for _ = 1, crowded do
-    local mac = redis.call('ZPOPMIN', young)[1]
-    redis.call('ZREM', seen, mac)
-    redis.call('DEL', prefix .. 'd:' .. mac)
-    if redis.call('TTL', prefix .. 'o:' .. mac) > 0 then redis.call('DEL', prefix .. 'o:' .. mac) end
-  end
-  return crowded
 end
 
--- Keeps that somebody asks with a MAC that is another's: `first last count address` by Client-Id, the latest few of a MAC.
-local function note_claim(claims, client, address, most, life)
-  local known = redis.call('HGET', claims, client)
-  local first, count = string.match(known or '', '^(%d+) %d+ (%d+)')
-  if not known and redis.call('HLEN', claims) >= most then
-    local oldest, at = nil, math.huge
-    local all = redis.call('HGETALL', claims)
-    for i = 1, #all, 2 do
-      local last = tonumber(string.match(all[i + 1], '^%d+ (%d+)'))
-      if last < at then oldest, at = all[i], last end
-    end
-    redis.call('HDEL', claims, oldest)
+-- Why there is no place for one more MAC of a source, and the set that is full; nil where there is one.
+local function crowded(young, source, life, most, most_of_one)
+  local living, share = '(' .. seconds() - life, share_of(young, source)
+  if source ~= '' and redis.call('ZCOUNT', share, living, '+inf') >= most_of_one then
+    return 'no place for its address', share
   end
+  if redis.call('ZCOUNT', young, living, '+inf') >= most then return 'no place', young end
+end
+
+-- Under an open policy nobody has a pin to lose: the oldest of a full set gives way. Returns whether it did; one that was
+-- pinned before the policy was open keeps its hour.
+local function crowd_out(full, young, seen, prefix)
+  local mac = redis.call('ZRANGE', full, 0, 0)[1]
+  if not mac or redis.call('EXISTS', prefix .. 'o:' .. mac) == 1 then return false end
+  give_back(young, prefix .. 'd:' .. mac, mac)
+  redis.call('ZREM', full, mac)
+  redis.call('ZREM', seen, mac)
+  redis.call('DEL', prefix .. 'd:' .. mac)
+  return true
+end
+
+-- Makes room for one more claim of a source: its own oldest goes when it has as many as it may, else the oldest of the
+-- source that has most; of equal ones that which was quiet longest.
+local function make_room(claims, client, source, most, most_of_one)
+  local all, total, counts, oldest = redis.call('HGETALL', claims), 0, {}, {}
+  for i = 1, #all, 2 do
+    local last, from = string.match(all[i + 1], '^%d+ (%d+) %d+ ?(.*)$')
+    if all[i] ~= client then
+      total, counts[from] = total + 1, (counts[from] or 0) + 1
+      last = tonumber(last)
+      if not oldest[from] or last < oldest[from][2] then oldest[from] = {all[i], last} end
+    end
+  end
+  local loser = nil
+  if (counts[source] or 0) >= most_of_one then
+    loser = source
+  elseif total >= most then
+    for from, count in pairs(counts) do
+      local more = not loser or count > counts[loser]
+      if more or (count == counts[loser] and oldest[from][2] < oldest[loser][2]) then loser = from end
+    end
+  end
+  if loser then redis.call('HDEL', claims, oldest[loser][1]) end
+end
+
+-- Keeps that somebody asks with a MAC that is another's: `first last count address` by Client-Id, a few of each address.
+local function note_claim(claims, client, source, most, most_of_one, life)
+  local known = redis.call('HGET', claims, client)
+  local first, count, from = string.match(known or '', '^(%d+) %d+ (%d+) ?(.*)$')
+  if from ~= source then make_room(claims, client, source, most, most_of_one) end
   redis.call('HSET', claims, client,
-    string.format('%d %d %d %s', first or seconds(), seconds(), tonumber(count or '0') + 1, address))
+    string.format('%d %d %d %s', first or seconds(), seconds(), tonumber(count or '0') + 1, source))
   redis.call('EXPIRE', claims, life)
 end
 
--- K: admission, device, …, claims (5), mark of a refused claim (6)  A: as `boot`
+-- Which MACs are claimed from where is one list over all shards, in keys of its own: the pairs `MAC source` by time, for
+-- each source its MACs by time, and the sources by how many they have; of equal ones that which was quiet longest is last.
+local function weigh(sources, source)
+  local own = sources .. ':' .. source
+  local newest = redis.call('ZRANGE', own, -1, -1, 'WITHSCORES')[2]
+  if not newest then return redis.call('ZREM', sources, source) end
+  redis.call('ZADD', sources, string.format('%d', redis.call('ZCARD', own) * 2 ^ 34 - newest), source)
+end
+
+local function drop_claimed(pairs_, sources, mac, source)
+  redis.call('ZREM', pairs_, mac .. ' ' .. source)
+  redis.call('ZREM', sources .. ':' .. source, mac)
+  weigh(sources, source)
+end
+
+-- K: pairs, sources  A: MAC, source, most pairs, most of one source
+-- Puts a MAC that a source claims on the list. Returns {MAC, source} of the pair that gave way, if one had to.
+local function claimed(K, A)
+  local own = K[2] .. ':' .. A[2]
+  redis.call('ZADD', K[1], seconds(), A[1] .. ' ' .. A[2])
+  redis.call('ZADD', own, seconds(), A[1])
+  weigh(K[2], A[2])
+  local loser = redis.call('ZCARD', own) > tonumber(A[4]) and A[2]
+  if not loser and redis.call('ZCARD', K[1]) > tonumber(A[3]) then loser = redis.call('ZREVRANGE', K[2], 0, 0)[1] end
+  if not loser then return {} end
+  local mac = redis.call('ZRANGE', K[2] .. ':' .. loser, 0, 0)[1]
+  drop_claimed(K[1], K[2], mac, loser)
+  return {mac, loser}
+end
+
+-- K: pairs, sources  A: MAC, source.  Takes a pair off the list.
+local function unclaimed(K, A)
+  drop_claimed(K[1], K[2], A[1], A[2])
+  return {1}
+end
+
+-- K: claims of a MAC  A: source.  Forgets what a source claims; returns how many claims that were.
+local function forget_claims(K, A)
+  local all, gone = redis.call('HGETALL', K[1]), 0
+  for i = 1, #all, 2 do
+    if string.match(all[i + 1], '^%d+ %d+ %d+ ?(.*)$') == A[1] then gone = gone + redis.call('HDEL', K[1], all[i]) end
+  end
+  return {gone}
+end
+
+-- K: admission, device, …, claims (5), mark of a refused claim (6)  A: as `boot`  lack: why there is no place for it, or nil
 -- Decides under a policy that is not open, and pins. Returns {verdict, generation, 1 when it stands among the claims}.
-local function judge(K, A, connected)
+local function judge(K, A, connected, lack)
   local o = redis.call('HMGET', K[1], 'bound', 'client', 'gen', 'unbound')
   if o[1] and (o[2] or '') == '' then
     redis.call('HSET', K[1], 'client', A[2])
@@ -144,9 +241,10 @@ local function judge(K, A, connected)
   end
   if o[1] and o[2] == A[2] then return {'admitted', wanted(o[3]), 0} end
   if not o[1] and not o[4] and (A[1] == 'first' or connected) then
+    if lack then return {lack, 0, 0} end
     local generation, new = next_generation(o[3]), redis.call('EXISTS', K[1]) == 0
     redis.call('HSET', K[1], 'bound', A[6], 'client', A[2], 'how', connected and 'kept' or 'first', 'gen', generation)
-    if new and not connected then redis.call('EXPIRE', K[1], A[9]) end
+    if new and not connected then redis.call('EXPIRE', K[1], A[10]) end
     return {'admitted', generation, 0}
   end
   local claims = 0
@@ -154,7 +252,7 @@ local function judge(K, A, connected)
     redis.call('HINCRBY', K[1], 'others', 1)
     redis.call('HSET', K[1], 'otherat', seconds())
     if redis.call('EXISTS', K[6]) == 1 then return {'refused', 0, 0} end
-    note_claim(K[5], A[2], A[4], tonumber(A[11]), A[12])
+    note_claim(K[5], A[2], A[4], tonumber(A[12]), tonumber(A[13]), A[14])
     claims = 1
   end
   return {(A[1] ~= 'closed' or A[5] == '1') and 'asked' or 'refused', 0, claims}
@@ -162,30 +260,41 @@ end
 
 -- K: admission, device, devices by bootstrap, MACs that never connected, claims of the MAC, mark of a refused claim
 -- A: policy, Client-Id, MAC, address, whether it can prove itself 0|1, time as text, prefix of the shard's keys,
---    most that never connected, their life s, device ttl s, most claims, claim ttl s, dialect or '', device field, value, …
+--    most that never connected, most of them from one address, their life s, device ttl s, most claims, most claims of one
+--    address, claim ttl s, dialect or '', device field, value, …
 -- Decides about who asks bootstrap and pins it where it is the first, in one step: of several one wins, the others are
--- judged by what is kept. Writes the device down if it is served.
--- Returns {verdict, generation of its password, time zone or '', 1 when it stands among the claims, how many gave way}.
+-- judged by what is kept. A MAC of which nothing is known needs a place, and nobody loses his for it. Writes the device
+-- down if it is served.
+-- Returns {verdict, generation of its password, time zone or '', 1 when it stands among the claims, 1 when one gave way}.
 local function boot(K, A)
   local connected = redis.call('HEXISTS', K[2], 'ep') == 1
   local o = redis.call('HMGET', K[1], 'gen', 'req', 'tz')
+  local young, lack, full = not connected and redis.call('TTL', K[1]) ~= -1, nil, nil
+  if young then
+    tidy_young(K[4], K[3], tonumber(A[10]))
+    if tonumber(redis.call('ZSCORE', K[4], A[3]) or '0') <= seconds() - A[10] then
+      lack, full = crowded(K[4], A[4], A[10], tonumber(A[8]), tonumber(A[9]))
+    end
+  end
   -- Under an open policy every password proves nothing, but where earlier ones were cut it needs a generation to count.
   local decided = {'admitted', tonumber(o[2] or '0') > 1 and o[1] or '0', 0}
-  if A[1] ~= 'open' then decided = judge(K, A, connected) end
+  if A[1] ~= 'open' then decided = judge(K, A, connected, lack) end
   if decided[1] ~= 'admitted' then return {decided[1], 0, o[3] or '', decided[3], 0} end
-  redis.call('HSET', K[2], 'kg', decided[2], unpack(A, 14))
-  if A[13] ~= '' then redis.call('HSETNX', K[2], 'dialect', A[13]) end
-  redis.call('ZADD', K[3], seconds(), A[3])
-  local crowded = 0
-  if connected or redis.call('TTL', K[1]) == -1 then
-    redis.call('EXPIRE', K[2], A[10])
-    redis.call('ZREM', K[4], A[3])
-  else
-    if redis.call('TTL', K[2]) < 0 then redis.call('EXPIRE', K[2], A[9]) end
-    redis.call('ZADD', K[4], 'NX', seconds(), A[3])
-    crowded = tidy_young(K[4], K[3], A[7], tonumber(A[9]), tonumber(A[8]))
+  if lack and A[1] == 'open' and not crowd_out(full, K[4], K[3], A[7]) then
+    return {'admitted', decided[2], o[3] or '', 0, 0}
   end
-  return {'admitted', decided[2], o[3] or '', 0, crowded}
+  redis.call('HSET', K[2], 'kg', decided[2], unpack(A, 16))
+  if A[15] ~= '' then redis.call('HSETNX', K[2], 'dialect', A[15]) end
+  redis.call('ZADD', K[3], seconds(), A[3])
+  if young then
+    -- Its hour begins anew, also that of its pin: who is served is its owner (under `open`: anybody).
+    for key = 1, 2 do redis.call('EXPIRE', K[key], A[10]) end
+    take_place(K[4], K[2], A[3], A[4], A[10])
+  else
+    redis.call('EXPIRE', K[2], A[11])
+    give_back(K[4], K[2], A[3])
+  end
+  return {'admitted', decided[2], o[3] or '', 0, lack and 1 or 0}
 end
 
 -- K: admission, device, MACs that never connected, devices with an old password, generations to require, claims
@@ -217,7 +326,7 @@ local function own(K, A)
     end
   end
   redis.call('PERSIST', K[1])
-  redis.call('ZREM', K[3], A[2])
+  give_back(K[3], K[2], A[2])
   if generation then redis.call('HSET', K[1], 'gen', generation) end
   if raised then
     local at = tonumber(A[4])
@@ -253,7 +362,7 @@ end
 -- cut; a password of somebody who was the owner before it, until the pin expired, is cut now.
 local function note_password(device, admission, young, old, due, mac)
   redis.call('PERSIST', admission)
-  redis.call('ZREM', young, mac)
+  give_back(young, device, mac)
   local o, held, told = redis.call('HMGET', admission, 'gen', 'due', 'req'), held_by(device)
   if held >= wanted(o[1]) then
     redis.call('ZREM', old, mac)
@@ -303,10 +412,11 @@ end
 -- K: own, generations to require, devices with an old password, mark, MACs that never connected, devices by bootstrap
 -- A: worker, fence, prefix of the shard's keys, most to require, whether old passwords are replaced 0|1, most to ask,
 --    ask again after s, longest s, look again at one that talks after s, life of MACs that never connected s
--- All that is due in a shard. Returns {mark or '', number of devices to require, MAC, generation, …, MAC to ask, …}.
+-- All that is due in a shard. Returns {mark or '', MACs that never connected, number of devices to require, MAC, generation,
+-- …, MAC to ask, …}.
 local function renewal_look(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
-  tidy_young(K[5], K[6], A[3], tonumber(A[10]), math.huge)
+  tidy_young(K[5], K[6], tonumber(A[10]))
   local due, asked = due_now(K[2], A[3], A[4]), {}
   if A[5] == '1' then
     asked = ask_now(K[3], A[3], tonumber(A[6]), tonumber(A[7]), tonumber(A[8]), tonumber(A[9]))
@@ -314,7 +424,7 @@ local function renewal_look(K, A)
     -- Under an open policy all are as good.
     redis.call('DEL', K[3])
   end
-  local answer = {redis.call('GET', K[4]) or '', #due / 2}
+  local answer = {redis.call('GET', K[4]) or '', redis.call('ZCARD', K[5]), #due / 2}
   for _, part in ipairs(due) do answer[#answer + 1] = part end
   for _, mac in ipairs(asked) do answer[#answer + 1] = mac end
   return answer
@@ -792,6 +902,9 @@ redis.register_function('fleet_sweep', sweep)
 redis.register_function('fleet_boot', boot)
 redis.register_function('fleet_own', own)
 redis.register_function('fleet_offer', offer)
+redis.register_function('fleet_claimed', claimed)
+redis.register_function('fleet_unclaimed', unclaimed)
+redis.register_function('fleet_forget_claims', forget_claims)
 redis.register_function('fleet_renewal_look', renewal_look)
 redis.register_function('fleet_renewal_settled', renewal_settled)
 redis.register_function('fleet_renewal_scan', renewal_scan)

@@ -46,7 +46,7 @@ class ShardKeys:
         return f"{prefix(shard)}seen"
 
     def young(self, shard: int) -> str:
-        """Return the sorted set of MACs that never connected, by the time of their first bootstrap."""
+        """Return the sorted set of MACs that never connected, by the time of their last bootstrap that was served."""
         return f"{prefix(shard)}young"
 
     def old(self, shard: int) -> str:

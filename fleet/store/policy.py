@@ -5,6 +5,7 @@ When the first api starts under another policy they count on for a while, so tha
 does.
 """
 
+import logging
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import Any, cast
@@ -14,7 +15,13 @@ from fleet.store.admissions import Admissions
 from fleet.store.connect import Store
 from fleet.store.revocations import Revocations
 
+log = logging.getLogger(__name__)
+
 _KEY = "{admission}:policy"
+_ADVICE = (
+    "anybody gets passwords now, and earlier ones that proved nothing are good again; after the return to another "
+    "policy they count until FLEET_RENEWAL_DAYS are over, or `fleet devices renew --now`"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,9 @@ class PolicyStore:
         """
         before = await self.read()
         if policy == "open":
+            if before.policy not in ("", "open"):
+                told = {"was": before.policy, "refused_before": before.closed, "advice": _ADVICE}
+                log.warning("passwords that prove nothing count again", extra=told)
             await self._open()
         pipe = self._store.client.pipeline(transaction=False)
         pipe.hset(_KEY, "policy", policy)

@@ -45,9 +45,13 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What is due in a shard: generations that are to be required of devices, and devices to ask for a restart."""
+    """What is due in a shard: generations that are to be required of devices, and devices to ask for a restart.
+
+    `young` is how many MACs never connected.
+    """
 
     mark: Mark
+    young: int
     due: list[tuple[str, int]]
     ask: list[str]
 
@@ -73,12 +77,12 @@ class Renewals:
             names.seen(shard),
         ]
         limits = [MOST_DUE, int(pace.replacing), pace.most, pace.again, pace.longest, pace.busy, YOUNG_SECONDS]
-        mark, count, *rest = await self._store.call(
+        mark, young, count, *rest = await self._store.call(
             "fleet_renewal_look", keys, [*_lease(owner), prefix(shard), *limits]
         )
         macs = 2 * int(count)
         due = zip(rest[:macs:2], rest[1:macs:2], strict=True)
-        return Look(_mark(mark), [(mac, int(generation)) for mac, generation in due], rest[macs:])
+        return Look(_mark(mark), int(young), [(mac, int(generation)) for mac, generation in due], rest[macs:])
 
     async def settle(self, owner: Owner, shard: int, mac: str, generation: int) -> None:
         """Write down that a generation is required."""

@@ -11,7 +11,7 @@ from fleet.store.admissions import YOUNG_SECONDS
 from fleet.store.connect import Store
 from fleet.store.devices import Device
 from fleet.store.keys import DEVICE_SECONDS
-from fleet.wire.identity import Username, parse_username
+from fleet.wire.identity import Username
 
 MOST_OFFERS = 3
 """A device is offered the same firmware so often within a day: whatever keeps it from installing it, it shall work."""
@@ -77,18 +77,9 @@ class Roster:
         for mac, _ in members:
             pipe.hgetall(self._store.keys.device(mac))
         records = await self._store.ask(cast("Awaitable[list[dict[str, str]]]", pipe.execute()))
-        return [
-            Entry(
-                Device.of(mac, record),
-                datetime.fromtimestamp(seen, UTC),
-                record.get("kid", ""),
-                connected_as(record),
-                int(record.get("kg", "0")),
-            )
-            for (mac, seen), record in zip(members, records, strict=True)
-        ]
+        return [_entry(mac, seen, record) for (mac, seen), record in zip(members, records, strict=True)]
 
 
-def connected_as(record: Mapping[str, str]) -> Username | None:
-    """Return the user name of a device's last connection out of its record, None where the broker did not say it."""
-    return parse_username(record.get("cu", "")) if record.get("cep") == record.get("ep") else None
+def _entry(mac: str, seen: float, record: Mapping[str, str]) -> Entry:
+    device, at = Device.of(mac, record), datetime.fromtimestamp(seen, UTC)
+    return Entry(device, at, record.get("kid", ""), device.connected, int(record.get("kg", "0")))

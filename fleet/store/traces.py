@@ -8,8 +8,9 @@ of any MAC, so those are kept in one list that has a bound.
 
 from collections.abc import Awaitable, Mapping
 from datetime import UTC, datetime
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal, cast, get_args
 
+from fleet.core.standing import Lack
 from fleet.store.connect import Store
 from fleet.store.keys import DEVICE_SECONDS
 
@@ -17,7 +18,7 @@ EdgeNote = Literal["audio", "end", "heard", "understood", "spoke", "sorry"]
 """From an edge: first packets came from an address; a session ended, with its packets; somebody said something; it was
 understood; an answer was spoken; an apology was."""
 
-Turned = Literal["revoked", "not on the list", "not bound"]
+Turned = Literal["revoked", "not on the list", "not bound", Lack]
 """Why bootstrap gave a device no credentials."""
 
 FIELDS: Final[Mapping[str, str]] = {
@@ -36,7 +37,7 @@ FIELDS: Final[Mapping[str, str]] = {
 
 MOST_REFUSED = 1_000
 _REFUSED = "{refused}:bootstrap"
-_REASONS: Final[tuple[Turned, ...]] = ("revoked", "not on the list", "not bound")
+_REASONS: Final[tuple[Turned, ...]] = get_args(Turned)
 
 
 class Traces:

@@ -1,25 +1,41 @@
 """Tokens with which a device's camera may upload: short-lived, for one device, and kept nowhere (contract 6.1)."""
 
-from fleet.wire.identity import Keys
+import re
+
+from fleet.wire.identity import Keys, Username
 
 LIFE_SECONDS = 600
 """From being issued to the upload's begin; a device is given a fresh one before each photo."""
 
 _PURPOSE = "camera"
+_TERMS = re.compile(r"([0-9]{1,12})(?:-([0-9]{1,10}))?")
+"""When it ends, and the generation of its device."""
 
 
-def issue(keys: Keys, mac: str, now: float) -> str:
-    """Return a token for a canonical MAC; `now` in seconds since 1970."""
-    expires = int(now) + LIFE_SECONDS
-    key_id, signature = keys.sign(_PURPOSE, f"{mac}|{expires}")
-    return f"{expires}.{key_id}.{signature}"
+def issue(keys: Keys, mac: str, now: float, generation: int | None = None) -> str:
+    """Return a token.
+
+    Args:
+        keys: The first one signs.
+        mac: Canonical.
+        now: In seconds since 1970.
+        generation: Of the password with which the device is connected: the token counts as long as that does. None
+            where nobody knows it.
+    """
+    terms = f"{int(now) + LIFE_SECONDS}" + ("" if generation is None else f"-{generation}")
+    key_id, signature = keys.sign(_PURPOSE, f"{mac}|{terms}")
+    return f"{terms}.{key_id}.{signature}"
 
 
 def is_valid(keys: Keys, token: str, mac: str, now: float) -> bool:
     """Whether a token is this device's and still good; compares in constant time."""
-    expires, _, rest = token.partition(".")
+    terms, _, rest = token.partition(".")
     key_id, _, signature = rest.partition(".")
-    if not (expires.isascii() and expires.isdigit() and len(expires) <= 12 and signature.isascii()):
+    found = _TERMS.fullmatch(terms)
+    if found is None or not signature.isascii() or not keys.check(key_id, _PURPOSE, f"{mac}|{terms}", signature):
         return False
-    genuine = keys.check(key_id, _PURPOSE, f"{mac}|{expires}", signature)
-    return genuine and now < int(expires) <= now + LIFE_SECONDS + 1 and mac not in keys.revoked
+    if not now < int(found[1]) <= now + LIFE_SECONDS + 1:
+        return False
+    if found[2] is None:
+        return mac not in keys.revoked
+    return keys.admit(mac, Username("device", key_id, generation=int(found[2])))

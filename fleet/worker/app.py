@@ -67,10 +67,11 @@ class Worker:
         self._shards = Shards(leases, settings.shards, self._make_shard, self._losses)
         self._letters = Letters(resources.mailboxes, lambda: self._shards.owned, receptionist, turns)
         self.figures = Figures(Census(resources.store), lambda: self._shards.owned, self._letters.positions)
+        self._renewals = WorkerRenewals(resources, lambda: self._shards.owned)
         self._watchers: Mapping[str, Sweeper | Orphans | WorkerRenewals] = {
             "sweeper": Sweeper(resources.calls, lambda: self._shards.owned),
             "orphans": Orphans(resources.sessions, self._directory, lambda: self._shards.owned, receptionist, turns),
-            "renewals": WorkerRenewals(resources, lambda: self._shards.owned),
+            "renewals": self._renewals,
         }
 
     async def run(self) -> None:
@@ -93,6 +94,11 @@ class Worker:
     def lists(self) -> ListBudget:
         """The tool lists that are being read."""
         return self._frames.lists
+
+    @property
+    def new_devices(self) -> int | None:
+        """How many MACs of one shard never connected, in the shard with the most; None while none was looked at."""
+        return max(self._renewals.young.values(), default=None)
 
     @property
     def ready(self) -> bool:

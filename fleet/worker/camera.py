@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from fleet.errors import Unavailable
+from fleet.store.devices import Device
 from fleet.wire import camera
 from fleet.wire.words import Initialize
 from fleet.worker.resources import Resources
@@ -20,22 +21,28 @@ async def introduce(resources: Resources, mac: str, number: int) -> Initialize:
         mac: The device.
         number: Id of the request.
     """
-    url = await _address(resources, mac)
+    device = await _known(resources, mac)
+    url = _address(resources, device)
     if url is None:
         return Initialize(number)
-    token = camera.issue(resources.keys, mac, datetime.now(UTC).timestamp())
+    generation = device.connected.generation if device is not None and device.connected is not None else None
+    token = camera.issue(resources.keys, mac, datetime.now(UTC).timestamp(), generation)
     return Initialize(number, vision_url=f"{url}{_PATH}", vision_token=token)
 
 
-async def _address(resources: Resources, mac: str) -> str | None:
+async def _known(resources: Resources, mac: str) -> Device | None:
+    try:
+        return await resources.devices.read(mac)
+    except Unavailable:
+        return None
+
+
+def _address(resources: Resources, device: Device | None) -> str | None:
     """Return the api's address for devices, None while it is not known."""
     settings = resources.settings
     if settings.http_public is not None:
         return settings.http_public
-    try:
-        host = settings.public_host or (await resources.devices.read(mac)).host
-    except Unavailable:
-        return None
+    host = settings.public_host or (device.host if device is not None else "")
     tls = settings.tls_cert is not None
     scheme, port = ("https", settings.https_port) if tls else ("http", settings.http_port)
     return f"{scheme}://{host}:{port}" if host and port else None

@@ -39,6 +39,8 @@ class WorkerRenewals:
         self._policy = PolicyStore(resources.store)
         self._revocations = Revocations(resources.store)
         self._owned = owned
+        self.young: dict[int, int] = {}
+        """How many MACs never connected, by shard, as they were last looked at."""
 
     async def run(self) -> None:
         """Look until cancelled."""
@@ -49,6 +51,7 @@ class WorkerRenewals:
         while True:
             state = await self._policy.read()
             left = RESTARTS
+            self.young = {number: count for number, count in self.young.items() if number in self._owned()}
             for shard in list(self._owned().values()):
                 left -= await self._look(shard, state, left)
             if CLOSING_SHARD in self._owned():
@@ -62,6 +65,7 @@ class WorkerRenewals:
             return 0
         try:
             look = await self._renewals.look(shard.owner, shard.number, Pace(state.strict, max(most, 0)))
+            self.young[shard.number] = look.young
             for mac, generation in look.due:
                 await self._require(shard, state, mac, generation)
             for mac in look.ask:

@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from fleet.metrics.catalogue import everything
+from fleet.store.admissions import Admissions, Asker, most_young
 from fleet.wire.identity import Credentials
 from fleet.wire.topics import down_topic, up_topic
 from tests.security.test_catalogue import CATALOGUE
@@ -17,7 +18,8 @@ from tests.support.api_server import BODY, headers
 from tests.support.mqtt_clients import Clients
 from tests.support.mqtt_raw import RawClient
 from tests.support.ports import LOOPBACK, free_port
-from tests.support.role_site import RoleSite, role_site
+from tests.support.redis_store import opened
+from tests.support.role_site import SHARDS, RoleSite, role_site
 from tests.support.scraped import ready, scrape
 from tests.support.until import until
 
@@ -69,7 +71,13 @@ COUNTED: dict[str, list[tuple[str, str]] | str] = {
         (API, "bootstrap_not_on_the_list"),
     ],
     "borrowed MACs": [(API, "bootstrap_another_owner"), (API, "claims_crowded_out"), (API, "no_client_id")],
-    "invented MACs": [(API, "devices_crowded_out")],
+    "invented MACs": [
+        (API, "bootstrap_no_place"),
+        (API, "bootstrap_no_place_for_its_address"),
+        (API, "devices_crowded_out"),
+        ("fleet_bound_used", "new_devices"),
+    ],
+    "markup and control characters in what operators read": "nothing is refused",
     "header spoofing": [(API, "address_bootstrap"), (API, "no_mac")],
     "path traversal in firmware names": [(API, "firmware_no_such_image"), (ROUTES, "elsewhere")],
     "tool lists without an end": [
@@ -165,6 +173,21 @@ async def test_what_the_plugin_refuses_is_counted_by_one_worker(attacked: Attack
             (flood, "floods"),
         ):
             await attacked.until_counted(attack, "worker", WORKER, reason=f"broker_{kind}")
+
+
+async def test_how_many_macs_never_connected_is_shown(attacked: Attacked) -> None:
+    names = (f"0e:00:00:00:{number >> 8:02x}:{number & 255:02x}" for number in range(4096))
+    async with opened(attacked.site.redis.url) as store:
+        macs = [name for name in names if store.keys.shard(name) == store.keys.shard(DEVICE)][:7]
+        for number, name in enumerate(macs):
+            await Admissions(store).decide("first", Asker(name, "a-client", f"192.0.2.{number}"), {"kid": "k1"})
+
+    def shown() -> bool:
+        return scrape(attacked.ports["worker"]).value("fleet_bound_used", bound="new_devices") == 7
+
+    await asyncio.to_thread(until, shown, LIMIT)
+    limit = scrape(attacked.ports["worker"]).value("fleet_bound_limit", bound="new_devices")
+    assert limit == most_young(SHARDS), "of the shard with the most"
 
 
 async def test_what_the_api_refuses_is_counted_by_its_reason(attacked: Attacked) -> None:

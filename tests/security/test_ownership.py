@@ -1,22 +1,25 @@
 """Whose device is it: strangers who name a MAC that is another's, over real HTTP."""
 
 import asyncio
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fleet.store.admissions import Admissions
+from fleet.store.admissions import Admissions, admission_key
 from fleet.store.claims import Claims
 from fleet.store.connect import Store
 from fleet.store.firmware_shelf import FirmwareShelf
 from fleet.wire.identity import Keys
-from tests.support.api_server import headers, write_image
-from tests.support.attacked_api import ACTIVATE, NORMAL, AttackedApi, attacked_api
+from tests.support.api_server import BODY, headers, write_image
+from tests.support.attacked_api import ACTIVATE, NORMAL, OTA, AttackedApi, attacked_api
 
 RACES = 30
 OWNER = "7b8f1c44-0000-4000-8000-000000000001"
 POLICIES = ("first", "code", "closed")
+_NO_PLACE = "bootstrap: no place for its address"
 
 
 def mac(number: int) -> str:
@@ -88,6 +91,54 @@ async def test_foreign_bootstraps_do_not_suppress_a_firmware_offer(store: Store,
             assert "firmware" not in last.json(), "its own are counted"
 
 
+def of_shard(store: Store, like: str, most: int) -> list[str]:
+    """Return invented MACs whose keys lie with those of a device: everybody can reckon which."""
+    shard = store.keys.shard(like)
+    names = (f"0e:00:00:00:{number >> 8:02x}:{number & 255:02x}" for number in range(65536))
+    return [name for name in names if store.keys.shard(name) == shard][:most]
+
+
+async def flood(site: AttackedApi, macs: Sequence[str], address: str) -> Counter[int]:
+    """Ask with each of these MACs from one address; return how many got which status."""
+    async with site.visitor(address) as stranger:
+        sent = [await stranger.post(OTA, headers=headers(Device_Id=name), content=BODY) for name in macs]
+    return Counter(answer.status_code for answer in sent)
+
+
+async def test_nobody_pushes_out_a_device_that_has_not_connected_yet(
+    store: Store, keys: Keys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fleet.store.admissions.MOST_YOUNG", 40 * store.keys.shards)
+    await Admissions(store).bind(mac(2))
+    async with attacked_api(store, keys, activation="first") as site:
+        async with site.visitor("127.0.0.9") as home:
+            asked = await home.post(OTA, headers=headers(Device_Id=mac(1), Client_Id=OWNER), content=BODY)
+        assert "mqtt" in asked.json()
+        macs = of_shard(store, mac(1), 200)
+        assert await flood(site, macs[:50], "127.0.0.3") == {200: 4, 429: 46}, "one address has a tenth of the places"
+        assert site.counts["bootstrap: no place for its address"] == 46
+        for number in range(4, 16):
+            last = await flood(site, macs[number * 10 : number * 10 + 10], f"127.0.1.{number}")
+        assert last == {503: 10}, "all places are taken"
+        refused = await site.boot(macs[-1])
+        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "60")
+        assert site.counts["bootstrap: no place"] > 10
+        assert not await has_password(site, mac(1), Client_Id=client(9)), "the pin of the owner holds"
+        assert await has_password(site, mac(1), Client_Id=OWNER)
+        assert await has_password(site, mac(2), Client_Id=OWNER), "who was bound before needs no place"
+
+
+async def test_a_pin_lasts_an_hour_after_its_owner_asked_last(store: Store, keys: Keys) -> None:
+    async with attacked_api(store, keys, activation="first") as site:
+        assert await has_password(site, mac(1), Client_Id=OWNER)
+        pin = admission_key(store, mac(1))
+        await store.client.expire(pin, 60)
+        assert not await has_password(site, mac(1), Client_Id=client(9))
+        assert await store.client.ttl(pin) <= 60
+        assert await has_password(site, mac(1), Client_Id=OWNER)
+        assert 3000 < await store.client.ttl(pin) <= 3600
+
+
 @pytest.mark.parametrize("policy", ["open", "first"])
 async def test_who_invents_macs_fills_nothing(
     store: Store, keys: Keys, policy: Any, monkeypatch: pytest.MonkeyPatch
@@ -95,13 +146,31 @@ async def test_who_invents_macs_fills_nothing(
     monkeypatch.setattr("fleet.store.admissions.MOST_YOUNG", 64)
     async with attacked_api(store, keys, activation=policy) as site:
         before = await store.client.dbsize()
-        for number in range(600):
-            await site.boot(f"0e:00:00:00:{number >> 8:02x}:{number & 255:02x}")
+        answers = [await site.boot(f"0e:00:00:00:{number >> 8:02x}:{number & 255:02x}") for number in range(600)]
         grown = await store.client.dbsize() - before
-        assert grown <= 2 * 64 + 2 * 16, "records and pins of the latest, and two lists for each shard"
-        assert site.counts["devices: crowded out"] >= 500
+        assert grown <= 2 * 64 + 3 * 16 + 1, "records and pins, three lists for each shard, and one of who was refused"
+        served = sum(answer.status_code == 200 for answer in answers)
+        assert served == 600 if policy == "open" else served <= 64
+        assert sum(site.counts[what] for what in ("devices: crowded out", _NO_PLACE)) >= 500
         for key in [key async for key in store.client.scan_iter("f:*:[do]:*")]:
             assert 0 < await store.client.ttl(key) <= 3600
+
+
+async def test_a_stranger_hides_no_claim_of_another(store: Store, keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fleet.store.claims.MOST_CLAIMED", 20)
+    async with attacked_api(store, keys, activation="first") as site:
+        for number in range(60):
+            await Admissions(store).bind(mac(number), OWNER)
+        async with site.visitor("127.0.0.9") as home:
+            sent = headers(Device_Id=mac(1), Client_Id="the-real-one")
+            assert "activation" in (await home.post(OTA, headers=sent, content=BODY)).json()
+        for number in range(60):
+            for which in range(3):
+                await site.boot(mac(number), Client_Id=client(which + 20))
+                await site.boot(mac(1), Client_Id=client(number * 3 + which + 30))
+        listed = await Claims(store).all()
+        assert [(one.mac, one.client) for one in listed if one.address == "127.0.0.9"] == [(mac(1), "the-real-one")]
+        assert len({one.mac for one in listed if one.address == "127.0.0.1"}) == 2, "a tenth"
 
 
 async def test_a_stranger_leaves_few_claims_and_the_owner_is_served(store: Store, keys: Keys) -> None:
@@ -109,7 +178,7 @@ async def test_a_stranger_leaves_few_claims_and_the_owner_is_served(store: Store
         assert await has_password(site, mac(1), Client_Id=OWNER)
         for number in range(40):
             assert not await has_password(site, mac(1), Client_Id=client(number + 20))
-        assert len(await Claims(store).of(mac(1))) == 5
+        assert len(await Claims(store).of(mac(1))) == 2
         assert site.counts["bootstrap: another owner"] == 40
         assert await has_password(site, mac(1), Client_Id=OWNER)
         assert (await Admissions(store).read(mac(1))).others == 40

@@ -43,6 +43,10 @@ class AttackedApi:
         """Connections that were ended, by reason."""
         return self.server.bounds.counts
 
+    def visitor(self, address: str) -> httpx2.AsyncClient:
+        """Return a client that asks from an address of the loopback network."""
+        return _client(f"http://127.0.0.1:{self.server.port}", address)
+
     async def boot(self, mac: str, **changed: str) -> httpx2.Response:
         return await self.client.post(OTA, headers=headers(Device_Id=mac, **changed), content=BODY)
 

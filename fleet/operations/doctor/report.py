@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fleet.core.visible import cell
 from fleet.operations.doctor.finding import Finding, Verdict, exit_code
 
 _SIGNS: Final[dict[Verdict, tuple[str, str]]] = {
@@ -34,14 +35,14 @@ def show(findings: Sequence[Finding], console: Console | None = None) -> None:
     table = Table("", "check", "what was found", box=None, pad_edge=False)
     for finding in findings:
         sign, style = _SIGNS[finding.verdict]
-        table.add_row(Text(sign, style), finding.check, Text(finding.told))
+        table.add_row(Text(sign, style), finding.check, cell(finding.told))
     shown.print(table)
     todo = [finding for finding in findings if finding.verdict in ("warning", "problem", "wrong")]
     for finding in todo:
         sign, style = _SIGNS[finding.verdict]
         shown.print()
-        shown.print(Text(f"{sign} {finding.check}", style), Text(finding.told))
-        shown.print(Text(f"  {finding.advice}."))
+        shown.print(Text(f"{sign} {finding.check}", style), cell(finding.told))
+        shown.print(cell(f"  {finding.advice}."))
     shown.print()
     bad = sum(finding.verdict in ("problem", "wrong") for finding in findings)
     warned = len(todo) - bad

@@ -12,10 +12,16 @@ from fleet.settings import Settings
 from fleet.store.connect import Store
 from fleet.store.dossier import Dossier, read_dossier
 
+_CROWD: Final = (
+    "Too many MACs asked that never connected (log `no place for a new device`). It asks again by itself; "
+    "fleet devices bind MAC lets it in at once"
+)
 _TURNED: Final = {
     "revoked": "Let it in again: fleet devices unrevoke MAC",
     "not on the list": "FLEET_ACTIVATION=closed: bind it with `fleet devices bind MAC`, or add it to "
     "FLEET_SERIALS_FILE",
+    "no place": _CROWD,
+    "no place for its address": _CROWD,
     "not bound": "It shows a code: fleet devices bind CODE (or its MAC)",
 }
 _REFUSED: Final = {

@@ -9,6 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from fleet.core.standing import Policy
 from fleet.store.activations import PENDING_SECONDS, Activations
 from fleet.store.admissions import Admissions
 from fleet.store.connect import Store
@@ -218,6 +219,20 @@ async def test_a_bound_serial_number_comes_back_after_its_memory_was_erased(
     challenge = (await boot(client, erased))["activation"]["challenge"]
     assert (await client.post(ACTIVATE, headers=erased, json=proof(challenge))).status_code == 200
     assert "mqtt" in await boot(client, erased)
+
+
+@pytest.mark.parametrize(("policy", "again"), [("first", False), ("code", False), ("closed", True)])
+async def test_a_listed_serial_number_lifts_unbind_only_on_a_closed_list(
+    store: Store, keys: Keys, serials: Path, policy: Policy, again: bool
+) -> None:
+    async with api_client(store, keys, activation=policy, serials_file=serials) as client:
+        await Admissions(store).bind(headers()["Device-Id"], headers()["Client-Id"], SERIAL, how="key")
+        assert "mqtt" in await boot(client, V2)
+        await Admissions(store).unbind(headers()["Device-Id"])
+        challenge = (await boot(client, V2))["activation"]["challenge"]
+        answer = await client.post(ACTIVATE, headers=V2, json=proof(challenge))
+        assert answer.status_code == (200 if again else 202)
+        assert ("mqtt" in await boot(client, V2)) is again
 
 
 async def test_everybody_is_bound_where_the_policy_is_open(store: Store, keys: Keys) -> None:

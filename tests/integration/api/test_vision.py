@@ -14,7 +14,7 @@ from fleet.sim.board import Board
 from fleet.store.connect import Store
 from fleet.store.devices import Devices
 from fleet.wire import camera
-from fleet.wire.identity import Keys
+from fleet.wire.identity import Keys, Minima
 from tests.conftest import TEST_KEYS
 from tests.support.api_server import MAC, api_client
 from tests.support.openai_server import SSE, Answer, OpenAiServer, refused, run_openai_server, spoken
@@ -93,7 +93,9 @@ async def test_only_the_devices_own_token_counts_and_not_for_long(
     client: httpx2.AsyncClient, model: OpenAiServer, keys: Keys, token: str
 ) -> None:
     now = datetime.now(UTC).timestamp()
+    keys.require(Minima(macs={MAC: 6}))
     wrong = [
+        sent(camera.issue(keys, MAC, now, 5)),
         sent("x"),
         sent(token[:-1] + ("A" if token[-1] != "A" else "B")),
         sent(token, "02:00:00:00:00:01"),
@@ -108,6 +110,8 @@ async def test_only_the_devices_own_token_counts_and_not_for_long(
         assert answer.status_code == 401
         assert answer.json()["success"] is False
     assert model.requests == []
+    model.script(CHAT, said("A cup."))
+    assert (await client.post(EXPLAIN, headers=sent(camera.issue(keys, MAC, now, 6)), **form())).status_code == 200
 
 
 @pytest.mark.parametrize(

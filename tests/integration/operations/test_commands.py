@@ -1,5 +1,6 @@
 """`fleet devices` and `fleet keys` as commands of their own, beside a real Redis."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,9 @@ import redis
 from fleet.store.admissions import Admissions, Asker
 from fleet.store.claims import Claims
 from fleet.store.keys import Keys as Names
+from fleet.wire.identity import Keys
+from tests.support.api_server import headers
+from tests.support.attacked_api import OTA, attacked_api
 from tests.support.command_line import CommandLine, command_line
 from tests.support.redis_store import opened
 
@@ -59,20 +63,56 @@ def test_the_keys_of_a_file_are_shown_without_their_secrets(fleet: CommandLine, 
     assert refused.returncode == 2 and "FLEET_KEYS_FILE" in refused.stderr
 
 
+async def test_what_strangers_wrote_is_shown_as_they_wrote_it(fleet: CommandLine, redis_url: str) -> None:
+    other = "02:00:00:00:00:02"
+
+    async def run(*words: str) -> str:
+        done = await asyncio.to_thread(fleet.run, "devices", *words, FLEET_REDIS_URL=redis_url)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    async with opened(redis_url) as store, attacked_api(store, Keys("k1:a-key-of-this-test-only")) as site:
+        told = b'{"board": {"type": "[/x]"}, "application": {"version": "[red]aaa"}}'
+        for changed, body in (({"User_Agent": ""}, told), ({"User_Agent": "x/[/y]", "Device_Id": other}, b"{}")):
+            sent = headers(**{"Device_Id": MAC, **changed})
+            assert (await site.client.post(OTA, headers=sent, content=body)).status_code == 200
+        assert (await site.boot(MAC, Client_Id="[/z][bold]stranger")).status_code == 200
+        listed = await run("list")
+        assert all(text in listed for text in ("[/x]", "[red]aaa", "[/y]")), listed
+        assert "[/z]" in await run("claims")
+        # Nothing of ours writes such a thing; what did would turn the line around, or clear the screen.
+        key = store.keys.device(MAC)
+        await store.client.hset(key, mapping={"board": "\u202etxt\x1b[2J", "fw": "1\n2"})
+        listed = await run("list")
+        assert r"\u202etxt\x1b[2J" in listed and r"1\n2" in listed
+        assert "\u202e" not in listed and "\x1b" not in listed
+
+
 async def test_claims_are_shown_and_settled_by_hand(fleet: CommandLine, redis_url: str) -> None:
     def run(*words: str) -> str:
         done = fleet.run("devices", *words, FLEET_REDIS_URL=redis_url)
         return done.stdout + done.stderr
 
+    other, ids = "02:00:00:00:00:02", ["claimant-1234567890-a", "claimant-1234567890-b", "claimant"]
     async with opened(redis_url) as store:
-        for client in ("the-owner", "claimant-1", "claimant-2"):
-            await Admissions(store).decide("first", Asker(MAC, client, "192.0.2.7"), {"kid": "k1"})
-        await Claims(store).note(MAC)
+        for name in (MAC, other):
+            for number, client in enumerate(["the-owner", *ids[: 3 if name == MAC else 1]]):
+                address = f"192.0.2.{number}"
+                await Admissions(store).decide("first", Asker(name, client, address), {"kid": "k1"})
+                if client != "the-owner":
+                    await Claims(store).note(name, address)
     shown = run("claims")
-    assert "claimant" in shown and "192.0.2.7" in shown and "claimant-1" not in shown, "a Client-Id is a secret"
-    assert "say which" in run("refuse", MAC)
-    assert "gets nothing" in run("refuse", MAC, "claimant-1")
-    assert "latest" in run("accept", MAC) and "first use" not in run("list")
+    assert all(text in shown for text in (*ids, MAC, other, "192.0.2.2")), "two can be told from each other"
+    assert other in run("claims", "02-00-00-00-00-02") and MAC not in run("claims", other)
+    assert "no MAC" in run("claims", "nonsense")
+    told = run("refuse", MAC)
+    assert "say which" in told and all(text in told for text in ids)
+    told = run("accept", MAC, "claimant-1")
+    assert "say which" in told and all(text in told for text in ids[:2])
+    assert f"{ids[0]} gets nothing" in run("refuse", MAC, ids[0])
+    assert "claimant gets nothing" in run("refuse", MAC, "claimant"), "the beginning of another, and whole"
+    assert "latest" in run("accept", MAC)
+    assert next(line for line in run("list").splitlines() if MAC in line).count("code") == 1
     assert MAC not in run("claims")
     assert "no such claim" in run("accept", MAC)
     assert "latest" in run("bind", MAC) and "MAC, not seen yet" in run("list")

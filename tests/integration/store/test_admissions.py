@@ -15,8 +15,10 @@ from fleet.store.roster import Roster
 OWNER, OTHER = "7b8f1c44-0000-4000-8000-000000000001", "7b8f1c44-0000-4000-8000-000000000002"
 
 
-async def ask(store: Store, mac: str, client: str = OWNER, policy: Policy = "first") -> Decision:
-    return await Admissions(store).decide(policy, Asker(mac, client, "192.0.2.7"), {"kid": "k1", "board": "b"})
+async def ask(
+    store: Store, mac: str, client: str = OWNER, policy: Policy = "first", address: str = "192.0.2.7"
+) -> Decision:
+    return await Admissions(store).decide(policy, Asker(mac, client, address), {"kid": "k1", "board": "b"})
 
 
 async def connect(store: Store, owner: Owner, mac: str, epoch: int, generation: int, policy: str = "first") -> None:
@@ -54,21 +56,92 @@ async def test_a_mac_that_never_connected_lives_an_hour_and_a_connection_makes_i
     assert entry.connected and entry.given == given
 
 
-@pytest.mark.parametrize("policy", ["open", "first"])
-async def test_macs_that_never_connected_are_few_and_the_oldest_go(
-    store: Store, owner: Owner, mac: str, policy: Policy, monkeypatch: pytest.MonkeyPatch
+def of_one_shard(store: Store, mac: str) -> list[str]:
+    names = (f"0a:00:00:00:{n >> 8:02x}:{n & 255:02x}" for n in range(4096))
+    return [name for name in names if store.keys.shard(name) == store.keys.shard(mac)]
+
+
+async def test_macs_that_never_connected_are_few_and_each_keeps_its_hour(
+    store: Store, mac: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(admissions, "MOST_YOUNG", 5 * store.keys.shards)
-    shard = store.keys.shard(mac)
-    macs = [name for n in range(4096) if store.keys.shard(name := f"0a:00:00:00:{n >> 8:02x}:{n & 255:02x}") == shard]
+    macs = of_one_shard(store, mac)
     await Admissions(store).bind(macs[0])
-    crowded = [(await ask(store, name, policy=policy)).crowded_out for name in macs[:20]]
-    assert sum(crowded) == 14, "the bound one is not among them"
-    assert await store.client.zcard(store.keys.young(shard)) == 5
+    # Everybody has a tenth of the places, and at least one.
+    got = [(await ask(store, name, address=f"192.0.2.{n}")).verdict for n, name in enumerate(macs[:8])]
+    assert got == ["admitted"] * 6 + ["no place"] * 2, "the bound one needs no place"
+    assert {entry.device.mac for entry in await Roster(store).entries()} == set(macs[:6])
+    assert not await store.client.exists(admissions.admission_key(store, macs[7]))
+    assert (await ask(store, macs[3], OTHER, address="192.0.2.99")).verdict == "asked"
+    assert (await ask(store, macs[3])).verdict == "admitted"
+
+
+async def test_one_source_has_a_tenth_of_the_places_and_gets_them_back(
+    store: Store, owner: Owner, mac: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admissions, "MOST_YOUNG", 20 * store.keys.shards)
+    one, two, three, four, five = of_one_shard(store, mac)[:5]
+    first, second = await ask(store, one), await ask(store, two)
+    assert (first.verdict, second.verdict) == ("admitted", "admitted")
+    assert (await ask(store, three)).verdict == "no place for its address"
+    assert (await ask(store, three, address="198.51.100.1")).verdict == "admitted"
+    await Devices(store).appear(one, online=True, epoch=5, user=f"device.k1.first.{first.generation}")
+    assert (await ask(store, four)).verdict == "admitted", "one connected"
+    assert (await ask(store, five)).verdict == "no place for its address"
+    await Admissions(store).bind(two, OWNER)
+    assert (await ask(store, five)).verdict == "admitted", "another was bound"
+    left = await store.client.zrange(store.keys.young(store.keys.shard(mac)), 0, -1)
+    assert set(left) == {three, four, five}
+
+
+async def test_the_hour_of_a_pin_begins_anew_when_its_owner_asks(store: Store, mac: str) -> None:
+    await ask(store, mac)
+    young = store.keys.young(store.keys.shard(mac))
+    lives = (admissions.admission_key(store, mac), store.keys.device(mac))
+
+    async def age() -> None:
+        for key in lives:
+            await store.client.expire(key, 60)
+        for key in (young, f"{young}:192.0.2.7"):
+            await store.client.zincrby(key, 60 - YOUNG_SECONDS, mac)
+
+    await age()
+    first = await store.client.zscore(young, mac)
+    await ask(store, mac, OTHER)
+    assert max([await store.client.ttl(key) for key in lives]) <= 60, "a stranger prolongs nothing"
+    assert (await ask(store, mac, address="198.51.100.1")).verdict == "admitted"
+    assert min([await store.client.ttl(key) for key in lives]) > 60
+    for key in (young, f"{young}:192.0.2.7"):
+        assert await store.client.zscore(key, mac) > first
+    assert await store.client.ttl(f"{young}:192.0.2.7") > 60
+
+
+async def test_places_come_back_after_an_hour(store: Store, mac: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admissions, "MOST_YOUNG", store.keys.shards)
+    one, two = of_one_shard(store, mac)[:2]
+    assert (await ask(store, one)).verdict == "admitted"
+    assert (await ask(store, two)).verdict == "no place for its address"
+    young = store.keys.young(store.keys.shard(mac))
+    for key in (young, f"{young}:192.0.2.7"):
+        assert await store.client.zincrby(key, -YOUNG_SECONDS - 1, one)
+    await store.client.delete(admissions.admission_key(store, one), store.keys.device(one))
+    assert (await ask(store, two)).verdict == "admitted"
+    assert await store.client.zrange(young, 0, -1) == [two]
+    assert 0 < await store.client.ttl(f"{young}:192.0.2.7") <= YOUNG_SECONDS
+
+
+async def test_under_an_open_policy_all_are_served_and_the_oldest_without_a_pin_give_way(
+    store: Store, mac: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admissions, "MOST_YOUNG", 5 * store.keys.shards)
+    pinned, *macs = of_one_shard(store, mac)[:20]
+    assert (await ask(store, pinned, address="192.0.2.1")).verdict == "admitted"
+    got = [await ask(store, name, policy="open", address=f"192.0.2.{n + 2}") for n, name in enumerate(macs)]
+    assert {one.verdict for one in got} == {"admitted"}
+    assert await store.client.zcard(store.keys.young(store.keys.shard(mac))) == 5
     left = {entry.device.mac for entry in await Roster(store).entries()}
-    assert left == {macs[0], *macs[15:20]}
-    pins = [name for name in macs[:20] if await store.client.exists(admissions.admission_key(store, name))]
-    assert pins == ([macs[0]] if policy == "open" else [macs[0], *macs[15:20]])
+    assert pinned in left and len(left) == 5
+    assert (await ask(store, pinned, OTHER)).verdict == "asked"
 
 
 async def test_who_was_connected_before_there_were_owners_is_kept_under_every_policy(
@@ -176,26 +249,89 @@ async def test_devices_are_sorted_once_after_a_policy_began(store: Store, owner:
     assert await store.client.zscore(names.old(shard), mac) is not None
 
 
-async def test_a_claim_is_refused_for_a_time_and_few_are_kept_of_one_mac(store: Store, mac: str) -> None:
+async def test_a_claim_is_refused_for_a_time(store: Store, mac: str) -> None:
     await ask(store, mac)
-    for number in range(9):
-        assert (await ask(store, mac, f"client-{number}")).verdict == "asked"
-    found = await Claims(store).of(mac)
-    assert len(found) == admissions.CLAIMS_EACH
-    refused = found[0]
+    for number in range(3):
+        assert (await claim(store, mac, f"client-{number}", f"192.0.2.{number}")).verdict == "asked"
+    refused = (await Claims(store).of(mac))[0]
     await Claims(store).refuse(refused)
     assert (await ask(store, mac, refused.client)).verdict == "refused"
-    assert refused.client not in {claim.client for claim in await Claims(store).of(mac)}
+    assert refused.client not in {one.client for one in await Claims(store).of(mac)}
     assert (await ask(store, mac)).verdict == "admitted"
 
 
-async def test_claims_are_few_over_all_devices(store: Store, mac: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fleet.store.claims.MOST_CLAIMED", 3)
-    macs = [f"0a:00:00:00:00:{number:02x}" for number in range(6)]
-    dropped = 0
+async def claim(store: Store, mac: str, client: str, address: str) -> Decision:
+    """Ask as the api does."""
+    decided = await ask(store, mac, client, address=address)
+    assert decided.claims
+    await Claims(store).note(mac, address)
+    return decided
+
+
+async def clients(store: Store, mac: str) -> set[str]:
+    return {one.client for one in await Claims(store).of(mac)}
+
+
+async def test_a_source_replaces_its_own_claims_of_a_mac_and_nobody_elses(store: Store, mac: str) -> None:
+    await ask(store, mac)
+    await claim(store, mac, "the-real-one", "203.0.113.5")
+    for number in range(20):
+        await claim(store, mac, f"stranger-{number}", "198.51.100.1")
+    assert await clients(store, mac) == {"the-real-one", "stranger-18", "stranger-19"}
+    # Nor does it gain by taking a claim along from address to address.
+    for number in range(4):
+        await claim(store, mac, f"moved-{number}", f"198.51.100.{number + 2}")
+        await claim(store, mac, f"moved-{number}", "198.51.100.1")
+    assert await clients(store, mac) == {"the-real-one", "moved-2", "moved-3"}
+    for number in range(30):
+        for which in range(2):
+            await claim(store, mac, f"crowd-{number}-{which}", f"198.51.100.{number % 8 + 10}")
+    found = await clients(store, mac)
+    assert "the-real-one" in found and len(found) == admissions.CLAIMS_EACH
+
+
+async def test_of_too_many_sources_the_one_that_asked_longest_ago_goes(store: Store, mac: str) -> None:
+    await ask(store, mac)
+    for number in range(admissions.CLAIMS_EACH):
+        await claim(store, mac, f"client-{number}", f"198.51.100.{number}")
+        at = f"{1000 + number}"
+        await store.client.hset(store.keys.claims(mac), f"client-{number}", f"{at} {at} 1 198.51.100.{number}")
+    await claim(store, mac, "client-0", "198.51.100.0")
+    await claim(store, mac, "one-more", "203.0.113.5")
+    gone = {f"client-{number}" for number in range(admissions.CLAIMS_EACH)} - await clients(store, mac)
+    assert gone == {"client-1"}
+
+
+async def test_claims_are_few_over_all_devices_and_one_source_has_a_tenth(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fleet.store.claims.MOST_CLAIMED", 40)
+    macs = [f"0a:00:00:00:00:{number:02x}" for number in range(200)]
     for name in macs:
-        await ask(store, name)
-        await ask(store, name, OTHER)
-        dropped += await Claims(store).note(name)
-    assert dropped == 3
-    assert {claim.mac for claim in await Claims(store).all()} == set(macs[3:])
+        await ask(store, name, address="")
+    real = "192.0.2.1"
+    await claim(store, macs[0], "the-real-one", real)
+    for name in macs[:30]:
+        await claim(store, name, OTHER, "198.51.100.1")
+    listed = await Claims(store).all()
+    assert [one.mac for one in listed if one.address == "198.51.100.1"] == macs[29:25:-1], "a tenth"
+    assert [one.client for one in listed if one.address == real] == ["the-real-one"]
+    for number, name in enumerate(macs[:150]):
+        await claim(store, name, f"crowd-{number}", f"198.51.100.{number % 30 + 2}")
+    listed = await Claims(store).all()
+    assert len(listed) <= 40
+    assert [one.mac for one in listed if one.address == real] == [macs[0]], "who holds most loses its oldest"
+    kept = {name for name in macs if await store.client.exists(store.keys.claims(name))}
+    assert kept == {one.mac for one in listed}
+
+
+async def test_a_claim_that_is_settled_leaves_the_list(store: Store, mac: str) -> None:
+    await ask(store, mac)
+    await claim(store, mac, "one", "192.0.2.1")
+    await claim(store, mac, "two", "192.0.2.2")
+    await Admissions(store).bind(mac, "one")
+    await Claims(store).settle(mac, "one")
+    assert [one.client for one in await Claims(store).all()] == ["two"]
+    await Claims(store).settle(mac, "two")
+    assert await Claims(store).all() == []
+    assert [key async for key in store.client.scan_iter("{claims}*")] == []

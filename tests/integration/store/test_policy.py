@@ -1,5 +1,8 @@
 """Which policy is served under, and until when passwords count that prove nothing."""
 
+import pytest
+
+from fleet.core.standing import Policy
 from fleet.store.admissions import Admissions, Asker
 from fleet.store.connect import Store
 from fleet.store.policy import PolicyStore
@@ -18,6 +21,23 @@ async def test_the_time_of_unproved_passwords_begins_once(store: Store) -> None:
     await policy.close()
     await policy.begin("closed", 3000.0, 60.0)
     assert (await policy.read()).closed
+
+
+async def test_the_switch_to_an_open_policy_is_told_loudly_and_once(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    policy = PolicyStore(store)
+    earlier: list[Policy] = ["open", "first"]
+    for name in earlier:
+        await policy.begin(name, 1000.0, 60.0)
+    await Revocations(store).require_all(1)
+    await policy.close()
+    assert not caplog.messages
+    for _ in range(2):
+        await policy.begin("open", 2000.0, 60.0)
+    [told] = caplog.records
+    assert told.levelname == "WARNING" and told.message == "passwords that prove nothing count again"
+    assert (vars(told)["was"], vars(told)["refused_before"]) == ("first", True)
 
 
 async def test_under_an_open_policy_unproved_passwords_count_again_and_cut_ones_do_not(store: Store, mac: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fleet.wire import camera
-from fleet.wire.identity import Keys
+from fleet.wire.identity import Keys, Minima
 from tests.integration.worker.scene import PHOTO, asks, says, scene, text
 from tests.support.certificates import Pki
 from tests.support.mosquitto_server import MosquittoServer
@@ -32,6 +32,11 @@ async def test_a_device_is_told_where_to_upload_and_gets_a_fresh_token_before_ea
         assert given["url"] == "https://voice.example.org/vision/explain"
         now = datetime.now(UTC).timestamp()
         assert camera.is_valid(keys, given["token"], stage.device.mac, now)
+        keys.require(Minima(macs={stage.device.mac: 1}))
+        assert camera.is_valid(keys, given["token"], stage.device.mac, now), "its password still counts"
+        keys.require(Minima(macs={stage.device.mac: 2}))
+        assert not camera.is_valid(keys, given["token"], stage.device.mac, now), "it was unbound, or has another owner"
+        keys.require(Minima())
         await stage.device.answer(call, result=text("a cat"))
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from fleet.wire.camera import LIFE_SECONDS, is_valid, issue
-from fleet.wire.identity import Keys
+from fleet.wire.identity import Keys, Minima
 
 MAC, OTHER = "aa:bb:cc:dd:ee:ff", "aa:bb:cc:dd:ee:00"
 OLD = "k1:a-key-of-this-test-only"
@@ -30,9 +30,25 @@ def test_a_revoked_device_has_no_good_token() -> None:
     assert not is_valid(keys, token, MAC, NOW)
 
 
-@pytest.mark.parametrize(
-    "token", ["", ".", "..", "x.k1.y", "9" * 400 + ".k1.y", "1800000600.k1.", "1800000600.k9.é", "٣.k1.a"]
-)
+def test_a_token_counts_as_long_as_the_password_of_its_device() -> None:
+    keys = Keys(OLD)
+    token, unknown = issue(keys, MAC, NOW, 7), issue(keys, MAC, NOW)
+    keys.require(Minima(7, {OTHER: 9}))
+    assert is_valid(keys, token, MAC, NOW)
+    keys.require(Minima(0, {MAC: 8}))
+    assert not is_valid(keys, token, MAC, NOW)
+    assert is_valid(keys, unknown, MAC, NOW)
+    terms, key_id, signature = token.split(".")
+    for forged in (terms.partition("-")[0], terms.replace("-7", "-9"), f"{terms}-9", terms.replace("-7", "-07")):
+        assert not is_valid(keys, f"{forged}.{key_id}.{signature}", MAC, NOW)
+    keys.revoke([MAC])
+    assert not is_valid(keys, issue(keys, MAC, NOW, 8), MAC, NOW)
+
+
+JUNK = ["", ".", "..", "x.k1.y", "9" * 400 + ".k1.y", "1800000600.k1.", "1800000600.k9.é", "٣.k1.a", "1800000600-.k1.a"]
+
+
+@pytest.mark.parametrize("token", [*JUNK, "1-1-1.k1.a"])
 def test_junk_is_no_token(token: str) -> None:
     assert not is_valid(Keys(OLD), token, MAC, NOW)
 

@@ -33,3 +33,10 @@ def test_people_get_what_is_wrong_and_what_to_do() -> None:
     assert "PROBLEM g.h" in text and "Mend." in text and "Set [this]." in text
     assert "1 problems, 1 warnings" in text
     assert text.index("c.d") < text.index("Mend")
+
+
+def test_what_a_device_wrote_is_told_as_it_wrote_it() -> None:
+    stream = io.StringIO()
+    show([problem("device.bootstrap", "board [/x]\x1b[2J\u202e", "Look")], Console(file=stream, width=100))
+    assert stream.getvalue().count(r"board [/x]\x1b[2J\u202e") == 2
+    assert "\x1b" not in stream.getvalue()

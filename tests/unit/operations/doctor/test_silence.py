@@ -52,6 +52,7 @@ def heard(**traces: tuple[int, str]) -> Dossier:
         (UNKNOWN, "device.bootstrap", "fleet doctor --ota URL"),
         (replace(CONNECTED, revoked=True), "device.revoked", f"unrevoke {MAC}"),
         (replace(UNKNOWN, turned_away=Trace(NOW - 5, "not bound")), "device.bootstrap", "fleet devices bind"),
+        (replace(UNKNOWN, turned_away=Trace(NOW - 5, "no place")), "device.bootstrap", f"bind {MAC}"),
         (replace(CONNECTED, turned_away=Trace(NOW - 5, "revoked")), "device.bootstrap", f"unrevoke {MAC}"),
         (replace(UNKNOWN, bootstrap=NOW - 60, record={"board": "b"}), "device.presence", "FLEET_MQTT_PUBLIC"),
         (replace(CONNECTED, record={**CONNECTED.record, "on": "0"}), "device.presence", "switched off"),
