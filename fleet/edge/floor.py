@@ -9,7 +9,7 @@ from fleet.core.phrases import Phrase
 from fleet.core.ports import Transcript
 from fleet.edge.asking import Asking
 from fleet.edge.line import Line
-from fleet.edge.press import Press
+from fleet.edge.press import ABORTED_SECONDS, GOODBYE_SECONDS, Press
 from fleet.edge.recognition import Recognition
 from fleet.edge.recorder import Utterance
 from fleet.edge.services import Services
@@ -67,6 +67,7 @@ class Floor:
         """The microphone is open. Repeated, it changes nothing."""
         self.silence.used = True
         self.silence.stir(now)
+        self._press.go_on()
         self.turns.downlink.stop_in_doubt = False
         self._mode = mode
         self._line.interruptible = mode == "realtime"
@@ -105,7 +106,7 @@ class Floor:
         self._recognition.cancel()
         self.turns.interrupt("speech aborted")
         self.uplink.hold()
-        self._resume(now)
+        self._resume(now, ABORTED_SECONDS)
 
     def take_question(self, text: str, now: float) -> None:
         """The user typed a question: nothing of what was said, or is being said, counts any more."""
@@ -152,6 +153,7 @@ class Floor:
 
     def close(self) -> None:
         """Fall silent and forget everything."""
+        self._press.go_on()
         self._recognition.cancel()
         self.turns.leave()
         self.uplink.close()
@@ -199,7 +201,7 @@ class Floor:
         if not self._always:
             self.uplink.shut()
 
-    def _resume(self, now: float) -> None:
+    def _resume(self, now: float, wait: float = GOODBYE_SECONDS) -> None:
         self.silence.stir(now)
         if self.turns.busy or self._recognition.running:
             return
@@ -211,7 +213,7 @@ class Floor:
         if self.uplink.gate == "shut":
             self.uplink.hold()
         if self._mode is None and self.uplink.pressed:
-            self._press.finish()
+            self._press.finish(wait)
 
 
 def _named(line: Line, work: Callable[[Utterance], None]) -> Callable[[Utterance], None]:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from fleet.core.phrases import phrase
-from fleet.edge import press, uplink
+from fleet.edge import floor, press, uplink
 from fleet.wire import mail
 from tests.support.edge_stage import Device, Stage, on_stage, opus_like
 
@@ -143,6 +143,69 @@ async def test_firmware_that_loses_wake_words_gets_a_goodbye_after_each_press() 
         await stage.told_at_least("stop")
         await stage.until(lambda: endings(stage) == ["pressed"])
         assert stage.kinds() == ["utterance_heard", "speech_done", "session_silent"]
+
+
+async def answering(stage: Stage, **opened: object) -> tuple[Device, str]:
+    """Press the button, say something, and let the answer begin to be heard."""
+    device = await pressed(stage, **opened)
+    turn = await said(stage, device)
+    stage.voice.packets_each = 200
+    await stage.speak(turn, "A", "B")
+    await device.packets(2)
+    return device, turn
+
+
+async def said(stage: Stage, device: Device) -> str:
+    """Say something into a press that is held, and let go; return the turn."""
+    count = len(stage.utterances())
+    device.say(silence=0)
+    await stage.received(device.sequence)
+    await released(stage)
+    return (await stage.heard(count + 1)).turn
+
+
+async def test_a_press_during_an_answer_gets_no_goodbye_before_its_own_turn_is_over() -> None:
+    async with on_stage() as stage:
+        # `abort` and `listen start` of one press, as firmware sends them.
+        device, _turn = await answering(stage, ends_presses=True)
+        await stage.send("speech_aborted")
+        await stage.listen("manual")
+        turn = await said(stage, device)
+        stage.voice.packets_each = 3
+        await stage.speak(turn, "C")
+        await stage.until(lambda: endings(stage))
+        assert endings(stage) == ["pressed"]
+        assert stage.kinds() == [
+            "utterance_heard",
+            "speech_interrupted",
+            "utterance_heard",
+            "speech_done",
+            "session_silent",
+        ]
+
+
+@pytest.mark.parametrize("mode", ["auto", "manual"])
+async def test_a_press_or_wake_word_that_interrupts_an_answer_gets_no_goodbye(mode: str) -> None:
+    async with on_stage() as stage:
+        device, _turn = await answering(stage, ends_presses=True)
+        await stage.send("speech_aborted")
+        await stage.listen(mode)
+        device.say()
+        await stage.received(device.sequence)
+        if mode == "manual":
+            await released(stage)
+        await stage.heard(2)
+        assert not endings(stage)
+
+
+async def test_an_answer_that_is_only_silenced_gets_its_goodbye_a_little_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(floor, "ABORTED_SECONDS", 0.05)
+    async with on_stage() as stage:
+        await answering(stage, ends_presses=True)
+        await stage.send("speech_aborted")
+        await stage.until(lambda: endings(stage) == ["pressed"])
 
 
 async def test_other_firmware_keeps_its_session_after_a_press() -> None:
