@@ -112,8 +112,13 @@ class Uplink:
         for packet in [] if settling else recent:
             self._feed(packet)
 
-    def resume(self) -> None:
-        """Go on after what was heard proved to be nothing, with all that came meanwhile."""
+    def resume(self, *, pressed: bool | None = None) -> None:
+        """Listen, with all that came meanwhile.
+
+        Args:
+            pressed: Push-to-talk; as before if it is not said.
+        """
+        self.pressed = self.pressed if pressed is None else pressed
         self._listen()
         for packet in self._held.take():
             self._feed(packet)
