@@ -73,7 +73,11 @@ class Uplink:
     def push(self, sequence: int, payload: bytes, now: float) -> None:
         """Take one packet that was admitted; without a payload it is a silent frame that has no number."""
         if not payload:
-            self._hear(None, now)
+            # Nothing shows that the device has sent it: it opens nothing, and lengthens a press by a little at most.
+            if self.hearing and self.hearing.may_pad():
+                self._hear(None, now)
+            else:
+                self._services.counters["unwanted"] += 1
             return
         self.burst.add(now)
         for released in self.order.push(sequence, payload, now):

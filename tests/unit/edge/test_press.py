@@ -16,6 +16,10 @@ def _no_accident(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(press, "ACCIDENT_SECONDS", 0.0)
 
 
+FRAME = 60 * 16 * 2
+"""Bytes of PCM in a frame."""
+
+
 async def pressed(stage: Stage, **opened: object) -> Device:
     """Press the button of a device that is heard."""
     device = await stage.open(**opened)
@@ -265,3 +269,37 @@ async def test_packets_after_the_release_belong_to_what_was_said_before_the_paus
         device.send(*(opus_like(number) for number in range(11, 14)))
         assert (await stage.heard()).text == "whole"
         assert {11, 12, 13} <= set(stage.asr.markers())
+
+
+def push(stage: Stage, payloads: list[bytes], first: int, since: float) -> None:
+    """Give packets to the session as they come from a microphone, a frame apart."""
+    [session] = stage.edge._registry
+    for number, payload in enumerate(payloads):
+        session._floor.uplink.push(first + number, payload, since + number * 0.06)
+
+
+NOTHING = b""
+"""What stands for a datagram without a number: nothing shows that the device has sent it."""
+
+
+async def test_datagrams_that_prove_nothing_open_no_press_and_do_not_lengthen_the_next() -> None:
+    async with on_stage() as stage:
+        device = await pressed(stage)
+        await stage.speak(await said(stage, device), "A")
+        await stage.told_at_least("stop")
+        push(stage, [NOTHING] * 600, device.sequence, asyncio.get_running_loop().time())
+        [session] = stage.edge._registry
+        assert session._floor.uplink.gate == "held"
+        await stage.listen("manual")
+        await said(stage, device)
+        assert len(stage.asr.heard[-1]) == 6 * FRAME
+
+
+async def test_a_press_records_no_more_than_two_seconds_of_them() -> None:
+    async with on_stage() as stage:
+        device = await pressed(stage)
+        before = len(stage.ears.seen)
+        push(stage, [NOTHING] * 600, device.sequence, asyncio.get_running_loop().time())
+        assert len(stage.ears.seen) - before == round(2000 / 60)
+        await said(stage, device)
+        assert len(stage.asr.heard[-1]) == (before + round(2000 / 60) + 6) * FRAME
