@@ -3,7 +3,17 @@
 import re
 from typing import Literal, get_args
 
-Phrase = Literal["failed", "not_understood", "not_heard", "too_long", "refused", "unavailable", "interrupted", "error"]
+Phrase = Literal[
+    "failed",
+    "not_understood",
+    "not_heard",
+    "too_long",
+    "text_too_long",
+    "refused",
+    "unavailable",
+    "interrupted",
+    "error",
+]
 HelloRefusal = Literal["refused", "unavailable"]
 """The phrases that refuse a hello."""
 PHRASES: tuple[Phrase, ...] = get_args(Phrase)
@@ -15,6 +25,7 @@ _PHRASES: dict[Phrase | PhotoPhrase, dict[str, str]] = {
     "not_understood": {"en": "Sorry, I did not understand that.", "zh": "抱歉，我没有听清。"},
     "not_heard": {"en": "I did not hear you.", "zh": "我没有听到你说话。"},
     "too_long": {"en": "Sorry, that took too long.", "zh": "抱歉，这次花的时间太长了。"},
+    "text_too_long": {"en": "Sorry, that text is too long.", "zh": "抱歉，输入的文字太长了。"},
     "refused": {"en": "This device is not admitted to this server.", "zh": "此设备未获准使用本服务器。"},
     "unavailable": {"en": "The server cannot take a conversation now.", "zh": "服务器现在无法接受对话。"},
     "interrupted": {

@@ -16,12 +16,13 @@ class Burst:
     def __init__(self, frame_ms: int) -> None:
         self._frame = frame_ms / 1000
         self._ahead = 0.0
-        self._at = -math.inf
+        self.at = -math.inf
+        """When the last packet came."""
 
     def add(self, now: float) -> None:
         """A packet came."""
-        self._ahead, self._at = self.seconds(now) + self._frame, now
+        self._ahead, self.at = self.seconds(now) + self._frame, now
 
     def seconds(self, now: float) -> float:
         """Return how far the device's audio is ahead of the time; it is no more when that time has passed."""
-        return max(0.0, self._ahead - (now - self._at)) if self._ahead else 0.0
+        return max(0.0, self._ahead - (now - self.at)) if self._ahead else 0.0

@@ -79,6 +79,6 @@ class Detected:
         elif len(text) > LONGEST_QUESTION:
             timed.utterances.add("typed_too_long")
             log.warning("typed question refused", extra={"reason": "too long", "characters": len(text)})
-            self._floor.fail("not_understood")
+            self._floor.fail("text_too_long")
         else:
             self._floor.take_question(text.strip(), now)

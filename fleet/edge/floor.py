@@ -8,8 +8,9 @@ from uuid import uuid4
 from fleet.core.phrases import Phrase
 from fleet.core.ports import Transcript
 from fleet.edge.asking import Asking
+from fleet.edge.interjection import CROSSING_SECONDS, Interjection
 from fleet.edge.line import Line
-from fleet.edge.press import Press
+from fleet.edge.press import ABORTED_SECONDS, GOODBYE_SECONDS, Press
 from fleet.edge.recognition import Recognition
 from fleet.edge.recorder import Utterance
 from fleet.edge.services import Services
@@ -24,8 +25,6 @@ log = logging.getLogger(__name__)
 
 BARGE_IN_MS = 300.0
 """Speech over the answer that silences it; less is a cough, or a yes."""
-CROSSING_SECONDS = 1.0
-"""A device that says it listens this shortly after speech was announced had not yet heard of it."""
 
 
 class Floor:
@@ -45,7 +44,6 @@ class Floor:
         opened = line.opened
         self._line = line
         self._services = services
-        self._clock = asyncio.get_running_loop().time
         self._recognition = Recognition(services, self._understood, lambda: self.fail("not_understood"))
         self._mode: ListenMode | None = None
         self._always = False
@@ -61,12 +59,14 @@ class Floor:
         self.uplink = Uplink(AudioFormat(opened.uplink_rate, opened.uplink_frame_ms), services, listener)
         self.turns = Turns(line, services, self._resume)
         self._asking = Asking(line, services, self.turns, lambda: self.fail("failed"))
+        self.interjection = Interjection(self.turns, self.uplink, self._press, self.stop_listening)
         self.silence = Silence(now, services.settings.idle_seconds)
 
     def start_listening(self, mode: ListenMode, now: float) -> None:
         """The microphone is open. Repeated, it changes nothing."""
         self.silence.used = True
         self.silence.stir(now)
+        self._press.go_on()
         self.turns.downlink.stop_in_doubt = False
         self._mode = mode
         self._line.interruptible = mode == "realtime"
@@ -74,6 +74,9 @@ class Floor:
         self._always = mode == "realtime" and not self._line.opened.aec
         speech = self.turns.downlink.speech
         if speech and speech.playout.started and not self._always:
+            if mode == "manual":
+                self.interjection.begin(now)
+                return
             if now - speech.begun_at < CROSSING_SECONDS:
                 return
             self.turns.interrupt("barge-in")
@@ -96,16 +99,18 @@ class Floor:
 
     def stop_listening(self, now: float) -> None:
         """Push-to-talk was released."""
+        self.interjection.forget()
         self._press.end(now)
         self.uplink.stop(now)
         self._mode, self._always = None, False
 
     def abort(self, now: float) -> None:
         """The user wants silence, and perhaps to say something."""
+        self.interjection.forget()
         self._recognition.cancel()
         self.turns.interrupt("speech aborted")
         self.uplink.hold()
-        self._resume(now)
+        self._resume(now, ABORTED_SECONDS)
 
     def take_question(self, text: str, now: float) -> None:
         """The user typed a question: nothing of what was said, or is being said, counts any more."""
@@ -127,6 +132,7 @@ class Floor:
         self._line.loss = self.uplink.order.loss
         if not self.turns.begin(mail, now):
             return
+        self.interjection.forget()
         if not self._always:
             self.uplink.shut()
         elif hearing := self.uplink.hearing:
@@ -140,6 +146,7 @@ class Floor:
     def check(self, now: float) -> None:
         """Look after what nothing else will end."""
         self.turns.check(now)
+        self.interjection.check(now)
         if self.busy:
             self.silence.stir(now)
         if reason := self.silence.end(now):
@@ -152,6 +159,7 @@ class Floor:
 
     def close(self) -> None:
         """Fall silent and forget everything."""
+        self._press.go_on()
         self._recognition.cancel()
         self.turns.leave()
         self.uplink.close()
@@ -189,20 +197,24 @@ class Floor:
         self._language = transcript.language or self._language
         if not self._always and self._mode is not None:
             self.uplink.shut()
-        turn = Turn(uuid4().hex, self._clock(), utterance.ended_at, self._language)
+        turn = Turn(uuid4().hex, _now(), utterance.ended_at, self._language)
         await self._asking.ask(turn, text, transcript.language, "understood")
 
     def fail(self, name: Phrase) -> None:
         """Say why there is no answer; the user is not listened to meanwhile."""
-        now = self._clock()
+        now = _now()
         self.turns.apologise(name, self._language, now)
         if not self._always:
             self.uplink.shut()
 
-    def _resume(self, now: float) -> None:
+    def _resume(self, now: float, wait: float = GOODBYE_SECONDS) -> None:
         self.silence.stir(now)
         if self.turns.busy or self._recognition.running:
             return
+        if self.interjection.crossed:
+            # The answer went on to its end, and the device is idle after it.
+            self.interjection.forget()
+            self._mode = None
         if self._mode in ("auto", "realtime"):
             self.uplink.open(now, pressed=False)
             if self._line.opened.aec:
@@ -211,7 +223,11 @@ class Floor:
         if self.uplink.gate == "shut":
             self.uplink.hold()
         if self._mode is None and self.uplink.pressed:
-            self._press.finish()
+            self._press.finish(wait)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _named(line: Line, work: Callable[[Utterance], None]) -> Callable[[Utterance], None]:

@@ -9,6 +9,8 @@ from fleet.wire.words import AudioFormat
 
 SLACK_MS = 60.0
 """Audio that an ear may keep back until more comes: its detector works on windows of its own."""
+PADDING_MS = 2000.0
+"""Silence without a number that a press may hold: more would keep the recogniser busy when the button is let go."""
 
 
 class Hearing:
@@ -27,6 +29,7 @@ class Hearing:
         self._frame_ms = uplink.frame_ms
         self._ear = ears.open(uplink, self._hear)
         self._behind_ms = 0.0
+        self._padded_ms = 0.0
         self._closed = False
         self.recorder = recorder
         self.on_voice: Callable[[float], None] = _ignore
@@ -48,6 +51,11 @@ class Hearing:
             return False
         self._behind_ms += self._frame_ms
         return True
+
+    def may_pad(self) -> bool:
+        """Count one more silent frame that claims no number; return whether it is to be fed."""
+        self._padded_ms += self._frame_ms
+        return not self.recorder.pressed or self._padded_ms <= PADDING_MS
 
     def finish(self) -> Utterance | None:
         """End the period; return what was said, None when it was nothing."""

@@ -1,11 +1,13 @@
-"""Push-to-talk in one session: how long the button was held, and what follows when nobody spoke."""
+"""Push-to-talk in one session: how long the button was held, what follows when nobody spoke, and the turn's end."""
 
+import asyncio
 import logging
 from collections.abc import Callable
 
 from fleet.core.phrases import Phrase, phrase
 from fleet.edge.line import Line
 from fleet.edge.services import Services
+from fleet.edge.wheel import Timer
 from fleet.metrics import turns as timed
 from fleet.wire.mail import SessionSilent
 from fleet.wire.words import Alert
@@ -14,6 +16,12 @@ log = logging.getLogger(__name__)
 
 ACCIDENT_SECONDS = 0.3
 """A press that is shorter than this was no attempt to speak: the microphone alone takes 180 ms to begin."""
+GOODBYE_SECONDS = 0.3
+"""From the end of a press's turn to the goodbye: a new press may be on its way already, and a goodbye would end it. A
+wake word takes longer to say than that."""
+ABORTED_SECONDS = 2.0
+"""The same after an interruption. Firmware says `abort` first and `listen start` right behind it, or after a wake word
+when its queue has run dry; a button that only silences it sends no second message."""
 
 
 class Press:
@@ -33,6 +41,9 @@ class Press:
         self._busy = busy
         self._began: float | None = None
         self._seconds = 0.0
+        self._clock = asyncio.get_running_loop().time
+        self._goodbye_at = 0.0
+        self._goodbye = Timer(self._say_goodbye)
 
     def begin(self, now: float) -> None:
         """The button is pressed. Repeated, it changes nothing."""
@@ -64,9 +75,26 @@ class Press:
             self._line.order(Alert("", phrase("not_heard", language), "confused"))
             self.finish()
 
-    def finish(self) -> None:
-        """The turn of a press is over: firmware that would lose the next wake word gets a goodbye."""
-        opened = self._line.opened
-        if opened.ends_presses and self._began is None:
+    def finish(self, wait: float = GOODBYE_SECONDS) -> None:
+        """The turn of a press is over: firmware that would lose the next wake word gets a goodbye, if it stays idle.
+
+        Args:
+            wait: Seconds in which it may still say that it listens again.
+        """
+        if self._line.opened.ends_presses:
+            self._goodbye_at = self._clock() + wait
+            self._services.socket.wheel.set(self._goodbye, self._goodbye_at)
+
+    def go_on(self) -> None:
+        """The device listens again, or its session is over: no goodbye."""
+        self._services.socket.wheel.cancel(self._goodbye)
+
+    def _say_goodbye(self, now: float) -> float | None:
+        if now < self._goodbye_at:
+            # The wheel fires long waits early.
+            return self._goodbye_at
+        if self._began is None and not self._busy():
+            opened = self._line.opened
             silent = SessionSilent(device=opened.device, session=opened.session, reason="pressed")
             self._services.tell(opened.shard, silent)
+        return None

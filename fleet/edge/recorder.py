@@ -66,6 +66,11 @@ class Recorder:
         self.overlap_ms = 0.0
         """Speech in it since `mark_overlap`."""
 
+    @property
+    def pressed(self) -> bool:
+        """Whether only the user ends an utterance."""
+        return self._endpoint is None
+
     def mark_overlap(self) -> None:
         """The server begins to speak: from now on speech is an interruption."""
         self.overlap_ms = 0.0

@@ -81,8 +81,8 @@ class Session:
             self._stream.proved = []
         uplink.push(header.sequence, payload, now)
         # Where the server cancels the echo a device always sends.
-        if payload and uplink.gate == "shut" and not self.opened.aec:
-            self._floor.turns.missed.hear(now)
+        if payload and uplink.gate != "open" and not self.opened.aec:
+            self._floor.interjection.hear(now)
 
     def take(self, mail: EdgeMail, now: float) -> None:
         """Do what a shard says about this session."""

@@ -136,10 +136,16 @@ class Turns:
         if self.downlink.speech:
             self.downlink.speech.end()
 
-    def interrupt(self, how: Literal["barge-in", "speech aborted"]) -> None:
-        """The user wants silence: stop at once and tell the device so, whatever it was doing, and the shard."""
+    def interrupt(self, how: Literal["barge-in", "speech aborted", "pressed"], *, tell: bool = True) -> None:
+        """The user wants silence: stop at once and tell the device so, whatever it was doing, and the shard.
+
+        Args:
+            how: The user has said it.
+            tell: Whether the device is told; it may have left its speaking state by itself.
+        """
         speech = self.leave()
-        self.downlink.stop()
+        if tell:
+            self.downlink.stop()
         log.info(how, extra={"turn": speech.turn} if speech else {})
 
     def leave(self) -> Speech | None:

@@ -73,7 +73,11 @@ class Uplink:
     def push(self, sequence: int, payload: bytes, now: float) -> None:
         """Take one packet that was admitted; without a payload it is a silent frame that has no number."""
         if not payload:
-            self._hear(None, now)
+            # Nothing shows that the device has sent it: it opens nothing, and lengthens a press by a little at most.
+            if self.hearing and self.hearing.may_pad():
+                self._hear(None, now)
+            else:
+                self._services.counters["unwanted"] += 1
             return
         self.burst.add(now)
         for released in self.order.push(sequence, payload, now):
@@ -112,8 +116,13 @@ class Uplink:
         for packet in [] if settling else recent:
             self._feed(packet)
 
-    def resume(self) -> None:
-        """Go on after what was heard proved to be nothing, with all that came meanwhile."""
+    def resume(self, *, pressed: bool | None = None) -> None:
+        """Listen, with all that came meanwhile.
+
+        Args:
+            pressed: Push-to-talk; as before if it is not said.
+        """
+        self.pressed = self.pressed if pressed is None else pressed
         self._listen()
         for packet in self._held.take():
             self._feed(packet)

@@ -109,7 +109,7 @@ async def test_a_question_that_is_too_long_is_not_asked_and_its_user_told() -> N
         await stage.received(5)
         await detect(stage, "x" * (LONGEST_QUESTION + 1))
         await stage.told_at_least("start", "stop")
-        assert stage.voice.spoken == ["Sorry, I did not understand that."]
+        assert stage.voice.spoken == ["Sorry, that text is too long."]
         assert not stage.utterances()
     assert timed.utterances._own[("typed_too_long",)] == before + 1
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from fleet.core.phrases import phrase
-from fleet.edge import press, uplink
+from fleet.edge import floor, press, uplink
 from fleet.wire import mail
 from tests.support.edge_stage import Device, Stage, on_stage, opus_like
 
@@ -14,6 +14,10 @@ from tests.support.edge_stage import Device, Stage, on_stage, opus_like
 def _no_accident(monkeypatch: pytest.MonkeyPatch) -> None:
     """However fast this machine is, no press is one by accident."""
     monkeypatch.setattr(press, "ACCIDENT_SECONDS", 0.0)
+
+
+FRAME = 60 * 16 * 2
+"""Bytes of PCM in a frame."""
 
 
 async def pressed(stage: Stage, **opened: object) -> Device:
@@ -145,6 +149,69 @@ async def test_firmware_that_loses_wake_words_gets_a_goodbye_after_each_press() 
         assert stage.kinds() == ["utterance_heard", "speech_done", "session_silent"]
 
 
+async def answering(stage: Stage, **opened: object) -> tuple[Device, str]:
+    """Press the button, say something, and let the answer begin to be heard."""
+    device = await pressed(stage, **opened)
+    turn = await said(stage, device)
+    stage.voice.packets_each = 200
+    await stage.speak(turn, "A", "B")
+    await device.packets(2)
+    return device, turn
+
+
+async def said(stage: Stage, device: Device) -> str:
+    """Say something into a press that is held, and let go; return the turn."""
+    count = len(stage.utterances())
+    device.say(silence=0)
+    await stage.received(device.sequence)
+    await released(stage)
+    return (await stage.heard(count + 1)).turn
+
+
+async def test_a_press_during_an_answer_gets_no_goodbye_before_its_own_turn_is_over() -> None:
+    async with on_stage() as stage:
+        # `abort` and `listen start` of one press, as firmware sends them.
+        device, _turn = await answering(stage, ends_presses=True)
+        await stage.send("speech_aborted")
+        await stage.listen("manual")
+        turn = await said(stage, device)
+        stage.voice.packets_each = 3
+        await stage.speak(turn, "C")
+        await stage.until(lambda: endings(stage))
+        assert endings(stage) == ["pressed"]
+        assert stage.kinds() == [
+            "utterance_heard",
+            "speech_interrupted",
+            "utterance_heard",
+            "speech_done",
+            "session_silent",
+        ]
+
+
+@pytest.mark.parametrize("mode", ["auto", "manual"])
+async def test_a_press_or_wake_word_that_interrupts_an_answer_gets_no_goodbye(mode: str) -> None:
+    async with on_stage() as stage:
+        device, _turn = await answering(stage, ends_presses=True)
+        await stage.send("speech_aborted")
+        await stage.listen(mode)
+        device.say()
+        await stage.received(device.sequence)
+        if mode == "manual":
+            await released(stage)
+        await stage.heard(2)
+        assert not endings(stage)
+
+
+async def test_an_answer_that_is_only_silenced_gets_its_goodbye_a_little_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(floor, "ABORTED_SECONDS", 0.05)
+    async with on_stage() as stage:
+        await answering(stage, ends_presses=True)
+        await stage.send("speech_aborted")
+        await stage.until(lambda: endings(stage) == ["pressed"])
+
+
 async def test_other_firmware_keeps_its_session_after_a_press() -> None:
     async with on_stage() as stage:
         device = await pressed(stage)
@@ -202,3 +269,37 @@ async def test_packets_after_the_release_belong_to_what_was_said_before_the_paus
         device.send(*(opus_like(number) for number in range(11, 14)))
         assert (await stage.heard()).text == "whole"
         assert {11, 12, 13} <= set(stage.asr.markers())
+
+
+def push(stage: Stage, payloads: list[bytes], first: int, since: float) -> None:
+    """Give packets to the session as they come from a microphone, a frame apart."""
+    [session] = stage.edge._registry
+    for number, payload in enumerate(payloads):
+        session._floor.uplink.push(first + number, payload, since + number * 0.06)
+
+
+NOTHING = b""
+"""What stands for a datagram without a number: nothing shows that the device has sent it."""
+
+
+async def test_datagrams_that_prove_nothing_open_no_press_and_do_not_lengthen_the_next() -> None:
+    async with on_stage() as stage:
+        device = await pressed(stage)
+        await stage.speak(await said(stage, device), "A")
+        await stage.told_at_least("stop")
+        push(stage, [NOTHING] * 600, device.sequence, asyncio.get_running_loop().time())
+        [session] = stage.edge._registry
+        assert session._floor.uplink.gate == "held"
+        await stage.listen("manual")
+        await said(stage, device)
+        assert len(stage.asr.heard[-1]) == 6 * FRAME
+
+
+async def test_a_press_records_no_more_than_two_seconds_of_them() -> None:
+    async with on_stage() as stage:
+        device = await pressed(stage)
+        before = len(stage.ears.seen)
+        push(stage, [NOTHING] * 600, device.sequence, asyncio.get_running_loop().time())
+        assert len(stage.ears.seen) - before == round(2000 / 60)
+        await said(stage, device)
+        assert len(stage.asr.heard[-1]) == (before + round(2000 / 60) + 6) * FRAME
