@@ -9,22 +9,25 @@ There is no microphone here: the client says `text_input`, as everybody on this 
 
 import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, closing
 from dataclasses import replace
 from typing import Protocol
 
 from fleet.core import reports
 from fleet.core.reports import Report
 from fleet.errors import FleetError
+from fleet.gateway.client_tools import ALL_FULL
 from fleet.gateway.peer import Peer
 from fleet.gateway.resources import Resources
 from fleet.gateway.scribe import Aside, Calls, Scribe
+from fleet.gateway.tool_room import ToolShare
 from fleet.gateway.turn import Choices, Question, Turn
 from fleet.gateway.turns import MOST_WAITING, Turns
 from fleet.gateway.visit import Visit
 from fleet.tasks import running
 from fleet.wire import gateway as api
 from fleet.wire.dialect_registrar import DIALECT, NO_REQUEST, UNABLE, confirmation
+from fleet.wire.json_text import json_length
 from fleet.wire.mcp import ToolSpec, clip
 from fleet.wire.words import Answer, BadRequest, Confirmed, Event, Ignored, Notice, Rejected, ToolsAnnounced
 
@@ -73,6 +76,7 @@ class Registrar:
         self._visit = Visit(resources.sessions)
         self._notes: list[str] = []
         self._tools: tuple[ToolSpec, ...] = ()
+        self._share = stack.enter_context(closing(ToolShare(resources.tool_room)))
         self.calls = Calls(
             self._scribe, settings.client_tool_timeout, settings.client_tool_result_queue_size, self._note_failure
         )
@@ -137,6 +141,10 @@ class Registrar:
         most = self._resources.settings.client_tools_max_count
         if len(asked.tools) > most:
             await self._scribe.order(Rejected(asked.id, UNABLE, f"at most {most} tools can be registered here"))
+            return
+        size = sum(json_length([tool.name, tool.description, tool.input_schema]) for tool in asked.tools)
+        if not self._share.change(size, len(asked.tools)):
+            await self._scribe.order(Rejected(asked.id, UNABLE, ALL_FULL))
             return
         self._tools = asked.tools
         self.calls.controls = frozenset(tool.name for tool in asked.tools if tool.control)

@@ -6,12 +6,12 @@ fields count as absent, unknown ones are ignored, and `success` of a `tool_resul
 
 import json
 from dataclasses import dataclass
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 from pydantic_core import from_json
 
-from fleet.wire.gateway_tools import BadTool, read_tool
+from fleet.wire.gateway_tools import BadTool, read_tools
 from fleet.wire.mcp import ToolSpec
 
 ErrorCode = Literal[
@@ -133,14 +133,15 @@ class _StartSession(_Body):
 
 
 class _RegisterTools(_Body):
-    tools: list[JsonValue]
+    tools: list[Any]
+    """JSON, as it was read from it: to look at each of its parts once more takes longer than all the rest."""
 
 
 class _ToolResult(_Body):
     call_id: Annotated[str, Field(min_length=1)]
-    result: JsonValue = None
+    result: Any = None
     success: bool | None = None
-    error: JsonValue = None
+    error: Any = None
 
 
 def receive(frame: str | bytes) -> Request | Refused:
@@ -202,7 +203,7 @@ def _register_tools(body: _RegisterTools) -> RegisterTools | Refused:
     if len(body.tools) > MOST_TOOLS_AT_ONCE:
         details = f"One message may define {MOST_TOOLS_AT_ONCE} tools, not {len(body.tools)}"
         return Refused("TOOL_REGISTRATION_FAILED", "Too many tools", details)
-    return RegisterTools(tuple(read_tool(entry) for entry in body.tools))
+    return RegisterTools(read_tools(body.tools))
 
 
 def _tool_answer(body: _ToolResult) -> ToolAnswer:

@@ -29,6 +29,20 @@ def dump(document: object) -> bytes:
     return _ENCODER.encode(document).encode("utf-8", "replace")
 
 
+def json_length(value: object) -> int:
+    """Return how many characters a value has as compact JSON."""
+    return len(_ENCODER.encode(value))
+
+
+def has_levels(value: object, most: int) -> bool:
+    """Whether a JSON value has at most so many levels of objects and lists."""
+    if isinstance(value, dict):
+        return most > 0 and all(has_levels(inner, most - 1) for inner in value.values())
+    if isinstance(value, list):
+        return most > 0 and all(has_levels(inner, most - 1) for inner in value)
+    return True
+
+
 def _refuse(constant: str) -> object:
     raise ValueError(f"{constant} is not JSON")
 

@@ -80,9 +80,20 @@ async def test_a_schema_that_no_parser_expects_leaves_the_connection_usable(
     assert (await client.turn("还在吗")).content == "在"
 
 
-async def test_a_schema_of_nearly_a_megabyte_is_answered(client: GatewayClient, llm: ScriptedLlm) -> None:
-    big = {"properties": {f"{'n' * 70}{at}": {} for at in range(10_000)}}
-    schema = {"properties": {str(at): {"$ref": "#/$defs/big"} for at in range(60)}, "$defs": {"big": big}}
-    sent = await call_all(client, llm, "很大的参数", {"big": (schema, {"1": {"a": 1}})})
+def large(names: int) -> dict[str, Any]:
+    big = {"properties": {f"{'n' * 70}{at}": {} for at in range(names)}}
+    return {"properties": {str(at): {"$ref": "#/$defs/big"} for at in range(60)}, "$defs": {"big": big}}
+
+
+async def test_a_schema_of_nearly_a_megabyte_is_refused(client: GatewayClient, llm: ScriptedLlm) -> None:
+    registered = await client.register(defined("big", large(10_000)))
+    assert registered["tools"][0]["code"] == "TOOL_REGISTRATION_FAILED"
+    assert "16000 characters" in registered["tools"][0]["error"]
+    llm.when("还在吗", spoken("在"))
+    assert (await client.turn("还在吗")).content == "在"
+
+
+async def test_a_schema_as_large_as_may_be_is_used(client: GatewayClient, llm: ScriptedLlm) -> None:
+    sent = await call_all(client, llm, "很大的参数", {"big": (large(150), {"1": {"a": 1}})})
     assert sent == {"big": {"1": {"a": 1}}}
     assert len(json.dumps(llm.asked("很大的参数")[0]["tools"])) < 150_000
