@@ -27,13 +27,15 @@ from fleet.gateway.visit import Visit
 from fleet.tasks import running
 from fleet.wire import gateway as api
 from fleet.wire.dialect_registrar import DIALECT, NO_REQUEST, UNABLE, confirmation
-from fleet.wire.json_text import json_length
+from fleet.wire.json_text import MOST_VALUES, is_crowded, json_length
 from fleet.wire.mcp import ToolSpec, clip
 from fleet.wire.words import Answer, BadRequest, Confirmed, Event, Ignored, Notice, Rejected, ToolsAnnounced
 
 log = logging.getLogger(__name__)
 
 _MOST_NOTES = 20
+_ID_LOOKED_FOR = 8 * 1024
+"""Bytes of a refused frame whose id is read."""
 _NO_LINES = "this gateway serves no devices, so no MAC can be proved here; register without params.auth"
 
 
@@ -92,6 +94,9 @@ class Registrar:
         Raises:
             Gone: The client is gone.
         """
+        if is_crowded(frame):
+            await self._scribe.order(Rejected(None, NO_REQUEST, f"a frame may hold {MOST_VALUES} values"))
+            return
         raw = frame.encode("utf-8", "replace") if isinstance(frame, str) else frame
         event = DIALECT.receive(raw)
         if isinstance(event, ToolsAnnounced) and event.login is not None and self._line is None:
@@ -111,8 +116,10 @@ class Registrar:
         Raises:
             Gone: The client is gone.
         """
-        event = DIALECT.receive(frame.encode("utf-8", "replace") if isinstance(frame, str) else frame)
-        await self._scribe.order(Rejected(getattr(event, "id", None), UNABLE, "too many messages in this time"))
+        raw = frame.encode("utf-8", "replace") if isinstance(frame, str) else frame
+        # Whose id it is is worth no time for a large one.
+        number = getattr(DIALECT.receive(raw), "id", None) if len(raw) <= _ID_LOOKED_FOR else None
+        await self._scribe.order(Rejected(number, UNABLE, "too many messages in this time"))
 
     async def _become(self, asked: ToolsAnnounced) -> None:
         """Make the client the device that it says it is; where it cannot be, it is told why and stays nobody."""

@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, V
 from pydantic_core import from_json
 
 from fleet.wire.gateway_tools import BadTool, read_tools
+from fleet.wire.json_text import MOST_VALUES, is_crowded, is_finite
 from fleet.wire.mcp import ToolSpec
 
 ErrorCode = Literal[
@@ -44,6 +45,9 @@ class Refused:
     code: ErrorCode
     message: str
     details: str = ""
+
+
+_NO_JSON = Refused("INVALID_MESSAGE", "Invalid JSON", "The frame is no JSON text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +150,14 @@ class _ToolResult(_Body):
 
 def receive(frame: str | bytes) -> Request | Refused:
     """Return what a frame asks for, or why it cannot be understood."""
+    if is_crowded(frame):
+        return Refused("INVALID_MESSAGE", "Invalid message", f"A message may hold {MOST_VALUES} values")
     try:
         body = from_json(frame, allow_inf_nan=False)
-        json.dumps(body, allow_nan=False)  # 1e999 was read as infinity
-    except (ValueError, RecursionError):
-        return Refused("INVALID_MESSAGE", "Invalid JSON", "The frame is no JSON text")
+    except ValueError:
+        return _NO_JSON
+    if not is_finite(body):
+        return _NO_JSON
     if not isinstance(body, dict):
         return Refused("INVALID_MESSAGE", "Invalid message", "A message is a JSON object")
     kind = body.get("type")
@@ -164,6 +171,8 @@ def receive(frame: str | bytes) -> Request | Refused:
 
 def is_jsonrpc(frame: str | bytes) -> bool:
     """Whether a frame is JSON-RPC, which another dialect on the same port speaks; never raises."""
+    if is_crowded(frame):
+        return False
     try:
         body = from_json(frame)
     except (ValueError, RecursionError):

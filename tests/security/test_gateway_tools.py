@@ -110,3 +110,40 @@ async def test_a_registrars_tools_are_bounded_as_a_devices_are(redis_url: str) -
         async with asyncio.timeout(LIMIT):
             while resources.tool_room.used:
                 await asyncio.sleep(0.05)
+
+
+async def test_a_large_message_counts_as_many(redis_url: str) -> None:
+    async with (
+        gateway_stage(redis_url, ScriptedModel(says("A.")), rate_gateway="0.01/200") as stage,
+        stage.client() as client,
+    ):
+        assert refused(await register(client, tool("large", title="x" * 1_000_000)))
+        reply = await register(client, tool("large", title="x" * 1_000_000))
+        assert (reply["type"], reply["code"], reply["message"]) == ("error", "INTERNAL_ERROR", "Too many requests")
+        assert stage.gateway.crowd.counts["too many messages"] == 1
+
+
+async def test_a_small_allowance_takes_a_large_message_too(redis_url: str) -> None:
+    async with (
+        gateway_stage(redis_url, ScriptedModel(says("A.")), rate_gateway="0.01/5") as stage,
+        stage.client() as client,
+    ):
+        assert refused(await register(client, tool("large", title="x" * 1_000_000)))
+
+
+async def test_a_message_of_too_many_values_is_refused_before_it_is_parsed(stage: Stage) -> None:
+    async with stage.client() as client:
+        await client.send("tool_result", call_id="c", result=EVIL[:200_000])
+        reply = await client.next()
+        assert (reply["code"], reply["details"]) == ("INVALID_MESSAGE", "A message may hold 50000 values")
+        assert (await client.say("a, b [c] {d} " * 20_000))["content"] == "A."
+
+
+async def test_a_registrars_frame_of_too_many_values_is_refused(redis_url: str) -> None:
+    async with gateway_stage(redis_url, ScriptedModel(says("A."))) as stage:
+        stage.gateway._registrar = open_registrar(stage.gateway._resources)
+        async with stage.client() as client:
+            await client.socket.send('{"jsonrpc":"2.0","id":1,"method":"m"}')
+            assert (await client.next())["id"] == 1
+            await client.socket.send(f'{{"jsonrpc":"2.0","id":1,"result":[{"{}," * 60_000}1]}}')
+            assert (await client.next())["error"]["message"] == "a frame may hold 50000 values"
