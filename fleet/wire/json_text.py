@@ -7,8 +7,9 @@ import re
 LARGEST_FRAME = 256 * 1024
 """Bytes of the largest frame that is parsed; firmware sends at most 60 KB."""
 
-MOST_VALUES = 50_000
-"""Values in a frame of the gateway: 300,000 empty lists take a tenth of a second before anybody looks at them."""
+MOST_VALUES = 20_000
+"""Values in a frame of the gateway: 300,000 empty lists take a tenth of a second before anybody looks at them. A result
+of so many is longer than models are shown."""
 
 _STRINGS = re.compile(r'"(?>[^"\\]+|\\.)*+(?:"|\Z)', re.DOTALL)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")

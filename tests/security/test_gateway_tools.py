@@ -135,7 +135,7 @@ async def test_a_message_of_too_many_values_is_refused_before_it_is_parsed(stage
     async with stage.client() as client:
         await client.send("tool_result", call_id="c", result=EVIL[:200_000])
         reply = await client.next()
-        assert (reply["code"], reply["details"]) == ("INVALID_MESSAGE", "A message may hold 50000 values")
+        assert (reply["code"], reply["details"]) == ("INVALID_MESSAGE", "A message may hold 20000 values")
         assert (await client.say("a, b [c] {d} " * 20_000))["content"] == "A."
 
 
@@ -146,4 +146,4 @@ async def test_a_registrars_frame_of_too_many_values_is_refused(redis_url: str) 
             await client.socket.send('{"jsonrpc":"2.0","id":1,"method":"m"}')
             assert (await client.next())["id"] == 1
             await client.socket.send(f'{{"jsonrpc":"2.0","id":1,"result":[{"{}," * 60_000}1]}}')
-            assert (await client.next())["error"]["message"] == "a frame may hold 50000 values"
+            assert (await client.next())["error"]["message"] == "a frame may hold 20000 values"
