@@ -47,7 +47,7 @@ async def test_hostile_schemas_harm_nobody_and_fetch_nothing(
 
 
 async def test_the_model_is_told_which_argument_is_refused_and_why(client: GatewayClient, llm: ScriptedLlm) -> None:
-    words = "错误的参数"
+    words = "太大的参数"
     wrong, right = {"x": 10, "y": 1}, {"x": 9}
     llm.when(words, asks(("closed", wrong)), asks(("closed", right)), spoken("好的"))
     rule = {"properties": {"x": {"type": "integer", "maximum": 9}}, "additionalProperties": False}
@@ -86,7 +86,7 @@ def large(names: int) -> dict[str, Any]:
 
 
 async def test_a_schema_of_nearly_a_megabyte_is_refused(client: GatewayClient, llm: ScriptedLlm) -> None:
-    registered = await client.register(defined("big", large(10_000)))
+    registered = await client.register(defined("big", large(8_000)))
     assert registered["tools"][0]["code"] == "TOOL_REGISTRATION_FAILED"
     assert "16000 characters" in registered["tools"][0]["error"]
     llm.when("还在吗", spoken("在"))
