@@ -62,6 +62,8 @@ async def gateway(
         stack.enter_context(metrics.gateway_turned_away.following(role.crowd.counts))
         places, passing = settings.cloud_max_connections, role.crowd.limits.passing
         stack.enter_context(bounds.following("gateway_clients", lambda: role.connections, places))
+        room = shared.tool_room
+        stack.enter_context(bounds.following("gateway_tools_characters", lambda: room.used, room.limit))
         stack.enter_context(bounds.following("gateway_passing", lambda: role.crowd.passing, passing))
         await enter(running("gateway", role.run))
         await role.started.wait()

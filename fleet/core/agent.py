@@ -6,6 +6,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from fleet.core.breath import Breath, bites
 from fleet.core.continuation import Continuation, remind, urge
 from fleet.core.history import settle
 from fleet.core.ports import (
@@ -124,15 +125,19 @@ class _Model:
         may_call = may_call and self.options.may_call and _unreadable(added) <= MOST_REPAIRS
         context = (*_context(asked, said, urged=self.urged), *settle(added))
         stream = self.llm.stream(context, self.tools.offers, replace(self.options, may_call=may_call))
-        text = Continuation(said, self.say)
+        text, breath = Continuation(said, self.say), Breath()
         calls: tuple[ToolCall, ...] = ()
         async with aclosing(stream) as events:
             async for event in events:
                 match event:
                     case TextDelta(piece):
-                        await text.take(piece)
-                    case ThoughtDelta(piece) if self.think:
-                        await self.think(piece)
+                        for bite in bites(piece):
+                            await text.take(bite)
+                            await breath.take(bite)
+                    case ThoughtDelta(piece):
+                        if self.think:
+                            await self.think(piece)
+                        await breath.take(piece)
                     case CallsAsked(wanted) if may_call:
                         calls = wanted[:MOST_CALLS]
         return Message("assistant", text.new, calls)

@@ -1,8 +1,10 @@
 """What is remembered of a turn: what was really said, and every tool call together with its outcome."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 
+from fleet.core.breath import bites
 from fleet.core.ports import Message
 from fleet.core.sentences import SentenceSplitter
 from fleet.core.speakable import speakable
@@ -81,7 +83,8 @@ def _beginning(text: str, sentences: int) -> tuple[str, int]:
     """
     splitter = SentenceSplitter()
     end = said = 0
-    for piece in (*splitter.feed(text), *splitter.flush()):
+    fed = (piece for bite in bites(text) for piece in splitter.feed(bite))
+    for piece in chain(fed, _late(splitter)):
         if said >= sentences:
             break
         said += bool(speakable(piece))
@@ -89,8 +92,13 @@ def _beginning(text: str, sentences: int) -> tuple[str, int]:
     return text[:end], said
 
 
+def _late(splitter: SentenceSplitter) -> Iterator[str]:
+    yield from splitter.flush()
+
+
 def _end(text: str, start: int, piece: str) -> int:
     """Return where a piece ends that is the next one from a place on."""
-    start += len(text[start:]) - len(text[start:].lstrip())
+    while start < len(text) and text[start].isspace():
+        start += 1
     # The rest of a long block of code was given the mark of its beginning.
     return start + len(piece if text.startswith(piece, start) else piece.removeprefix("```"))

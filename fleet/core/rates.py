@@ -57,7 +57,7 @@ class Buckets:
         More than the burst are never there.
         """
         due = max(self._due.get(key, now), now)
-        wait = due + (cost - 1) * self._interval - now - self._slack
+        wait = (due - now) + (cost - 1) * self._interval - self._slack
         self._due[key] = due if wait > 0 else due + cost * self._interval
         self._due.move_to_end(key)
         if len(self._due) > self._most:

@@ -19,6 +19,7 @@ from fleet.core.arguments import LARGEST_INTEGER, fit
 from fleet.core.ports import ToolCall, ToolOffer
 from fleet.core.schema import LARGEST_NUMBER, clean
 from fleet.core.shown_schema import shown
+from fleet.wire.json_text import is_finite
 from fleet.wire.mcp import ToolSpec
 
 LONGEST_NAME = 64
@@ -146,10 +147,9 @@ def read_arguments(text: str) -> dict[str, JsonValue] | None:
     """Return a call's arguments as the model wrote them, or None if they are no JSON object."""
     try:
         arguments = from_json(text.strip() or "{}", allow_inf_nan=False)
-        json.dumps(arguments, allow_nan=False)  # 1e999 was read as infinity
     except ValueError:
         return None
-    return arguments if isinstance(arguments, dict) else None
+    return arguments if isinstance(arguments, dict) and is_finite(arguments) else None
 
 
 def no_such_tool(name: str, known: Iterable[str]) -> Refusal:

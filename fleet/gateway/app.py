@@ -28,6 +28,9 @@ from fleet.wire.gateway import is_jsonrpc
 
 log = logging.getLogger(__name__)
 
+COSTS_ONE = 8 * 1024
+"""Characters of a message that count as one message more: 1 MB costs 129 of what FLEET_RATE_GATEWAY allows."""
+
 _DRAIN_STEP = 0.05
 _LEAVING = "the server is leaving"
 _LONGEST_PAUSE = 1.0
@@ -156,7 +159,7 @@ class Gateway:
         try:
             async with AsyncExitStack() as stack:
                 conversation = await stack.enter_async_context(converse(peer, self._resources))
-                first = await peer.receive()
+                first = await self._await_first(peer)
                 if first is None or self._registrar is None or not is_jsonrpc(first):
                     await self._hand_over(peer, conversation, first)
                     return
@@ -165,19 +168,28 @@ class Gateway:
         except Gone as gone:
             log.info("client left", extra={"reason": str(gone)})
 
+    async def _await_first(self, peer: Peer) -> str | bytes | None:
+        """Return a client's first frame once there is time to look at it."""
+        first = await peer.receive()
+        if first is not None:
+            await self._parsing.take(len(first))
+        return first
+
     async def _hand_over(self, peer: Peer, dialogue: Dialogue, frame: str | bytes | None) -> None:
         """Hand over a client's frames until it leaves."""
-        rate = Buckets(Rate.parse(self._resources.settings.rate_gateway), most=1)
+        rate = Rate.parse(self._resources.settings.rate_gateway)
+        bucket = Buckets(rate, most=1)
         self._dialogues[dialogue] = peer
         try:
             while frame is not None and await self._may_go_on(peer):
-                wait = rate.take("", asyncio.get_running_loop().time())
+                cost = min(1 + len(frame) // COSTS_ONE, rate.burst)
+                wait = bucket.take("", asyncio.get_running_loop().time(), cost)
+                await self._parsing.take(len(frame))
                 if wait:
                     self.crowd.counts["too many messages"] += 1
                     await dialogue.refuse(frame)
                     await _pause(peer, wait)
                 else:
-                    await self._parsing.take(len(frame))
                     await dialogue.receive(frame)
                 frame = await peer.receive()
         except Gone as gone:

@@ -2,9 +2,13 @@
 
 from collections.abc import Sequence
 
+from fleet.gateway.tool_room import ToolShare
 from fleet.wire.gateway_messages import ToolsRegistered, ToolStatus
-from fleet.wire.gateway_tools import BadTool
+from fleet.wire.gateway_tools import LARGEST_TOOLS, TOO_MUCH, BadTool
+from fleet.wire.json_text import json_length
 from fleet.wire.mcp import ToolSpec
+
+ALL_FULL = "The tools of all connections together are too many now, come again later"
 
 
 class ClientTools:
@@ -14,10 +18,13 @@ class ClientTools:
 
     Args:
         most: How many it takes.
+        share: What they may take of the room for all connections' tools.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, share: ToolShare) -> None:
         self._most = most
+        self._share = share
+        self._size = 0
         self._tools: dict[str, ToolSpec] = {}
 
     @property
@@ -38,6 +45,12 @@ class ClientTools:
             return _refuse(entry, "Tool name already exists")
         if len(self._tools) >= self._most:
             return _refuse(entry, f"Too many tools, at most {self._most} can be registered")
+        size = self._size + json_length([entry.name, entry.description, entry.input_schema])
+        if size > LARGEST_TOOLS:
+            return _refuse(entry, TOO_MUCH)
+        if not self._share.change(size, len(self._tools) + 1):
+            return _refuse(entry, ALL_FULL)
+        self._size = size
         self._tools[entry.name] = entry
         return ToolStatus(name=entry.name)
 

@@ -1,7 +1,7 @@
 """The LLM Gateway API on one connection."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 
 from fleet.gateway.callbacks import Callbacks
@@ -9,6 +9,7 @@ from fleet.gateway.client_tools import ClientTools
 from fleet.gateway.failure import explain
 from fleet.gateway.peer import Peer
 from fleet.gateway.resources import Resources
+from fleet.gateway.tool_room import ToolShare
 from fleet.gateway.turn import Choices, Question, Turn
 from fleet.gateway.turns import MOST_WAITING, Turns
 from fleet.gateway.visit import Visit
@@ -42,14 +43,15 @@ class Conversation:
     Args:
         peer: The client.
         resources: What all connections share.
+        share: What its tools take of the room for those of all connections.
     """
 
-    def __init__(self, peer: Peer, resources: Resources) -> None:
+    def __init__(self, peer: Peer, resources: Resources, share: ToolShare) -> None:
         settings, terms = resources.settings, resources.terms
         self._peer = peer
         self._resources = resources
         self._visit = Visit(resources.sessions)
-        self._tools = ClientTools(settings.client_tools_max_count)
+        self._tools = ClientTools(settings.client_tools_max_count, share)
         self._callbacks = Callbacks(peer, settings.client_tool_timeout, settings.client_tool_result_queue_size)
         self._choices = Choices(terms.temperature, terms.max_tokens, settings.llm_enable_context)
         self._context_chosen = False
@@ -160,7 +162,8 @@ class Conversation:
 @asynccontextmanager
 async def converse(peer: Peer, resources: Resources) -> AsyncIterator[Conversation]:
     """Serve a client beside the block, which hands over its frames."""
-    conversation = Conversation(peer, resources)
-    await conversation.greet()
-    async with running("gateway turns", conversation.turns.run):
-        yield conversation
+    with closing(ToolShare(resources.tool_room)) as share:
+        conversation = Conversation(peer, resources, share)
+        await conversation.greet()
+        async with running("gateway turns", conversation.turns.run):
+            yield conversation

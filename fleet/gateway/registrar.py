@@ -9,28 +9,33 @@ There is no microphone here: the client says `text_input`, as everybody on this 
 
 import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, closing
 from dataclasses import replace
 from typing import Protocol
 
 from fleet.core import reports
 from fleet.core.reports import Report
 from fleet.errors import FleetError
+from fleet.gateway.client_tools import ALL_FULL
 from fleet.gateway.peer import Peer
 from fleet.gateway.resources import Resources
 from fleet.gateway.scribe import Aside, Calls, Scribe
+from fleet.gateway.tool_room import ToolShare
 from fleet.gateway.turn import Choices, Question, Turn
 from fleet.gateway.turns import MOST_WAITING, Turns
 from fleet.gateway.visit import Visit
 from fleet.tasks import running
 from fleet.wire import gateway as api
 from fleet.wire.dialect_registrar import DIALECT, NO_REQUEST, UNABLE, confirmation
+from fleet.wire.json_text import MOST_VALUES, is_crowded, json_length
 from fleet.wire.mcp import ToolSpec, clip
 from fleet.wire.words import Answer, BadRequest, Confirmed, Event, Ignored, Notice, Rejected, ToolsAnnounced
 
 log = logging.getLogger(__name__)
 
 _MOST_NOTES = 20
+_ID_LOOKED_FOR = 8 * 1024
+"""Bytes of a refused frame whose id is read."""
 _NO_LINES = "this gateway serves no devices, so no MAC can be proved here; register without params.auth"
 
 
@@ -73,6 +78,7 @@ class Registrar:
         self._visit = Visit(resources.sessions)
         self._notes: list[str] = []
         self._tools: tuple[ToolSpec, ...] = ()
+        self._share = stack.enter_context(closing(ToolShare(resources.tool_room)))
         self.calls = Calls(
             self._scribe, settings.client_tool_timeout, settings.client_tool_result_queue_size, self._note_failure
         )
@@ -88,6 +94,9 @@ class Registrar:
         Raises:
             Gone: The client is gone.
         """
+        if is_crowded(frame):
+            await self._scribe.order(Rejected(None, NO_REQUEST, f"a frame may hold {MOST_VALUES} values"))
+            return
         raw = frame.encode("utf-8", "replace") if isinstance(frame, str) else frame
         event = DIALECT.receive(raw)
         if isinstance(event, ToolsAnnounced) and event.login is not None and self._line is None:
@@ -107,8 +116,10 @@ class Registrar:
         Raises:
             Gone: The client is gone.
         """
-        event = DIALECT.receive(frame.encode("utf-8", "replace") if isinstance(frame, str) else frame)
-        await self._scribe.order(Rejected(getattr(event, "id", None), UNABLE, "too many messages in this time"))
+        raw = frame.encode("utf-8", "replace") if isinstance(frame, str) else frame
+        # Whose id it is is worth no time for a large one.
+        number = getattr(DIALECT.receive(raw), "id", None) if len(raw) <= _ID_LOOKED_FOR else None
+        await self._scribe.order(Rejected(number, UNABLE, "too many messages in this time"))
 
     async def _become(self, asked: ToolsAnnounced) -> None:
         """Make the client the device that it says it is; where it cannot be, it is told why and stays nobody."""
@@ -137,6 +148,10 @@ class Registrar:
         most = self._resources.settings.client_tools_max_count
         if len(asked.tools) > most:
             await self._scribe.order(Rejected(asked.id, UNABLE, f"at most {most} tools can be registered here"))
+            return
+        size = sum(json_length([tool.name, tool.description, tool.input_schema]) for tool in asked.tools)
+        if not self._share.change(size, len(asked.tools)):
+            await self._scribe.order(Rejected(asked.id, UNABLE, ALL_FULL))
             return
         self._tools = asked.tools
         self.calls.controls = frozenset(tool.name for tool in asked.tools if tool.control)

@@ -1,9 +1,10 @@
 """What all connections of a gateway share."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fleet.core.ports import Llm
 from fleet.core.server_tools import ServerTools
+from fleet.gateway.tool_room import ToolRoom
 from fleet.settings import Settings
 from fleet.store.gateway_sessions import GatewaySessions
 
@@ -26,3 +27,5 @@ class Resources:
     terms: ModelTerms
     tools: ServerTools
     sessions: GatewaySessions
+    tool_room: ToolRoom = field(default_factory=ToolRoom)
+    """For the tools of all connections together."""

@@ -14,6 +14,9 @@ LARGEST = 200_000
 """Characters of text and calls in one answer: an hour of speech has 60,000; a model that never ends is cut off."""
 
 
+_ENDLESS = "wrote without an end"
+
+
 class _Part(BaseModel):
     type: str = ""
     text: str | None = None
@@ -97,12 +100,15 @@ class Answer:
         for piece in delta.tool_calls or ():
             self._calls.add(piece)
         reasoning = _string(delta.reasoning_content)
+        if len(_text(delta)) > LARGEST:
+            self.fault = _ENDLESS
+            return []
         said, thought = self._thoughts.feed(_text(delta))
         thought = (reasoning or _string(delta.reasoning)) + thought
         self.thought += reasoning
         self._written += len(said) + len(thought)
         if self._written + self._calls.size > LARGEST:
-            self.fault = "wrote without an end"
+            self.fault = _ENDLESS
             return []
         return _events(said, thought)
 

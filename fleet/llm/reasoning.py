@@ -31,11 +31,12 @@ class ThoughtFilter:
         """Take the next piece; what may be the beginning of a tag is held back."""
         said: list[str] = []
         thought: list[str] = []
-        rest = self._held + text
-        while found := self._next_tag(rest):
-            (thought if self._inside else said).append(self._part(rest[: found.start()]))
+        rest, at = self._held + text, 0
+        while found := self._next_tag(rest, at):
+            (thought if self._inside else said).append(self._part(rest[at : found.start()]))
             self._turn(found)
-            rest = rest[found.end() :]
+            at = found.end()
+        rest = rest[at:]
         keep = _beginning_of_tag(rest)
         self._held = rest[keep:]
         (thought if self._inside else said).append(self._part(rest[:keep]))
@@ -46,11 +47,11 @@ class ThoughtFilter:
         held, self._held = self._part(self._held), ""
         return Parted("", held) if self._inside else Parted(held, "")
 
-    def _next_tag(self, text: str) -> re.Match[str] | None:
+    def _next_tag(self, text: str, at: int) -> re.Match[str] | None:
         """Return the next tag that counts: inside a thought only its own end does."""
         if self._inside:
-            return re.compile(f"<(/)({self._inside})>").search(text)
-        return _TAG.search(text)
+            return re.compile(f"<(/)({self._inside})>").search(text, at)
+        return _TAG.search(text, at)
 
     def _turn(self, found: re.Match[str]) -> None:
         self._inside = "" if found[1] else found[2]

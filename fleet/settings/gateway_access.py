@@ -45,7 +45,8 @@ class GatewayAccess(BaseModel):
     )
     rate_gateway: str = setting(
         "100/1000",
-        "Messages of one connection of the gateway. Beyond it: INTERNAL_ERROR, and the next is read later.",
+        "Messages of one connection of the gateway; each 8 KiB of a large one count as one more. Beyond it: "
+        "INTERNAL_ERROR, and the next is read later.",
         ("gateway",),
         form=RATE,
     )

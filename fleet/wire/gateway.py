@@ -6,12 +6,13 @@ fields count as absent, unknown ones are ignored, and `success` of a `tool_resul
 
 import json
 from dataclasses import dataclass
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 from pydantic_core import from_json
 
-from fleet.wire.gateway_tools import BadTool, read_tool
+from fleet.wire.gateway_tools import BadTool, read_tools
+from fleet.wire.json_text import MOST_VALUES, is_crowded, is_finite
 from fleet.wire.mcp import ToolSpec
 
 ErrorCode = Literal[
@@ -44,6 +45,9 @@ class Refused:
     code: ErrorCode
     message: str
     details: str = ""
+
+
+_NO_JSON = Refused("INVALID_MESSAGE", "Invalid JSON", "The frame is no JSON text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,23 +137,27 @@ class _StartSession(_Body):
 
 
 class _RegisterTools(_Body):
-    tools: list[JsonValue]
+    tools: list[Any]
+    """JSON, as it was read from it: to look at each of its parts once more takes longer than all the rest."""
 
 
 class _ToolResult(_Body):
     call_id: Annotated[str, Field(min_length=1)]
-    result: JsonValue = None
+    result: Any = None
     success: bool | None = None
-    error: JsonValue = None
+    error: Any = None
 
 
 def receive(frame: str | bytes) -> Request | Refused:
     """Return what a frame asks for, or why it cannot be understood."""
+    if is_crowded(frame):
+        return Refused("INVALID_MESSAGE", "Invalid message", f"A message may hold {MOST_VALUES} values")
     try:
         body = from_json(frame, allow_inf_nan=False)
-        json.dumps(body, allow_nan=False)  # 1e999 was read as infinity
-    except (ValueError, RecursionError):
-        return Refused("INVALID_MESSAGE", "Invalid JSON", "The frame is no JSON text")
+    except ValueError:
+        return _NO_JSON
+    if not is_finite(body):
+        return _NO_JSON
     if not isinstance(body, dict):
         return Refused("INVALID_MESSAGE", "Invalid message", "A message is a JSON object")
     kind = body.get("type")
@@ -163,6 +171,8 @@ def receive(frame: str | bytes) -> Request | Refused:
 
 def is_jsonrpc(frame: str | bytes) -> bool:
     """Whether a frame is JSON-RPC, which another dialect on the same port speaks; never raises."""
+    if is_crowded(frame):
+        return False
     try:
         body = from_json(frame)
     except (ValueError, RecursionError):
@@ -202,7 +212,7 @@ def _register_tools(body: _RegisterTools) -> RegisterTools | Refused:
     if len(body.tools) > MOST_TOOLS_AT_ONCE:
         details = f"One message may define {MOST_TOOLS_AT_ONCE} tools, not {len(body.tools)}"
         return Refused("TOOL_REGISTRATION_FAILED", "Too many tools", details)
-    return RegisterTools(tuple(read_tool(entry) for entry in body.tools))
+    return RegisterTools(read_tools(body.tools))
 
 
 def _tool_answer(body: _ToolResult) -> ToolAnswer:

@@ -4,17 +4,25 @@ Each is looked at by itself: one that is wrong is a `BadTool` beside those that 
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import JsonValue
 
+from fleet.wire.json_text import has_levels, json_length
 from fleet.wire.mcp import ToolSpec
 
 LONGEST_NAME = 64
 LONGEST_DESCRIPTION = 2_000
 """Characters of a description that are kept."""
 DEEPEST_SCHEMA = 12
+LARGEST_TOOL = 16_000
+"""Characters of a tool as compact JSON: twice a whole page of a device's tools."""
+MOST_LEVELS = 32
+"""Levels of a tool's JSON, of whatever they are: twelve levels of schemas have no more."""
+LARGEST_TOOLS = 128 * 1024
+"""Characters of all tools of a connection as JSON; more than that models could not be shown anyway."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)*")
 _TYPES = frozenset({"string", "number", "integer", "boolean", "array", "object", "null"})
@@ -23,6 +31,9 @@ _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "m
 _TEXTS = ("title", "description", "format", "pattern", "$ref", "$comment")
 _INNER = ("items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else")
 _BRANCHES = ("anyOf", "oneOf", "allOf")
+
+TOO_MUCH = f"Too much, all tools of a connection may have {LARGEST_TOOLS} characters of JSON"
+"""Why a tool is refused that is not too large itself."""
 
 Fault = Literal["TOOL_REGISTRATION_FAILED", "INVALID_TOOL_PARAMETERS"]
 
@@ -36,10 +47,34 @@ class BadTool:
     reason: str
 
 
-def read_tool(entry: JsonValue) -> ToolSpec | BadTool:
-    """Return the tool that an entry of `register_tools` defines, or what is wrong with it; never raises."""
+def read_tools(entries: Sequence[JsonValue]) -> tuple[ToolSpec | BadTool, ...]:
+    """Return what each entry of one `register_tools` defines, or what is wrong with it.
+
+    What is beyond `LARGEST_TOOLS` is not looked at: no connection may have so much.
+    """
+    room = LARGEST_TOOLS
+    read: list[ToolSpec | BadTool] = []
+    for entry in entries:
+        size = json_length(entry)
+        room -= min(size, LARGEST_TOOL)
+        read.append(read_tool(entry, size) if room >= 0 else _bad(entry, TOO_MUCH))
+    return tuple(read)
+
+
+def read_tool(entry: JsonValue, size: int | None = None) -> ToolSpec | BadTool:
+    """Return the tool that an entry of `register_tools` defines, or what is wrong with it; never raises.
+
+    Args:
+        entry: As it came.
+        size: Its `json_length`, where that is known already.
+    """
     if not isinstance(entry, dict):
         return BadTool("", "TOOL_REGISTRATION_FAILED", "A tool must be an object")
+    # Before anything else: nobody knows what is in it.
+    if (json_length(entry) if size is None else size) > LARGEST_TOOL:
+        return _bad(entry, f"Tool is too large, at most {LARGEST_TOOL} characters of JSON")
+    if not has_levels(entry, MOST_LEVELS):
+        return _bad(entry, f"Tool is nested too deeply, at most {MOST_LEVELS} levels of JSON")
     name, description, parameters = entry.get("name"), entry.get("description"), entry.get("parameters")
     if not isinstance(name, str):
         return BadTool("", "TOOL_REGISTRATION_FAILED", "Tool name is missing")
@@ -54,6 +89,11 @@ def read_tool(entry: JsonValue) -> ToolSpec | BadTool:
     if fault := find_fault(parameters):
         return BadTool(name, "INVALID_TOOL_PARAMETERS", f"Tool parameters are no JSON Schema: {fault}")
     return ToolSpec(name=name, description=description[:LONGEST_DESCRIPTION], input_schema=parameters)
+
+
+def _bad(entry: JsonValue, reason: str) -> BadTool:
+    name = entry.get("name") if isinstance(entry, dict) else ""
+    return BadTool(name[:LONGEST_NAME] if isinstance(name, str) else "", "TOOL_REGISTRATION_FAILED", reason)
 
 
 def find_fault(schema: JsonValue, place: str = "parameters", depth: int = 0) -> str:

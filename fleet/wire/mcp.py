@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
+from fleet.wire.json_text import has_levels
 from fleet.wire.mcp_content import describe
 
 LARGEST_RESULT = 8_000
@@ -149,16 +150,7 @@ def _tool(entry: JsonValue) -> ToolSpec | None:
 
 def is_acceptable(schema: dict[str, Any]) -> bool:
     """Whether a tool's schema is small enough."""
-    return _fits(schema, DEEPEST_SCHEMA) and len(json.dumps(schema)) <= LARGEST_SCHEMA
-
-
-def _fits(value: object, levels: int) -> bool:
-    """Whether a JSON value has at most so many levels."""
-    if isinstance(value, dict):
-        return levels > 0 and all(_fits(inner, levels - 1) for inner in value.values())
-    if isinstance(value, list):
-        return levels > 0 and all(_fits(inner, levels - 1) for inner in value)
-    return True
+    return has_levels(schema, DEEPEST_SCHEMA) and len(json.dumps(schema)) <= LARGEST_SCHEMA
 
 
 def parse_result(result: JsonValue) -> ToolResult:

@@ -44,11 +44,15 @@ class Messages:
         """What was written and is not cut into pieces yet."""
         self._next = ""
         """What is to be sent."""
-        self.whole = ""
-        """The answer so far, as far as it was cut into pieces."""
+        self._whole: list[str] = []
         self.repeated = False
         """Whether what is cut now was sent before, as far as anybody knows."""
         self._thought = ""
+
+    @property
+    def whole(self) -> str:
+        """The answer so far, as far as it was cut into pieces."""
+        return "".join(self._whole)
 
     def write(self, text: str) -> None:
         """Take the next of the model's text as it came."""
@@ -58,13 +62,13 @@ class Messages:
         """Take the next piece into which that text was cut."""
         end = _find(self._raw, piece)
         text, self._raw = self._raw[:end], self._raw[end:]
-        self.whole += text
-        if not self.repeated:
+        self._whole.append(text)
+        if not self.repeated and self._how == "pieces":
             self._next += text
 
     def part(self) -> None:
         """The text before this was a whole message of the model: another one begins on a line of its own."""
-        self._raw = "\n" if self.whole else ""
+        self._raw = "\n" if self._whole else ""
 
     def send(self) -> None:
         """Send what was cut into pieces, as far as the broker takes it now: the whole follows.

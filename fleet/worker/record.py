@@ -1,5 +1,6 @@
 """What a turn has said and done: its journal while it runs, in the end its part of the history."""
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,6 +14,9 @@ from fleet.store.owner import Owner
 from fleet.worker.speech import Speech
 
 log = logging.getLogger(__name__)
+
+SHORT = 4_000
+"""Characters of a turn that are cut into sentences at once; longer ones in a thread."""
 
 
 class Record:
@@ -51,11 +55,12 @@ class Record:
         Raises:
             Unavailable: Redis is away.
         """
-        if part := certain(self._partial):
+        long = len(self._partial) > SHORT
+        if part := await asyncio.to_thread(certain, self._partial) if long else certain(self._partial):
             self._whole, self._news = (*self._whole, Message("assistant", part)), True
         self._partial = ""
         for text in (*(one.text for one in self._whole if one.role == "assistant"), self._apology):
-            self._speech.interject(text, repeated=True)
+            await self._speech.interject(text, repeated=True)
         await self._speech.stay()
         await self._speech.hand_over()
         return _progress(self._whole[1:])
@@ -87,11 +92,11 @@ class Record:
             await self._speech.hand_over()
         # An answer ends the turn: `keep` writes it down with the history. The outcomes of calls are kept by the calls.
 
-    def apologise(self, text: str) -> None:
+    async def apologise(self, text: str) -> None:
         """End what is said with an apology, which is no part of the history."""
         self._speech.flush()
         self._apology = text
-        self._speech.interject(text)
+        await self._speech.interject(text)
 
     async def keep(self) -> None:
         """Put the turn into the history, before its last words are handed over.
@@ -114,7 +119,7 @@ class Record:
             Fenced: The shard is another worker's now.
             Unavailable: Redis is away.
         """
-        await self._remember("cut", cut(self._messages(), self._speech.handed))
+        await self._remember("cut", await _cut(self._messages(), self._speech.handed))
 
     async def _write(self) -> None:
         journal = Journal(self._turn, "running", self._whole, self._speech.handed, self._partial)
@@ -140,13 +145,20 @@ def _progress(messages: tuple[Message, ...]) -> Progress:
     return Progress(messages[:end], tuple(message.text for message in messages[end:]))
 
 
+async def _cut(messages: Sequence[Message], spoken: int) -> tuple[Message, ...]:
+    """Cut a turn as `fleet.core.history.cut`; a long one takes seconds, in which others have their turn."""
+    if sum(len(message.text) for message in messages) <= SHORT:
+        return cut(messages, spoken)
+    return await asyncio.to_thread(cut, messages, spoken)
+
+
 async def amend(conversations: Conversations, owner: Owner, mac: str, turn: str, spoken: int) -> None:
     """Correct what is remembered of a device's newest turn to what was heard of it."""
     journal = await conversations.journal(mac)
     if journal is None or journal.turn != turn:
         log.info("interruption of a turn that is over", extra={"turn": turn})
         return
-    lines = cut(journal.written, spoken)
+    lines = await _cut(journal.written, spoken)
     await conversations.remember(owner, mac, replace(journal, state="cut"), lines)
 
 
@@ -155,5 +167,5 @@ async def settle_orphan(conversations: Conversations, owner: Owner, mac: str) ->
     journal = await conversations.journal(mac)
     if journal is not None and journal.state == "running":
         log.warning("turn was left alone", extra={"turn": journal.turn})
-        lines = cut(journal.written, journal.sentences)
+        lines = await _cut(journal.written, journal.sentences)
         await conversations.remember(owner, mac, replace(journal, state="cut"), lines)

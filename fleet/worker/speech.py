@@ -6,6 +6,7 @@ Devices that show text are sent it at the same moments (`fleet.worker.messages`)
 import asyncio
 import logging
 
+from fleet.core.breath import Breath, bites
 from fleet.core.emotion import emotion_of
 from fleet.core.sentences import SentenceSplitter
 from fleet.core.speakable import speakable
@@ -84,18 +85,20 @@ class Speech:
             self._add(piece)
         self.messages.part()
 
-    def interject(self, text: str, *, repeated: bool = False) -> None:
+    async def interject(self, text: str, *, repeated: bool = False) -> None:
         """Take a whole message that no model writes now, and that says nothing of how long one takes.
 
         Args:
-            text: The message.
+            text: The message; of a long one others have their turn between its pieces.
             repeated: Whether it was written before this turn was taken up. An edge leaves out what it has. A device
                 that shows text could not: it gets no piece twice, and may miss one, but the whole answer in the end.
         """
         if text:
             self._began = None
-        self.messages.repeated = repeated
-        self.write(text)
+        self.messages.repeated, breath = repeated, Breath()
+        for bite in bites(text):
+            self.write(bite)
+            await breath.take(bite)
         self.flush()
         self.messages.repeated = False
 

@@ -100,7 +100,7 @@ class Turn:
         if self._journal.state == "running":
             failure = await self._answer(before)
             if failure is not None:
-                self._apologise(failure)
+                await self._apologise(failure)
             await self._record.keep()
         await self._speech.end()
         await self._reply("failed" if self._record.apologised else "answered")
@@ -193,12 +193,12 @@ class Turn:
         tools = self._resources.server_tools
         return own if tools is None else ServerCalls(tools, self._change, caller).beside(own, before)
 
-    def _apologise(self, failure: Phrase) -> None:
+    async def _apologise(self, failure: Phrase) -> None:
         """Apologise in the language that was set, else in the one that was heard, else in the server's."""
         wanted = (self._speech.heard.language, self._heard.language, self._resources.settings.language)
         language = next((one for one in wanted if one in LANGUAGES), "en")
         self._speech.speak(language)
-        self._record.apologise(phrase(failure, language))
+        await self._record.apologise(phrase(failure, language))
 
     async def _change(self, persona: Persona) -> None:
         """Keep a new persona, and speak in its language."""

@@ -276,3 +276,30 @@ async def test_a_turn_without_calls_is_one_message() -> None:
     llm = ScriptedLlm([CallsAsked(CALLS[:1]), TextDelta("No.")])
     added, _, _ = await run(llm, options=LlmOptions(may_call=False))
     assert added == (Message("assistant", "No."),)
+
+
+LONG = {"one chunk": [TextDelta("a\n" * 20_000)], "single words": [TextDelta("a ")] * 20_000}
+
+
+@pytest.mark.parametrize("events", LONG.values(), ids=LONG)
+async def test_others_have_their_turn_while_a_long_text_is_said(events: list[LlmEvent]) -> None:
+    """How much is said between two turns of the loop is counted, for what it takes depends on the machine."""
+    said = most = 0
+
+    async def say(text: str) -> None:
+        nonlocal said, most
+        said += len(text)
+        most = max(most, said)
+
+    def look() -> None:
+        nonlocal said
+        said = 0
+        if not done:
+            loop.call_soon(look)
+
+    loop, done = asyncio.get_running_loop(), False
+    look()
+    [answer] = await agent.run_turn([Message("user", "hi")], ScriptedLlm(events), Tools(), say, Journal())
+    done = True
+    assert len(answer.text) == 40_000
+    assert most <= 500

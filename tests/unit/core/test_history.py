@@ -5,6 +5,7 @@ from fleet.core.history import INTERRUPTED, UNANSWERED, certain, cut, settle, si
 from fleet.core.ports import Message, ToolCall
 from fleet.core.sentences import SentenceSplitter
 from fleet.core.speakable import speakable
+from tests.support.growth import grows_evenly
 
 USER = Message("user", "hi")
 CALLS = (ToolCall("a", "t", "{}"), ToolCall("b", "t", "{}"))
@@ -150,3 +151,7 @@ def test_whatever_is_remembered_an_endpoint_accepts(messages: list[Message], spo
             assert not wanted
             wanted = [call.id for call in message.calls]
         assert not wanted
+
+
+def test_cutting_many_sentences_takes_no_longer_than_in_proportion() -> None:
+    assert grows_evenly(lambda count: certain("a\n" * count), 30_000)

@@ -1,7 +1,9 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet.gateway.spoken import Spoken
+from tests.support.growth import grows_evenly
 
 
 def say(*pieces: str) -> Spoken:
@@ -58,3 +60,8 @@ def test_words_tells_an_emoji_from_nothing() -> None:
 def test_text_does_not_depend_on_how_it_came(text: str, size: int) -> None:
     pieces = [text[at : at + size] for at in range(0, len(text), size)]
     assert say(*pieces).text == say(text).text
+
+
+@pytest.mark.parametrize("line", ["a\n", "a. ", "- a\n", "。a", "“a”\n"])
+def test_many_lines_take_no_longer_than_in_proportion(line: str) -> None:
+    assert grows_evenly(lambda count: say(line * count), 2_000)

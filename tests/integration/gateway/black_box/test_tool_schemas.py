@@ -47,7 +47,7 @@ async def test_hostile_schemas_harm_nobody_and_fetch_nothing(
 
 
 async def test_the_model_is_told_which_argument_is_refused_and_why(client: GatewayClient, llm: ScriptedLlm) -> None:
-    words = "错误的参数"
+    words = "太大的参数"
     wrong, right = {"x": 10, "y": 1}, {"x": 9}
     llm.when(words, asks(("closed", wrong)), asks(("closed", right)), spoken("好的"))
     rule = {"properties": {"x": {"type": "integer", "maximum": 9}}, "additionalProperties": False}
@@ -80,9 +80,20 @@ async def test_a_schema_that_no_parser_expects_leaves_the_connection_usable(
     assert (await client.turn("还在吗")).content == "在"
 
 
-async def test_a_schema_of_nearly_a_megabyte_is_answered(client: GatewayClient, llm: ScriptedLlm) -> None:
-    big = {"properties": {f"{'n' * 70}{at}": {} for at in range(10_000)}}
-    schema = {"properties": {str(at): {"$ref": "#/$defs/big"} for at in range(60)}, "$defs": {"big": big}}
-    sent = await call_all(client, llm, "很大的参数", {"big": (schema, {"1": {"a": 1}})})
+def large(names: int) -> dict[str, Any]:
+    big = {"properties": {f"{'n' * 70}{at}": {} for at in range(names)}}
+    return {"properties": {str(at): {"$ref": "#/$defs/big"} for at in range(60)}, "$defs": {"big": big}}
+
+
+async def test_a_schema_of_nearly_a_megabyte_is_refused(client: GatewayClient, llm: ScriptedLlm) -> None:
+    registered = await client.register(defined("big", large(8_000)))
+    assert registered["tools"][0]["code"] == "TOOL_REGISTRATION_FAILED"
+    assert "16000 characters" in registered["tools"][0]["error"]
+    llm.when("还在吗", spoken("在"))
+    assert (await client.turn("还在吗")).content == "在"
+
+
+async def test_a_schema_as_large_as_may_be_is_used(client: GatewayClient, llm: ScriptedLlm) -> None:
+    sent = await call_all(client, llm, "很大的参数", {"big": (large(150), {"1": {"a": 1}})})
     assert sent == {"big": {"1": {"a": 1}}}
     assert len(json.dumps(llm.asked("很大的参数")[0]["tools"])) < 150_000
