@@ -134,10 +134,12 @@ end
 -- Why there is no place for one more MAC of a source, and the set that is full; nil where there is one.
 local function crowded(young, source, life, most, most_of_one)
   local living, share = '(' .. seconds() - life, share_of(young, source)
-  if source ~= '' and redis.call('ZCOUNT', share, living, '+inf') >= most_of_one then
+  local taken = redis.call('ZCOUNT', young, living, '+inf')
+  -- A site behind one address may switch on all its devices at once, as long as half of the places are free.
+  if source ~= '' and 2 * taken >= most and redis.call('ZCOUNT', share, living, '+inf') >= most_of_one then
     return 'no place for its address', share
   end
-  if redis.call('ZCOUNT', young, living, '+inf') >= most then return 'no place', young end
+  if taken >= most then return 'no place', young end
 end
 
 -- Under an open policy nobody has a pin to lose: the oldest of a full set gives way. Returns whether it did; one that was
