@@ -177,6 +177,17 @@ class SimDevice(Gauge):
         self.turns.end("aborted")
         return await self._speak(what, seconds)
 
+    async def interject(self, what: bytes | Voice, seconds: float = TURN_SECONDS) -> Turn:
+        """Press the button during the answer, in manual mode, say something and let go; listen to the next answer.
+
+        Firmware says `abort` before it listens; py-xiaozhi does not.
+        """
+        self.turns.end("aborted")
+        self._push()
+        if not await self.until(seconds, lambda: self.listening):
+            return self.turns.miss()
+        return await self._speak(what, seconds)
+
     async def abort(self, seconds: float = 5.0) -> bool:
         """Interrupt the answer with the button; return whether the device stopped speaking."""
         self._push()

@@ -13,6 +13,10 @@ from fleet.sim.stance import Stance
 from fleet.sim.state import State, after_speech_starts, after_speech_stops
 from fleet.sim.vigil import Vigil
 
+_EXCUSED_BY_PRESS = ("audio-outside-speaking",)
+_CROSSING = 1.5
+"""Seconds after a press without `abort` in which a server may find out that it did not cross with `tts start`."""
+
 
 class Dialogue:
     """Works off events and tasks of the main loop.
@@ -92,9 +96,15 @@ class Dialogue:
         self._owner.signal.notify()
 
     async def _stop_speech_in_python(self) -> None:
-        """In realtime mode go on; else cut off what is queued, and say `listen start` at once, whatever the state."""
+        """Do what the mode says, whatever the state.
+
+        In realtime mode go on; in manual mode stop, though the button be held; else cut off what is queued, and say
+        `listen start` at once.
+        """
         if self._body.machine.overheard:
             self._stance.overhear(begins=False)
+        elif self._body.machine.mode == "manual":
+            self._stance.go(State.IDLE)
         elif self._body.machine.mode == "auto" and self._stance.state is not State.IDLE:
             self._journal.count("downlink_cut", self._body.playback.clear())
             if self._stance.state is State.LISTENING:
@@ -114,7 +124,12 @@ class Dialogue:
         if self._stance.state is State.IDLE:
             await self._open_and_listen("manual")
         elif self._stance.state is State.SPEAKING:
-            await self._interrupt("")
+            if self._owner.profile.python:
+                # It neither says `abort` nor waits for `tts stop` (src/bootstrap/session.py, start_listening).
+                self._journal.note("press over an answer")
+                self._journal.excuse(_EXCUSED_BY_PRESS, _CROSSING)
+            else:
+                await self._interrupt("")
             self._stance.listen("manual")
 
     async def _release(self) -> None:

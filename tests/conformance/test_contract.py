@@ -74,6 +74,7 @@ def named(tasks: Sequence[Task]) -> list[object]:
     "XZ-030",
     "XZ-031",
     "XZ-032",
+    "XZ-033",
     "XZ-044",
     "XZ-045",
     "XZ-047",

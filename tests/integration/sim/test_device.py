@@ -13,7 +13,7 @@ import pytest
 from fleet.errors import Unavailable
 from fleet.sim.conversation import Script, converse
 from fleet.sim.device import SimDevice
-from fleet.sim.profile import PROFILES, Profile, Timing
+from fleet.sim.profile import PROFILES, Dialect, Profile, Timing
 from fleet.sim.state import State
 from fleet.sim.turns import Turn
 from tests.support import sim_stage
@@ -329,6 +329,44 @@ async def test_push_to_talk_goes_idle_but_keeps_the_channel(server: ScriptedServ
         assert await device.hang_up()
         await server.expect(type="goodbye")
         assert broken(device) == set()
+
+
+@pytest.mark.parametrize("dialect", ["stock", "python"])
+async def test_push_to_talk_over_an_answer_is_announced_by_firmware_alone(
+    server: ScriptedServer, dialect: Dialect
+) -> None:
+    manual = replace(QUICK, mode="manual", dialect=dialect)
+    async with powered(server, manual) as device, asyncio.TaskGroup() as tasks:
+        first = tasks.create_task(device.say(SPEECH, 8))
+        await server.expect(type="hello")
+        server.welcome()
+        await server.expect(type="listen", state="stop")
+        await start_speech(server, device)
+        await server.speak(3)
+        second = tasks.create_task(device.interject(SPEECH, 8))
+        if dialect == "stock":
+            await server.expect(type="abort")
+            stop_speech(server)
+        await server.expect(type="listen", state="start", mode="manual")
+        await server.expect(type="listen", state="stop")
+        await answer(server, device, heard=5)
+        assert (await first).outcome == "aborted"
+        assert (await second).outcome == "answered"
+        aborts = [message for message in server.messages if message["type"] == "abort"]
+        assert len(aborts) == (dialect == "stock")
+        assert broken(device) == set()
+
+
+@pytest.mark.requirement("XZ-033")
+async def test_a_stop_ends_the_press_of_py_xiaozhi_under_the_finger(server: ScriptedServer) -> None:
+    manual = replace(QUICK, mode="manual", dialect="python")
+    async with powered(server, manual) as device, asyncio.TaskGroup() as tasks:
+        pressed = tasks.create_task(device.press())
+        await server.expect(type="hello")
+        server.welcome()
+        assert await pressed
+        stop_speech(server)
+        assert await device.until(5, lambda: device.state is State.IDLE)
 
 
 async def test_in_realtime_mode_the_microphone_stays_on_while_the_device_speaks(server: ScriptedServer) -> None:

@@ -37,6 +37,7 @@ async def say(stage: Stage, device: Device, first: int = 1, frames: int = 6) -> 
     return (await stage.heard(count + 1)).turn
 
 
+@pytest.mark.requirement("XZ-033")
 async def test_it_silences_the_answer_without_a_stop_and_is_answered() -> None:
     async with on_stage() as stage:
         device = await answering(stage)

@@ -72,3 +72,21 @@ async def test_a_goodbye_long_before_its_time_fails() -> None:
 
     result = await judge("S15", act)
     assert (result.outcome, result.seen.endswith("s already, 20 s are set")) == ("failed", True)
+
+
+@pytest.mark.parametrize(("late", "outcome"), [(False, "passed"), (True, "failed")])
+async def test_a_sentence_that_crosses_with_an_interruption_is_no_fault(
+    steering: Steering, late: bool, outcome: str
+) -> None:
+    async def act(server: ScriptedServer) -> None:
+        await server.expect(type="hello")
+        server.welcome()
+        await server.expect(type="listen", state="start")
+        await server.expect_datagrams(30)
+        server.send(type="tts", state="start", session_id=server.session)
+        await server.speak(2)
+        await server.expect(type="abort")
+        for state in ("stop", "sentence_start") if late else ("sentence_start", "stop"):
+            server.send(type="tts", state=state, session_id=server.session, text="B")
+
+    assert (await judge("S5", act, steering)).outcome == outcome
