@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
-from fleet.wire.json_text import has_levels
+from fleet.wire.json_text import dump, has_levels
 from fleet.wire.mcp_content import describe
 
 LARGEST_RESULT = 8_000
@@ -18,6 +18,8 @@ LARGEST_PAGE = 8_000
 """Bytes of a page of tools as compact JSON: firmware begins another page before it (contract section 6, paging)."""
 LARGEST_LIST = 64 * 1024
 """Bytes of all tools of a device as JSON: eight full pages of firmware; real devices have one or two."""
+_MOST_ENTRIES = LARGEST_PAGE // 3
+"""Not even of empty objects a page has more."""
 DEEPEST_SCHEMA = 12
 LONGEST_DESCRIPTION = 2_000
 LONGEST_NAME = 256
@@ -52,6 +54,8 @@ class ToolsPage:
     cursor: str
     damaged: int
     """How many entries could not be read."""
+    too_long: bool = False
+    """Whether it goes on beyond `LARGEST_PAGE`, where nothing was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,7 @@ class _Tool(BaseModel):
 
 
 class _Page(BaseModel):
-    tools: list[JsonValue] = Field(default_factory=list)
+    tools: list[Any] = Field(default_factory=list)
     nextCursor: _Text = ""
 
 
@@ -126,10 +130,28 @@ def parse_page(result: JsonValue) -> ToolsPage | None:
         page = _Page.model_validate(result)
     except ValidationError:
         return None
-    tools = [tool for entry in page.tools if (tool := _tool(entry)) is not None]
+    tools: list[ToolSpec] = []
+    room, damaged = LARGEST_PAGE, 0
+    for entry in page.tools[:_MOST_ENTRIES]:
+        # Thousands of entries may be no tools: the library's errors would take a second.
+        size = len(dump(entry)) if _is_named(entry) else 0
+        tool = _tool(entry) if size else None
+        # Of a long description only the beginning is kept.
+        room -= min(size, LARGEST_PAGE) if tool else 0
+        if room < 0:
+            break
+        if tool is None:
+            damaged += 1
+        else:
+            tools.append(tool)
     # A cursor is a tool's name; what is longer would not even fit into the request for the next page.
     cursor = page.nextCursor if len(page.nextCursor) <= LONGEST_NAME else ""
-    return ToolsPage(tuple(tools), cursor, len(page.tools) - len(tools))
+    return ToolsPage(tuple(tools), cursor, damaged, room < 0 or len(page.tools) > _MOST_ENTRIES)
+
+
+def _is_named(entry: JsonValue) -> bool:
+    name = entry.get("name") if isinstance(entry, dict) else None
+    return isinstance(name, str) and 0 < len(name) <= LONGEST_NAME
 
 
 def _tool(entry: JsonValue) -> ToolSpec | None:

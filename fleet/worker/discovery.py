@@ -18,7 +18,7 @@ from fleet.wire.words import Answer, Initialize, Initialized, ListTools
 from fleet.worker.camera import introduce
 from fleet.worker.resources import Resources
 from fleet.worker.shard import Shard
-from fleet.worker.tool_budget import LIST_TOO_LONG, GrowingList, ListBudget
+from fleet.worker.tool_budget import LIST_TOO_LONG, PAGE_TOO_LONG, GrowingList, ListBudget
 from fleet.worker.waiters import Waiters
 
 log = logging.getLogger(__name__)
@@ -153,6 +153,8 @@ class Discovery:
                 log.warning("damaged tools left out", extra={"tools": page.damaged})
             if fault := self.lists.add(tools, page.tools):
                 return fault
+            if page.too_long:
+                return PAGE_TOO_LONG
             cursor = page.cursor
             if not cursor or cursor in seen:
                 break

@@ -24,6 +24,30 @@ def test_a_damaged_tool_does_not_cost_the_others() -> None:
     assert (page.cursor, page.damaged) == ("self.y", 2)
 
 
+def test_of_a_page_that_is_too_long_the_beginning_is_read() -> None:
+    page = mcp.parse_page(
+        {"tools": [{**TOOL, "name": f"self.{number}", "description": "d" * 900} for number in range(20)]}
+    )
+    assert page is not None
+    assert [tool.name for tool in page.tools] == [f"self.{number}" for number in range(8)]
+    assert page.too_long
+    whole = mcp.parse_page({"tools": [TOOL] * 90})
+    assert whole is not None
+    assert (len(whole.tools), whole.too_long) == (90, False)
+
+
+@pytest.mark.parametrize("entry", [{}, [], 0, {"name": ""}, {"name": 1, "inputSchema": 1}, {"name": "n" * 300}])
+def test_entries_that_are_no_tools_cost_no_errors(entry: JsonValue, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[JsonValue] = []
+    read = mcp._tool
+    monkeypatch.setattr(mcp, "_tool", lambda given: looked.append(given) or read(given))  # type: ignore[func-returns-value]
+    page = mcp.parse_page({"tools": [TOOL, *[entry] * 20_000]})
+    assert page is not None
+    assert (len(page.tools), page.too_long) == (1, True)
+    assert page.damaged < 2_700
+    assert looked == [TOOL]
+
+
 def test_tools_for_people_are_marked() -> None:
     page = mcp.parse_page({"tools": [{**TOOL, "annotations": {"audience": ["user"]}}]})
     assert page is not None
