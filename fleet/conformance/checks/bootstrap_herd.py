@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 from urllib.parse import urlsplit
 
 from fleet.conformance.checks.bootstrap import GROUP
@@ -37,8 +38,8 @@ async def takes_a_herd(stage: Stage) -> str:
     slots, loop = asyncio.Semaphore(_OPEN_AT_ONCE), asyncio.get_running_loop()
     begun = loop.time()
     async with asyncio.TaskGroup() as group:
-        for number in range(_A_SECOND * _SECONDS):
-            request = _request(stage, parts.path, parts.netloc)
+        for number, identity in enumerate(_identities()):
+            request = _request(stage, identity, parts.path, parts.netloc)
             await asyncio.sleep(max(0.0, begun + number / _A_SECOND - loop.time()))
             group.create_task(_ask(herd, slots, request, loop.time()), name=f"herd {number}")
     took = sorted(herd.times)
@@ -68,8 +69,13 @@ async def _ask(herd: _Herd, slots: asyncio.Semaphore, request: bytes, begun: flo
         herd.times.append(asyncio.get_running_loop().time() - begun)
 
 
-def _request(stage: Stage, path: str, host: str) -> bytes:
-    identity = Identity.of(fresh_mac())
+@cache
+def _identities() -> list[Identity]:
+    """Return the herd, the same in every round: a server keeps a place for each device that never connected."""
+    return [Identity.of(fresh_mac()) for _ in range(_A_SECOND * _SECONDS)]
+
+
+def _request(stage: Stage, identity: Identity, path: str, host: str) -> bytes:
     body = system_info(identity, stage.profile).encode()
     sent = {"Host": host, **headers(identity, stage.profile), "Content-Length": str(len(body))}
     head = "".join(f"{name}: {value}\r\n" for name, value in sent.items())
