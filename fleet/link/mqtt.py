@@ -82,7 +82,8 @@ class MqttSession:
         self._connection: MqttConnection | None = None
         self._inbox: Inbox | None = None
         self._refused: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._ready = False
+        self._greeted = self._ready = False
+        self._subscribing: asyncio.Timeout | None = None
         self._draining = False
         self.resumed = False
         """Whether the broker still had a session of this client id."""
@@ -92,13 +93,17 @@ class MqttSession:
         """Whether CONNACK and SUBACK have come and the connection is not known to be lost."""
         return self._ready and self._connection is not None and not self._connection.lost.done()
 
-    async def run(self, on_ready: Callable[[], None] = lambda: None) -> None:
+    async def run(
+        self, on_ready: Callable[[], None] = lambda: None, on_greeted: Callable[[], None] = lambda: None
+    ) -> None:
         """Connect, subscribe, then deliver messages until the connection is lost.
 
         Cancelling it cancels the handlers, leaves their messages unacknowledged and closes with a DISCONNECT.
 
         Args:
-            on_ready: Called once, when everything is subscribed. Kept messages may be delivered before it.
+            on_ready: Called once, when everything is subscribed. Kept messages may be delivered before it; a handler
+                must not wait for it, for the broker says so only behind what it has kept.
+            on_greeted: Called once, when the broker has let us in: from then on messages may be published.
 
         Raises:
             Unavailable: The broker could not be reached, refused, or the connection was lost; says why.
@@ -111,9 +116,9 @@ class MqttSession:
                 reading = self._reading
                 self._inbox = Inbox(reading.on_message, self._acknowledge, self._pause, self._refuse, reading.bound)
             try:
-                reason = await self._converse(self._connection, on_ready)
+                reason = await self._converse(self._connection, on_ready, on_greeted)
             finally:
-                self._ready = False
+                self._greeted = self._ready = False
                 if self._inbox:
                     self._inbox.close()
                 await self._connection.close()
@@ -126,7 +131,7 @@ class MqttSession:
             Unavailable: Not connected; nothing was sent.
             Overloaded: More than `LARGEST_BACKLOG` bytes wait already; nothing was sent.
         """
-        if self._connection is None or not self.connected:
+        if self._connection is None or not self._greeted or self._connection.lost.done():
             raise Unavailable(f"{self._address}: not connected")
         if self._connection.unsent() > LARGEST_BACKLOG:
             raise Overloaded(f"{self._address}: the broker takes messages too slowly")
@@ -146,10 +151,17 @@ class MqttSession:
     def _deliver(self, group: asyncio.TaskGroup, message: Incoming) -> None:
         if self._inbox:
             self._inbox.put(group, message)
+            self._wait_on()
+
+    def _wait_on(self) -> None:
+        """Give the broker more time to say that all is subscribed: what it has kept comes before it."""
+        if self._subscribing:
+            self._subscribing.reschedule(asyncio.get_running_loop().time() + CONNECT_SECONDS)
 
     def _acknowledge(self, ids: Sequence[int]) -> None:
         if self._connection:
             self._connection.send(mqtt_packets.acknowledge(ids))
+            self._wait_on()
 
     def _refuse(self, reason: str) -> None:
         if not self._refused.done():
@@ -159,11 +171,15 @@ class MqttSession:
         if self._connection:
             self._connection.pause(full or self._draining)
 
-    async def _converse(self, connection: MqttConnection, on_ready: Callable[[], None]) -> str:
+    async def _converse(
+        self, connection: MqttConnection, on_ready: Callable[[], None], on_greeted: Callable[[], None]
+    ) -> str:
         """Return why the connection ended."""
         try:
             await self._open(connection)
             await self._greet(connection)
+            self._greeted = True
+            on_greeted()
             await self._subscribe(connection)
         except (OSError, TimeoutError) as error:
             return f"cannot connect: {error or 'no answer in time'}"
@@ -192,8 +208,11 @@ class MqttSession:
     async def _subscribe(self, connection: MqttConnection) -> None:
         if self._reading is None or not self._reading.filters:
             return
-        async with asyncio.timeout(CONNECT_SECONDS):
-            answer = await connection.ask(mqtt_packets.subscribe(self._reading.filters))
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS) as self._subscribing:
+                answer = await connection.ask(mqtt_packets.subscribe(self._reading.filters))
+        finally:
+            self._subscribing = None
         codes = answer.codes if isinstance(answer, Subscribed) else b""
         for one, code in zip(self._reading.filters, codes, strict=False):
             if code >= _REFUSED:

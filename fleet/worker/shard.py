@@ -170,7 +170,8 @@ class Shard:
             await self.lanes.run(mac, lambda: self._handle(session, kind, mac, payload))
 
     async def _handle(self, session: MqttSession | None, kind: str, mac: str, payload: bytes) -> None:
-        # What the broker kept comes before it lets us answer. If it never does, the message comes again.
+        # What the broker kept may come before it lets us answer. If it never does, the message comes again. Its word
+        # that all is subscribed is not waited for: that comes behind what it kept, and reading stops when that is much.
         await self._ready.wait()
         pauses, deadline = Backoff(first=0.1, limit=1.0), time.monotonic() + RETRY_SECONDS
         while session is self._session and self.held:
@@ -207,10 +208,9 @@ class Shard:
         def be_ready() -> None:
             pauses.reset()
             self.away_since = None
-            self._ready.set()
 
         try:
-            await session.run(be_ready)
+            await session.run(be_ready, self._ready.set)
         finally:
             self._ready.clear()
             self._session = None

@@ -28,7 +28,8 @@ class Session:
 
     connected = True
 
-    async def run(self, on_ready: Callable[[], None]) -> None:
+    async def run(self, on_ready: Callable[[], None], on_greeted: Callable[[], None]) -> None:
+        on_greeted()
         on_ready()
         await asyncio.Event().wait()
 

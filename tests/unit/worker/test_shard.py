@@ -35,11 +35,12 @@ class SlowSession:
             raise Unavailable("not connected")
         self.published.append(payload)
 
-    async def run(self, on_ready: Callable[[], None]) -> None:
+    async def run(self, on_ready: Callable[[], None], on_greeted: Callable[[], None]) -> None:
         async with asyncio.TaskGroup() as group:
             for payload in (b"1", b"2"):
                 self.handling.append(group.create_task(self._take(payload)))
             await self.may_publish.wait()
+            on_greeted()
             on_ready()
             await asyncio.Event().wait()
 
