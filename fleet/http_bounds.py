@@ -16,6 +16,7 @@ LARGEST_ERROR = 64 * 1024
 ERROR_SECONDS = 5.0
 """How long such an answer is read."""
 _PLAIN = "identity"
+_LONGEST_SHOWN = 200
 _STREAMED = "stream"
 
 Hook = Callable[[httpx2.Response], Awaitable[None]]
@@ -33,7 +34,22 @@ def bounded_client(largest: int, **options: Any) -> httpx2.AsyncClient:
         options: Of `httpx2.AsyncClient`, besides its hooks.
     """
     headers = {"Accept-Encoding": _PLAIN, **options.pop("headers", {})}
-    return httpx2.AsyncClient(headers=headers, event_hooks=bounding(largest), **options)
+    return httpx2.AsyncClient(headers=headers, event_hooks=bounding(largest), follow_redirects=False, **options)
+
+
+def told_redirect(response: httpx2.Response) -> str:
+    """Return how an answer is told that sends us elsewhere, empty for every other one.
+
+    Nobody is asked there: what we send is meant for whom the operator has named.
+    """
+    if not response.has_redirect_location:
+        return ""
+    try:
+        place = response.request.url.join(response.headers["location"])
+        shown = f"{place.scheme}://{place.netloc.rpartition(b'@')[2].decode('ascii')}{place.path}"
+    except (httpx2.InvalidURL, ValueError):
+        shown = "nowhere"
+    return f"answers with a redirect to {shown[:_LONGEST_SHOWN]}; set the final address"
 
 
 def bounding(largest: int) -> dict[str, list[Hook]]:

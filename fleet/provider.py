@@ -12,7 +12,7 @@ import httpx2
 import openai
 
 from fleet.errors import ConfigError, ProviderError, ProviderTimeout
-from fleet.http_bounds import AnswerTooLarge, bounding
+from fleet.http_bounds import AnswerTooLarge, bounding, told_redirect
 from fleet.metrics import providers
 from fleet.tasks import Backoff
 
@@ -71,6 +71,8 @@ class Endpoint:
                 timeout=None,
                 headers={"Accept-Encoding": "identity"},
                 event_hooks=bounding(LARGEST_ANSWER),
+                # A 307 would send what was said, and the tools, to a host that nobody has set up.
+                follow_redirects=False,
             ),
         )
         # The library takes these from the environment; they belong to another key, perhaps to another company.
@@ -150,6 +152,8 @@ class Endpoint:
         if status in _REFUSALS:
             providers.errors.add(self._what, kind)
             return Refused(f"{self._name} refused the request ({detail})", retryable=False)
+        if elsewhere := told_redirect(error.response):
+            return self.failure(elsewhere, retryable=False, kind=kind)
         passing = (status in _PASSING and code != "insufficient_quota") or status >= 500
         return self.failure(f"{meaning} ({detail})", retryable=passing, kind=kind)
 

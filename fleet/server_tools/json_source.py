@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 from fleet.errors import ProviderError
-from fleet.http_bounds import bounded_client
+from fleet.http_bounds import bounded_client, told_redirect
 
 LARGEST = 256 * 1024
 """Bytes of an answer that is read."""
@@ -44,20 +44,19 @@ class JsonSource:
         """
         try:
             async with asyncio.timeout(self._seconds):
-                status, body = await self._read(url, query)
+                response = await self._client.get(url, params=dict(query) if query else None)
         except TimeoutError:
             raise ProviderError(f"{what} did not answer in time", retryable=True) from None
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             # Their texts may hold the address, and with it a key.
             raise ProviderError(f"{what} cannot be reached ({type(error).__name__})", retryable=True) from None
+        status = response.status_code
+        if elsewhere := told_redirect(response):
+            raise ProviderError(f"{what} {elsewhere}", retryable=False)
         if status != httpx2.codes.OK:
             raise ProviderError(f"{what} answered with the status {status}", retryable=status in (408, 429, 503))
         try:
-            answer: JsonValue = from_json(body, allow_inf_nan=False)
+            answer: JsonValue = from_json(response.content, allow_inf_nan=False)
         except ValueError:
             raise ProviderError(f"{what} gave an answer that is no JSON", retryable=False) from None
         return answer
-
-    async def _read(self, url: str, query: Query | None) -> tuple[int, bytes]:
-        response = await self._client.get(url, params=dict(query) if query else None)
-        return response.status_code, response.content

@@ -40,6 +40,8 @@ async def open_address(address: Address) -> AsyncIterator[Streams]:
             headers={"Accept-Encoding": "identity", **address.headers},
             timeout=httpx2.Timeout(_CONNECT_SECONDS, read=_READ_SECONDS),
             event_hooks={"response": [bound]},
+            # The SDK asks for this, and not for `follow_redirects`.
+            max_redirects=0,
         ) as client,
         streamable_http_client(address.url, http_client=client, max_sse_event_size=LARGEST_MESSAGE) as streams,
     ):
