@@ -8,13 +8,14 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from fleet import __version__, log, runtime
-from fleet.assembly.site import Site, site
-from fleet.assembly.watching import watching
-from fleet.errors import ConfigError
+from fleet import __version__
+from fleet.ground import log, runtime
+from fleet.ground.errors import ConfigError
+from fleet.ground.settings import Settings, load
+from fleet.ground.settings.logs import log_budget
 from fleet.operations.health_command import DEFAULT_URL, LIMIT_SECONDS, health
-from fleet.settings import Settings, load
-from fleet.settings.logs import log_budget
+from fleet.run.monitoring import watching
+from fleet.run.site import Site, site
 
 _ALONE = ("up", "worker", "edge", "gateway", "api", "front", "health", "version")
 _FOR_OPERATORS = ("devices", "keys", "tokens", "certs", "doctor", "settings")
@@ -55,7 +56,7 @@ def run_up(
     public_host: PublicHost = None,
 ) -> None:
     """Run everything; what you do not name, it brings itself."""
-    from fleet.up import up
+    from fleet.run.up import up
 
     named = {"mqtt_url": mqtt_url, "redis_url": redis_url, "llm_base_url": llm_base_url, "public_host": public_host}
     _run(named, lambda settings: up(settings, _for_ever, typer.echo))
@@ -64,7 +65,7 @@ def run_up(
 @app.command("worker")
 def run_worker(mqtt_url: MqttUrl = None, redis_url: RedisUrl = None, llm_base_url: LlmUrl = None) -> None:
     """Run a worker: it owns shards, runs turns and calls tools."""
-    from fleet.assembly.worker import worker
+    from fleet.run.worker import worker
 
     named = {"mqtt_url": mqtt_url, "redis_url": redis_url, "llm_base_url": llm_base_url}
     _run(named, lambda settings: _role(settings, "worker", worker))
@@ -73,9 +74,9 @@ def run_worker(mqtt_url: MqttUrl = None, redis_url: RedisUrl = None, llm_base_ur
 @app.command("edge")
 def run_edge(mqtt_url: MqttUrl = None, redis_url: RedisUrl = None) -> None:
     """Run an edge: UDP audio, recognition, voices. Needs FLEET_UDP_PUBLIC, or a node or STUN servers that know it."""
-    from fleet.assembly.edge import edge
-    from fleet.assembly.public_address import Discovery, find_public_address
-    from fleet.assembly.speech import load_speech
+    from fleet.run.edge import edge
+    from fleet.run.public_address import Discovery, find_public_address
+    from fleet.run.speech import load_speech
 
     @asynccontextmanager
     async def open_edge(here: Site) -> AsyncIterator[None]:
@@ -90,7 +91,7 @@ def run_edge(mqtt_url: MqttUrl = None, redis_url: RedisUrl = None) -> None:
 @app.command("api")
 def run_api(redis_url: RedisUrl = None, public_host: PublicHost = None) -> None:
     """Run the api: bootstrap and health."""
-    from fleet.assembly.api import api
+    from fleet.run.api import api
 
     _run(
         {"redis_url": redis_url, "public_host": public_host},
@@ -101,7 +102,7 @@ def run_api(redis_url: RedisUrl = None, public_host: PublicHost = None) -> None:
 @app.command("gateway")
 def run_gateway(redis_url: RedisUrl = None, llm_base_url: LlmUrl = None) -> None:
     """Run the gateway: the LLM Gateway WebSocket API. Needs LLM_BASE_URL; without Redis it brings its own."""
-    from fleet.assembly.gateway import log_settings, stand_alone
+    from fleet.run.gateway import log_settings, stand_alone
 
     named = {"redis_url": redis_url, "llm_base_url": llm_base_url}
     _run(named, lambda settings: stand_alone(settings, _for_ever), log_settings)
@@ -113,7 +114,7 @@ def run_front(mqtt_url: MqttUrl = None, redis_url: RedisUrl = None) -> None:
 
     With Redis it refuses revoked devices.
     """
-    from fleet.assembly.front import front
+    from fleet.run.front import front
 
     async def serve(settings: Settings) -> None:
         async with watching(settings, "front") as readiness, front(settings, readiness):
@@ -129,7 +130,7 @@ def run_demo_llm(
     port: Annotated[int, typer.Option(help="Port to listen on.")] = 8010,
 ) -> None:
     """Run the demo model: an OpenAI-compatible server with rules instead of a language model."""
-    from fleet.demo_llm.server import DemoLlmServer
+    from fleet.workbench.demo_llm.server import DemoLlmServer
 
     _run({}, lambda _: DemoLlmServer(host, port).run())
 
@@ -182,10 +183,10 @@ def add_operators() -> None:
 def add_people() -> None:
     """Add the commands that are no part of a server."""
     try:
-        from fleet.assembly.speech import synthesise
-        from fleet.conformance.command import conformance
-        from fleet.conformance.endurance_command import endurance
-        from fleet.sim import command
+        from fleet.run.speech import synthesise
+        from fleet.workbench.conformance.command import conformance
+        from fleet.workbench.conformance.endurance_command import endurance
+        from fleet.workbench.sim import command
     except ModuleNotFoundError as missing:
         needs = ConfigError(f"this needs the package {missing.name}: scripts/setup, or pip install -e '.[sim]'")
         for name in _FOR_PEOPLE:

@@ -7,7 +7,7 @@ import pytest
 import redis
 from hypothesis import HealthCheck, settings
 
-from fleet.wire.identity import Keys
+from fleet.wire.identity import CredentialKeys
 from tests.support.mosquitto_server import MosquittoServer
 from tests.support.process import running
 from tests.support.redis_server import RedisServer
@@ -43,20 +43,20 @@ def own_redis(tmp_path: Path) -> Iterator[RedisServer]:
 
 
 @pytest.fixture(scope="session")
-def keys() -> Keys:
+def keys() -> CredentialKeys:
     """The keys of all test brokers; the first one signs."""
-    return Keys(TEST_KEYS)
+    return CredentialKeys(TEST_KEYS)
 
 
 @pytest.fixture(scope="session")
-def broker(tmp_path_factory: pytest.TempPathFactory, keys: Keys) -> Iterator[MosquittoServer]:
+def broker(tmp_path_factory: pytest.TempPathFactory, keys: CredentialKeys) -> Iterator[MosquittoServer]:
     """The Mosquitto with the plugin of this test run. Use a MAC and client ids of your own: others use it too."""
     with running(MosquittoServer(tmp_path_factory.mktemp("broker"), keys)) as server:
         yield server
 
 
 @pytest.fixture
-def own_broker(tmp_path: Path, keys: Keys) -> Iterator[MosquittoServer]:
+def own_broker(tmp_path: Path, keys: CredentialKeys) -> Iterator[MosquittoServer]:
     """A Mosquitto with the plugin for one test that may stop, kill, reload and restart it."""
     with running(MosquittoServer(tmp_path, keys)) as server:
         yield server

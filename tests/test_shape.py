@@ -15,6 +15,26 @@ MOST_METHODS, MOST_ATTRIBUTES = 15, 12
 TYPICAL_FUNCTION = 8
 BAD_NAMES = {"utils", "util", "helpers", "helper", "manager", "handler", "base", "impl", "common", "misc"}
 
+RETIRED = {
+    *(
+        "Letter",
+        "Mailboxes",
+        "Desk",
+        "Order",
+        "Ears",
+        "Hearing",
+        "Recorder",
+        "Held",
+        "Reorder",
+        "Missed",
+        "Floor",
+        "Line",
+    ),
+    *("Farewell", "Standstill", "Holdings", "Shards", "Losses", "Orphans", "Sweeper", "Lanes", "Patience", "Record"),
+    *("Waiters", "Receptionist", "Lobby", "Entrance", "Scribe", "Visit", "Peer", "Guarded", "Crowd", "Passage", "Side"),
+    *("Stay", "Door", "Register", "Roster", "Dossier", "Whereabouts", "Words", "Herd"),
+}
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -61,6 +81,31 @@ def test_classes_are_small(path: Path) -> None:
             assert len(attributes) <= MOST_ATTRIBUTES, f"{node.name} has {len(attributes)} attributes"
 
 
+def public_classes() -> Iterator[tuple[str, Path]]:
+    rooms = [path for path in MODULES if path.relative_to(ROOT).parts[0] in ("core", "wire", "roles", "adapters")]
+    for path in rooms:
+        for node in tree(path).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                yield node.name, path.relative_to(ROOT)
+
+
+def test_no_public_class_name_means_two_things() -> None:
+    places: dict[str, list[Path]] = {}
+    for name, path in public_classes():
+        places.setdefault(name, []).append(path)
+    assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}
+
+
+def test_retired_words_do_not_come_back() -> None:
+    """The glossary has the word that is used instead."""
+    assert [(name, path) for name, path in public_classes() if name in RETIRED] == []
+
+
+def test_every_package_says_what_lives_there() -> None:
+    silent = [path for path in MODULES if path.name == "__init__.py" and not ast.get_docstring(tree(path))]
+    assert silent == []
+
+
 def test_the_typical_function_is_short() -> None:
     lengths = [length(function) for path in MODULES for function in functions(tree(path))]
     assert statistics.median(lengths) <= TYPICAL_FUNCTION
@@ -74,4 +119,4 @@ def test_the_broad_except_stays_alone() -> None:
         if isinstance(node, ast.ExceptHandler)
         and (node.type is None or (isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException")))
     ]
-    assert broad == ["tasks.py"]
+    assert broad == ["ground/tasks.py"]

@@ -6,7 +6,6 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from fleet.core.breath import Breath, bites
 from fleet.core.continuation import Continuation, remind, urge
 from fleet.core.history import settle
 from fleet.core.ports import (
@@ -20,6 +19,7 @@ from fleet.core.ports import (
     ToolCall,
     ToolOffer,
 )
+from fleet.core.text.pieces import Breath, bites
 from fleet.core.toolbox import read_arguments
 
 MOST_ROUNDS = 6
@@ -30,7 +30,7 @@ MOST_CALLS = 16
 """Calls of one message that are made; a device takes no more at once."""
 
 
-class Tools(Protocol):
+class AgentTools(Protocol):
     """What the model may call in a turn."""
 
     @property
@@ -41,7 +41,7 @@ class Tools(Protocol):
         """Run one call and return its outcome as text for the model; failures are outcomes, never exceptions."""
 
 
-class Journal(Protocol):
+class TurnJournal(Protocol):
     """Remembers what a turn has done, so that another worker could go on from there."""
 
     async def record(self, messages: Sequence[Message]) -> None:
@@ -59,9 +59,9 @@ class Progress:
 async def run_turn(  # noqa: PLR0913 - what each role brings to a turn; in a bundle it would only be unpacked again
     asked: Sequence[Message],
     llm: Llm,
-    tools: Tools,
+    tools: AgentTools,
     say: Callable[[str], Awaitable[None]],
-    journal: Journal,
+    journal: TurnJournal,
     before: Progress = Progress(),
     think: Callable[[str], Awaitable[None]] | None = None,
     options: LlmOptions = USUAL,
@@ -111,7 +111,7 @@ class _Model:
     """The model as one turn asks it."""
 
     llm: Llm
-    tools: Tools
+    tools: AgentTools
     say: Callable[[str], Awaitable[None]]
     think: Callable[[str], Awaitable[None]] | None
     options: LlmOptions
@@ -159,7 +159,7 @@ def _unreadable(messages: Sequence[Message]) -> int:
     return sum(any(read_arguments(call.arguments) is None for call in message.calls) for message in messages)
 
 
-async def _run_calls(added: tuple[Message, ...], tools: Tools) -> tuple[Message, ...]:
+async def _run_calls(added: tuple[Message, ...], tools: AgentTools) -> tuple[Message, ...]:
     """Return the messages with the outcomes of the last one's calls."""
     calls = added[-1].calls
     async with asyncio.TaskGroup() as group:

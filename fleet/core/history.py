@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from fleet.core.breath import bites
 from fleet.core.ports import Message
-from fleet.core.sentences import SentenceSplitter
-from fleet.core.speakable import speakable
+from fleet.core.text.pieces import bites
+from fleet.core.text.sentences import SentenceSplitter
+from fleet.core.text.speakable import speakable
 
 INTERRUPTED = "[the user interrupted]"
 """Ends an answer that was not heard to its end."""

@@ -33,7 +33,7 @@ _EXACT = 1e-6
 """Seconds that are lost in adding times."""
 
 
-class Step(NamedTuple):
+class PlayoutStep(NamedTuple):
     """What is to be done now, and when to ask again (None: not before something was added)."""
 
     packet: bytes | None = None
@@ -44,7 +44,7 @@ class Step(NamedTuple):
     again: float | None = None
 
 
-_IDLE = Step()
+_IDLE = PlayoutStep()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Pacing:
 
 
 @dataclass(slots=True)
-class Device:
+class PlayoutDevice:
     """What is known of the device while it is in its speaking state."""
 
     ready_at: float | None = None
@@ -94,7 +94,9 @@ class Playout:
         pacing: How the device is fed.
     """
 
-    def __init__(self, frame_ms: int, silence: bytes, device: Device | None = None, pacing: Pacing = _USUAL) -> None:
+    def __init__(
+        self, frame_ms: int, silence: bytes, device: PlayoutDevice | None = None, pacing: Pacing = _USUAL
+    ) -> None:
         self._frame = frame_ms / 1000
         self._pacing = pacing
         self._lead = (pacing.lead - 1) * self._frame
@@ -104,7 +106,7 @@ class Playout:
         self._ended = False
         self._inside = False
         self._filled = 0
-        self.device = device or Device()
+        self.device = device or PlayoutDevice()
         self.waiting = 0
         """Packets that are not sent yet."""
         self.begun = 0
@@ -151,17 +153,17 @@ class Playout:
         device.made_up += count
         device.played_at -= count * self._frame
 
-    def step(self, now: float) -> Step:
+    def step(self, now: float) -> PlayoutStep:
         """Return what is due; at most one packet."""
         due = self._due(now)
         if due is None:
             return _IDLE
         if due - now > _EXACT:
-            return Step(again=due)
+            return PlayoutStep(again=due)
         if self.waiting:
             begins, packet = self._take()
         elif self._ended:
-            return Step(begins=self._take()[0], stop=True)
+            return PlayoutStep(begins=self._take()[0], stop=True)
         else:
             begins, packet = (), self._silence
             self._filled += self._inside
@@ -174,7 +176,7 @@ class Playout:
         device.played_at += self._frame
         if self._pacing.loss:
             self.miss(self._pacing.loss)
-        return Step(packet, begins, False, self._due(now))
+        return PlayoutStep(packet, begins, False, self._due(now))
 
     def _due(self, now: float) -> float | None:
         device = self.device

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from pydantic import JsonValue
 
-from fleet.core.agent import Tools
+from fleet.core.agent import AgentTools
 from fleet.core.ports import ToolCall, ToolOffer
 from fleet.core.server_tools import ServerResult, ServerTools
 from fleet.core.toolbox import MOST_OFFERS, PROGRAM, Refusal, Toolbox, no_such_tool
@@ -33,7 +33,7 @@ class ToolMix:
             may be repeated are then run.
     """
 
-    def __init__(self, own: Tools, server: ServerTools, run: Run, begun: Collection[str] = ()) -> None:
+    def __init__(self, own: AgentTools, server: ServerTools, run: Run, begun: Collection[str] = ()) -> None:
         self._own = own
         self._server = server
         self._run = run

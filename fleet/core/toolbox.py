@@ -15,10 +15,10 @@ from typing import Literal
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from fleet.core.arguments import LARGEST_INTEGER, fit
 from fleet.core.ports import ToolCall, ToolOffer
-from fleet.core.schema import LARGEST_NUMBER, clean
-from fleet.core.shown_schema import shown
+from fleet.core.schemas.arguments import LARGEST_INTEGER, fit
+from fleet.core.schemas.cleaning import LARGEST_NUMBER, clean
+from fleet.core.schemas.shown import shown
 from fleet.wire.json_text import is_finite
 from fleet.wire.mcp import ToolSpec
 
@@ -34,7 +34,7 @@ Fault = Literal["TOOL_NOT_FOUND", "INVALID_TOOL_PARAMETERS"]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ArgumentLimits:
     """What the arguments of a call may be; the defaults are a device's."""
 
     size: int = 4_000
@@ -45,8 +45,8 @@ class Limits:
     """The largest integer, with either sign."""
 
 
-DEVICE = Limits()
-PROGRAM = Limits(100_000, 16, 2**53 - 1)
+DEVICE = ArgumentLimits()
+PROGRAM = ArgumentLimits(100_000, 16, 2**53 - 1)
 """A client or a server tool that is a program on a computer; JavaScript reads integers up to this one."""
 
 
@@ -82,7 +82,7 @@ class Toolbox:
         self,
         tools: Sequence[ToolSpec],
         taken: Collection[str] = (),
-        limits: Limits = DEVICE,
+        limits: ArgumentLimits = DEVICE,
         *,
         validates: bool = True,
     ) -> None:
@@ -163,7 +163,7 @@ def _refuse(why: str) -> Refusal:
     return Refusal(f"error: not done, {why}", "INVALID_TOOL_PARAMETERS")
 
 
-def _is_small(arguments: dict[str, JsonValue], limits: Limits) -> bool:
+def _is_small(arguments: dict[str, JsonValue], limits: ArgumentLimits) -> bool:
     if not _fits(arguments, limits.levels):
         return False
     return len(json.dumps(arguments, ensure_ascii=False).encode("utf-8", "replace")) <= limits.size

@@ -112,7 +112,7 @@ Reason = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class DetectedKind:
     """What a detected text is; None as long as the audio of a wake word may still be under way."""
 
     typed: bool | None
@@ -147,7 +147,7 @@ class WakeWords:
             self._learnt.popitem(last=False)
 
 
-def judge(text: str, *, known: bool, listening: bool, burst: bool, late: bool) -> Verdict:
+def judge(text: str, *, known: bool, listening: bool, burst: bool, late: bool) -> DetectedKind:
     """Decide what a detected text is.
 
     Args:
@@ -158,16 +158,16 @@ def judge(text: str, *, known: bool, listening: bool, burst: bool, late: bool) -
         late: No audio of a wake word can be under way any more.
     """
     if known:
-        return Verdict(typed=False, reason="known wake word")
+        return DetectedKind(typed=False, reason="known wake word")
     if not any(char.isalnum() for char in text):
-        return Verdict(typed=False, reason="no words")
+        return DetectedKind(typed=False, reason="no words")
     if not _may_be_phrase(text):
-        return Verdict(typed=True, reason="no wake word is so long")
+        return DetectedKind(typed=True, reason="no wake word is so long")
     if burst:
-        return Verdict(typed=False, reason="came with its audio")
+        return DetectedKind(typed=False, reason="came with its audio")
     if listening:
-        return Verdict(typed=True, reason="microphone open")
-    return Verdict(typed=True if late else None, reason="came without audio")
+        return DetectedKind(typed=True, reason="microphone open")
+    return DetectedKind(typed=True if late else None, reason="came without audio")
 
 
 def fold(text: str) -> str:

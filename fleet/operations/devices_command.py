@@ -6,19 +6,19 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from fleet.adapters.redis.access.admissions import Admissions
+from fleet.adapters.redis.access.policy import PolicyStore
+from fleet.adapters.redis.access.revocations import Revocations
+from fleet.adapters.redis.devices.debugging import LONGEST_MINUTES, DebuggedDevices
+from fleet.adapters.redis.devices.registry import DeviceRegistry
 from fleet.core.local_time import offset
-from fleet.errors import ConfigError
+from fleet.ground.errors import ConfigError
+from fleet.ground.settings import Settings
 from fleet.operations import ownership_command
 from fleet.operations.devices_table import devices_table
 from fleet.operations.notify_command import notify
 from fleet.operations.ownership_command import SWITCH
 from fleet.operations.reach import reach_store, read_mac, run
-from fleet.settings import Settings
-from fleet.store.admissions import Admissions
-from fleet.store.debugging import LONGEST_MINUTES, DebuggedDevices
-from fleet.store.policy import PolicyStore
-from fleet.store.revocations import Revocations
-from fleet.store.roster import Roster
 
 app = typer.Typer(help="Devices: list, bind, accept claims, renew passwords, revoke, notify.", no_args_is_help=True)
 app.add_typer(ownership_command.app)
@@ -33,7 +33,7 @@ def list_devices() -> None:
 
     async def work(settings: Settings) -> int:
         async with reach_store(settings) as store:
-            entries = await Roster(store).entries()
+            entries = await DeviceRegistry(store).entries()
             standings = await Admissions(store).read_many([entry.device.mac for entry in entries])
             revoked = await Revocations(store).read()
             state = await PolicyStore(store).read()

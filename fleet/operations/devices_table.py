@@ -6,11 +6,11 @@ from typing import Final
 
 from rich.table import Column, Table
 
-from fleet.core.visible import cell
-from fleet.store.admissions import Admission
-from fleet.store.claims import Claim
-from fleet.store.policy import PolicyState
-from fleet.store.roster import Entry
+from fleet.adapters.redis.access.admissions import Admission
+from fleet.adapters.redis.access.claims import Claim
+from fleet.adapters.redis.access.policy import PolicyState
+from fleet.adapters.redis.devices.registry import Entry
+from fleet.core.text.visible import cell
 from fleet.wire.identity import format_username
 
 _OWNED: Final[Mapping[str, str]] = {

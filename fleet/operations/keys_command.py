@@ -7,15 +7,15 @@ from typing import Annotated
 
 import typer
 
-from fleet import runtime
-from fleet.errors import ConfigError, Unavailable
-from fleet.link.broker import broker_address
-from fleet.link.publisher import Publisher
+from fleet.adapters.net.mqtt.broker import broker_address
+from fleet.adapters.net.mqtt.publisher import Publisher
+from fleet.adapters.redis.devices.registry import DeviceRegistry, Entry
+from fleet.ground import runtime
+from fleet.ground.errors import ConfigError, Unavailable
+from fleet.ground.settings import Settings
+from fleet.ground.tasks import running
 from fleet.operations.reach import broker_url, reach_store, run
 from fleet.operations.rotation import KeysFile, Pace, Rotation
-from fleet.settings import Settings
-from fleet.store.roster import Entry, Roster
-from fleet.tasks import running
 
 app = typer.Typer(help="Keys that passwords derive from: show, rotate.", no_args_is_help=True)
 
@@ -58,7 +58,7 @@ async def _rotate(settings: Settings, pace: Pace, *, force: bool) -> int:
     publisher = Publisher(broker_address(settings, broker_url(settings)), lambda: file.read().issue("service", name))
     async with reach_store(settings) as store, running("publisher", publisher.run):
         await _connected(publisher)
-        rotation = Rotation(file, Roster(store), publisher.publish, typer.echo, pace)
+        rotation = Rotation(file, DeviceRegistry(store), publisher.publish, typer.echo, pace)
         if force:
             rotation.retire()
             return 0

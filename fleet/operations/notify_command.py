@@ -6,19 +6,19 @@ from typing import Annotated
 
 import typer
 
-from fleet import runtime
-from fleet.core.visible import visible
-from fleet.errors import ConfigError, Unavailable
-from fleet.link.broker import broker_address
-from fleet.link.publisher import Publisher
+from fleet.adapters.files.watched_file import WatchedFile
+from fleet.adapters.net.mqtt.broker import broker_address
+from fleet.adapters.net.mqtt.publisher import Publisher
+from fleet.adapters.redis.devices.devices import DeviceRecord, Devices
+from fleet.core.text.visible import visible
+from fleet.ground import runtime
+from fleet.ground.errors import ConfigError, Unavailable
+from fleet.ground.settings import Settings
+from fleet.ground.tasks import running
 from fleet.operations.reach import broker_url, reach_store, read_mac, run
-from fleet.settings import Settings
-from fleet.store.devices import Device, Devices
-from fleet.store.watched_file import WatchedFile
-from fleet.tasks import running
 from fleet.wire import notify as codec
 from fleet.wire.dialects import REGISTRAR
-from fleet.wire.identity import Keys
+from fleet.wire.identity import CredentialKeys
 from fleet.wire.topics import down_topic
 
 _CONNECT_SECONDS = 10.0
@@ -63,7 +63,7 @@ def _message(url: str, subtitles: list[str]) -> bytes:
     return message
 
 
-def _fault(device: Device) -> str:
+def _fault(device: DeviceRecord) -> str:
     """Return why a device would not play a notification, empty when it would."""
     if not device.online:
         return "is not connected"
@@ -87,7 +87,7 @@ async def _publish(settings: Settings, mac: str, message: bytes) -> None:
             raise Unavailable("the broker does not take the message")
 
 
-def _keys(settings: Settings) -> Keys:
+def _keys(settings: Settings) -> CredentialKeys:
     if settings.keys is not None:
-        return Keys(settings.keys.get_secret_value())
-    return Keys(WatchedFile(settings.keys_file or settings.data_dir / "keys").read())
+        return CredentialKeys(settings.keys.get_secret_value())
+    return CredentialKeys(WatchedFile(settings.keys_file or settings.data_dir / "keys").read())

@@ -6,19 +6,19 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from fleet.core.visible import visible
-from fleet.errors import ConfigError
+from fleet.adapters.redis.access.activations import Activations
+from fleet.adapters.redis.access.admissions import REFUSED_SECONDS, Admissions
+from fleet.adapters.redis.access.claims import Claim, Claims
+from fleet.adapters.redis.access.policy import PolicyStore
+from fleet.adapters.redis.access.renewals import Renewals
+from fleet.adapters.redis.access.revocations import Revocations
+from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.devices.registry import DeviceRegistry
+from fleet.core.text.visible import visible
+from fleet.ground.errors import ConfigError
+from fleet.ground.settings import Settings
 from fleet.operations.devices_table import claims_table, held, is_old, moment
 from fleet.operations.reach import reach_store, read_mac, run
-from fleet.settings import Settings
-from fleet.store.activations import Activations
-from fleet.store.admissions import REFUSED_SECONDS, Admissions
-from fleet.store.claims import Claim, Claims
-from fleet.store.connect import Store
-from fleet.store.policy import PolicyStore
-from fleet.store.renewals import Renewals
-from fleet.store.revocations import Revocations
-from fleet.store.roster import Roster
 from fleet.wire.topics import canonical_mac
 
 app = typer.Typer()
@@ -140,7 +140,7 @@ async def _renew(store: Store, settings: Settings, mac: str, *, now: bool) -> in
 
 async def _renew_all(store: Store, *, now: bool) -> int:
     state = await PolicyStore(store).read()
-    entries = await Roster(store).entries()
+    entries = await DeviceRegistry(store).entries()
     standings = await Admissions(store).read_many([entry.device.mac for entry in entries])
     both = [(one, standing) for one, standing in zip(entries, standings, strict=True) if is_old(one, standing, state)]
     if now:

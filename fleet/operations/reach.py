@@ -6,11 +6,11 @@ from typing import NoReturn
 
 import typer
 
-from fleet import log, runtime
-from fleet.errors import ConfigError
-from fleet.settings import Settings, load
-from fleet.store import whereabouts
-from fleet.store.connect import Store
+from fleet.adapters.files import endpoints
+from fleet.adapters.redis.client.store import Store
+from fleet.ground import log, runtime
+from fleet.ground.errors import ConfigError
+from fleet.ground.settings import Settings, load
 from fleet.wire.topics import canonical_mac
 
 
@@ -33,7 +33,7 @@ async def reach_store(settings: Settings) -> AsyncIterator[Store]:
         ConfigError: Neither is there.
         Unavailable: It does not answer.
     """
-    found = whereabouts.find(settings.data_dir)
+    found = endpoints.find(settings.data_dir)
     url = settings.redis_url or (found.redis_url if found else None)
     if url is None:
         raise ConfigError(f"set FLEET_REDIS_URL; no `fleet up` runs with its data in {settings.data_dir}")
@@ -50,7 +50,7 @@ def broker_url(settings: Settings) -> str:
     Raises:
         ConfigError: It is not known.
     """
-    found = whereabouts.find(settings.data_dir)
+    found = endpoints.find(settings.data_dir)
     url = settings.mqtt_url or (found.mqtt_url if found else None)
     if url is None:
         raise ConfigError(f"set FLEET_MQTT_URL; no `fleet up` runs with its data in {settings.data_dir}")

@@ -25,11 +25,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from fleet.errors import ConfigError
-from fleet.store.roster import Entry, Roster
-from fleet.store.watched_file import WatchedFile, write_whole
+from fleet.adapters.files.watched_file import WatchedFile, write_whole
+from fleet.adapters.redis.devices.registry import DeviceRegistry, Entry
+from fleet.ground.errors import ConfigError
 from fleet.wire.dialect_xiaozhi import DIALECT
-from fleet.wire.identity import Keys
+from fleet.wire.identity import CredentialKeys
 from fleet.wire.restart import restart
 from fleet.wire.topics import down_topic
 
@@ -66,13 +66,13 @@ class KeysFile:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def read(self) -> Keys:
+    def read(self) -> CredentialKeys:
         """Return the keys.
 
         Raises:
             ConfigError: The file cannot be read, or holds none.
         """
-        return Keys(WatchedFile(self._path).read())
+        return CredentialKeys(WatchedFile(self._path).read())
 
     def write(self, lines: Sequence[str]) -> None:
         """Write the keys; owner and mode of the file stay.
@@ -81,7 +81,7 @@ class KeysFile:
             ConfigError: It cannot be written, or these are no keys.
         """
         text = "".join(f"{line}\n" for line in lines)
-        Keys(text)
+        CredentialKeys(text)
         try:
             status = self._path.stat()
             write_whole(self._path, text, status.st_mode & 0o777)
@@ -116,7 +116,7 @@ class Rotation:
     """
 
     def __init__(
-        self, file: KeysFile, roster: Roster, publish: Publish, tell: Callable[[str], None], pace: Pace
+        self, file: KeysFile, roster: DeviceRegistry, publish: Publish, tell: Callable[[str], None], pace: Pace
     ) -> None:
         self._file = file
         self._roster = roster

@@ -8,12 +8,12 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from fleet import runtime
-from fleet.errors import ConfigError
+from fleet.ground import runtime
+from fleet.ground.errors import ConfigError
+from fleet.ground.settings import Settings, load
+from fleet.ground.settings.reference import Entry, groups, is_changed
+from fleet.ground.settings.wording import shown
 from fleet.operations.settings_reference import write_reference
-from fleet.settings import Settings, load
-from fleet.settings.reference import Entry, groups, is_changed
-from fleet.settings.wording import shown
 
 Format = Literal["text", "markdown"]
 Reader = Literal["up", "worker", "edge", "api", "gateway", "front"]

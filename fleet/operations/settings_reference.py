@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from fleet.settings.fields import EVERY
-from fleet.settings.reference import DOCUMENTED, Entry, Group, for_up, groups
+from fleet.ground.settings.fields import EVERY
+from fleet.ground.settings.reference import DOCUMENTED, Entry, Group, for_up, groups
 
 _HIDDEN = {"value": "secret", "part": "may hold a secret", "file": "its content is secret"}
 

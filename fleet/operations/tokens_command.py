@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
+from fleet.adapters.files.operator_tokens import SCOPES, OperatorTokens, tokens_path
+from fleet.ground.settings import Settings
 from fleet.operations.reach import run
-from fleet.settings import Settings
-from fleet.store.operator_tokens import SCOPES, OperatorTokens, tokens_path
 
 app = typer.Typer(help="Operators' tokens: new, list, revoke.", no_args_is_help=True)
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 LARGEST_BODY = 4096
 
 
-class Proof(BaseModel):
+class ActivationProof(BaseModel):
     """The challenge, signed with the key burnt into the device; chips that cannot sign leave `hmac` empty."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -18,12 +18,12 @@ class Proof(BaseModel):
 
 
 class _Wrapped(BaseModel):
-    Payload: Proof
+    Payload: ActivationProof
 
 
-def parse_proof(body: bytes) -> Proof | None:
+def parse_proof(body: bytes) -> ActivationProof | None:
     """Return the proof in a body, flat as firmware sends it or wrapped as py-xiaozhi does; None without one."""
-    for shape in (Proof, _Wrapped):
+    for shape in (ActivationProof, _Wrapped):
         try:
             found = shape.model_validate_json(body)
         except ValidationError:
@@ -32,7 +32,7 @@ def parse_proof(body: bytes) -> Proof | None:
     return None
 
 
-def verify(proof: Proof, key: bytes) -> bool:
+def verify(proof: ActivationProof, key: bytes) -> bool:
     """Whether the proof was made with a key; compares in constant time.
 
     Firmware signs with the key itself, py-xiaozhi with the text of its hexadecimal digits.

@@ -2,7 +2,7 @@
 
 import re
 
-from fleet.wire.identity import Keys, Username
+from fleet.wire.identity import CredentialKeys, Username
 
 LIFE_SECONDS = 600
 """From being issued to the upload's begin; a device is given a fresh one before each photo."""
@@ -12,7 +12,7 @@ _TERMS = re.compile(r"([0-9]{1,12})(?:-([0-9]{1,10}))?")
 """When it ends, and the generation of its device."""
 
 
-def issue(keys: Keys, mac: str, now: float, generation: int | None = None) -> str:
+def issue(keys: CredentialKeys, mac: str, now: float, generation: int | None = None) -> str:
     """Return a token.
 
     Args:
@@ -27,7 +27,7 @@ def issue(keys: Keys, mac: str, now: float, generation: int | None = None) -> st
     return f"{terms}.{key_id}.{signature}"
 
 
-def is_valid(keys: Keys, token: str, mac: str, now: float) -> bool:
+def is_valid(keys: CredentialKeys, token: str, mac: str, now: float) -> bool:
     """Whether a token is this device's and still good; compares in constant time."""
     terms, _, rest = token.partition(".")
     key_id, _, signature = rest.partition(".")

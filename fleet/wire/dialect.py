@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from fleet.wire.words import Event, Order
+from fleet.wire.messages import DeviceCommand, DeviceEvent
 
 
 class Dialect(Protocol):
@@ -12,8 +12,8 @@ class Dialect(Protocol):
     def name(self) -> str:
         """The name under which a device's record remembers its dialect."""
 
-    def receive(self, frame: bytes) -> Event:
+    def receive(self, frame: bytes) -> DeviceEvent:
         """Return what a frame says; `Malformed` for whatever cannot be understood. Never raises."""
 
-    def send(self, order: Order) -> bytes:
+    def send(self, order: DeviceCommand) -> bytes:
         """Return the frame that tells the device an order; empty where this dialect has no words for it."""

@@ -15,24 +15,24 @@ from fleet.wire import dialect_xiaozhi
 from fleet.wire.json_text import LARGEST_FRAME, dump, parse
 from fleet.wire.jsonrpc import error_text, id_text
 from fleet.wire.mcp import LARGEST_LIST, LONGEST_DESCRIPTION, LONGEST_NAME, ToolSpec, is_acceptable
-from fleet.wire.topics import canonical_mac
-from fleet.wire.words import (
-    AiMessage,
-    Answer,
-    BadRequest,
-    CallTool,
-    Confirmed,
-    Event,
-    Initialize,
-    Initialized,
-    ListTools,
-    Malformed,
-    Notice,
-    Order,
-    Rejected,
+from fleet.wire.messages import (
+    AiMessageCommand,
+    BadRequestEvent,
+    CallToolCommand,
+    DeviceCommand,
+    DeviceEvent,
+    ErrorCommand,
+    InitializeCommand,
+    InitializedCommand,
+    ListToolsCommand,
+    MalformedEvent,
+    NotificationEvent,
+    RegisteredCommand,
+    RegisterToolsEvent,
     RequestId,
-    ToolsAnnounced,
+    ResponseEvent,
 )
+from fleet.wire.topics import canonical_mac
 
 NAME = "registrar"
 REGISTER = "mcp/registerTools"
@@ -91,46 +91,46 @@ class RegistrarDialect:
 
     name = NAME
 
-    def receive(self, frame: bytes) -> Event:
+    def receive(self, frame: bytes) -> DeviceEvent:
         if len(frame) > LARGEST_FRAME:
-            return BadRequest(None, NO_REQUEST, f"the frame is longer than {LARGEST_FRAME} bytes")
+            return BadRequestEvent(None, NO_REQUEST, f"the frame is longer than {LARGEST_FRAME} bytes")
         try:
             document = parse(frame)
         except (ValueError, RecursionError):
-            return BadRequest(None, NOT_JSON, "the frame is not JSON")
+            return BadRequestEvent(None, NOT_JSON, "the frame is not JSON")
         return self.read(document)
 
-    def read(self, document: object) -> Event:
+    def read(self, document: object) -> DeviceEvent:
         """Return what a frame says whose JSON was parsed already."""
         if not isinstance(document, dict):
-            return BadRequest(None, NO_REQUEST, "the frame is no JSON-RPC object; batches are not taken")
+            return BadRequestEvent(None, NO_REQUEST, "the frame is no JSON-RPC object; batches are not taken")
         if "jsonrpc" not in document and isinstance(document.get("type"), str):
             return dialect_xiaozhi.DIALECT.read(document)
         if "method" not in document and ("result" in document or "error" in document):
             return _answer(document)
         number = _id(document)
         if document.get("jsonrpc") != "2.0":
-            return BadRequest(number, NO_REQUEST, 'the member "jsonrpc" must be "2.0"')
+            return BadRequestEvent(number, NO_REQUEST, 'the member "jsonrpc" must be "2.0"')
         method = document.get("method")
         if not isinstance(method, str):
-            return BadRequest(number, NO_REQUEST, 'the member "method" must be a text')
+            return BadRequestEvent(number, NO_REQUEST, 'the member "method" must be a text')
         return _request(method, document, number)
 
-    def send(self, order: Order) -> bytes:
+    def send(self, order: DeviceCommand) -> bytes:
         match order:
-            case Confirmed():
+            case RegisteredCommand():
                 result = {"status": "registered", "message": order.message}
                 return dump({"jsonrpc": "2.0", "id": order.id, "result": result})
-            case Rejected():
+            case ErrorCommand():
                 error = {"code": order.code, "message": order.reason}
                 return dump({"jsonrpc": "2.0", "id": order.id, "error": error})
-            case AiMessage():
+            case AiMessageCommand():
                 params = {"type": order.kind, "content": order.text}
                 return dump({"jsonrpc": "2.0", "method": MESSAGE, "params": params})
-            case CallTool():
+            case CallToolCommand():
                 call = {"tool_name": order.name, "tool_input": order.arguments}
                 return dump({"jsonrpc": "2.0", "method": EXECUTE, "params": call, "id": f"{_CALL}{order.id}"})
-            case Initialize() | Initialized() | ListTools():
+            case InitializeCommand() | InitializedCommand() | ListToolsCommand():
                 return b""
             case _:
                 return dialect_xiaozhi.DIALECT.send(order)
@@ -146,51 +146,55 @@ def _id(document: dict[str, Any]) -> RequestId | None:
     return number
 
 
-def _answer(document: dict[str, Any]) -> Event:
+def _answer(document: dict[str, Any]) -> DeviceEvent:
     """Return a device's answer; what answers nothing that has an id is never answered in turn."""
     number = _id(document)
     if number is None:
-        return Malformed("JSON-RPC answer without id")
+        return MalformedEvent("JSON-RPC answer without id")
     name = id_text(number.removeprefix(_CALL) if isinstance(number, str) else number)
     error = document.get("error")
     if error is not None and error is not False:
-        return Answer(name, error=error_text(error), plain=True)
-    return Answer(name, result=document.get("result"), plain=True)
+        return ResponseEvent(name, error=error_text(error), plain=True)
+    return ResponseEvent(name, result=document.get("result"), plain=True)
 
 
-def _request(method: str, document: dict[str, Any], number: RequestId | None) -> Event:
+def _request(method: str, document: dict[str, Any], number: RequestId | None) -> DeviceEvent:
     if method == REGISTER:
         return _registration(document, number)
     if number is not None:
-        return BadRequest(number, NO_METHOD, f"there is no method {method[:LONGEST_REQUEST_ID]!r}")
+        return BadRequestEvent(number, NO_METHOD, f"there is no method {method[:LONGEST_REQUEST_ID]!r}")
     if document.get("id") is not None:
-        return BadRequest(None, NO_REQUEST, 'the member "id" must be a text or a number')
-    return Notice(method, document.get("params"))
+        return BadRequestEvent(None, NO_REQUEST, 'the member "id" must be a text or a number')
+    return NotificationEvent(method, document.get("params"))
 
 
-def _registration(document: dict[str, Any], number: RequestId | None) -> Event:
+def _registration(document: dict[str, Any], number: RequestId | None) -> DeviceEvent:
     if number is None:
-        return BadRequest(None, NO_REQUEST, f'{REGISTER} needs an "id", a text or a number, to be confirmed')
+        return BadRequestEvent(None, NO_REQUEST, f'{REGISTER} needs an "id", a text or a number, to be confirmed')
     try:
         asked = _Registration.model_validate(document.get("params"))
     except ValidationError as error:
-        return BadRequest(number, BAD_PARAMS, _explain(error))
+        return BadRequestEvent(number, BAD_PARAMS, _explain(error))
     except RecursionError:
-        return BadRequest(number, BAD_PARAMS, "params are nested too deeply")
+        return BadRequestEvent(number, BAD_PARAMS, "params are nested too deeply")
     mac = canonical_mac(asked.mac_addr[:64]) if asked.mac_addr is not None else None
     if asked.mac_addr is not None and mac is None:
-        return BadRequest(number, BAD_PARAMS, "params.mac_addr is no MAC")
+        return BadRequestEvent(number, BAD_PARAMS, "params.mac_addr is no MAC")
     for at, tool in enumerate(asked.tools):
         if not is_acceptable(tool.parameters):
-            return BadRequest(number, BAD_PARAMS, f"params.tools.{at}.parameters: the schema is too large or too deep")
+            return BadRequestEvent(
+                number, BAD_PARAMS, f"params.tools.{at}.parameters: the schema is too large or too deep"
+            )
     if sum(_size(tool) for tool in asked.tools) > LARGEST_LIST:
-        return BadRequest(number, BAD_PARAMS, f"params.tools: all tools together are longer than {LARGEST_LIST} bytes")
+        return BadRequestEvent(
+            number, BAD_PARAMS, f"params.tools: all tools together are longer than {LARGEST_LIST} bytes"
+        )
     # A name that comes twice means its last tool, as with a registration after the other.
     tools = {tool.name: tool for tool in asked.tools}.values()
     remote = tuple(_spec(tool) for tool in tools if tool.main_type == "remote")
     provided = tuple(tool.name for tool in tools if tool.main_type == "local")
     login = (asked.auth.username, asked.auth.password) if asked.auth else None
-    return ToolsAnnounced(number, mac, remote, provided, login)
+    return RegisterToolsEvent(number, mac, remote, provided, login)
 
 
 def _size(tool: _Tool) -> int:

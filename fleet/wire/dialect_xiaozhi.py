@@ -9,35 +9,35 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, T
 
 from fleet.wire import jsonrpc
 from fleet.wire.json_text import LARGEST_FRAME, dump, parse
-from fleet.wire.words import (
-    Aborted,
-    AiMessage,
-    Alert,
+from fleet.wire.messages import (
+    AbortEvent,
+    AiMessageCommand,
+    AlertCommand,
+    AnswerStartCommand,
+    AnswerStopCommand,
     AudioFormat,
-    CallTool,
-    Confirmed,
-    Event,
-    Farewell,
-    Goodbye,
-    Heard,
-    Hello,
-    Ignored,
-    Initialize,
-    Initialized,
+    CallToolCommand,
+    DetectEvent,
+    DeviceCommand,
+    DeviceEvent,
+    EmotionCommand,
+    ErrorCommand,
+    GoodbyeCommand,
+    GoodbyeEvent,
+    HelloCommand,
+    HelloEvent,
+    IgnoredEvent,
+    InitializeCommand,
+    InitializedCommand,
     ListenMode,
-    ListenStarted,
-    ListenStopped,
-    ListTools,
-    Malformed,
-    Mood,
-    Order,
-    Rejected,
-    SentenceStarts,
-    SpeechStarts,
-    SpeechStops,
-    UsualOrder,
-    WakeWord,
-    Welcome,
+    ListenStartEvent,
+    ListenStopEvent,
+    ListToolsCommand,
+    MalformedEvent,
+    RegisteredCommand,
+    SentenceStartCommand,
+    TranscriptCommand,
+    UsualCommand,
 )
 
 FRAME_MS = (5, 10, 20, 40, 60, 80, 100, 120)
@@ -116,56 +116,56 @@ class XiaozhiDialect:
 
     name = "xiaozhi"
 
-    def receive(self, frame: bytes) -> Event:
+    def receive(self, frame: bytes) -> DeviceEvent:
         if len(frame) > LARGEST_FRAME:
-            return Malformed("too large")
+            return MalformedEvent("too large")
         try:
             document = parse(frame)
         except (ValueError, RecursionError):
-            return Malformed("not JSON")
+            return MalformedEvent("not JSON")
         return self.read(document)
 
-    def read(self, document: object) -> Event:
+    def read(self, document: object) -> DeviceEvent:
         """Return what a frame says whose JSON was parsed already."""
         kind = document.get("type") if isinstance(document, dict) else None
         if not isinstance(kind, str):
-            return Malformed("no type")
+            return MalformedEvent("no type")
         if kind not in _KNOWN:
-            return Ignored(kind[:32])
+            return IgnoredEvent(kind[:32])
         try:
             return _event(_FRAME.validate_python(document))
         except (ValidationError, RecursionError):
-            return Malformed(f"bad {kind}")
+            return MalformedEvent(f"bad {kind}")
 
-    def send(self, order: Order) -> bytes:
-        return b"" if isinstance(order, Confirmed | Rejected | AiMessage) else dump(_frame(order))
+    def send(self, order: DeviceCommand) -> bytes:
+        return b"" if isinstance(order, RegisteredCommand | ErrorCommand | AiMessageCommand) else dump(_frame(order))
 
 
-def _event(frame: _Hello | _Listen | _Abort | _Goodbye | _Mcp) -> Event:
+def _event(frame: _Hello | _Listen | _Abort | _Goodbye | _Mcp) -> DeviceEvent:
     match frame:
         case _Hello():
             return _hello(frame)
         case _Listen(state="start"):
-            return ListenStarted(frame.session_id, frame.mode)
+            return ListenStartEvent(frame.session_id, frame.mode)
         case _Listen(state="stop"):
-            return ListenStopped(frame.session_id)
+            return ListenStopEvent(frame.session_id)
         case _Listen():
-            return WakeWord(frame.session_id, frame.text)
+            return DetectEvent(frame.session_id, frame.text)
         case _Abort():
-            return Aborted(frame.session_id, frame.reason)
+            return AbortEvent(frame.session_id, frame.reason)
         case _Goodbye():
-            return Goodbye(frame.session_id)
+            return GoodbyeEvent(frame.session_id)
         case _Mcp():
             return jsonrpc.receive(frame.payload)
         case _:
             assert_never(frame)
 
 
-def _hello(frame: _Hello) -> Event:
+def _hello(frame: _Hello) -> DeviceEvent:
     audio, features = frame.audio_params, frame.features
     if audio.sample_rate not in SAMPLE_RATES or audio.frame_duration not in FRAME_MS:
-        return Malformed("audio format that Opus does not have")
-    return Hello(
+        return MalformedEvent("audio format that Opus does not have")
+    return HelloEvent(
         AudioFormat(audio.sample_rate, audio.frame_duration),
         mcp=features.mcp,
         aec=features.aec,
@@ -174,25 +174,25 @@ def _hello(frame: _Hello) -> Event:
     )
 
 
-def _frame(order: UsualOrder) -> dict[str, Any]:
+def _frame(order: UsualCommand) -> dict[str, Any]:
     match order:
-        case Welcome():
+        case HelloCommand():
             return _welcome(order)
-        case Heard():
+        case TranscriptCommand():
             return {"type": "stt", "session_id": order.session, "text": order.text}
-        case Mood():
+        case EmotionCommand():
             return {"type": "llm", "session_id": order.session, "emotion": order.emotion, "text": ""}
-        case SpeechStarts():
+        case AnswerStartCommand():
             return _tts(order.session, "start")
-        case SentenceStarts():
+        case SentenceStartCommand():
             return {**_tts(order.session, "sentence_start"), "text": order.text}
-        case SpeechStops():
+        case AnswerStopCommand():
             return _tts(order.session, "stop")
-        case Farewell():
+        case GoodbyeCommand():
             return {"type": "goodbye", "session_id": order.session}
-        case Alert():
+        case AlertCommand():
             return {"type": "alert", "status": order.status, "message": order.message, "emotion": order.emotion}
-        case Initialize() | Initialized() | ListTools() | CallTool():
+        case InitializeCommand() | InitializedCommand() | ListToolsCommand() | CallToolCommand():
             return {"type": "mcp", "session_id": order.session, "payload": _mcp(order)}
         case _:
             assert_never(order)
@@ -202,7 +202,7 @@ def _tts(session: str, state: str) -> dict[str, Any]:
     return {"type": "tts", "session_id": session, "state": state}
 
 
-def _welcome(order: Welcome) -> dict[str, Any]:
+def _welcome(order: HelloCommand) -> dict[str, Any]:
     udp = {
         "server": order.host,
         "port": order.port,
@@ -226,21 +226,21 @@ def _welcome(order: Welcome) -> dict[str, Any]:
     }
 
 
-def _mcp(order: Initialize | Initialized | ListTools | CallTool) -> dict[str, Any]:
+def _mcp(order: InitializeCommand | InitializedCommand | ListToolsCommand | CallToolCommand) -> dict[str, Any]:
     match order:
-        case Initialize():
+        case InitializeCommand():
             return jsonrpc.request(order.id, "initialize", _initialize_params(order))
-        case Initialized():
+        case InitializedCommand():
             return jsonrpc.notification("notifications/initialized")
-        case ListTools():
+        case ListToolsCommand():
             return jsonrpc.request(order.id, "tools/list", {"cursor": order.cursor})
-        case CallTool():
+        case CallToolCommand():
             return jsonrpc.request(order.id, "tools/call", {"name": order.name, "arguments": order.arguments})
         case _:
             assert_never(order)
 
 
-def _initialize_params(order: Initialize) -> dict[str, Any]:
+def _initialize_params(order: InitializeCommand) -> dict[str, Any]:
     vision = {"url": order.vision_url, "token": order.vision_token or ""} if order.vision_url else None
     return {
         "protocolVersion": "2024-11-05",

@@ -39,7 +39,7 @@ _LONGEST_SHOWN = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RequestRefused:
     """Why something is not done, as the client is told: code, message, details."""
 
     code: ErrorCode
@@ -47,7 +47,7 @@ class Refused:
     details: str = ""
 
 
-_NO_JSON = Refused("INVALID_MESSAGE", "Invalid JSON", "The frame is no JSON text")
+_NO_JSON = RequestRefused("INVALID_MESSAGE", "Invalid JSON", "The frame is no JSON text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +148,10 @@ class _ToolResult(_Body):
     error: Any = None
 
 
-def receive(frame: str | bytes) -> Request | Refused:
+def receive(frame: str | bytes) -> Request | RequestRefused:
     """Return what a frame asks for, or why it cannot be understood."""
     if is_crowded(frame):
-        return Refused("INVALID_MESSAGE", "Invalid message", f"A message may hold {MOST_VALUES} values")
+        return RequestRefused("INVALID_MESSAGE", "Invalid message", f"A message may hold {MOST_VALUES} values")
     try:
         body = from_json(frame, allow_inf_nan=False)
     except ValueError:
@@ -159,14 +159,14 @@ def receive(frame: str | bytes) -> Request | Refused:
     if not is_finite(body):
         return _NO_JSON
     if not isinstance(body, dict):
-        return Refused("INVALID_MESSAGE", "Invalid message", "A message is a JSON object")
+        return RequestRefused("INVALID_MESSAGE", "Invalid message", "A message is a JSON object")
     kind = body.get("type")
     if not isinstance(kind, str):
-        return Refused("INVALID_MESSAGE", "Missing message type", "The field type is missing or no text")
+        return RequestRefused("INVALID_MESSAGE", "Missing message type", "The field type is missing or no text")
     try:
         return _read(kind, body)
     except ValidationError as error:
-        return Refused("INVALID_MESSAGE", "Invalid message", _explain(kind, error))
+        return RequestRefused("INVALID_MESSAGE", "Invalid message", _explain(kind, error))
 
 
 def is_jsonrpc(frame: str | bytes) -> bool:
@@ -181,7 +181,7 @@ def is_jsonrpc(frame: str | bytes) -> bool:
     return isinstance(first, dict) and "jsonrpc" in first
 
 
-def _read(kind: str, body: dict[str, JsonValue]) -> Request | Refused:
+def _read(kind: str, body: dict[str, JsonValue]) -> Request | RequestRefused:
     match kind:
         case "text_input":
             return _text_input(_TextInput.model_validate(body))
@@ -199,19 +199,19 @@ def _read(kind: str, body: dict[str, JsonValue]) -> Request | Refused:
             return Ping()
         case _:
             shown = kind[:_LONGEST_SHOWN]
-            return Refused("UNKNOWN_MESSAGE_TYPE", "Unknown message type", f"There is no message type {shown!r}")
+            return RequestRefused("UNKNOWN_MESSAGE_TYPE", "Unknown message type", f"There is no message type {shown!r}")
 
 
-def _text_input(body: _TextInput) -> TextInput | Refused:
+def _text_input(body: _TextInput) -> TextInput | RequestRefused:
     if not body.text.strip():
-        return Refused("INVALID_MESSAGE", "Text cannot be empty", "text_input needs a text")
+        return RequestRefused("INVALID_MESSAGE", "Text cannot be empty", "text_input needs a text")
     return TextInput(body.text, body.session_id or "")
 
 
-def _register_tools(body: _RegisterTools) -> RegisterTools | Refused:
+def _register_tools(body: _RegisterTools) -> RegisterTools | RequestRefused:
     if len(body.tools) > MOST_TOOLS_AT_ONCE:
         details = f"One message may define {MOST_TOOLS_AT_ONCE} tools, not {len(body.tools)}"
-        return Refused("TOOL_REGISTRATION_FAILED", "Too many tools", details)
+        return RequestRefused("TOOL_REGISTRATION_FAILED", "Too many tools", details)
     return RegisterTools(read_tools(body.tools))
 
 

@@ -81,13 +81,13 @@ class Failure(_Message):
     details: str
 
 
-class Pong(_Message):
+class PongMessage(_Message):
     """Answers `ping` (5.6)."""
 
     type: Literal["pong"] = "pong"
 
 
-Message = Status | LlmResponse | ToolCallDone | ToolCallback | ToolsRegistered | Failure | Pong
+Message = Status | LlmResponse | ToolCallDone | ToolCallback | ToolsRegistered | Failure | PongMessage
 
 
 def write(message: Message, now: datetime) -> str:

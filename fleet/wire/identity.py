@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
-from fleet.errors import ConfigError
+from fleet.ground.errors import ConfigError
 from fleet.wire.topics import canonical_mac
 
 Kind = Literal["device", "service"]
@@ -101,7 +101,7 @@ def password(key: str, client_id: str, username: str) -> str:
     return base64.b64encode(digest).decode()
 
 
-class Keys:
+class CredentialKeys:
     """The keys that are valid now, and whose credentials no longer count; the first key signs, all of them verify.
 
     One object for a whole process: who holds it sees every change at once.
@@ -200,7 +200,7 @@ class Keys:
 
 
 def parse_keys(text: str) -> dict[str, str]:
-    """Return keys by their ids, in their order; see `Keys`.
+    """Return keys by their ids, in their order; see `CredentialKeys`.
 
     Raises:
         ConfigError: They are none.

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
-from fleet.wire.words import Answer, Event, Ignored, Malformed, Notice
+from fleet.wire.messages import DeviceEvent, IgnoredEvent, MalformedEvent, NotificationEvent, ResponseEvent
 
 LARGEST_ID = 2**31 - 1
 """Firmware reads ids as int32."""
@@ -23,22 +23,22 @@ class _Message(BaseModel):
     error: JsonValue = None
 
 
-def receive(payload: JsonValue) -> Event:
+def receive(payload: JsonValue) -> DeviceEvent:
     """Return what a JSON-RPC message from a device says."""
     try:
         message = _Message.model_validate(payload)
     except (ValidationError, RecursionError):
-        return Malformed("bad JSON-RPC")
+        return MalformedEvent("bad JSON-RPC")
     if message.method is not None:
         if message.id is None or message.method.startswith("notifications"):
-            return Notice(message.method, message.params)
-        return Ignored("JSON-RPC request")
+            return NotificationEvent(message.method, message.params)
+        return IgnoredEvent("JSON-RPC request")
     number = message.id
     if isinstance(number, bool) or not isinstance(number, int | float | str):
-        return Malformed("JSON-RPC answer without id")
+        return MalformedEvent("JSON-RPC answer without id")
     if message.error is not None and message.error is not False:
-        return Answer(id_text(number), error=error_text(message.error))
-    return Answer(id_text(number), result=message.result)
+        return ResponseEvent(id_text(number), error=error_text(message.error))
+    return ResponseEvent(id_text(number), result=message.result)
 
 
 def id_text(number: float | str) -> str:

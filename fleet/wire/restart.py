@@ -3,9 +3,9 @@
 import secrets
 
 from fleet.wire.jsonrpc import LARGEST_ID
-from fleet.wire.words import CallTool
+from fleet.wire.messages import CallToolCommand
 
 
-def restart() -> CallTool:
+def restart() -> CallToolCommand:
     """Return the order, with an id of its own; its answer is awaited by nobody."""
-    return CallTool(secrets.randbelow(LARGEST_ID // 2) + 1, "self.reboot")
+    return CallToolCommand(secrets.randbelow(LARGEST_ID // 2) + 1, "self.reboot")

@@ -34,7 +34,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class StunRefused:
     """The server's answer is no: an error code (300 to 699), or 0 for an answer that cannot be used."""
 
     code: int
@@ -49,7 +49,7 @@ def build_request(transaction: bytes) -> bytes:
     return _HEADER.pack(_REQUEST, 0, _COOKIE, transaction)
 
 
-def read_response(data: bytes, transaction: bytes) -> Seen | Refused | None:
+def read_response(data: bytes, transaction: bytes) -> Seen | StunRefused | None:
     """Return what a datagram says, or None if it is no answer to this request."""
     if len(data) < _HEADER.size:
         return None
@@ -73,27 +73,27 @@ def _attributes(body: bytes) -> Iterator[tuple[int, bytes]]:
     return reversed(found)
 
 
-def _read_success(attributes: dict[int, bytes]) -> Seen | Refused:
+def _read_success(attributes: dict[int, bytes]) -> Seen | StunRefused:
     unknown = {kind for kind in attributes if kind < _OPTIONAL} - _HARMLESS - {_MAPPED, _XOR_MAPPED}
     if unknown:
-        return Refused(0)
+        return StunRefused(0)
     if _XOR_MAPPED in attributes:
         return _read_address(attributes[_XOR_MAPPED], _COOKIE)
     return _read_address(attributes.get(_MAPPED, b""), 0)
 
 
-def _read_address(value: bytes, mask: int) -> Seen | Refused:
+def _read_address(value: bytes, mask: int) -> Seen | StunRefused:
     if len(value) != _ADDRESS.size:
-        return Refused(0)
+        return StunRefused(0)
     family, port, host = _ADDRESS.unpack(value)
     if family != _IPV4:
-        return Refused(0)
+        return StunRefused(0)
     return Seen(str(IPv4Address(host ^ mask)), port ^ (mask >> 16))
 
 
-def _read_failure(attributes: dict[int, bytes]) -> Refused:
+def _read_failure(attributes: dict[int, bytes]) -> StunRefused:
     value = attributes.get(_ERROR_CODE, b"")
     if len(value) < _ERROR.size:
-        return Refused(0)
+        return StunRefused(0)
     hundreds, rest = _ERROR.unpack_from(value)
-    return Refused((hundreds & 7) * 100 + rest)
+    return StunRefused((hundreds & 7) * 100 + rest)

@@ -6,11 +6,11 @@ from functools import cache
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from fleet.conformance.probe.microphone import silence
-from fleet.conformance.probe.stamped_socket import Address, StampedSocket
-from fleet.conformance.steering import voice
-from fleet.sim.greeting import ServerHello
-from fleet.sim.uplink import encode_all
+from fleet.workbench.conformance.probe.microphone import silence
+from fleet.workbench.conformance.probe.stamped_socket import Address, StampedSocket
+from fleet.workbench.conformance.steering import voice
+from fleet.workbench.sim.greeting import ServerHello
+from fleet.workbench.sim.uplink import encode_all
 
 FRAME_MS = 60
 FRAME = FRAME_MS / 1000

@@ -13,15 +13,15 @@ from typing import Literal
 
 import httpx2
 
-from fleet.conformance.probe.bootstrap import ask
-from fleet.conformance.probe.line import Line
-from fleet.conformance.steering.script import mentioned
-from fleet.conformance.verdict import Failed
-from fleet.sim import greeting, message, outbound
-from fleet.sim.message import JsonObject, member, text
-from fleet.sim.ota import MqttAccess, read_mqtt
-from fleet.sim.profile import find_profile
-from fleet.sim.watch import Signal
+from fleet.workbench.conformance.probe.bootstrap import ask
+from fleet.workbench.conformance.probe.line import Line
+from fleet.workbench.conformance.steering.script import mentioned
+from fleet.workbench.conformance.verdict import Failed
+from fleet.workbench.sim import greeting, message, outbound
+from fleet.workbench.sim.message import JsonObject, member, text
+from fleet.workbench.sim.ota import MqttAccess, read_mqtt
+from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.watch import Signal
 from tests.chaos.channel import FRAME, Channel
 from tests.chaos.hands import Hands
 from tests.chaos.history import Turn

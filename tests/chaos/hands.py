@@ -4,11 +4,11 @@ import asyncio
 import random
 from collections.abc import Callable
 
-from fleet.sim.board import Board
-from fleet.sim.mcp_server import McpServer, Pending, answer
-from fleet.sim.message import JsonObject
-from fleet.sim.profile import Profile
-from fleet.sim.tools import Arguments, Outcome, Parameter, Tool
+from fleet.workbench.sim.board import Board
+from fleet.workbench.sim.mcp_server import McpServer, Pending, answer
+from fleet.workbench.sim.message import JsonObject
+from fleet.workbench.sim.profile import Profile
+from fleet.workbench.sim.tools import Arguments, Outcome, Parameter, Tool
 from tests.chaos.history import Execution
 from tests.chaos.journal import Journal
 

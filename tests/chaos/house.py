@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from fleet.conformance.steering.server import Steering
-from fleet.sim.watch import Signal
+from fleet.workbench.conformance.steering.server import Steering
+from fleet.workbench.sim.watch import Signal
 from tests.chaos.history import Span, Turn, Violation, deadline
 from tests.chaos.journal import Journal
 from tests.chaos.scene import ToolScene

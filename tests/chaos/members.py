@@ -13,11 +13,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from fleet.errors import Unavailable
-from fleet.local.ports import LOOPBACK, accepts, choose
-from fleet.local.process import find_program
-from fleet.local.server import Value, write_settings
-from fleet.settings import Settings, variable
+from fleet.ground.errors import Unavailable
+from fleet.ground.settings import Settings, variable
+from fleet.workbench.local_servers.ports import LOOPBACK, accepts, choose
+from fleet.workbench.local_servers.process import find_program
+from fleet.workbench.local_servers.server import Value, write_settings
 from tests.chaos.plan import Target
 from tests.support.mosquitto_server import shipped_config
 from tests.support.plugin_build import build_plugin

@@ -3,7 +3,7 @@
 import asyncio
 import random
 
-from fleet.conformance.steering.script import mentioned
+from fleet.workbench.conformance.steering.script import mentioned
 from tests.chaos.channel import speech
 from tests.chaos.device import Device
 from tests.chaos.history import Outcome, Turn, letters

@@ -14,7 +14,7 @@ import sys
 import threading
 from collections.abc import Mapping
 
-from fleet import log as fleet_log
+from fleet.ground import log as fleet_log
 
 
 class Trap:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from redis.exceptions import RedisError
 
-from fleet.conformance.steering.server import Steering
-from fleet.local.ports import LOOPBACK
-from fleet.tasks import running
+from fleet.ground.tasks import running
+from fleet.workbench.conformance.steering.server import Steering
+from fleet.workbench.local_servers.ports import LOOPBACK
 from tests.chaos import history
 from tests.chaos.calls import CallRecords
 from tests.chaos.device import Device

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import redis.asyncio
 from rich.console import Console
 
-from fleet.settings import Settings
-from fleet.store.keys import Keys
+from fleet.adapters.redis.keys import Keys
+from fleet.ground.settings import Settings
 from tests.chaos import history
 from tests.chaos.history import Turn
 from tests.chaos.members import Member

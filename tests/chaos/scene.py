@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from fleet.conformance.steering import progress
-from fleet.conformance.steering.records import Asked
-from fleet.conformance.steering.script import Round, Scene
+from fleet.workbench.conformance.steering import progress
+from fleet.workbench.conformance.steering.records import Asked
+from fleet.workbench.conformance.steering.script import Round, Scene
 from tests.chaos.history import Turn, classify
 
 NAME = "chaos.act"

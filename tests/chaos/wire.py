@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from fleet.conformance.probe.line import Line
+from fleet.workbench.conformance.probe.line import Line
 from tests.chaos.channel import Channel
 
 

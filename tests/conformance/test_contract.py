@@ -9,14 +9,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from fleet.conformance.checks import select
-from fleet.conformance.command import STOCK
-from fleet.conformance.own_server import own_server
-from fleet.conformance.results import Result
-from fleet.conformance.run import Observer, Task, plan, run_all
-from fleet.conformance.steering.server import Steering
-from fleet.local.ports import LOOPBACK
-from fleet.sim.profile import find_profile
+from fleet.workbench.conformance.checks import select
+from fleet.workbench.conformance.command import STOCK
+from fleet.workbench.conformance.own_server import own_server
+from fleet.workbench.conformance.results import Result
+from fleet.workbench.conformance.run import Observer, Task, plan, run_all
+from fleet.workbench.conformance.steering.server import Steering
+from fleet.workbench.local_servers.ports import LOOPBACK
+from fleet.workbench.sim.profile import find_profile
 
 pytestmark = pytest.mark.conformance
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from fleet.conformance.command import STOCK
-from fleet.conformance.endurance import REBIND_AT, endure
-from fleet.conformance.own_server import own_server
-from fleet.conformance.steering.server import Steering
-from fleet.local.ports import LOOPBACK
-from fleet.sim.faults import Faults
-from fleet.sim.profile import find_profile
+from fleet.workbench.conformance.command import STOCK
+from fleet.workbench.conformance.endurance import REBIND_AT, endure
+from fleet.workbench.conformance.own_server import own_server
+from fleet.workbench.conformance.steering.server import Steering
+from fleet.workbench.local_servers.ports import LOOPBACK
+from fleet.workbench.sim.faults import Faults
+from fleet.workbench.sim.profile import find_profile
 
 pytestmark = pytest.mark.conformance
 

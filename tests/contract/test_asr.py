@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Iterator
 import numpy as np
 import pytest
 
+from fleet.adapters.speech.asr_openai import OpenAiAsr
 from fleet.core.ports import ASR_RATE, Asr, Transcript
-from fleet.speech.asr_openai import OpenAiAsr
 from tests.support.offline_speech import whisper
 from tests.support.openai_server import Answer, OpenAiServer, run_openai_server
 from tests.support.recordings import recordings

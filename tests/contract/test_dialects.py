@@ -11,35 +11,35 @@ from fleet.wire.dialect import Dialect
 from fleet.wire.dialects import DIALECTS, receive
 from fleet.wire.json_text import LARGEST_FRAME
 from fleet.wire.mcp import ToolSpec
-from fleet.wire.words import (
-    Aborted,
-    AiMessage,
-    Alert,
-    Answer,
+from fleet.wire.messages import (
+    AbortEvent,
+    AiMessageCommand,
+    AlertCommand,
+    AnswerStartCommand,
+    AnswerStopCommand,
     AudioFormat,
-    BadRequest,
-    CallTool,
-    Confirmed,
-    Event,
-    Farewell,
-    Goodbye,
-    Heard,
-    Hello,
-    Ignored,
-    Initialize,
-    Initialized,
-    ListenStarted,
-    ListTools,
-    Malformed,
-    Mood,
-    Notice,
-    Order,
-    Rejected,
-    SentenceStarts,
-    SpeechStarts,
-    SpeechStops,
-    ToolsAnnounced,
-    Welcome,
+    BadRequestEvent,
+    CallToolCommand,
+    DeviceCommand,
+    DeviceEvent,
+    EmotionCommand,
+    ErrorCommand,
+    GoodbyeCommand,
+    GoodbyeEvent,
+    HelloCommand,
+    HelloEvent,
+    IgnoredEvent,
+    InitializeCommand,
+    InitializedCommand,
+    ListenStartEvent,
+    ListToolsCommand,
+    MalformedEvent,
+    NotificationEvent,
+    RegisteredCommand,
+    RegisterToolsEvent,
+    ResponseEvent,
+    SentenceStartCommand,
+    TranscriptCommand,
 )
 
 EXPRESSION = {
@@ -68,46 +68,49 @@ SPEC = ToolSpec(
 HELLO = {"type": "hello", "version": 3, "transport": "udp", "features": {"mcp": True}, "audio_params": {}}
 ABORT = {"type": "abort", "session_id": "s", "reason": "wake_word_detected"}
 
-CAPTURED: dict[str, list[tuple[dict[str, Any], Event]]] = {
+CAPTURED: dict[str, list[tuple[dict[str, Any], DeviceEvent]]] = {
     "xiaozhi": [
-        (HELLO, Hello(AudioFormat(16000, 60), mcp=True)),
-        ({"session_id": "s", "type": "listen", "state": "start", "mode": "auto"}, ListenStarted("s", "auto")),
-        (ABORT, Aborted("s", "wake_word_detected")),
-        ({"type": "goodbye", "session_id": "s"}, Goodbye("s")),
-        ({"type": "mcp", "payload": {"jsonrpc": "2.0", "id": 7, "result": {"x": 1}}}, Answer("7", {"x": 1})),
-        ({"type": "iot"}, Ignored("iot")),
+        (HELLO, HelloEvent(AudioFormat(16000, 60), mcp=True)),
+        ({"session_id": "s", "type": "listen", "state": "start", "mode": "auto"}, ListenStartEvent("s", "auto")),
+        (ABORT, AbortEvent("s", "wake_word_detected")),
+        ({"type": "goodbye", "session_id": "s"}, GoodbyeEvent("s")),
+        ({"type": "mcp", "payload": {"jsonrpc": "2.0", "id": 7, "result": {"x": 1}}}, ResponseEvent("7", {"x": 1})),
+        ({"type": "iot"}, IgnoredEvent("iot")),
     ],
     "registrar": [
-        (REGISTRATION, ToolsAnnounced("client-reg-001", "aa:bb:cc:dd:ee:ff", (SPEC,))),
+        (REGISTRATION, RegisterToolsEvent("client-reg-001", "aa:bb:cc:dd:ee:ff", (SPEC,))),
         (
             {"jsonrpc": "2.0", "id": "call-5", "result": {"status": "success", "message": "音量已成功设置为 80"}},
-            Answer("5", {"status": "success", "message": "音量已成功设置为 80"}, plain=True),
+            ResponseEvent("5", {"status": "success", "message": "音量已成功设置为 80"}, plain=True),
         ),
         (
             {"jsonrpc": "2.0", "id": "call-5", "error": {"code": -32000, "message": "执行失败：音量级别超出范围"}},
-            Answer("5", error="执行失败：音量级别超出范围", plain=True),
+            ResponseEvent("5", error="执行失败：音量级别超出范围", plain=True),
         ),
-        ({"jsonrpc": "2.0", "method": "notifications/x", "params": {"a": 1}}, Notice("notifications/x", {"a": 1})),
-        (HELLO, Hello(AudioFormat(16000, 60), mcp=True)),
-        (ABORT, Aborted("s", "wake_word_detected")),
+        (
+            {"jsonrpc": "2.0", "method": "notifications/x", "params": {"a": 1}},
+            NotificationEvent("notifications/x", {"a": 1}),
+        ),
+        (HELLO, HelloEvent(AudioFormat(16000, 60), mcp=True)),
+        (ABORT, AbortEvent("s", "wake_word_detected")),
     ],
 }
-ORDERS: list[Order] = [
-    Welcome("s", "h.example", 8884, "0" * 32, "1" * 32, AudioFormat(24000, 60)),
-    Heard("s", "好"),
-    Mood("s", "happy"),
-    SpeechStarts("s"),
-    SentenceStarts("s", "好。"),
-    SpeechStops("s"),
-    Farewell("s"),
-    Alert("a", "b"),
-    Initialize(1),
-    Initialized(),
-    ListTools(2),
-    CallTool(3, "x", {"a": [1, None]}),
-    Confirmed("r", "Done."),
-    Rejected(None, -32700, "not JSON"),
-    AiMessage("final", "好。"),
+ORDERS: list[DeviceCommand] = [
+    HelloCommand("s", "h.example", 8884, "0" * 32, "1" * 32, AudioFormat(24000, 60)),
+    TranscriptCommand("s", "好"),
+    EmotionCommand("s", "happy"),
+    AnswerStartCommand("s"),
+    SentenceStartCommand("s", "好。"),
+    AnswerStopCommand("s"),
+    GoodbyeCommand("s"),
+    AlertCommand("a", "b"),
+    InitializeCommand(1),
+    InitializedCommand(),
+    ListToolsCommand(2),
+    CallToolCommand(3, "x", {"a": [1, None]}),
+    RegisteredCommand("r", "Done."),
+    ErrorCommand(None, -32700, "not JSON"),
+    AiMessageCommand("final", "好。"),
 ]
 JUNK = [
     b"",
@@ -142,7 +145,7 @@ def test_captured_frames_are_understood(dialect: Dialect) -> None:
 
 @pytest.mark.parametrize("frame", JUNK, ids=lambda frame: repr(frame[:24]))
 def test_garbage_is_an_event(dialect: Dialect, frame: bytes) -> None:
-    assert isinstance(dialect.receive(frame), Malformed | BadRequest | Answer)
+    assert isinstance(dialect.receive(frame), MalformedEvent | BadRequestEvent | ResponseEvent)
 
 
 def test_no_damaged_frame_raises_and_what_is_said_of_it_can_be_sent(dialect: Dialect) -> None:
@@ -156,19 +159,19 @@ def test_no_damaged_frame_raises_and_what_is_said_of_it_can_be_sent(dialect: Dia
                 damaged[at : at + random.randrange(4)] = random.randbytes(random.randrange(4))
                 damaged = damaged or bytearray(b"{")
             for event in (dialect.receive(bytes(damaged)), receive(bytes(damaged))[1]):
-                assert isinstance(event, get_args(Event))
-                if isinstance(event, BadRequest):
-                    json.loads(dialect_registrar.DIALECT.send(Rejected(event.id, event.code, event.reason)))
+                assert isinstance(event, get_args(DeviceEvent))
+                if isinstance(event, BadRequestEvent):
+                    json.loads(dialect_registrar.DIALECT.send(ErrorCommand(event.id, event.code, event.reason)))
 
 
 def test_every_member_may_be_missing_or_of_any_type(dialect: Dialect) -> None:
     for frame, _ in CAPTURED[dialect.name]:
         for changed in variants(frame):
-            assert isinstance(dialect.receive(json.dumps(changed).encode()), get_args(Event))
+            assert isinstance(dialect.receive(json.dumps(changed).encode()), get_args(DeviceEvent))
 
 
 def test_every_order_is_one_frame_or_none(dialect: Dialect) -> None:
-    assert {type(order) for order in ORDERS} == set(get_args(Order))
+    assert {type(order) for order in ORDERS} == set(get_args(DeviceCommand))
     for order in ORDERS:
         frame = dialect.send(order)
         assert not frame or isinstance(json.loads(frame), dict)

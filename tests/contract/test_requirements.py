@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent
 TABLES = ROOT / "docs" / "protocol"
 TESTS = ROOT / "tests"
-CHECKS = ROOT / "fleet" / "conformance" / "checks"
+CHECKS = ROOT / "fleet" / "workbench" / "conformance" / "checks"
 MARK = "requirement"
 
 _ROW = re.compile(r"^\|\s*([A-Z]+-\d+)\s*\|(.*)\|([^|]*)\|\s*$")

@@ -7,8 +7,8 @@ from contextlib import aclosing
 import numpy as np
 import pytest
 
+from fleet.adapters.speech.tts_openai import OpenAiTts
 from fleet.core.ports import Tts
-from fleet.speech.tts_openai import OpenAiTts
 from tests.support.offline_speech import voices
 from tests.support.openai_server import Answer, OpenAiServer, run_openai_server
 

@@ -8,8 +8,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from fleet.conformance.steering.server import Steering
-from fleet.local.ports import LOOPBACK
+from fleet.workbench.conformance.steering.server import Steering
+from fleet.workbench.local_servers.ports import LOOPBACK
 from tests.dashboard.board import Panel, rate_interval, read
 from tests.dashboard.drawing import Span, draw
 from tests.dashboard.load import Load

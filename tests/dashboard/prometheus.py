@@ -11,9 +11,9 @@ from typing import Any
 import httpx2
 import yaml  # type: ignore[import-untyped]
 
-from fleet.errors import Unavailable
-from fleet.local.ports import LOOPBACK, choose
-from fleet.local.process import find_program, run_program
+from fleet.ground.errors import Unavailable
+from fleet.workbench.local_servers.ports import LOOPBACK, choose
+from fleet.workbench.local_servers.process import find_program, run_program
 from tests.dashboard.board import Query
 
 SHIPPED = Path(__file__).parents[2] / "deploy/prometheus"

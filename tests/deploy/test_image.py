@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet.wire.identity import Credentials, Keys
+from fleet.wire.identity import CredentialKeys, Credentials
 from tests.support.certificates import Pki
 from tests.support.compose import DEPLOY, services
 from tests.support.mqtt_raw import connect_packet
@@ -110,9 +110,9 @@ def test_mosquitto_starts_with_the_keys_of_the_environment(tmp_path: Path) -> No
     port = free_port()
     with running(start_script(tmp_path, port, MOSQUITTO_KEYS=KEYS, MOSQUITTO_MEMORY_LIMIT="100000000")):
         for key in KEYS.split(","):
-            login = Keys(key).issue("device", MAC)
+            login = CredentialKeys(key).issue("device", MAC)
             assert connect_code(port, login) == 0
-        assert connect_code(port, Keys("k2:another-key-0123456789").issue("device", MAC)) == 5
+        assert connect_code(port, CredentialKeys("k2:another-key-0123456789").issue("device", MAC)) == 5
 
 
 def test_mosquitto_takes_tls_files(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_mosquitto_takes_tls_files(tmp_path: Path) -> None:
     port, secure = free_port(), free_port()
     names = {"MOSQUITTO_TLS_DIR": str(tmp_path / "tls"), "MOSQUITTO_TLS_PORT": str(secure)}
     with running(start_script(tmp_path, port, MOSQUITTO_KEYS=KEYS, **names)):
-        assert connect_code(secure, Keys(KEYS).issue("device", MAC), pki.client) == 0
+        assert connect_code(secure, CredentialKeys(KEYS).issue("device", MAC), pki.client) == 0
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from typer import Exit
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from fleet import runtime
 from fleet.cli import app
-from fleet.settings import Settings
+from fleet.ground import runtime
+from fleet.ground.settings import Settings
 from tests.support.deployed_settings import unknown
 from tests.support.documents import ROOT
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from fleet.sim.turns import Turn
-from fleet.wire.identity import Keys
+from fleet.wire.identity import CredentialKeys
+from fleet.workbench.sim.turns import Turn
 from tests.e2e.conversation import device_of, transcript_of
 from tests.support.fleet_process import FleetProcess, fleet_up
 from tests.support.mosquitto_server import MosquittoServer
@@ -22,7 +22,7 @@ VOLUME, TIME, LOUDER = 2, 3, 9
 
 @pytest.fixture(scope="module")
 def fleet(
-    tmp_path_factory: pytest.TempPathFactory, broker: MosquittoServer, redis_server: RedisServer, keys: Keys
+    tmp_path_factory: pytest.TempPathFactory, broker: MosquittoServer, redis_server: RedisServer, keys: CredentialKeys
 ) -> Iterator[FleetProcess]:
     """A running fleet on Mosquitto with the plugin and Redis; `test_commands` has one on its embedded parts."""
     settings = {

@@ -11,7 +11,7 @@ LIMIT = 180
 
 @pytest.mark.conversation
 def test_the_demo_succeeds_in_english_and_leaves_its_evidence(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "fleet.showcase", "--en", "--out", str(tmp_path)]
+    command = [sys.executable, "-m", "fleet.workbench.demo", "--en", "--out", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "✘" not in done.stdout
@@ -23,7 +23,7 @@ def test_the_demo_succeeds_in_english_and_leaves_its_evidence(tmp_path: Path) ->
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("no folder")
-    command = [sys.executable, "-m", "fleet.showcase", "--out", str(blocked)]
+    command = [sys.executable, "-m", "fleet.workbench.demo", "--out", str(blocked)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
     assert done.returncode == 2
     assert f"cannot write {blocked}" in done.stderr

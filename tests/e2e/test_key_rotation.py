@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from fleet.local.ports import LOOPBACK
-from fleet.sim.device import SimDevice
-from fleet.sim.profile import find_profile
-from fleet.store.roster import Roster
-from fleet.wire.identity import Keys
+from fleet.adapters.redis.devices.registry import DeviceRegistry
+from fleet.wire.identity import CredentialKeys
+from fleet.workbench.local_servers.ports import LOOPBACK
+from fleet.workbench.sim.device import SimDevice
+from fleet.workbench.sim.profile import find_profile
 from tests.support.mqtt_raw import RawClient
 from tests.support.ports import free_port
 from tests.support.redis_store import opened
@@ -111,7 +111,7 @@ async def until_ready(ports: dict[str, int]) -> None:
 async def passwords(site: RoleSite) -> dict[str, str]:
     """Return under which key each device that is connected has its password."""
     async with opened(site.redis.url) as store:
-        return {entry.device.mac: entry.key for entry in await Roster(store).entries() if entry.device.online}
+        return {entry.device.mac: entry.key for entry in await DeviceRegistry(store).entries() if entry.device.online}
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ async def roles(site: RoleSite) -> AsyncIterator[dict[str, int]]:
 async def test_a_key_is_replaced_and_no_device_is_locked_out(site: RoleSite, roles: dict[str, int]) -> None:
     old = SimDevice(find_profile("P1"), ota_url=site.ota, mac=OLD_MAC)
     new = SimDevice(find_profile("P1"), ota_url=site.ota, mac=NEW_MAC)
-    first = Keys(FIRST).issue("device", OLD_MAC)
+    first = CredentialKeys(FIRST).issue("device", OLD_MAC)
     [api] = [role for role in site.roles if role.role == "api"]
     async with old.running():
         # A conversation keeps it from being restarted, so both keys are in use for as long as this test likes.
@@ -134,12 +134,12 @@ async def test_a_key_is_replaced_and_no_device_is_locked_out(site: RoleSite, rol
             async with new.running():
                 await rotation.until_told("devices have an older password")
                 assert await passwords(site) == {OLD_MAC: "k1", NEW_MAC: "k2"}
-                assert Keys(keys_path(site).read_text()).ids == ("k2", "k1")
+                assert CredentialKeys(keys_path(site).read_text()).ids == ("k2", "k1")
                 assert old.session, "the one that talks is not cut off"
                 assert await old.hang_up()
                 assert await rotation.code() == 0, rotation.told
                 assert "retired: k1" in rotation.told
-                assert Keys(keys_path(site).read_text()).ids == ("k2",)
+                assert CredentialKeys(keys_path(site).read_text()).ids == ("k2",)
                 assert await passwords(site) == {OLD_MAC: "k2", NEW_MAC: "k2"}
                 assert [len(one.journal.find("restart")) for one in (old, new)] == [1, 0]
                 await asyncio.to_thread(until, lambda: "key k1 was retired" in site.broker.log, LIMIT)

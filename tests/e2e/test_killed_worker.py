@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from fleet.conformance.probe.probe import Probe
-from fleet.conformance.stage import Setup, Stage, answered, say
-from fleet.conformance.steering.script import Round, Scene, long_text
-from fleet.conformance.steering.server import Steering
-from fleet.conformance.tool_use import number_of, results_of, saying, tool, tooled
-from fleet.local.ports import LOOPBACK
-from fleet.sim import mcp_server
-from fleet.sim.message import JsonObject
-from fleet.sim.profile import find_profile
+from fleet.workbench.conformance.probe.probe import Probe
+from fleet.workbench.conformance.stage import Setup, Stage, answered, say
+from fleet.workbench.conformance.steering.script import Round, Scene, long_text
+from fleet.workbench.conformance.steering.server import Steering
+from fleet.workbench.conformance.tool_use import number_of, results_of, saying, tool, tooled
+from fleet.workbench.local_servers.ports import LOOPBACK
+from fleet.workbench.sim import mcp_server
+from fleet.workbench.sim.message import JsonObject
+from fleet.workbench.sim.profile import find_profile
 from tests.support.process import accepts
 from tests.support.role_process import RoleProcess
 from tests.support.role_site import RoleSite, role_site

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import pytest_asyncio
 
-from fleet.conformance.own_server import steered
-from fleet.conformance.steering import voice
-from fleet.conformance.steering.server import Steering
-from fleet.core.phrases import phrase
-from fleet.local.ports import LOOPBACK
+from fleet.core.text.phrases import phrase
+from fleet.workbench.conformance.own_server import steered
+from fleet.workbench.conformance.steering import voice
+from fleet.workbench.conformance.steering.server import Steering
+from fleet.workbench.local_servers.ports import LOOPBACK
 from tests.e2e.conversation import device_of
 from tests.support.fleet_process import FleetProcess, fleet_up
 from tests.support.openai_server import SSE, Answer, OpenAiServer, delta, refused, run_openai_server, spoken, sse

@@ -12,15 +12,15 @@ import httpx2
 import pytest
 from fastapi import FastAPI, Request
 
-from fleet.link.http import HttpServer
-from fleet.local.ports import LOOPBACK
-from fleet.sim.device import SimDevice
-from fleet.sim.identity import Identity
-from fleet.sim.profile import find_profile
-from fleet.store.roster import Entry, Roster
-from fleet.tasks import running
+from fleet.adapters.net.http.server import HttpServer
+from fleet.adapters.redis.devices.registry import DeviceRegistry, Entry
+from fleet.ground.tasks import running
 from fleet.wire.identity import Credentials, format_username
 from fleet.wire.topics import up_topic
+from fleet.workbench.local_servers.ports import LOOPBACK
+from fleet.workbench.sim.device import SimDevice
+from fleet.workbench.sim.identity import Identity
+from fleet.workbench.sim.profile import find_profile
 from tests.support.api_server import BODY, headers
 from tests.support.command_line import CommandLine, command_line
 from tests.support.mqtt_raw import RawClient
@@ -73,7 +73,7 @@ class Fleet:
 
     async def entry(self, mac: str) -> Entry | None:
         async with opened(self.site.redis.url) as store:
-            return next((one for one in await Roster(store).entries() if one.device.mac == mac), None)
+            return next((one for one in await DeviceRegistry(store).entries() if one.device.mac == mac), None)
 
     async def until_connected(self, mac: str, fits: Callable[[str, int], bool]) -> Credentials:
         """Wait until a device is connected under such a policy and generation; return what it connected with."""

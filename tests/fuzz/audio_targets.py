@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from random import Random
 
-from fleet.edge.reorder import MOST_FILLED, MOST_HELD, Reorder
-from fleet.edge.stream import UplinkStream
-from fleet.speech.opus import Decoder, Encoder, OpusError
+from fleet.adapters.speech.opus import Decoder, Encoder, OpusError
+from fleet.roles.edge.listening.jitter_buffer import MOST_FILLED, MOST_HELD, JitterBuffer
+from fleet.roles.edge.transport.uplink_stream import UplinkStream
 from fleet.wire import packet, toc
+from fleet.wire.messages import AudioFormat
 from fleet.wire.packet import Channel
-from fleet.wire.words import AudioFormat
 from tests.fuzz import damage
 from tests.fuzz.target import Target
 
@@ -76,7 +76,7 @@ class Witness:
 
     drops: Counter[str] = field(default_factory=Counter)
     stream: UplinkStream = field(init=False)
-    order: Reorder = field(default_factory=Reorder)
+    order: JitterBuffer = field(default_factory=JitterBuffer)
     passed: set[int] = field(default_factory=set)
     newest: int = 0
     released: list[bytes] = field(default_factory=list)

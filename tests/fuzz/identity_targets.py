@@ -5,11 +5,11 @@ from random import Random
 
 from fleet.wire import topics
 from fleet.wire.bootstrap import MqttSection, endpoint_host, parse_body
-from fleet.wire.identity import Keys
+from fleet.wire.identity import CredentialKeys
 from tests.fuzz import damage
 from tests.fuzz.target import Target, assert_sendable
 
-_KEYS = Keys("k1:0123456789abcdef,k2:abcdef0123456789")
+_KEYS = CredentialKeys("k1:0123456789abcdef,k2:abcdef0123456789")
 _GENERATIONS = ("device.k1.first.1", "device.k1.first.3", "device.k1.first.2147483647")
 _MACS = ("24:0a:c4:12:34:56", "24-0A-C4-12-34-56", "240ac4123456", " aa:bb:cc:dd:ee:ff ", "aabb.ccdd.eeff")
 _HOSTS = ("example.com", "192.0.2.7:8000", "[::1]:8000", "fleet.local:", "a" * 300, "x:1:2", "http://a", "host:²")

@@ -10,13 +10,13 @@ from pydantic import TypeAdapter, ValidationError
 
 from fleet.core.ports import ToolCall
 from fleet.core.toolbox import Prepared, Refusal, Toolbox
-from fleet.sim import message as sim_message
-from fleet.wire import jsonrpc, mail, mcp, presence, words
+from fleet.wire import edge_messages, jsonrpc, mcp, messages, presence
 from fleet.wire.dialect_xiaozhi import DIALECT
+from fleet.workbench.sim import message as sim_message
 from tests.fuzz import damage
 from tests.fuzz.target import Target, assert_sendable
 
-_ANY_EVENT: Any = words.Event.__args__
+_ANY_EVENT: Any = messages.DeviceEvent.__args__
 _TOOLS: TypeAdapter[tuple[mcp.ToolSpec, ...]] = TypeAdapter(tuple[mcp.ToolSpec, ...])
 _OFFERED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _MAC = "aa:bb:cc:dd:ee:ff"
@@ -35,17 +35,21 @@ def check_frame(frame: bytes) -> None:
     assert isinstance(event, _ANY_EVENT)
     assert_sendable(event)
     match event:
-        case words.Answer():
+        case messages.ResponseEvent():
             check_result(event.result)
-        case words.ListenStarted() | words.ListenStopped() | words.Goodbye():
-            read_strictly(DIALECT.send(words.Farewell(event.session)))
-        case words.WakeWord():
-            mail.EDGE_MAIL.dump_json(mail.WakeWordHeard(device=_MAC, session=event.session, text=event.text))
-        case words.Aborted():
-            mail.EDGE_MAIL.dump_json(mail.SpeechAborted(device=_MAC, session=event.session, reason=event.reason))
-        case words.Hello():
+        case messages.ListenStartEvent() | messages.ListenStopEvent() | messages.GoodbyeEvent():
+            read_strictly(DIALECT.send(messages.GoodbyeCommand(event.session)))
+        case messages.DetectEvent():
+            edge_messages.EDGE_COMMANDS.dump_json(
+                edge_messages.DetectedTextCommand(device=_MAC, session=event.session, text=event.text)
+            )
+        case messages.AbortEvent():
+            edge_messages.EDGE_COMMANDS.dump_json(
+                edge_messages.AbortAnswerCommand(device=_MAC, session=event.session, reason=event.reason)
+            )
+        case messages.HelloEvent():
             assert (event.uplink.frame_ms, event.uplink.sample_rate) > (0, 0)
-        case words.Malformed():
+        case messages.MalformedEvent():
             assert len(event.reason) < 64
 
 
@@ -75,8 +79,10 @@ def check_jsonrpc(frame: bytes) -> None:
     except (ValueError, RecursionError):
         return
     event = jsonrpc.receive(payload)
-    assert isinstance(event, (words.Answer, words.Notice, words.Ignored, words.Malformed))
-    if isinstance(event, words.Answer):
+    assert isinstance(
+        event, (messages.ResponseEvent, messages.NotificationEvent, messages.IgnoredEvent, messages.MalformedEvent)
+    )
+    if isinstance(event, messages.ResponseEvent):
         mcp.parse_server(event.result)
         mcp.parse_result(event.result)
         mcp.parse_page(event.result)
@@ -96,7 +102,7 @@ def check_call(case: tuple[bytes, str]) -> None:
     """What the toolbox lets pass can be sent, is strict JSON, and is no deeper than a device can read."""
     announced, arguments = case
     event = DIALECT.receive(b'{"type":"mcp","payload":{"id":1,"result":' + announced + b"}}")
-    page = mcp.parse_page(event.result) if isinstance(event, words.Answer) else None
+    page = mcp.parse_page(event.result) if isinstance(event, messages.ResponseEvent) else None
     box = Toolbox(page.tools if page else ())
     for name in [offer.name for offer in box.offers] + ["nothing"]:
         assert_call(box, ToolCall("c", name, arguments))
@@ -108,12 +114,12 @@ def assert_call(box: Toolbox, call: ToolCall) -> None:
         assert_sendable(prepared.reason)
         return
     assert isinstance(prepared, Prepared)
-    sent = read_strictly(DIALECT.send(words.CallTool(1, prepared.tool.name, prepared.arguments)))
+    sent = read_strictly(DIALECT.send(messages.CallToolCommand(1, prepared.tool.name, prepared.arguments)))
     assert sent["payload"]["params"]["arguments"] == prepared.arguments
 
 
 def check_mail(letter: bytes) -> None:
-    adapters: tuple[TypeAdapter[Any], ...] = (mail.EDGE_MAIL, mail.SHARD_MAIL)
+    adapters: tuple[TypeAdapter[Any], ...] = (edge_messages.EDGE_COMMANDS, edge_messages.EDGE_EVENTS)
     for adapter in adapters:
         try:
             read = adapter.validate_json(letter)

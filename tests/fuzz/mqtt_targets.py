@@ -4,18 +4,18 @@ from collections import Counter
 from collections.abc import Sequence
 from random import Random
 
-from fleet.front.admission import Admitted, admit
-from fleet.front.gate import Announcement, Gate, Step
-from fleet.link import mqtt_packets as link
+from fleet.adapters.net.mqtt import packets as link
+from fleet.roles.front.admission import Admitted, admit
+from fleet.roles.front.gate import Announcement, FrontGate, GateStep
 from fleet.wire import mqtt_packet as mqtt
-from fleet.wire.identity import Credentials, Keys
+from fleet.wire.identity import CredentialKeys, Credentials
 from fleet.wire.mqtt_packet import Kind
 from fleet.wire.topics import down_topic, up_topic
 from tests.fuzz import damage
 from tests.fuzz.target import Target
 
 _MAC = "24:0a:c4:12:34:56"
-_KEYS = Keys("k1:0123456789abcdef")
+_KEYS = CredentialKeys("k1:0123456789abcdef")
 _LOGIN = _KEYS.issue("device", _MAC)
 _UP, _DOWN = up_topic(_MAC), down_topic(_MAC)
 _NEWS = Announcement(b'{"online":true,"epoch":1}', b'{"online":false,"epoch":1}')
@@ -103,11 +103,11 @@ def _check_packet(packet: mqtt.Packet) -> None:
 
 
 def _check_gate(packets: list[mqtt.Packet]) -> None:
-    gate = Gate(Admitted(_MAC, 60, b""), Counter())
+    gate = FrontGate(Admitted(_MAC, 60, b""), Counter())
     gate.introduce(_NEWS, None)
     gate.from_broker(mqtt.connack(0) + mqtt.suback(1, b"\x00") + mqtt.acknowledge(Kind.PUBACK, 2))
     assert gate.state == "open"
-    step = Step()
+    step = GateStep()
     for packet in packets:
         gate.from_device(packet, step)
     for passed in mqtt.Splitter().feed(step.to_broker):
@@ -118,7 +118,7 @@ def _check_gate(packets: list[mqtt.Packet]) -> None:
 
 def check_gate_broker(chunks: list[bytes]) -> None:
     """A broker may say anything at any time: the gate opens only after a good CONNACK, SUBACK and PUBACK."""
-    gate = Gate(Admitted(_MAC, 60, b""), Counter())
+    gate = FrontGate(Admitted(_MAC, 60, b""), Counter())
     gate.introduce(_NEWS, Credentials("fleet-front", "service.k1", "secret"))
     said = b""
     for chunk in chunks:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from fleet.wire.words import Event
+from fleet.wire.messages import DeviceEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Target:
     """How much of a campaign goes here, as a weight."""
 
 
-def assert_sendable(thing: Event | object) -> None:
+def assert_sendable(thing: DeviceEvent | object) -> None:
     """What a codec hands on is written to Redis, to a log or to a device: every text in it must have a UTF-8 form."""
     if isinstance(thing, str):
         thing.encode()

@@ -8,17 +8,17 @@ from random import Random
 
 import pytest
 
-from fleet.core import sentences
-from fleet.core.endpoint import LONGEST_MS
-from fleet.core.sentences import LONGEST, LONGEST_CODE, SentenceSplitter
-from fleet.edge.recorder import BYTES_PER_MS, Recorder
-from fleet.edge.reorder import Reorder
-from fleet.edge.stream import UplinkStream
-from fleet.link.mqtt_packets import LARGEST as LARGEST_LINK
-from fleet.link.mqtt_packets import PacketReader
-from fleet.llm.answer import LARGEST as LARGEST_ANSWER
-from fleet.llm.answer import Answer
-from fleet.llm.sse import MAX_LINE, SseReader
+from fleet.adapters.llm.answer import LARGEST as LARGEST_ANSWER
+from fleet.adapters.llm.answer import StreamedAnswer
+from fleet.adapters.llm.sse import MAX_LINE, SseReader
+from fleet.adapters.net.mqtt.packets import LARGEST as LARGEST_LINK
+from fleet.adapters.net.mqtt.packets import PacketReader
+from fleet.core.endpointing import LONGEST_MS
+from fleet.core.text import sentences
+from fleet.core.text.sentences import LONGEST, LONGEST_CODE, SentenceSplitter
+from fleet.roles.edge.listening.jitter_buffer import JitterBuffer
+from fleet.roles.edge.listening.utterance_collector import BYTES_PER_MS, UtteranceCollector
+from fleet.roles.edge.transport.uplink_stream import UplinkStream
 from fleet.wire import packet
 from fleet.wire.mqtt_packet import LARGEST as LARGEST_FRONT
 from fleet.wire.mqtt_packet import Splitter
@@ -48,7 +48,7 @@ def kept_by(work: Callable[[], object]) -> int:
 def flood(count: int) -> object:
     """Return one session's stream and order after so many rounds of hostile datagrams."""
     drops: Counter[str] = Counter()
-    stream, order = UplinkStream(Channel(KEY, SSRC), UPLINK, drops, 0.0), Reorder()
+    stream, order = UplinkStream(Channel(KEY, SSRC), UPLINK, drops, 0.0), JitterBuffer()
     for number in range(count):
         for datagram, address, now in make_datagrams(Random(number)):
             header = packet.parse(datagram)
@@ -106,7 +106,7 @@ def test_a_line_without_an_end_is_told() -> None:
     ids=["text", "arguments", "calls"],
 )  # fmt: skip
 def test_an_answer_without_an_end_is_cut_off(chunk: bytes) -> None:
-    answer, written = Answer(), 0
+    answer, written = StreamedAnswer(), 0
     while not answer.fault:
         written += len(answer.feed(chunk))
         assert written <= LARGEST_ANSWER
@@ -139,7 +139,7 @@ def test_work_on_a_long_text_grows_with_its_length_only(unit: str, monkeypatch: 
 @pytest.mark.parametrize("endpoint_ms", [700.0, None], ids=["endpoint", "push-to-talk"])
 @pytest.mark.parametrize("speech", [[0.9], [0.0], [0.9, 0.0]], ids=["never silent", "never speech", "flickering"])
 def test_a_recording_has_a_longest_length(endpoint_ms: float | None, speech: list[float]) -> None:
-    recorder = Recorder(endpoint_ms, lambda utterance, now: None)
+    recorder = UtteranceCollector(endpoint_ms, lambda utterance, now: None)
     frame = bytes(FRAME_MS * BYTES_PER_MS)
     for number in range(2000):
         recorder.hear(frame, speech[number % len(speech)], number * 0.06)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fleet.core.speakable import speakable
+from fleet.core.text.speakable import speakable
 from fleet.wire import packet, toc
 from tests.fuzz import damage, json_targets, text_targets
 from tests.fuzz.cases import CASES

@@ -4,7 +4,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from fleet.edge.reorder import MOST_HELD
+from fleet.roles.edge.listening.jitter_buffer import MOST_HELD
 from tests.fuzz.audio_targets import AHEAD, AWAY, ELSEWHERE, FASTEST, FRAME_MS, HOME, SSRC, Witness, seal
 
 SPEECH = st.binary(min_size=3, max_size=8).map(lambda rest: b"\x58" + rest)

@@ -3,15 +3,15 @@
 import unicodedata
 from random import Random
 
-from fleet.core.emotion import EMOTIONS, emotion_of
+from fleet.adapters.llm.answer import DONE, StreamedAnswer
+from fleet.adapters.llm.calls import is_object
+from fleet.adapters.llm.chat_request import RequestWriter
+from fleet.adapters.llm.reasoning import ThoughtFilter
+from fleet.adapters.llm.sse import SseReader
 from fleet.core.ports import USUAL, CallsAsked, LlmEvent, Message, TextDelta
-from fleet.core.sentences import LONGEST, LONGEST_CODE, SentenceSplitter
-from fleet.core.speakable import speakable
-from fleet.llm.answer import DONE, Answer
-from fleet.llm.calls import is_object
-from fleet.llm.chat_request import RequestWriter
-from fleet.llm.reasoning import ThoughtFilter
-from fleet.llm.sse import SseReader
+from fleet.core.text.emotion import EMOTIONS, emotion_of
+from fleet.core.text.sentences import LONGEST, LONGEST_CODE, SentenceSplitter
+from fleet.core.text.speakable import speakable
 from tests.fuzz import damage
 from tests.fuzz.target import Target
 
@@ -89,7 +89,7 @@ def check_stream(chunks: list[bytes]) -> None:
     payloads = [payload for chunk in chunks for payload in reader.feed(chunk)] + reader.end()
     whole = SseReader()
     assert whole.feed(b"".join(chunks)) + whole.end() == payloads
-    answer = Answer({"call_1"})
+    answer = StreamedAnswer({"call_1"})
     events: list[LlmEvent] = []
     for payload in payloads:
         events += answer.feed(payload)

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from fleet.store.connect import Store
+from fleet.adapters.redis.client.store import Store
 from tests.support.front_client import FrontClient
 from tests.support.mosquitto_server import MosquittoServer
 from tests.support.mqtt_clients import Clients

@@ -9,18 +9,18 @@ import pytest
 from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCRequest
 
-from fleet import http_bounds
+from fleet.adapters import http_bounds
+from fleet.adapters.llm.llm_openai import OpenAiLlm
+from fleet.adapters.llm.vision import OpenAiVision
+from fleet.adapters.net.mqtt.emqx import Emqx
+from fleet.adapters.speech.asr_openai import OpenAiAsr
+from fleet.adapters.speech.tts_openai import OpenAiTts
+from fleet.adapters.tools.json_source import JsonSource
+from fleet.adapters.tools.mcp_config import Address
+from fleet.adapters.tools.mcp_http import open_address
 from fleet.core.ports import Message
-from fleet.errors import FleetError
-from fleet.link.emqx import Emqx
-from fleet.llm.llm_openai import OpenAiLlm
-from fleet.llm.vision import OpenAiVision
-from fleet.server_tools.json_source import JsonSource
-from fleet.server_tools.mcp_config import Address
-from fleet.server_tools.mcp_http import open_address
-from fleet.speech.asr_openai import OpenAiAsr
-from fleet.speech.tts_openai import OpenAiTts
-from fleet.wire.identity import Keys
+from fleet.ground.errors import FleetError
+from fleet.wire.identity import CredentialKeys
 from tests.support.endless_server import BODIES, endless_server
 
 LIMIT = 30.0
@@ -86,7 +86,7 @@ async def ask_emqx(url: str) -> None:
 
 
 async def _expel(url: str) -> None:
-    emqx = Emqx(url, "key:secret", Keys("k1:a-key-of-these-tests"))
+    emqx = Emqx(url, "key:secret", CredentialKeys("k1:a-key-of-these-tests"))
     async with http_bounds.bounded_client(http_bounds.LARGEST_ERROR, trust_env=False, timeout=4.0) as client:
         await emqx._kick(client, ["02:00:00:00:00:01"])
 

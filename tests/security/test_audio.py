@@ -1,6 +1,6 @@
 """Hostile datagrams, over real UDP, to an edge with one session that nobody may disturb.
 
-What one packet leads to is in tests/unit/edge/test_uplink.py and tests/unit/wire/test_replay.py.
+What one packet leads to is in tests/unit/roles/edge/listening/test_uplink.py and tests/unit/wire/test_replay.py.
 """
 
 import asyncio

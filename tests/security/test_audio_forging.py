@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from fleet.wire.words import AudioFormat
+from fleet.wire.messages import AudioFormat
 from tests.support.audio_air import AWAY, FORGERIES, HOME, STRANGER, Air, Outcome, besiege, noise, seal
 
 MINUTE = 60.0

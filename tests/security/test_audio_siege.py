@@ -13,12 +13,12 @@ from statistics import mean
 
 import pytest
 
-from fleet.conformance.probe.probe import Probe
-from fleet.conformance.stage import Setup, Stage
-from fleet.conformance.steering import voice
-from fleet.conformance.steering.server import Steering
-from fleet.conformance.talk import ask, heard, length, talking, understood, until_speaking
-from fleet.sim.profile import find_profile
+from fleet.workbench.conformance.probe.probe import Probe
+from fleet.workbench.conformance.stage import Setup, Stage
+from fleet.workbench.conformance.steering import voice
+from fleet.workbench.conformance.steering.server import Steering
+from fleet.workbench.conformance.talk import ask, heard, length, talking, understood, until_speaking
+from fleet.workbench.sim.profile import find_profile
 from tests.support.audio_air import FORGERIES, Forge, Sight
 from tests.support.ports import LOOPBACK, free_port
 from tests.support.process import accepts

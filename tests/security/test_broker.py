@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet.wire.identity import Credentials, Keys
+from fleet.wire.identity import CredentialKeys, Credentials
 from fleet.wire.topics import down_topic, up_topic
 from tests.support.descriptors import Descriptors
 from tests.support.mosquitto_server import MosquittoServer
@@ -127,14 +127,14 @@ async def test_a_flood_on_the_own_topic_is_cut_and_counted(own_broker: Mosquitto
 
 
 @pytest.mark.parametrize("rate", ["", "-1", "many", "1 2", "100001"])
-def test_a_broker_with_a_wrong_limit_does_not_start(tmp_path: Path, keys: Keys, rate: str) -> None:
+def test_a_broker_with_a_wrong_limit_does_not_start(tmp_path: Path, keys: CredentialKeys, rate: str) -> None:
     options = {"plugin_opt_keys_file": f"{tmp_path}/keys\nplugin_opt_messages_a_second {rate}"}
     broker = MosquittoServer(tmp_path, keys, options)
     broker.process.start_failing()
     assert "messages_a_second" in broker.log
 
 
-async def test_a_limit_of_0_is_none(tmp_path: Path, keys: Keys) -> None:
+async def test_a_limit_of_0_is_none(tmp_path: Path, keys: CredentialKeys) -> None:
     options = {"plugin_opt_keys_file": f"{tmp_path}/keys\nplugin_opt_messages_a_second 0"}
     with running(MosquittoServer(tmp_path, keys, options)) as broker:
         async with Clients(broker) as clients:

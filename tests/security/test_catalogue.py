@@ -90,10 +90,10 @@ CATALOGUE = {
         f"{_SIEGE}::test_forging_in_the_devices_name_costs_one_packet_in_nine",
     ],
     "relayed UDP": [
-        "unit/edge/test_stream.py::test_who_copies_what_the_device_sends_does_not_get_its_answers",
-        "unit/edge/test_stream.py::test_who_copies_what_the_device_sends_after_a_pause_does_not_get_its_answers",
-        "unit/edge/test_stream.py::test_who_copies_a_burst_does_not_get_the_answers",
-        "unit/edge/test_stream.py::test_a_copy_that_was_taken_for_the_device_loses_the_answers_at_once_when_the_device_goes_on",
+        "unit/roles/edge/transport/test_uplink_stream.py::test_who_copies_what_the_device_sends_does_not_get_its_answers",
+        "unit/roles/edge/transport/test_uplink_stream.py::test_who_copies_what_the_device_sends_after_a_pause_does_not_get_its_answers",
+        "unit/roles/edge/transport/test_uplink_stream.py::test_who_copies_a_burst_does_not_get_the_answers",
+        "unit/roles/edge/transport/test_uplink_stream.py::test_a_copy_that_was_taken_for_the_device_loses_the_answers_at_once_when_the_device_goes_on",
     ],
     "UDP from source port 0": [
         f"{_AUDIO}::test_datagrams_from_port_0_are_dropped",
@@ -103,8 +103,8 @@ CATALOGUE = {
     "ssrc guessing": [f"{_AUDIO}::test_guessing_an_ssrc_gets_nowhere_and_fills_nothing"],
     "sequence 0xFFFFFFFF": [
         f"{_AUDIO}::test_the_largest_sequence_number_mutes_nobody",
-        "unit/edge/test_stream.py::test_numbers_cannot_run_ahead_of_the_clock",
-        "unit/edge/test_stream.py::test_one_good_packet_does_not_jump",
+        "unit/roles/edge/transport/test_uplink_stream.py::test_numbers_cannot_run_ahead_of_the_clock",
+        "unit/roles/edge/transport/test_uplink_stream.py::test_one_good_packet_does_not_jump",
     ],
     "one unauthenticated packet from elsewhere": [
         f"{_AUDIO}::test_one_packet_from_elsewhere_moves_nobody_though_it_is_right"
@@ -159,18 +159,18 @@ CATALOGUE = {
         f"{_OWNERSHIP}::test_a_visitor_without_client_id_is_refused_and_changes_nothing",
         f"{_OWNERSHIP}::test_a_stranger_leaves_few_claims_and_the_owner_is_served",
         f"{_OWNERSHIP}::test_a_stranger_hides_no_claim_of_another",
-        "integration/store/test_admissions.py::test_a_source_replaces_its_own_claims_of_a_mac_and_nobody_elses",
-        "integration/store/test_admissions.py::test_claims_are_few_over_all_devices_and_one_source_has_a_tenth",
+        "integration/redis/test_admissions.py::test_a_source_replaces_its_own_claims_of_a_mac_and_nobody_elses",
+        "integration/redis/test_admissions.py::test_claims_are_few_over_all_devices_and_one_source_has_a_tenth",
         f"{_OWNERSHIP}::test_foreign_bootstraps_do_not_suppress_a_firmware_offer",
-        "integration/store/test_admissions.py::test_a_password_of_a_pin_that_expired_is_refused_when_it_comes",
+        "integration/redis/test_admissions.py::test_a_password_of_a_pin_that_expired_is_refused_when_it_comes",
         f"{_RENEWAL}::test_a_claim_that_is_accepted_throws_the_foreign_holder_out",
         f"{_RENEWAL}::test_a_stricter_policy_loses_no_device_and_then_refuses_old_passwords",
     ],
     "invented MACs": [
         f"{_OWNERSHIP}::test_who_invents_macs_fills_nothing",
         f"{_OWNERSHIP}::test_nobody_pushes_out_a_device_that_has_not_connected_yet",
-        "integration/store/test_admissions.py::test_macs_that_never_connected_are_few_and_each_keeps_its_hour",
-        "integration/store/test_admissions.py::test_one_source_has_a_tenth_of_the_places_when_half_are_taken_and_gets_them_back",
+        "integration/redis/test_admissions.py::test_macs_that_never_connected_are_few_and_each_keeps_its_hour",
+        "integration/redis/test_admissions.py::test_one_source_has_a_tenth_of_the_places_when_half_are_taken_and_gets_them_back",
     ],
     "markup and control characters in what operators read": [
         "integration/operations/test_commands.py::test_what_strangers_wrote_is_shown_as_they_wrote_it",
@@ -205,8 +205,8 @@ CATALOGUE = {
     ],
     "lines that fill the log": [
         "security/test_logs.py::test_a_flood_of_bootstraps_gives_few_lines_and_their_number",
-        "unit/test_log_sampling.py::test_of_a_flood_the_first_lines_are_written_and_then_a_count_a_minute",
-        "unit/test_log_sampling.py::test_a_loud_device_hides_no_other_and_a_loud_message_no_other",
+        "unit/ground/test_log_sampling.py::test_of_a_flood_the_first_lines_are_written_and_then_a_count_a_minute",
+        "unit/ground/test_log_sampling.py::test_a_loud_device_hides_no_other_and_a_loud_message_no_other",
     ],
     "decompression and JSON bombs": [
         f"{_CONNECTIONS}::test_a_bomb_in_a_body_does_nothing",

@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from fleet.metrics.catalogue import everything
-from fleet.store.admissions import Admissions, Asker, most_young
+from fleet.adapters.redis.access.admissions import Admissions, BootstrapAsker, most_young
+from fleet.ground.metrics.catalogue import everything
 from fleet.wire.identity import Credentials
 from fleet.wire.topics import down_topic, up_topic
 from tests.security.test_catalogue import CATALOGUE
@@ -180,7 +180,9 @@ async def test_how_many_macs_never_connected_is_shown(attacked: Attacked) -> Non
     async with opened(attacked.site.redis.url) as store:
         macs = [name for name in names if store.keys.shard(name) == store.keys.shard(DEVICE)][:7]
         for number, name in enumerate(macs):
-            await Admissions(store).decide("first", Asker(name, "a-client", f"192.0.2.{number}"), {"kid": "k1"})
+            await Admissions(store).decide(
+                "first", BootstrapAsker(name, "a-client", f"192.0.2.{number}"), {"kid": "k1"}
+            )
 
     def shown() -> bool:
         return scrape(attacked.ports["worker"]).value("fleet_bound_used", bound="new_devices") == 7

@@ -1,6 +1,6 @@
 """Silence, junk and storms before login, at the front on a broker without plugin.
 
-Who may connect, publish and subscribe is in tests/integration/front/test_front.py and tests/unit/front/test_gate.py.
+Who may connect, publish and subscribe: tests/integration/front/test_front.py, tests/unit/roles/front/test_gate.py.
 """
 
 import asyncio
@@ -11,8 +11,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from fleet.front import Front, Limits
-from fleet.wire.identity import Keys
+from fleet.roles.front import Front, FrontLimits
+from fleet.wire.identity import CredentialKeys
 from fleet.wire.topics import up_topic
 from tests.support.descriptors import Descriptors
 from tests.support.front_client import FrontClient, connect_packet, frame
@@ -25,7 +25,9 @@ VICTIM = "0a:00:00:00:01:02"
 
 
 @asynccontextmanager
-async def attacked_front(broker: MosquittoServer, keys: Keys, limits: Limits | None = None) -> AsyncIterator[Front]:
+async def attacked_front(
+    broker: MosquittoServer, keys: CredentialKeys, limits: FrontLimits | None = None
+) -> AsyncIterator[Front]:
     """Run a front; after the block it still serves, and has no more connections and descriptors than before."""
     async with running_front(broker.url, keys, limits) as front:
         await serves(front, broker, keys)
@@ -40,7 +42,7 @@ async def attacked_front(broker: MosquittoServer, keys: Keys, limits: Limits | N
         await there.no_more()
 
 
-async def serves(front: Front, broker: MosquittoServer, keys: Keys) -> None:
+async def serves(front: Front, broker: MosquittoServer, keys: CredentialKeys) -> None:
     """Fail unless a normal device is let in and heard."""
     worker = await watcher(broker.port, up_topic(NORMAL))
     normal = await device(front, keys, NORMAL)
@@ -64,8 +66,10 @@ async def strangers(front: Front, first: bytes, count: int = MANY) -> None:
     [b"", b"\x10", b"\x10\xff\xff\xff", connect_packet(VICTIM, "device.new", "x" * 40)[:-20]],
     ids=["silence", "one byte", "a length without an end", "half a login"],
 )
-async def test_silent_strangers_keep_no_device_out(plain_broker: MosquittoServer, keys: Keys, first: bytes) -> None:
-    limits = Limits(strangers=50, greeting=1.0)
+async def test_silent_strangers_keep_no_device_out(
+    plain_broker: MosquittoServer, keys: CredentialKeys, first: bytes
+) -> None:
+    limits = FrontLimits(strangers=50, greeting=1.0)
     async with attacked_front(plain_broker, keys, limits) as front:
         await strangers(front, first)
         await serves(front, plain_broker, keys)
@@ -85,7 +89,9 @@ async def test_silent_strangers_keep_no_device_out(plain_broker: MosquittoServer
     ],
     ids=["http", "tls", "zeros", "ones", "256 megabytes", "short connect", "publish first"],
 )
-async def test_junk_before_login_is_closed_and_counted(plain_broker: MosquittoServer, keys: Keys, first: bytes) -> None:
+async def test_junk_before_login_is_closed_and_counted(
+    plain_broker: MosquittoServer, keys: CredentialKeys, first: bytes
+) -> None:
     async with attacked_front(plain_broker, keys) as front:
         before = sum(front.counts.values())
         await strangers(front, first, 50)
@@ -94,7 +100,7 @@ async def test_junk_before_login_is_closed_and_counted(plain_broker: MosquittoSe
                 await asyncio.sleep(0.02)
 
 
-async def test_a_storm_of_wrong_passwords_gets_nobody_in(plain_broker: MosquittoServer, keys: Keys) -> None:
+async def test_a_storm_of_wrong_passwords_gets_nobody_in(plain_broker: MosquittoServer, keys: CredentialKeys) -> None:
     async with attacked_front(plain_broker, keys) as front:
         for number in range(MANY):
             guess = secrets.token_urlsafe(32) if number else ""
@@ -104,7 +110,7 @@ async def test_a_storm_of_wrong_passwords_gets_nobody_in(plain_broker: Mosquitto
         assert front.counts["not authorised"] == MANY
 
 
-async def test_a_storm_of_takeovers_leaves_one_connection(plain_broker: MosquittoServer, keys: Keys) -> None:
+async def test_a_storm_of_takeovers_leaves_one_connection(plain_broker: MosquittoServer, keys: CredentialKeys) -> None:
     async with attacked_front(plain_broker, keys) as front:
         mine = keys.issue("device", VICTIM)
         for _ in range(100):
@@ -116,7 +122,9 @@ async def test_a_storm_of_takeovers_leaves_one_connection(plain_broker: Mosquitt
         await FrontClient.discard_all()
 
 
-async def test_a_device_that_floods_is_cut_and_others_are_heard(plain_broker: MosquittoServer, keys: Keys) -> None:
+async def test_a_device_that_floods_is_cut_and_others_are_heard(
+    plain_broker: MosquittoServer, keys: CredentialKeys
+) -> None:
     async with attacked_front(plain_broker, keys) as front:
         worker = await watcher(plain_broker.port, up_topic(VICTIM))
         flooder = await device(front, keys, VICTIM)

@@ -12,7 +12,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import Opcode
 
 from fleet.core.rates import Rate
-from fleet.gateway.crowd import Limits
+from fleet.roles.gateway.port.connection_limits import ClientLimits
 from tests.support.attacked_api import closed
 from tests.support.attacked_gateway import LIMIT, attacked_gateway, frame, head
 from tests.support.descriptors import Descriptors
@@ -35,7 +35,7 @@ BEGINNINGS = {
 
 @pytest.mark.parametrize("beginning", BEGINNINGS.values(), ids=BEGINNINGS)
 async def test_who_opens_no_websocket_is_put_out(redis_url: str, beginning: bytes) -> None:
-    async with attacked_gateway(redis_url, Limits(head=1.0, passing=MANY), cloud_max_connections=2) as site:
+    async with attacked_gateway(redis_url, ClientLimits(head=1.0, passing=MANY), cloud_max_connections=2) as site:
         strangers = [await site.connect() for _ in range(MANY - 1)]
         for _, writer in strangers:
             writer.write(beginning)
@@ -46,7 +46,7 @@ async def test_who_opens_no_websocket_is_put_out(redis_url: str, beginning: byte
 
 
 async def test_a_head_that_trickles_is_put_out(redis_url: str) -> None:
-    async with attacked_gateway(redis_url, Limits(head=0.5)) as site:
+    async with attacked_gateway(redis_url, ClientLimits(head=0.5)) as site:
         reader, writer = await site.connect()
         raw = head()[:-2] + b"X-More: 1\r\n" * 100_000
         async with asyncio.timeout(LIMIT):
@@ -59,7 +59,7 @@ async def test_a_head_that_trickles_is_put_out(redis_url: str) -> None:
 
 
 async def test_a_head_without_an_end_is_not_kept(redis_url: str) -> None:
-    async with attacked_gateway(redis_url, Limits(head_bytes=4096)) as site:
+    async with attacked_gateway(redis_url, ClientLimits(head_bytes=4096)) as site:
         reader, writer = await site.connect()
         writer.write(head()[:-2] + b"X-More: %s\r\n" % bytes([120] * 1000) * 100)
         assert await closed(reader, writer) == b""
@@ -76,7 +76,7 @@ async def test_a_head_that_lies_is_refused(redis_url: str) -> None:
         "chunks": head(Transfer_Encoding="chunked"),
         "another version": head(Sec_WebSocket_Version="8"),
     }
-    async with attacked_gateway(redis_url, Limits(head=0.5, goodbye=0.3)) as site:
+    async with attacked_gateway(redis_url, ClientLimits(head=0.5, goodbye=0.3)) as site:
         for lie in lies.values():
             reader, writer = await site.connect()
             writer.write(lie)
@@ -87,7 +87,7 @@ async def test_a_head_that_lies_is_refused(redis_url: str) -> None:
 
 
 async def test_sockets_that_never_upgrade_take_no_clients_place(redis_url: str) -> None:
-    async with attacked_gateway(redis_url, Limits(passing=20), cloud_max_connections=2) as site:
+    async with attacked_gateway(redis_url, ClientLimits(passing=20), cloud_max_connections=2) as site:
         strangers = [await site.connect() for _ in range(100)]
         await site.counted("crowded out", 80)
         async with asyncio.timeout(LIMIT), site.stage.client() as one, site.stage.client() as two:
@@ -98,7 +98,7 @@ async def test_sockets_that_never_upgrade_take_no_clients_place(redis_url: str) 
 
 
 async def test_a_client_that_says_goodbye_and_stays_is_put_out(redis_url: str) -> None:
-    async with attacked_gateway(redis_url, Limits(goodbye=0.3), cloud_max_connections=1) as site:
+    async with attacked_gateway(redis_url, ClientLimits(goodbye=0.3), cloud_max_connections=1) as site:
         reader, writer = await site.open()
         writer.write(frame(Opcode.CLOSE))
         await site.serves()
@@ -118,7 +118,7 @@ BEGUN = {
 
 @pytest.mark.parametrize("begun", BEGUN.values(), ids=BEGUN)
 async def test_what_is_begun_must_be_finished(redis_url: str, begun: bytes) -> None:
-    async with attacked_gateway(redis_url, Limits(message=0.5)) as site:
+    async with attacked_gateway(redis_url, ClientLimits(message=0.5)) as site:
         reader, writer = await site.open()
         writer.write(begun)
         await site.counted("message too slow")
@@ -126,7 +126,7 @@ async def test_what_is_begun_must_be_finished(redis_url: str, begun: bytes) -> N
 
 
 async def test_a_message_in_fragments_must_end_though_pings_come_between(redis_url: str) -> None:
-    async with attacked_gateway(redis_url, Limits(message=0.5)) as site:
+    async with attacked_gateway(redis_url, ClientLimits(message=0.5)) as site:
         reader, writer = await site.open()
         writer.write(frame(Opcode.TEXT, b"[", final=False))
         async with asyncio.timeout(LIMIT):
@@ -137,7 +137,7 @@ async def test_a_message_in_fragments_must_end_though_pings_come_between(redis_u
 
 
 async def test_a_client_that_finished_its_message_may_be_silent(redis_url: str) -> None:
-    async with attacked_gateway(redis_url, Limits(message=1.0), cloud_ping_interval=0.3) as site:
+    async with attacked_gateway(redis_url, ClientLimits(message=1.0), cloud_ping_interval=0.3) as site:
         reader, writer = await site.open()
         for message in (PING, ASK, PING):
             writer.write(message[:4])
@@ -153,7 +153,7 @@ async def test_a_client_that_finished_its_message_may_be_silent(redis_url: str) 
 
 
 async def test_fragments_without_bytes_do_not_go_on_for_ever(redis_url: str) -> None:
-    async with attacked_gateway(redis_url, Limits(goodbye=0.3)) as site:
+    async with attacked_gateway(redis_url, ClientLimits(goodbye=0.3)) as site:
         reader, writer = await site.open()
         writer.write(frame(Opcode.TEXT, b"[", final=False) + frame(Opcode.CONT, final=False) * 20_000)
         await closed(reader, writer)
@@ -161,7 +161,7 @@ async def test_fragments_without_bytes_do_not_go_on_for_ever(redis_url: str) -> 
 
 
 async def test_who_pings_and_never_reads_is_put_out_and_fills_nothing(redis_url: str) -> None:
-    async with attacked_gateway(redis_url, Limits(unread=0.5, controls=Rate(100_000, 1_000_000))) as site:
+    async with attacked_gateway(redis_url, ClientLimits(unread=0.5, controls=Rate(100_000, 1_000_000))) as site:
         _, writer = await site.open()
         writer.transport.pause_reading()
         most = 0
@@ -180,7 +180,7 @@ async def test_who_pings_and_never_reads_is_put_out_and_fills_nothing(redis_url:
 
 
 async def test_pings_without_end_are_put_out(redis_url: str) -> None:
-    async with attacked_gateway(redis_url, Limits(controls=Rate(0.1, 50))) as site:
+    async with attacked_gateway(redis_url, ClientLimits(controls=Rate(0.1, 50))) as site:
         reader, writer = await site.open()
         writer.write(frame(Opcode.PING) * 40_000)
         await site.counted("too many pings")
@@ -240,7 +240,10 @@ async def test_a_message_beyond_the_limit_is_not_kept(redis_url: str) -> None:
 
 
 async def test_one_address_takes_not_all_places(redis_url: str) -> None:
-    async with attacked_gateway(redis_url, Limits(goodbye=0.3), gateway_each=3) as site, AsyncExitStack() as stack:
+    async with (
+        attacked_gateway(redis_url, ClientLimits(goodbye=0.3), gateway_each=3) as site,
+        AsyncExitStack() as stack,
+    ):
         for _ in range(3):
             await stack.enter_async_context(site.stage.client())
         for _ in range(5):
@@ -254,7 +257,7 @@ async def test_one_address_takes_not_all_places(redis_url: str) -> None:
 async def test_by_default_one_address_takes_a_quarter_of_the_places_and_a_proxy_all(redis_url: str) -> None:
     stranger = ("127.0.0.3", 0)
     async with (
-        attacked_gateway(redis_url, Limits(goodbye=0.3), cloud_max_connections=40) as site,
+        attacked_gateway(redis_url, ClientLimits(goodbye=0.3), cloud_max_connections=40) as site,
         AsyncExitStack() as stack,
     ):
         for _ in range(10):
@@ -308,7 +311,7 @@ async def test_guessing_tokens_is_slowed_down_for_the_address_that_guesses(redis
 
 async def test_silence_before_tls_keeps_nobody_out(redis_url: str, tmp_path: Path) -> None:
     shown = write_certificate(tmp_path, "127.0.0.1", datetime.now(UTC) + timedelta(days=60))
-    async with attacked_gateway(redis_url, Limits(tls=0.5), cloud_max_connections=2, **shown) as site:
+    async with attacked_gateway(redis_url, ClientLimits(tls=0.5), cloud_max_connections=2, **shown) as site:
         port = site.stage.gateway.ports.tls_number
         strangers = [await site.connect(port) for _ in range(MANY)]
         for _, writer in strangers[::2]:
@@ -330,7 +333,7 @@ def test_a_gateway_of_its_own_withstands_strangers_and_counts_them(tmp_path: Pat
             stranger.sendall(beginning)
         asyncio.run(two_clients(process.url))
         found = scrape(metrics)
-        assert found.value("fleet_gateway_turned_away_total", reason="crowded_out") >= 300 - Limits().passing
+        assert found.value("fleet_gateway_turned_away_total", reason="crowded_out") >= 300 - ClientLimits().passing
         stack.close()
         asyncio.run(here.no_more(spare=8))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fleet.gateway.registrar import open_registrar
+from fleet.roles.gateway.registrar.registrar import open_registrar
 from tests.support.gateway_stage import Client, Frame, ScriptedModel, Stage, gateway_stage, says
 
 LIMIT = 20

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from fleet.link.http_connection import Bounds
-from fleet.store.connect import Store
-from fleet.store.firmware_shelf import FirmwareShelf
-from fleet.wire.identity import Keys
+from fleet.adapters.files.firmware_images import FirmwareImages
+from fleet.adapters.net.http.connection import Bounds
+from fleet.adapters.redis.client.store import Store
+from fleet.wire.identity import CredentialKeys
 from tests.support.api_server import CLIENT, headers, write_image
 from tests.support.attacked_api import ACTIVATE, LIMIT, OTA, AttackedApi, attacked_api, closed
 
@@ -33,7 +33,7 @@ async def until_ended(site: AttackedApi, reason: str, times: int) -> None:
 
 
 @pytest.mark.parametrize("beginning", BEGINNINGS.values(), ids=BEGINNINGS)
-async def test_who_sends_no_request_is_put_out(store: Store, keys: Keys, beginning: bytes) -> None:
+async def test_who_sends_no_request_is_put_out(store: Store, keys: CredentialKeys, beginning: bytes) -> None:
     async with attacked_api(store, keys, bounds=Bounds(head=0.5)) as site:
         held = [await site.connect() for _ in range(MANY)]
         for _, writer in held:
@@ -44,7 +44,7 @@ async def test_who_sends_no_request_is_put_out(store: Store, keys: Keys, beginni
             assert said == b"" or said.startswith(b"HTTP/1.1 400 ")
 
 
-async def test_a_head_that_trickles_is_put_out(store: Store, keys: Keys) -> None:
+async def test_a_head_that_trickles_is_put_out(store: Store, keys: CredentialKeys) -> None:
     async with attacked_api(store, keys, bounds=Bounds(head=0.5)) as site:
         reader, writer = await site.connect()
         writer.write(HEAD.encode())
@@ -55,7 +55,7 @@ async def test_a_head_that_trickles_is_put_out(store: Store, keys: Keys) -> None
         assert await closed(reader, writer) == b""
 
 
-async def test_a_body_that_goes_on_after_its_answer_is_put_out(store: Store, keys: Keys) -> None:
+async def test_a_body_that_goes_on_after_its_answer_is_put_out(store: Store, keys: CredentialKeys) -> None:
     async with attacked_api(store, keys, bounds=Bounds(head=0.5)) as site:
         reader, writer = await site.connect()
         writer.write(b"POST /nowhere HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -67,7 +67,7 @@ async def test_a_body_that_goes_on_after_its_answer_is_put_out(store: Store, key
         await closed(reader, writer)
 
 
-async def test_a_second_request_may_take_no_longer_than_the_first(store: Store, keys: Keys) -> None:
+async def test_a_second_request_may_take_no_longer_than_the_first(store: Store, keys: CredentialKeys) -> None:
     async with attacked_api(store, keys, bounds=Bounds(head=0.5)) as site:
         reader, writer = await site.connect()
         async with asyncio.timeout(LIMIT):
@@ -82,13 +82,13 @@ async def test_a_second_request_may_take_no_longer_than_the_first(store: Store, 
         await closed(reader, writer)
 
 
-async def test_who_does_not_read_its_answer_is_put_out(store: Store, keys: Keys, tmp_path: Path) -> None:
+async def test_who_does_not_read_its_answer_is_put_out(store: Store, keys: CredentialKeys, tmp_path: Path) -> None:
     image = write_image(tmp_path, "board", "9.9.9")
     path = tmp_path / "board" / "9.9.9.bin"
     path.write_bytes(image + bytes(16 * 1024 * 1024))
     path.with_name("9.9.9.bin.sha256").unlink()
     path.with_name("9.9.9.bin.sha256").write_text(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  9.9.9.bin\n")
-    shelf = FirmwareShelf(tmp_path)
+    shelf = FirmwareImages(tmp_path)
     shelf.look()
     async with attacked_api(store, keys, shelf, Bounds(unread=0.5)) as site:
         reader, writer = await site.connect()
@@ -99,7 +99,7 @@ async def test_who_does_not_read_its_answer_is_put_out(store: Store, keys: Keys,
         await closed(reader, writer)
 
 
-async def test_connections_of_one_address_are_bounded_and_leave_others_room(store: Store, keys: Keys) -> None:
+async def test_connections_of_one_address_are_bounded_and_leave_others_room(store: Store, keys: CredentialKeys) -> None:
     async with attacked_api(store, keys, bounds=Bounds(each=20)) as site:
         held = [await site.connect() for _ in range(50)]
         await until_ended(site, "too many connections", 30)
@@ -110,7 +110,7 @@ async def test_connections_of_one_address_are_bounded_and_leave_others_room(stor
 
 
 @pytest.mark.parametrize("path", [OTA, ACTIVATE, "/vision/explain", "/healthz", "/nowhere"])
-async def test_a_body_of_100_megabytes_is_not_kept(store: Store, keys: Keys, path: str) -> None:
+async def test_a_body_of_100_megabytes_is_not_kept(store: Store, keys: CredentialKeys, path: str) -> None:
     async with attacked_api(store, keys) as site:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         _, writer = await site.connect()
@@ -144,7 +144,7 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
-async def test_a_bomb_in_a_body_does_nothing(store: Store, keys: Keys, bomb: bytes) -> None:
+async def test_a_bomb_in_a_body_does_nothing(store: Store, keys: CredentialKeys, bomb: bytes) -> None:
     async with attacked_api(store, keys) as site:
         packed = headers(Device_Id=VICTIM, Content_Encoding="gzip") | {"Content-Type": "application/json"}
         answer = await site.client.post(OTA, headers=packed, content=bomb)
@@ -167,7 +167,7 @@ async def test_a_bomb_in_a_body_does_nothing(store: Store, keys: Keys, bomb: byt
     ],
     ids=["two lengths", "length and chunks", "negative", "long header", "many headers", "no header", "null"],
 )
-async def test_a_head_that_lies_is_refused(store: Store, keys: Keys, lines: str) -> None:
+async def test_a_head_that_lies_is_refused(store: Store, keys: CredentialKeys, lines: str) -> None:
     async with attacked_api(store, keys, bounds=Bounds(head=1.0)) as site:
         reader, writer = await site.connect()
         writer.write(f"GET /healthz HTTP/1.1\r\nHost: x\r\nClient-Id: {CLIENT}\r\n{lines}\r\nabcde".encode())

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 import httpx2
 import pytest
 
+from fleet.adapters.redis.access.activations import Activations
+from fleet.adapters.redis.client.store import Store
 from fleet.core.rates import Rate
-from fleet.store.activations import Activations
-from fleet.store.connect import Store
 from fleet.wire import camera
-from fleet.wire.identity import Keys
+from fleet.wire.identity import CredentialKeys
 from tests.support.api_server import BODY, headers
 from tests.support.attacked_api import ACTIVATE, NORMAL, OTA, AttackedApi, attacked_api
 
@@ -36,12 +36,14 @@ async def statuses(site: AttackedApi, macs: list[str], **changed: str) -> list[i
     return [task.result() for task in asked]
 
 
-async def test_a_site_that_boots_at_once_from_one_address_is_served(store: Store, keys: Keys) -> None:
+async def test_a_site_that_boots_at_once_from_one_address_is_served(store: Store, keys: CredentialKeys) -> None:
     async with attacked_api(store, keys) as site:
         assert set(await statuses(site, [invented(number) for number in range(500)])) == {200}
 
 
-async def test_a_device_that_floods_is_told_when_to_come_again_and_no_other_is(store: Store, keys: Keys) -> None:
+async def test_a_device_that_floods_is_told_when_to_come_again_and_no_other_is(
+    store: Store, keys: CredentialKeys
+) -> None:
     async with attacked_api(store, keys, rate_device="0.1/5") as site:
         answers = [await site.boot(VICTIM) for _ in range(12)]
         assert [answer.status_code for answer in answers] == [200] * 5 + [429] * 7
@@ -51,7 +53,7 @@ async def test_a_device_that_floods_is_told_when_to_come_again_and_no_other_is(s
         await site.serves()
 
 
-async def test_an_address_that_invents_devices_is_refused(store: Store, keys: Keys) -> None:
+async def test_an_address_that_invents_devices_is_refused(store: Store, keys: CredentialKeys) -> None:
     async with attacked_api(store, keys, rate_address="0.1/20") as site:
         got = await statuses(site, [invented(number) for number in range(60)], **FROM_ELSEWHERE)
         assert (got.count(200), got.count(429)) == (20, 40)
@@ -59,13 +61,13 @@ async def test_an_address_that_invents_devices_is_refused(store: Store, keys: Ke
         assert (await site.boot(VICTIM, **FROM_HOME)).status_code == 200
 
 
-async def test_nobody_uses_up_what_a_device_may_ask_by_borrowing_its_mac(store: Store, keys: Keys) -> None:
+async def test_nobody_uses_up_what_a_device_may_ask_by_borrowing_its_mac(store: Store, keys: CredentialKeys) -> None:
     async with attacked_api(store, keys, rate_device="0.1/5") as site:
         assert 429 in await statuses(site, [VICTIM] * 20, **FROM_ELSEWHERE)
         assert (await site.boot(VICTIM, **FROM_HOME)).status_code == 200
 
 
-async def test_a_forwarded_address_is_believed_of_nobody_but_a_proxy(store: Store, keys: Keys) -> None:
+async def test_a_forwarded_address_is_believed_of_nobody_but_a_proxy(store: Store, keys: CredentialKeys) -> None:
     async with attacked_api(store, keys, rate_address="0.1/20", trusted_proxies="192.0.2.1") as site:
         got = [
             (await site.boot(invented(number), X_Forwarded_For=f"198.51.100.{number}")).status_code
@@ -74,7 +76,7 @@ async def test_a_forwarded_address_is_believed_of_nobody_but_a_proxy(store: Stor
         assert got == [200] * 20 + [429] * 10
 
 
-async def test_an_ipv6_network_counts_as_one_address(store: Store, keys: Keys) -> None:
+async def test_an_ipv6_network_counts_as_one_address(store: Store, keys: CredentialKeys) -> None:
     async with attacked_api(store, keys, rate_address="0.1/20") as site:
         got = [
             (await site.boot(invented(number), X_Forwarded_For=f"2001:db8:0:7::{number:x}")).status_code
@@ -84,7 +86,9 @@ async def test_an_ipv6_network_counts_as_one_address(store: Store, keys: Keys) -
         assert (await site.boot(VICTIM, X_Forwarded_For="2001:db8:0:8::1")).status_code == 200
 
 
-async def test_guessing_a_challenge_gets_nowhere_and_leaves_the_device_its_own(store: Store, keys: Keys) -> None:
+async def test_guessing_a_challenge_gets_nowhere_and_leaves_the_device_its_own(
+    store: Store, keys: CredentialKeys
+) -> None:
     async with attacked_api(store, keys, activation="code", rate_device="0.1/30") as site:
         section = (await site.boot(VICTIM, **FROM_HOME)).json()["activation"]
         proof = {"algorithm": "hmac-sha256", "serial_number": "SN1", "hmac": ""}
@@ -104,7 +108,7 @@ async def test_guessing_a_challenge_gets_nowhere_and_leaves_the_device_its_own(s
         assert (await site.boot(VICTIM, **FROM_HOME)).json()["activation"] == section
 
 
-async def test_one_address_cannot_take_the_codes_of_all(store: Store, keys: Keys) -> None:
+async def test_one_address_cannot_take_the_codes_of_all(store: Store, keys: CredentialKeys) -> None:
     async with attacked_api(store, keys, activation="code", rate_address="0.1/50") as site:
         await statuses(site, [invented(number) for number in range(200)], **FROM_ELSEWHERE)
         taken = [key async for key in store.client.scan_iter("act:*")]
@@ -113,9 +117,9 @@ async def test_one_address_cannot_take_the_codes_of_all(store: Store, keys: Keys
 
 
 async def test_one_address_invents_few_devices_that_show_codes(
-    store: Store, keys: Keys, monkeypatch: pytest.MonkeyPatch
+    store: Store, keys: CredentialKeys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fleet.api.throttle.INVITATIONS", Rate(0.1, 5))
+    monkeypatch.setattr("fleet.roles.api.throttle.INVITATIONS", Rate(0.1, 5))
     async with attacked_api(store, keys, activation="code") as site:
         got = await statuses(site, [invented(number) for number in range(20)], **FROM_ELSEWHERE)
         assert (got.count(200), got.count(429)) == (5, 15)
@@ -123,7 +127,7 @@ async def test_one_address_invents_few_devices_that_show_codes(
         assert (await site.boot(VICTIM, **FROM_HOME)).status_code == 200
 
 
-async def test_a_stolen_token_is_good_for_a_few_photos_of_that_device_only(store: Store, keys: Keys) -> None:
+async def test_a_stolen_token_is_good_for_a_few_photos_of_that_device_only(store: Store, keys: CredentialKeys) -> None:
     async with attacked_api(store, keys, rate_photos="0.1/3") as site:
         now = datetime.now(UTC).timestamp()
         stolen, own = camera.issue(keys, VICTIM, now), camera.issue(keys, NORMAL, now)
@@ -143,7 +147,7 @@ async def test_a_stolen_token_is_good_for_a_few_photos_of_that_device_only(store
         assert site.counts["/vision/explain 401"] == site.counts["photo: token"] == 1
 
 
-async def test_tokens_cannot_be_guessed_fast(store: Store, keys: Keys) -> None:
+async def test_tokens_cannot_be_guessed_fast(store: Store, keys: CredentialKeys) -> None:
     async with attacked_api(store, keys, rate_address="0.1/20") as site:
         got = []
         for _ in range(30):
@@ -153,7 +157,7 @@ async def test_tokens_cannot_be_guessed_fast(store: Store, keys: Keys) -> None:
         assert (site.counts["photo: token"], site.counts["address: photo"]) == (20, 10)
 
 
-async def test_a_second_device_id_changes_nobody_elses_credentials(store: Store, keys: Keys) -> None:
+async def test_a_second_device_id_changes_nobody_elses_credentials(store: Store, keys: CredentialKeys) -> None:
     async with attacked_api(store, keys) as site:
         twice = [("Device-Id", VICTIM), ("Device-Id", NORMAL), ("Client-Id", "x")]
         answer = (await site.client.post(OTA, headers=twice, content=BODY)).json()["mqtt"]
@@ -163,7 +167,7 @@ async def test_a_second_device_id_changes_nobody_elses_credentials(store: Store,
         assert keys.verify(NORMAL, login[1], login[2]) is None
 
 
-async def test_what_is_asked_for_does_not_grow_the_counters(store: Store, keys: Keys) -> None:
+async def test_what_is_asked_for_does_not_grow_the_counters(store: Store, keys: CredentialKeys) -> None:
     async with attacked_api(store, keys) as site:
         for number in range(50):
             assert (await site.client.get(f"/nothing/{number}")).status_code == 404

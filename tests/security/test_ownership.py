@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from fleet.store.admissions import Admissions, admission_key
-from fleet.store.claims import Claims
-from fleet.store.connect import Store
-from fleet.store.firmware_shelf import FirmwareShelf
-from fleet.wire.identity import Keys
+from fleet.adapters.files.firmware_images import FirmwareImages
+from fleet.adapters.redis.access.admissions import Admissions, admission_key
+from fleet.adapters.redis.access.claims import Claims
+from fleet.adapters.redis.client.store import Store
+from fleet.wire.identity import CredentialKeys
 from tests.support.api_server import BODY, headers, write_image
 from tests.support.attacked_api import ACTIVATE, NORMAL, OTA, AttackedApi, attacked_api
 
@@ -43,7 +43,9 @@ async def race(site: AttackedApi, device: str) -> list[int]:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-async def test_of_four_that_race_for_a_mac_exactly_one_gets_the_password(store: Store, keys: Keys, policy: Any) -> None:
+async def test_of_four_that_race_for_a_mac_exactly_one_gets_the_password(
+    store: Store, keys: CredentialKeys, policy: Any
+) -> None:
     await Admissions(store).bind(NORMAL)
     async with attacked_api(store, keys, activation=policy) as site:
         for number in range(RACES):
@@ -58,7 +60,7 @@ async def test_of_four_that_race_for_a_mac_exactly_one_gets_the_password(store: 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("name", ["", None])
 async def test_a_visitor_without_client_id_is_refused_and_changes_nothing(
-    store: Store, keys: Keys, policy: Any, name: str | None
+    store: Store, keys: CredentialKeys, policy: Any, name: str | None
 ) -> None:
     await Admissions(store).bind(NORMAL)
     async with attacked_api(store, keys, activation=policy) as site:
@@ -75,9 +77,11 @@ async def test_a_visitor_without_client_id_is_refused_and_changes_nothing(
         assert not await has_password(site, mac(1), Client_Id=client(9)), "the owner came first, and is pinned"
 
 
-async def test_foreign_bootstraps_do_not_suppress_a_firmware_offer(store: Store, keys: Keys, tmp_path: Path) -> None:
+async def test_foreign_bootstraps_do_not_suppress_a_firmware_offer(
+    store: Store, keys: CredentialKeys, tmp_path: Path
+) -> None:
     write_image(tmp_path, "board", "9.0.0")
-    shelf = FirmwareShelf(tmp_path)
+    shelf = FirmwareImages(tmp_path)
     shelf.look()
     for policy in ("open", "first"):
         await store.client.flushdb()
@@ -106,9 +110,9 @@ async def flood(site: AttackedApi, macs: Sequence[str], address: str) -> Counter
 
 
 async def test_nobody_pushes_out_a_device_that_has_not_connected_yet(
-    store: Store, keys: Keys, monkeypatch: pytest.MonkeyPatch
+    store: Store, keys: CredentialKeys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fleet.store.admissions.MOST_YOUNG", 40 * store.keys.shards)
+    monkeypatch.setattr("fleet.adapters.redis.access.admissions.MOST_YOUNG", 40 * store.keys.shards)
     await Admissions(store).bind(mac(2))
     async with attacked_api(store, keys, activation="first") as site:
         async with site.visitor("127.0.0.9") as home:
@@ -128,7 +132,7 @@ async def test_nobody_pushes_out_a_device_that_has_not_connected_yet(
         assert await has_password(site, mac(2), Client_Id=OWNER), "who was bound before needs no place"
 
 
-async def test_a_pin_lasts_an_hour_after_its_owner_asked_last(store: Store, keys: Keys) -> None:
+async def test_a_pin_lasts_an_hour_after_its_owner_asked_last(store: Store, keys: CredentialKeys) -> None:
     async with attacked_api(store, keys, activation="first") as site:
         assert await has_password(site, mac(1), Client_Id=OWNER)
         pin = admission_key(store, mac(1))
@@ -141,9 +145,9 @@ async def test_a_pin_lasts_an_hour_after_its_owner_asked_last(store: Store, keys
 
 @pytest.mark.parametrize("policy", ["open", "first"])
 async def test_who_invents_macs_fills_nothing(
-    store: Store, keys: Keys, policy: Any, monkeypatch: pytest.MonkeyPatch
+    store: Store, keys: CredentialKeys, policy: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fleet.store.admissions.MOST_YOUNG", 64)
+    monkeypatch.setattr("fleet.adapters.redis.access.admissions.MOST_YOUNG", 64)
     async with attacked_api(store, keys, activation=policy) as site:
         before = await store.client.dbsize()
         answers = [await site.boot(f"0e:00:00:00:{number >> 8:02x}:{number & 255:02x}") for number in range(600)]
@@ -156,8 +160,10 @@ async def test_who_invents_macs_fills_nothing(
             assert 0 < await store.client.ttl(key) <= 3600
 
 
-async def test_a_stranger_hides_no_claim_of_another(store: Store, keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fleet.store.claims.MOST_CLAIMED", 20)
+async def test_a_stranger_hides_no_claim_of_another(
+    store: Store, keys: CredentialKeys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fleet.adapters.redis.access.claims.MOST_CLAIMED", 20)
     async with attacked_api(store, keys, activation="first") as site:
         for number in range(60):
             await Admissions(store).bind(mac(number), OWNER)
@@ -173,7 +179,7 @@ async def test_a_stranger_hides_no_claim_of_another(store: Store, keys: Keys, mo
         assert len({one.mac for one in listed if one.address == "127.0.0.1"}) == 2, "a tenth"
 
 
-async def test_a_stranger_leaves_few_claims_and_the_owner_is_served(store: Store, keys: Keys) -> None:
+async def test_a_stranger_leaves_few_claims_and_the_owner_is_served(store: Store, keys: CredentialKeys) -> None:
     async with attacked_api(store, keys, activation="first") as site:
         assert await has_password(site, mac(1), Client_Id=OWNER)
         for number in range(40):

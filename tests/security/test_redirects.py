@@ -8,7 +8,7 @@ from threading import Thread
 
 import pytest
 
-from fleet.errors import FleetError
+from fleet.ground.errors import FleetError
 from tests.security.test_answers import CLIENTS
 
 LIMIT = 20.0

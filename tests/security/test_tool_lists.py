@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import redis
 
+from fleet.roles.worker.calls.tool_budget import LARGEST_LISTS
 from fleet.wire.topics import shard_of
-from fleet.worker.tool_budget import LARGEST_LISTS
 from tests.integration.worker.scripted import Device
 from tests.support.endless_lister import EndlessLister
 from tests.support.ports import LOOPBACK, free_port

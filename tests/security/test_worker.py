@@ -9,13 +9,13 @@ from typing import Any
 
 import redis
 
-from fleet.link import mqtt_packets
-from fleet.link.mqtt_url import parse_mqtt_url
-from fleet.tasks import running
-from fleet.wire.identity import Keys
-from fleet.wire.mail import SessionClosed
+from fleet.adapters.net.mqtt import packets
+from fleet.adapters.net.mqtt.url import parse_mqtt_url
+from fleet.ground.tasks import running
+from fleet.roles.worker.app import Worker
+from fleet.wire.edge_messages import CloseSessionCommand
+from fleet.wire.identity import CredentialKeys
 from fleet.wire.topics import shard_of, up_topic
-from fleet.worker.app import Worker
 from tests.integration.worker.scene import HELLO, Scene, asks, random_mac, says, stand, text, tool
 from tests.integration.worker.scripted import PATIENCE, Device
 from tests.support.descriptors import Descriptors
@@ -33,7 +33,7 @@ SOME = 40
 
 @asynccontextmanager
 async def attacked(
-    redis_url: str, broker: MosquittoServer, keys: Keys, **settings: Any
+    redis_url: str, broker: MosquittoServer, keys: CredentialKeys, **settings: Any
 ) -> AsyncIterator[tuple[Scene, Worker]]:
     """Run a worker; after the block it still serves a normal device, and holds no more than before."""
     async with stand(redis_url, broker, keys, **settings) as one:
@@ -68,7 +68,7 @@ def sessions(redis_url: str) -> int:
 
 
 async def test_a_hello_storm_of_one_device_is_refused_and_then_ignored(
-    redis_url: str, broker: MosquittoServer, keys: Keys
+    redis_url: str, broker: MosquittoServer, keys: CredentialKeys
 ) -> None:
     async with attacked(redis_url, broker, keys, rate_hellos="0.1/20") as (_, worker):
         storm = await Device.connect(broker, keys, random_mac())
@@ -92,7 +92,7 @@ async def test_a_hello_storm_of_one_device_is_refused_and_then_ignored(
 
 
 async def test_a_hello_storm_of_a_thousand_devices_leaves_no_session(
-    redis_url: str, broker: MosquittoServer, keys: Keys
+    redis_url: str, broker: MosquittoServer, keys: CredentialKeys
 ) -> None:
     async with attacked(redis_url, broker, keys) as (one, _):
         macs = [f"0a:00:00:01:{number >> 8:02x}:{number & 255:02x}" for number in range(THOUSAND)]
@@ -101,7 +101,7 @@ async def test_a_hello_storm_of_a_thousand_devices_leaves_no_session(
         hello = json.dumps({**HELLO, "features": {}}).encode()
         for member in herd.members:
             for _ in range(2):
-                member.send(mqtt_packets.publish(up_topic(member.mac), hello))
+                member.send(packets.publish(up_topic(member.mac), hello))
         async with asyncio.timeout(60):
             while sessions(redis_url) < THOUSAND:
                 await asyncio.sleep(0.2)
@@ -110,7 +110,7 @@ async def test_a_hello_storm_of_a_thousand_devices_leaves_no_session(
             live = await one.resources.sessions.read(mac)
             assert live is not None
             goodbye = json.dumps({"type": "goodbye", "session_id": live.id}).encode()
-            herd.members[macs.index(mac)].send(mqtt_packets.publish(up_topic(mac), goodbye))
+            herd.members[macs.index(mac)].send(packets.publish(up_topic(mac), goodbye))
         async with asyncio.timeout(60):
             while sessions(redis_url):
                 await asyncio.sleep(0.2)
@@ -118,7 +118,7 @@ async def test_a_hello_storm_of_a_thousand_devices_leaves_no_session(
 
 
 async def test_a_device_that_floods_its_own_topic_deafens_nobody_in_its_shard(
-    redis_url: str, broker: MosquittoServer, keys: Keys
+    redis_url: str, broker: MosquittoServer, keys: CredentialKeys
 ) -> None:
     async with attacked(redis_url, broker, keys) as (_, _worker):
         vandal = await Device.connect(broker, keys, random_mac())
@@ -127,7 +127,7 @@ async def test_a_device_that_floods_its_own_topic_deafens_nobody_in_its_shard(
             neighbour = random_mac()
         normal = await Device.connect(broker, keys, neighbour)
         word = b'{"type":"listen","state":"start","mode":"auto","session_id":"x"}'
-        burst = mqtt_packets.publish(up_topic(vandal.mac), word) * 200
+        burst = packets.publish(up_topic(vandal.mac), word) * 200
         for number in range(400):
             assert vandal._client
             await vandal._client.send(burst)
@@ -139,7 +139,7 @@ async def test_a_device_that_floods_its_own_topic_deafens_nobody_in_its_shard(
 
 
 async def test_junk_of_a_device_is_dropped_and_others_are_served(
-    redis_url: str, broker: MosquittoServer, keys: Keys
+    redis_url: str, broker: MosquittoServer, keys: CredentialKeys
 ) -> None:
     junk = [
         b"",
@@ -160,10 +160,10 @@ async def test_junk_of_a_device_is_dropped_and_others_are_served(
 
 
 async def test_a_model_cannot_call_a_device_faster_than_it_may_be_called(
-    redis_url: str, broker: MosquittoServer, keys: Keys
+    redis_url: str, broker: MosquittoServer, keys: CredentialKeys
 ) -> None:
     async with attacked(redis_url, broker, keys, rate_tools="0.01/2") as (one, worker):
-        await one.edge.until(SessionClosed)  # of the normal device
+        await one.edge.until(CloseSessionCommand)  # of the normal device
         await one.reconnect()
         session = await one.prepare(tool("self.lamp.toggle"))
         for number in range(3):

@@ -9,14 +9,14 @@ from typing import Any
 
 import httpx2
 
-from fleet.api.app import build_app
-from fleet.api.vision import load_vision
-from fleet.link.http import HttpServer
-from fleet.settings import load
-from fleet.store.connect import Store
-from fleet.store.firmware_shelf import FirmwareShelf
-from fleet.tasks import running
-from fleet.wire.identity import Keys
+from fleet.adapters.files.firmware_images import FirmwareImages
+from fleet.adapters.net.http.server import HttpServer
+from fleet.adapters.redis.client.store import Store
+from fleet.ground.settings import load
+from fleet.ground.tasks import running
+from fleet.roles.api.app import build_app
+from fleet.roles.api.vision import load_vision
+from fleet.wire.identity import CredentialKeys
 
 MAC = "aa:bb:cc:dd:ee:ff"
 CLIENT = "7b8f1c44-0000-4000-8000-000000000001"
@@ -31,7 +31,7 @@ def headers(**changed: str) -> dict[str, str]:
 
 @asynccontextmanager
 async def api_client(
-    store: Store, keys: Keys, shelf: FirmwareShelf | None = None, **settings: Any
+    store: Store, keys: CredentialKeys, shelf: FirmwareImages | None = None, **settings: Any
 ) -> AsyncIterator[httpx2.AsyncClient]:
     """Run an api with these settings beside the block."""
     loaded = load(**settings)

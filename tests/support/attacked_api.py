@@ -10,14 +10,14 @@ from typing import Any
 
 import httpx2
 
-from fleet.api.app import build_app
-from fleet.link.http import HttpServer
-from fleet.link.http_connection import Bounds
-from fleet.settings import load
-from fleet.store.connect import Store
-from fleet.store.firmware_shelf import FirmwareShelf
-from fleet.tasks import running
-from fleet.wire.identity import Keys
+from fleet.adapters.files.firmware_images import FirmwareImages
+from fleet.adapters.net.http.connection import Bounds
+from fleet.adapters.net.http.server import HttpServer
+from fleet.adapters.redis.client.store import Store
+from fleet.ground.settings import load
+from fleet.ground.tasks import running
+from fleet.roles.api.app import build_app
+from fleet.wire.identity import CredentialKeys
 from tests.support.api_server import BODY, headers
 from tests.support.descriptors import Descriptors
 
@@ -64,7 +64,11 @@ class AttackedApi:
 
 @asynccontextmanager
 async def attacked_api(
-    store: Store, keys: Keys, shelf: FirmwareShelf | None = None, bounds: Bounds | None = None, **settings: Any
+    store: Store,
+    keys: CredentialKeys,
+    shelf: FirmwareImages | None = None,
+    bounds: Bounds | None = None,
+    **settings: Any,
 ) -> AsyncIterator[AttackedApi]:
     """Run an api; after the block it must still serve, and hold no more descriptors than before."""
     loaded = load(**settings)

@@ -11,9 +11,9 @@ from typing import Any
 
 from websockets.frames import Frame, Opcode
 
-from fleet.gateway.crowd import Limits
-from fleet.gateway.guarded import Guarded
-from fleet.store.operator_tokens import GATEWAY_CONNECT, OperatorTokens
+from fleet.adapters.files.operator_tokens import GATEWAY_CONNECT, OperatorTokens
+from fleet.roles.gateway.port.connection_limits import ClientLimits
+from fleet.roles.gateway.port.limited_connection import LimitedConnection
 from tests.support.descriptors import Descriptors
 from tests.support.gateway_stage import Client, ScriptedModel, Stage, gateway_stage, says
 
@@ -58,7 +58,7 @@ class AttackedGateway:
         return self.stage.gateway.crowd.counts
 
     @property
-    def clients(self) -> list[Guarded]:
+    def clients(self) -> list[LimitedConnection]:
         return list(self.stage.gateway._connections)
 
     async def serves(self) -> None:
@@ -94,7 +94,7 @@ class AttackedGateway:
 
 @asynccontextmanager
 async def attacked_gateway(
-    redis_url: str, limits: Limits | None = None, **settings: Any
+    redis_url: str, limits: ClientLimits | None = None, **settings: Any
 ) -> AsyncIterator[AttackedGateway]:
     """Run a gateway; after the block it must still serve, and hold no more descriptors and connections than before."""
     async with gateway_stage(redis_url, ScriptedModel(says("A.")), limits=limits, **settings) as stage:

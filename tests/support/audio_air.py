@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from random import Random
 
-from fleet.edge.reorder import Reorder
-from fleet.edge.stream import UplinkStream
+from fleet.roles.edge.listening.jitter_buffer import JitterBuffer
+from fleet.roles.edge.transport.uplink_stream import UplinkStream
 from fleet.wire import packet
+from fleet.wire.messages import AudioFormat
 from fleet.wire.packet import Channel
-from fleet.wire.words import AudioFormat
 
 Address = tuple[str, int]
 
@@ -52,7 +52,7 @@ class Air:
     def __post_init__(self) -> None:
         uplink = AudioFormat(self.sample_rate, self.frame_ms)
         self.stream = UplinkStream(Channel(KEY, SSRC), uplink, self.drops, 0.0)
-        self.order = Reorder()
+        self.order = JitterBuffer()
 
     @property
     def toc(self) -> int:
@@ -63,7 +63,7 @@ class Air:
         return [number for _, number in self.heard]
 
     def take(self, datagram: bytes, address: Address, now: float) -> None:
-        """Do with a datagram what `fleet.edge.session` does."""
+        """Do with a datagram what `fleet.roles.edge.session` does."""
         found = packet.parse(datagram)
         assert found
         payload = self.stream.admit(found, datagram, address, now)

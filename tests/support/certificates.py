@@ -5,7 +5,7 @@ import socket
 import ssl
 from pathlib import Path
 
-from fleet.link.certificate import ServerCertificate
+from fleet.adapters.net.tls.certificate import ServerCertificate
 from fleet.operations.certificates import CA, SERVER, SERVER_KEY, make_certificates
 
 _TRIES = 50

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from fleet.demo_llm.results import ToolText
-from fleet.demo_llm.schemas import Tool, understand
-from fleet.demo_llm.turn import Choice, Conversation, Done, reply
+from fleet.workbench.demo_llm.results import ToolText
+from fleet.workbench.demo_llm.schemas import Tool, understand
+from fleet.workbench.demo_llm.turn import Choice, Conversation, Done, reply
 
 STATUS = json.dumps(
     {

@@ -1,6 +1,6 @@
 """Which variables fleet understands, for whatever sets them."""
 
-from fleet.settings import Settings, variable
+from fleet.ground.settings import Settings, variable
 
 PREFIXES = ("FLEET_", "LLM_", "ASR_", "TTS_", "VISION_", "CLOUD_", "MCP_", "CLIENT_")
 

@@ -6,18 +6,18 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from fleet.assembly.api import api
-from fleet.assembly.edge import edge
-from fleet.assembly.site import site
-from fleet.assembly.speech import Speech
-from fleet.assembly.worker import worker
-from fleet.edge.app import Edge
+from fleet.adapters.speech.load import load_asr, load_tts
+from fleet.adapters.speech.vad_silero import SileroVad
+from fleet.ground.settings import load
 from fleet.operations.doctor.case import open_case
 from fleet.operations.doctor.examination import examine
 from fleet.operations.doctor.finding import Finding, exit_code
-from fleet.settings import load
-from fleet.speech.load import load_asr, load_tts
-from fleet.speech.vad_silero import SileroVad
+from fleet.roles.edge.app import Edge
+from fleet.run.api import api
+from fleet.run.edge import edge
+from fleet.run.site import site
+from fleet.run.speech import Speech
+from fleet.run.worker import worker
 from tests.support.ports import LOOPBACK
 
 LIMIT = 60

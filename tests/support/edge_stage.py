@@ -12,10 +12,10 @@ from typing import Any
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from fleet.core.ports import Transcript
-from fleet.edge.app import Edge
-from fleet.settings import Settings
-from fleet.wire import mail
-from fleet.wire.words import AudioFormat
+from fleet.ground.settings import Settings
+from fleet.roles.edge.app import Edge
+from fleet.wire import edge_messages
+from fleet.wire.messages import AudioFormat
 
 MAC = "aa:bb:cc:dd:ee:01"
 KEY = bytes(range(16))
@@ -199,13 +199,13 @@ class Stage:
     def __init__(self, **settings: Any) -> None:
         self.asr, self.voice, self.ears = ScriptedAsr(), ScriptedVoice(), ScriptedEars()
         self.orders: list[dict[str, Any]] = []
-        self.posted: list[mail.ShardMail] = []
-        self.refused: list[mail.ShardMail] = []
+        self.posted: list[edge_messages.EdgeEvent] = []
+        self.refused: list[edge_messages.EdgeEvent] = []
         self.post_failure: Exception | None = None
         self.offline = False
         """Whether the broker is away: orders are lost."""
         self.changed = asyncio.Condition()
-        self._mail: asyncio.Queue[mail.EdgeMail] = asyncio.Queue()
+        self._mail: asyncio.Queue[edge_messages.EdgeCommand] = asyncio.Queue()
         self.edge = Edge(
             settings=Settings(udp_host="127.0.0.1", udp_port=0, endpoint_ms=200, **settings),
             edge_id="e1",
@@ -219,7 +219,7 @@ class Stage:
         self.edge.bind()
         self.devices: list[Device] = []
 
-    async def _read(self) -> AsyncIterator[mail.EdgeMail]:
+    async def _read(self) -> AsyncIterator[edge_messages.EdgeCommand]:
         while True:
             yield await self._mail.get()
             self._mail.task_done()
@@ -230,7 +230,7 @@ class Stage:
             self.orders.append(json.loads(payload))
         return not self.offline
 
-    async def _post(self, shard: int, letter: mail.ShardMail) -> None:
+    async def _post(self, shard: int, letter: edge_messages.EdgeEvent) -> None:
         if self.post_failure:
             self.refused.append(letter)
             raise self.post_failure
@@ -240,7 +240,7 @@ class Stage:
     async def send(self, kind: str, session: str = "s1", **rest: Any) -> None:
         """Put mail into the edge's mailbox; return when the edge has read it."""
         document = {"kind": kind, "device": MAC, "session": session, **rest}
-        self._mail.put_nowait(mail.EDGE_MAIL.validate_python(document))
+        self._mail.put_nowait(edge_messages.EDGE_COMMANDS.validate_python(document))
         await self.until(lambda: self._mail.empty())
         await settle()
 
@@ -274,8 +274,8 @@ class Stage:
     def kinds(self) -> list[str]:
         return [letter.kind for letter in self.posted]
 
-    def utterances(self) -> list[mail.UtteranceHeard]:
-        return [letter for letter in self.posted if isinstance(letter, mail.UtteranceHeard)]
+    def utterances(self) -> list[edge_messages.UtteranceEvent]:
+        return [letter for letter in self.posted if isinstance(letter, edge_messages.UtteranceEvent)]
 
     def pass_time(self, seconds: float) -> None:
         """Let the edge look after its limits as if so much time had passed."""
@@ -314,7 +314,7 @@ class Stage:
         """Wait until the device was told these, in this order."""
         await self.until(lambda: is_inside(iter(self.told()), orders))
 
-    async def heard(self, count: int = 1) -> mail.UtteranceHeard:
+    async def heard(self, count: int = 1) -> edge_messages.UtteranceEvent:
         """Wait for the n-th utterance."""
         await self.until(lambda: len(self.utterances()) >= count)
         return self.utterances()[count - 1]

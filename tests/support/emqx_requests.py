@@ -11,19 +11,19 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 
-from fleet.api.headers import TitledHeaders
-from fleet.api.mqtt_login import PATH, MqttLogin
-from fleet.link.emqx import CLIENTS, KICKOUT
-from fleet.link.http import HttpServer
-from fleet.tasks import running
-from fleet.wire.identity import Credentials, Keys
+from fleet.adapters.net.http.server import HttpServer
+from fleet.adapters.net.mqtt.emqx import CLIENTS, KICKOUT
+from fleet.ground.tasks import running
+from fleet.roles.api.headers import TitledHeaders
+from fleet.roles.api.mqtt_login import PATH, MqttLogin
+from fleet.wire.identity import CredentialKeys, Credentials
 
 TOKEN = "a-token-of-the-broker"
 LOOPBACK = "127.0.0.1"
 
 
 @asynccontextmanager
-async def login_server(keys: Keys, host: str = LOOPBACK) -> AsyncIterator[tuple[MqttLogin, int]]:
+async def login_server(keys: CredentialKeys, host: str = LOOPBACK) -> AsyncIterator[tuple[MqttLogin, int]]:
     """Run the login route behind what the api wraps around it; the route and its port."""
     route = MqttLogin(keys, TOKEN, Counter())
     app = FastAPI()

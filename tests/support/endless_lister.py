@@ -7,9 +7,9 @@ import random
 import string
 from typing import Any, cast
 
-from fleet.link import mqtt_packets
-from fleet.link.mqtt_packets import Connected, Incoming, PacketReader
-from fleet.wire.identity import Keys
+from fleet.adapters.net.mqtt import packets
+from fleet.adapters.net.mqtt.packets import Connected, Incoming, PacketReader
+from fleet.wire.identity import CredentialKeys
 from fleet.wire.topics import up_topic
 from tests.support.mosquitto_server import MosquittoServer
 
@@ -49,9 +49,9 @@ class EndlessLister(asyncio.Protocol):
         self._reader = PacketReader()
         self._transport: asyncio.Transport | None = None
 
-    async def join(self, broker: MosquittoServer, keys: Keys) -> None:
+    async def join(self, broker: MosquittoServer, keys: CredentialKeys) -> None:
         await asyncio.get_running_loop().create_connection(lambda: self, broker.host, broker.port)
-        self._send(mqtt_packets.connect(keys.issue("device", self.mac), _KEEPALIVE, clean=True, will=None))
+        self._send(packets.connect(keys.issue("device", self.mac), _KEEPALIVE, clean=True, will=None))
         async with asyncio.timeout(30):
             await self.joined.wait()
 
@@ -81,7 +81,7 @@ class EndlessLister(asyncio.Protocol):
     def _answer(self, request: dict[str, Any], result: dict[str, Any]) -> None:
         payload = {"jsonrpc": "2.0", "id": request["id"], "result": result}
         said = json.dumps({"type": "mcp", "session_id": "", "payload": payload}).encode()
-        self._send(mqtt_packets.publish(up_topic(self.mac), said))
+        self._send(packets.publish(up_topic(self.mac), said))
 
     def _send(self, packet: bytes) -> None:
         assert self._transport

@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
-    ["fleet.cli", "fleet.assembly.worker", "fleet.assembly.edge", "fleet.assembly.api", "fleet.assembly.gateway"]
+    ["fleet.cli", "fleet.run.worker", "fleet.run.edge", "fleet.run.api", "fleet.run.gateway"]
 )
 
 

@@ -5,8 +5,8 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from fleet.front import Front, Limits
-from fleet.wire.identity import Credentials, Keys
+from fleet.roles.front import Front, FrontLimits
+from fleet.wire.identity import CredentialKeys, Credentials
 from fleet.wire.topics import presence_topic
 from tests.support.front_client import FrontClient, Received
 
@@ -14,7 +14,9 @@ LOOPBACK = "127.0.0.1"
 
 
 @asynccontextmanager
-async def running_front(upstream: str, keys: Keys, limits: Limits | None = None, port: int = 0) -> AsyncIterator[Front]:
+async def running_front(
+    upstream: str, keys: CredentialKeys, limits: FrontLimits | None = None, port: int = 0
+) -> AsyncIterator[Front]:
     """Run a front; cancel it with the block."""
     front = Front(host=LOOPBACK, port=port, upstream=upstream, keys=keys, limits=limits)
     async with asyncio.TaskGroup() as group:
@@ -25,7 +27,9 @@ async def running_front(upstream: str, keys: Keys, limits: Limits | None = None,
         task.cancel()
 
 
-async def device(front: Front, keys: Keys, mac: str, login: Credentials | None = None, **more: object) -> FrontClient:
+async def device(
+    front: Front, keys: CredentialKeys, mac: str, login: Credentials | None = None, **more: object
+) -> FrontClient:
     """Return a connected device, which never subscribes by itself."""
     client = await FrontClient.open(LOOPBACK, front.port)
     mine = login or keys.issue("device", mac)

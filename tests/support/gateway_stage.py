@@ -10,17 +10,17 @@ from typing import Any
 from pydantic import JsonValue
 from websockets.asyncio.client import ClientConnection, connect
 
+from fleet.adapters.llm.llm_timed import TimedLlm
+from fleet.adapters.net.tls.from_settings import certificate
+from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.sessions.gateway_sessions import GatewaySessions
 from fleet.core.ports import USUAL, CallsAsked, LlmEvent, LlmOptions, Message, TextDelta, ToolCall, ToolOffer
 from fleet.core.server_tools import Caller, Persona, ServerResult
-from fleet.gateway.app import Gateway, Opener
-from fleet.gateway.crowd import Limits
-from fleet.gateway.resources import ModelTerms, Resources
-from fleet.link.shown import certificate
-from fleet.llm.llm_timed import TimedLlm
-from fleet.settings import Settings
-from fleet.store.connect import Store
-from fleet.store.gateway_sessions import GatewaySessions
-from fleet.tasks import running
+from fleet.ground.settings import Settings
+from fleet.ground.tasks import running
+from fleet.roles.gateway.app import Gateway, Opener
+from fleet.roles.gateway.port.connection_limits import ClientLimits
+from fleet.roles.gateway.resources import GatewayResources, ModelTerms
 
 PATIENCE = 30.0
 
@@ -173,7 +173,7 @@ async def gateway_stage(
     *,
     seconds: float = 30.0,
     registrar: Opener | None = None,
-    limits: Limits | None = None,
+    limits: ClientLimits | None = None,
     **settings: Any,
 ) -> AsyncIterator[Stage]:
     """Run a gateway beside the block."""
@@ -183,7 +183,7 @@ async def gateway_stage(
     sessions = GatewaySessions(store, chosen.cloud_session_timeout)
     tools = tools or OwnTools()
     try:
-        resources = Resources(chosen, TimedLlm(model, seconds), ModelTerms(0.7, 2048), tools, sessions)
+        resources = GatewayResources(chosen, TimedLlm(model, seconds), ModelTerms(0.7, 2048), tools, sessions)
         async with certificate(chosen) as shown:
             gateway = Gateway(resources, store.ping_writes, registrar, certificate=shown, limits=limits)
             async with running("gateway", gateway.run):

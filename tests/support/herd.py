@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from fleet.link import mqtt_packets
-from fleet.link.mqtt_packets import Connected, Incoming, PacketReader
-from fleet.wire.identity import Keys
+from fleet.adapters.net.mqtt import packets
+from fleet.adapters.net.mqtt.packets import Connected, Incoming, PacketReader
+from fleet.wire.identity import CredentialKeys
 from fleet.wire.topics import up_topic
 from tests.support.mosquitto_server import MosquittoServer
 
@@ -54,7 +54,7 @@ class Member(asyncio.Protocol):
         number = len(self.said)
         self.said[number] = asyncio.get_running_loop().time()
         word = {"type": "listen", "state": "start", "mode": "auto", "session_id": f"word-{number}"}
-        self.send(mqtt_packets.publish(up_topic(self.mac), json.dumps(word).encode()))
+        self.send(packets.publish(up_topic(self.mac), json.dumps(word).encode()))
 
     def close(self) -> None:
         if self._transport:
@@ -77,7 +77,7 @@ class Member(asyncio.Protocol):
 class Herd:
     """All of them."""
 
-    def __init__(self, broker: MosquittoServer, keys: Keys, macs: Sequence[str]) -> None:
+    def __init__(self, broker: MosquittoServer, keys: CredentialKeys, macs: Sequence[str]) -> None:
         self._broker = broker
         self._keys = keys
         self._chooser = random.Random(7)
@@ -122,7 +122,7 @@ class Herd:
     async def _join(self, member: Member) -> None:
         await asyncio.get_running_loop().create_connection(lambda: member, self._broker.host, self._broker.port)
         credentials = self._keys.issue("device", member.mac)
-        member.send(mqtt_packets.connect(credentials, _KEEPALIVE, clean=True, will=None))
+        member.send(packets.connect(credentials, _KEEPALIVE, clean=True, will=None))
         await member.joined.wait()
 
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from fleet.store.admissions import Admissions, Asker
-from fleet.store.connect import Store
+from fleet.adapters.redis.access.admissions import Admissions, BootstrapAsker
+from fleet.adapters.redis.client.store import Store
 
 
 async def note_device(store: Store, mac: str, fields: Mapping[str, str], dialect: str = "") -> None:
     """Write a device down as bootstrap does under an open policy."""
-    await Admissions(store).decide("open", Asker(mac, "", dialect=dialect), fields)
+    await Admissions(store).decide("open", BootstrapAsker(mac, "", dialect=dialect), fields)

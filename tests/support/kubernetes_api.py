@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
 
-from fleet.link.kubernetes_node import Cluster
+from fleet.adapters.net.kubernetes_node import Cluster
 from tests.support.certificates import Pki
 
 TOKEN = "token-of-the-edge"

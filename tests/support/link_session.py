@@ -1,10 +1,10 @@
-"""Running sessions of fleet.link in tests."""
+"""Running sessions of fleet.adapters.net in tests."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from fleet.link.mqtt import MqttSession
+from fleet.adapters.net.mqtt.session import MqttSession
 from fleet.wire.identity import Credentials
 
 PATIENCE = 15.0

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 
 import numpy as np
 
-from fleet.speech.ears import Ear, Ears, HeardFrame
-from fleet.speech.opus import Encoder
-from fleet.wire.words import AudioFormat
+from fleet.adapters.speech.audio_input import AudioInput, AudioInputStream, VadFrame
+from fleet.adapters.speech.opus import Encoder
+from fleet.wire.messages import AudioFormat
 
 UPLINK = AudioFormat(16_000, 60)
 
@@ -27,16 +27,16 @@ def tone(seconds: float, hertz: float = 440.0) -> bytes:
 class Listener:
     """Collects what one ear hears."""
 
-    def __init__(self, ears: Ears, uplink: AudioFormat = UPLINK) -> None:
-        self.frames: list[HeardFrame] = []
+    def __init__(self, ears: AudioInput, uplink: AudioFormat = UPLINK) -> None:
+        self.frames: list[VadFrame] = []
         self._more = asyncio.Event()
-        self.ear: Ear = ears.open(uplink, self._hear)
+        self.ear: AudioInputStream = ears.open(uplink, self._hear)
 
-    def _hear(self, frame: HeardFrame) -> None:
+    def _hear(self, frame: VadFrame) -> None:
         self.frames.append(frame)
         self._more.set()
 
-    async def wait(self, count: int) -> list[HeardFrame]:
+    async def wait(self, count: int) -> list[VadFrame]:
         """Return the frames when there are so many."""
         async with asyncio.timeout(20):
             while len(self.frames) < count:
@@ -46,7 +46,7 @@ class Listener:
 
 
 @asynccontextmanager
-async def running(ears: Ears) -> AsyncIterator[Ears]:
+async def running(ears: AudioInput) -> AsyncIterator[AudioInput]:
     async with asyncio.TaskGroup() as group:
         task = group.create_task(ears.run())
         try:

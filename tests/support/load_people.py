@@ -11,17 +11,17 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 from websockets.typing import Origin
 
-from fleet.conformance.probe.probe import Probe
-from fleet.conformance.stage import Stage, answered, turn, utter
-from fleet.conformance.steering import voice
-from fleet.conformance.steering.script import Call, Round
-from fleet.conformance.tool_use import tooled
-from fleet.sim import outbound
-from fleet.sim.board import Board
-from fleet.sim.device import SimDevice
-from fleet.sim.faults import Faults
-from fleet.sim.tools import Arguments, Outcome, Tool
-from fleet.sim.uplink import encode_all
+from fleet.workbench.conformance.probe.probe import Probe
+from fleet.workbench.conformance.stage import Stage, answered, turn, utter
+from fleet.workbench.conformance.steering import voice
+from fleet.workbench.conformance.steering.script import Call, Round
+from fleet.workbench.conformance.tool_use import tooled
+from fleet.workbench.sim import outbound
+from fleet.workbench.sim.board import Board
+from fleet.workbench.sim.device import SimDevice
+from fleet.workbench.sim.faults import Faults
+from fleet.workbench.sim.tools import Arguments, Outcome, Tool
+from fleet.workbench.sim.uplink import encode_all
 from tests.support.front_client import FrontClient, connect_packet
 from tests.support.gateway_client import BATTERY, gateway_client
 from tests.support.load_site import REFUSED, LoadSite

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from fleet.store.operator_tokens import DEVICES_INPUT, OperatorTokens
+from fleet.adapters.files.operator_tokens import DEVICES_INPUT, OperatorTokens
 from tests.support.mosquitto_server import MosquittoServer
 from tests.support.otlp_receiver import OtlpReceiver
 from tests.support.ports import LOOPBACK, free_port

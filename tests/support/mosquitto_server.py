@@ -7,7 +7,7 @@ with the configuration that is shipped. Without, it runs in a container where Do
 import signal
 from pathlib import Path
 
-from fleet.wire.identity import Keys
+from fleet.wire.identity import CredentialKeys
 from tests.support.container import ServerContainer, docker_answers
 from tests.support.plugin_build import SOURCES, build_plugin
 from tests.support.ports import LOOPBACK, free_port
@@ -51,7 +51,7 @@ class MosquittoServer:
     def __init__(
         self,
         directory: Path,
-        keys: Keys | None = None,
+        keys: CredentialKeys | None = None,
         changes: dict[str, str] | None = None,
         environment: dict[str, str] | None = None,
     ) -> None:
@@ -73,7 +73,7 @@ class MosquittoServer:
         return f"mqtt://{self.host}:{self.port}"
 
     @property
-    def keys(self) -> Keys:
+    def keys(self) -> CredentialKeys:
         assert self._keys is not None, "a broker without plugin has no keys"
         return self._keys
 

@@ -1,6 +1,6 @@
 """A tracer that keeps its spans."""
 
-from fleet.tracing.spans import Attributes, Value
+from fleet.ground.tracing.spans import Attributes, Value
 
 
 class NotedSpan:

@@ -5,9 +5,9 @@ from functools import cache
 import numpy as np
 import soxr
 
-from fleet.speech.asr_whisper import WhisperAsr
-from fleet.speech.tts_offline import OfflineTts
-from fleet.speech.vad_silero import SileroVad
+from fleet.adapters.speech.asr_whisper import WhisperAsr
+from fleet.adapters.speech.tts_offline import OfflineTts
+from fleet.adapters.speech.vad_silero import SileroVad
 
 
 @cache

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from fleet.store.connect import Store
+from fleet.adapters.redis.client.store import Store
 
 SHARDS = 16
 

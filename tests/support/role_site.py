@@ -7,7 +7,7 @@ from pathlib import Path
 
 import redis
 
-from fleet.wire.identity import Keys
+from fleet.wire.identity import CredentialKeys
 from fleet.wire.topics import shard_of
 from tests.support.mosquitto_server import MosquittoServer
 from tests.support.ports import LOOPBACK, free_port
@@ -32,7 +32,7 @@ class RoleSite:
     """
 
     def __init__(self, directory: Path, models: str, *, durable: bool) -> None:
-        self.keys = Keys(KEYS)
+        self.keys = CredentialKeys(KEYS)
         self.directory = directory
         self.roles: list[RoleProcess] = []
         for name in ("broker", "redis"):

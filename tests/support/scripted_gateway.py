@@ -17,7 +17,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 from websockets.sync.server import Server, ServerConnection, serve
 
-from fleet.gateway.page import answer
+from fleet.roles.gateway.port.page import answer
 
 LIMIT = 20.0
 TOOL_NAME = re.compile(r"(?=.{1,64}$)[A-Za-z_]\w*(\.\w+)*", re.ASCII)

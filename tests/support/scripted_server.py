@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fleet.speech.opus import Encoder
+from fleet.adapters.speech.opus import Encoder
 from fleet.wire import packet
 
 LIMIT = 10.0

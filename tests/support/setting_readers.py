@@ -5,17 +5,17 @@ import functools
 from collections.abc import Iterator
 from pathlib import Path
 
-from fleet.settings import Settings
+from fleet.ground.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 OPENED_BY = {
-    "worker": ("worker", "site", "watching"),
-    "edge": ("edge", "public_address", "speech", "site", "watching"),
-    "api": ("api", "site", "watching"),
-    "gateway": ("gateway", "watching"),
-    "front": ("front", "watching"),
+    "worker": ("worker", "site", "monitoring"),
+    "edge": ("edge", "public_address", "speech", "site", "monitoring"),
+    "api": ("api", "site", "monitoring"),
+    "gateway": ("gateway", "monitoring"),
+    "front": ("front", "monitoring"),
 }
-"""The modules of `fleet/assembly` that a role's command calls."""
+"""The modules of `fleet/run` that a role's command calls."""
 
 
 @functools.cache
@@ -23,7 +23,7 @@ def readers() -> dict[str, set[str]]:
     """Return the roles of each setting, as far as imports tell."""
     found: dict[str, set[str]] = {name: set() for name in Settings.model_fields}
     for role, parts in OPENED_BY.items():
-        for file in _reached([f"fleet.assembly.{part}" for part in parts]):
+        for file in _reached([f"fleet.run.{part}" for part in parts]):
             for name in _read_in(file):
                 found[name].add(role)
     return found
@@ -41,7 +41,7 @@ def _reached(modules: list[str]) -> set[Path]:
 
 def _file(module: str) -> Path | None:
     path = ROOT.joinpath(*module.split("."))
-    if path.parts[len(ROOT.parts) :][:2] == ("fleet", "settings"):
+    if path.parts[len(ROOT.parts) :][:3] == ("fleet", "ground", "settings"):
         return None
     return next((one for one in (path.with_suffix(".py"), path / "__init__.py") if one.is_file()), None)
 

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from fleet.sim.device import SimDevice
-from fleet.sim.faults import Faults
-from fleet.sim.profile import Profile
+from fleet.workbench.sim.device import SimDevice
+from fleet.workbench.sim.faults import Faults
+from fleet.workbench.sim.profile import Profile
 from tests.support.scripted_server import ScriptedServer
 
 MAC = "02:00:00:00:00:01"

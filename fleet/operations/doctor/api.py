@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 import httpx2
 
-from fleet.errors import Unavailable
-from fleet.http_bounds import LARGEST_ERROR, bounded_client
+from fleet.adapters.http_bounds import LARGEST_ERROR, bounded_client
+from fleet.adapters.redis.access.admissions import Admissions
+from fleet.ground.errors import Unavailable
+from fleet.ground.settings.tls import LOOPBACK
 from fleet.operations.doctor.case import Case
 from fleet.operations.doctor.finding import Finding, Findings, ok, problem, skipped
 from fleet.operations.doctor.visit import SECONDS, Visit, visit
-from fleet.settings.tls import LOOPBACK
-from fleet.store.admissions import Admissions
 
 _PUBLIC = (
     "Is `fleet api` running? FLEET_HTTP_PUBLIC (else FLEET_PUBLIC_HOST and FLEET_HTTP_PORT, FLEET_HTTPS_PORT) "

@@ -8,10 +8,10 @@ import ipaddress
 import secrets
 import socket
 
+from fleet.ground.settings.tls import LOOPBACK
 from fleet.operations.doctor.case import Case
 from fleet.operations.doctor.finding import Finding, Findings, ok, problem
 from fleet.operations.doctor.welcome import Welcome
-from fleet.settings.tls import LOOPBACK
 from fleet.wire import echo
 
 TRIES = 4

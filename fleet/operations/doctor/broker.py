@@ -3,7 +3,7 @@
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 
-from fleet.link.mqtt_packets import Incoming
+from fleet.adapters.net.mqtt.packets import Incoming
 from fleet.operations.doctor.case import Case
 from fleet.operations.doctor.door import Door, doors, enter
 from fleet.operations.doctor.finding import Finding, Findings, judge, ok, problem, skipped, warning

@@ -8,15 +8,15 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from fleet.assembly.site import read_keys
-from fleet.errors import ConfigError, FleetError
-from fleet.link.broker import broker_address
-from fleet.link.mqtt_url import MqttAddress
+from fleet.adapters.files import endpoints
+from fleet.adapters.net.mqtt.broker import broker_address
+from fleet.adapters.net.mqtt.url import MqttAddress
+from fleet.adapters.redis.client.store import Store
+from fleet.ground.errors import ConfigError, FleetError
+from fleet.ground.settings import Settings
 from fleet.operations.doctor.visit import Visit
-from fleet.settings import Settings
-from fleet.store import whereabouts
-from fleet.store.connect import Store
-from fleet.wire.identity import Credentials, Keys
+from fleet.run.site import read_keys
+from fleet.wire.identity import CredentialKeys, Credentials
 
 Clock = Callable[[], datetime]
 
@@ -35,7 +35,7 @@ class Case:
 
     settings: Settings
     up: bool
-    keys: Keys | None
+    keys: CredentialKeys | None
     broker: MqttAddress | None
     store: Store | None
     faults: dict[str, FleetError]
@@ -79,7 +79,7 @@ async def open_case(
         now: Our clock.
         beside: Whether a `fleet up` of this machine is looked for.
     """
-    found = whereabouts.find(settings.data_dir) if beside else None
+    found = endpoints.find(settings.data_dir) if beside else None
     if found is not None:
         filled = {"redis_url": settings.redis_url or found.redis_url, "mqtt_url": settings.mqtt_url or found.mqtt_url}
         settings = settings.model_copy(update=filled)
@@ -99,7 +99,7 @@ async def open_case(
         )
 
 
-def _keys(settings: Settings, faults: dict[str, FleetError]) -> Keys | None:
+def _keys(settings: Settings, faults: dict[str, FleetError]) -> CredentialKeys | None:
     if settings.keys is None and settings.keys_file is None:
         return None
     try:

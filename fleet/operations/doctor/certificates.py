@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 
 from cryptography import x509
 
-from fleet.errors import ConfigError
-from fleet.link.certificate import WARNING, ServerCertificate
+from fleet.adapters.net.tls.certificate import WARNING, ServerCertificate
+from fleet.ground.errors import ConfigError
+from fleet.ground.settings import Settings
 from fleet.operations.doctor.case import Case
 from fleet.operations.doctor.finding import Finding, Findings, ok, problem, skipped, warning
-from fleet.settings import Settings
 
 _SECONDS = 4.0
 _MOST_STEPS = 10

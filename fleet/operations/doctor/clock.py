@@ -2,10 +2,10 @@
 
 from datetime import timedelta
 
-from fleet.errors import Unavailable
+from fleet.adapters.redis.client.examination import examine_servers
+from fleet.ground.errors import Unavailable
 from fleet.operations.doctor.case import Case
 from fleet.operations.doctor.finding import Finding, Findings, ok, problem, skipped, warning
-from fleet.store.examination import examine_servers
 
 NOTABLE, HARMFUL = timedelta(seconds=2), timedelta(seconds=30)
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import typer
 
-from fleet.errors import ConfigError
+from fleet.ground.errors import ConfigError
+from fleet.ground.settings import Settings
 from fleet.operations.doctor.case import open_case
 from fleet.operations.doctor.examination import PARTS, examine
 from fleet.operations.doctor.finding import Finding, exit_code
@@ -14,7 +15,6 @@ from fleet.operations.doctor.outside import examine_outside
 from fleet.operations.doctor.report import show, write_json
 from fleet.operations.doctor.silence import examine_device
 from fleet.operations.reach import reach_store, read_mac
-from fleet.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from fleet.link.mqtt_url import MqttAddress
+from fleet.adapters.net.mqtt.url import MqttAddress
+from fleet.ground.settings.tls import FIRMWARE_PORT, LOOPBACK
 from fleet.operations.doctor.case import Case
 from fleet.operations.doctor.line import Line, LineFault
-from fleet.settings.tls import FIRMWARE_PORT, LOOPBACK
 from fleet.wire.identity import Credentials
 
 

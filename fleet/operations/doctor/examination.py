@@ -5,23 +5,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Final
 
-from fleet.errors import FleetError
-from fleet.operations.doctor import (
-    api,
-    broker,
-    certificates,
-    clock,
-    machine,
-    models,
-    redis,
-    roles,
-    session,
-    settings,
-)
+from fleet.adapters.redis.devices.view import forget
+from fleet.ground.errors import FleetError
+from fleet.ground.tasks import isolate
+from fleet.operations.doctor import api, broker, certificates, clock, machine, models, redis, roles, session, settings
 from fleet.operations.doctor.case import Case
 from fleet.operations.doctor.finding import Finding, Findings, problem
-from fleet.store.dossier import forget
-from fleet.tasks import isolate
 
 Part = Callable[[Case], Findings]
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
+from fleet.adapters.redis.devices.view import DeviceView
 from fleet.operations.doctor.finding import Finding, ok, problem, skipped, warning
-from fleet.store.dossier import Dossier
 
 _YOUNG = 5
 """Seconds after a hello in which there need not be audio yet; edges write once a second."""
@@ -21,7 +21,7 @@ _UDP = (
 When = Callable[[int], str]
 
 
-def judge_hearing(known: Dossier, when: When, now: datetime) -> Iterator[Finding]:
+def judge_hearing(known: DeviceView, when: When, now: datetime) -> Iterator[Finding]:
     """Yield the stations after the hello: audio, speech, answer."""
     arrived = known.traces.get("audio")
     if arrived is None or not arrived.words.startswith(known.last_session):
@@ -44,7 +44,7 @@ def judge_hearing(known: Dossier, when: When, now: datetime) -> Iterator[Finding
     yield _answer(known, when, now)
 
 
-def _no_audio(known: Dossier, when: When, now: datetime) -> Finding:
+def _no_audio(known: DeviceView, when: When, now: datetime) -> Finding:
     hello = known.at("hello")
     if known.session and now.timestamp() - hello < _YOUNG:
         return skipped("device.audio", "its hello is seconds old")
@@ -54,7 +54,7 @@ def _no_audio(known: Dossier, when: When, now: datetime) -> Finding:
     return problem("device.audio", f"since its hello {when(hello)} no packet came that could be read", _UDP)
 
 
-def _counts(known: Dossier) -> str:
+def _counts(known: DeviceView) -> str:
     end = known.traces.get("end")
     session, _, counts = end.words.partition(" ") if end else ("", "", "")
     if session != known.last_session:
@@ -63,7 +63,7 @@ def _counts(known: Dossier) -> str:
     return f"; in all {uplink} packets of its own, and {downlink} sent to it"
 
 
-def _answer(known: Dossier, when: When, now: datetime) -> Finding:
+def _answer(known: DeviceView, when: When, now: datetime) -> Finding:
     understood, spoke = known.at("understood"), known.at("spoke")
     sorry = known.traces.get("sorry")
     if sorry is not None and sorry.at >= max(understood, spoke):

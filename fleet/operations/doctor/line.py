@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Literal
 
-from fleet.errors import Unavailable
-from fleet.link import mqtt_packets
-from fleet.link.mqtt import tls_context
-from fleet.link.mqtt_packets import Broken, Connected, Incoming, Packet, PacketReader, Pong, Subscribed
-from fleet.link.mqtt_url import MqttAddress
+from fleet.adapters.net.mqtt import packets
+from fleet.adapters.net.mqtt.packets import Broken, Connected, Incoming, Packet, PacketReader, PingResponse, Subscribed
+from fleet.adapters.net.mqtt.session import tls_context
+from fleet.adapters.net.mqtt.url import MqttAddress
+from fleet.ground.errors import Unavailable
 from fleet.wire.identity import Credentials
 
 CONNECT_SECONDS = 4.0
@@ -62,7 +62,7 @@ class Line:
         Raises:
             LineFault: We are not.
         """
-        self._writer.write(mqtt_packets.connect(who, _KEEPALIVE, clean=clean, will=None))
+        self._writer.write(packets.connect(who, _KEEPALIVE, clean=clean, will=None))
         answer = await self._answer(CONNECT_SECONDS)
         if not isinstance(answer, Connected):
             raise LineFault("lost", f"{address} does not answer CONNECT as a broker does")
@@ -75,7 +75,7 @@ class Line:
         Raises:
             LineFault: The connection is lost.
         """
-        await self._write(mqtt_packets.publish(topic, payload))
+        await self._write(packets.publish(topic, payload))
 
     async def subscribe(self, topic_filter: str) -> bool:
         """Subscribe at QoS 1; return whether the broker says that it did.
@@ -83,7 +83,7 @@ class Line:
         Raises:
             LineFault: The connection is lost.
         """
-        await self._write(mqtt_packets.subscribe([topic_filter]))
+        await self._write(packets.subscribe([topic_filter]))
         answer = await self._answer(ANSWER_SECONDS)
         return isinstance(answer, Subscribed) and not any(code >= 0x80 for code in answer.codes)
 
@@ -93,8 +93,8 @@ class Line:
         Raises:
             LineFault: The connection is lost.
         """
-        await self._write(mqtt_packets.PINGREQ)
-        while not isinstance(await self._answer(ANSWER_SECONDS), Pong):
+        await self._write(packets.PINGREQ)
+        while not isinstance(await self._answer(ANSWER_SECONDS), PingResponse):
             pass
 
     async def message(self, fits: Callable[[Incoming], bool], seconds: float = ANSWER_SECONDS) -> Incoming | None:
@@ -119,7 +119,7 @@ class Line:
     async def close(self) -> None:
         """Say DISCONNECT, and wait a moment until the broker has closed: presence follows from it."""
         try:
-            self._writer.write(mqtt_packets.DISCONNECT)
+            self._writer.write(packets.DISCONNECT)
             async with asyncio.timeout(1.0):
                 while await self._reader.read(_CHUNK):
                     pass
@@ -160,7 +160,7 @@ class Line:
                 continue
             self._messages.append(packet)
             if packet.id is not None:
-                self._writer.write(mqtt_packets.acknowledge([packet.id]))
+                self._writer.write(packets.acknowledge([packet.id]))
 
 
 async def _open(address: MqttAddress) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

@@ -3,9 +3,9 @@
 import resource
 from pathlib import Path
 
-from fleet.edge.socket import RECEIVE_BUFFER
 from fleet.operations.doctor.case import Case
 from fleet.operations.doctor.finding import Findings, judge, skipped, warning
+from fleet.roles.edge.transport.socket import RECEIVE_BUFFER
 
 LEAST_FILES = 4096
 _RECEIVE_LIMIT = Path("/proc/sys/net/core/rmem_max")

@@ -4,7 +4,7 @@ import json
 import secrets
 from collections.abc import Callable
 
-from fleet.link.mqtt_packets import Incoming
+from fleet.adapters.net.mqtt.packets import Incoming
 
 
 def new_mark() -> bytes:

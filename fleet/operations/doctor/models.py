@@ -4,14 +4,14 @@ import asyncio
 import struct
 from contextlib import aclosing
 
-from fleet.assembly.llm import chat_model
+from fleet.adapters.speech.load import load_asr, load_tts
+from fleet.adapters.speech.pcm import Resampler
 from fleet.core.ports import ASR_RATE, Asr, Message, TextDelta, ToolOffer, Tts
-from fleet.errors import ConfigError, FleetError
+from fleet.ground.errors import ConfigError, FleetError
+from fleet.ground.settings import Settings
 from fleet.operations.doctor.case import Case
 from fleet.operations.doctor.finding import Finding, Findings, ok, problem, skipped, warning, wrong
-from fleet.settings import Settings
-from fleet.speech.load import load_asr, load_tts
-from fleet.speech.pcm import Resampler
+from fleet.run.llm import chat_model
 
 _SENTENCE = "Good morning, how are you today?"
 _OFFER = ToolOffer("get_time", "Returns the time of day.", {"type": "object", "properties": {}})

@@ -1,12 +1,12 @@
 """Examining a site from where its devices are, with nothing but the URL that they have."""
 
-from fleet.errors import FleetError, Unavailable
+from fleet.ground.errors import FleetError, Unavailable
+from fleet.ground.settings import Settings
 from fleet.operations.doctor import session
 from fleet.operations.doctor.api import web
 from fleet.operations.doctor.case import open_case
 from fleet.operations.doctor.finding import Finding, ok, problem
 from fleet.operations.doctor.visit import PATH, visit
-from fleet.settings import Settings
 
 
 async def examine_outside(settings: Settings, ota: str) -> list[Finding]:

@@ -2,10 +2,10 @@
 
 import re
 
-from fleet.errors import ConfigError, Unavailable
+from fleet.adapters.redis.client.examination import Server, examine_servers
+from fleet.ground.errors import ConfigError, Unavailable
 from fleet.operations.doctor.case import Case
 from fleet.operations.doctor.finding import Finding, Findings, judge, ok, problem, skipped, warning, wrong
-from fleet.store.examination import Server, examine_servers
 
 _OLDEST = {"Redis": (7, 0), "Valkey": (8, 0)}
 _SLOW, _TOO_SLOW = 0.005, 0.05

@@ -1,10 +1,10 @@
 """Workers and edges: is somebody there for every device?"""
 
-from fleet.errors import Unavailable
+from fleet.adapters.redis.client.examination import Workforce, examine_workforce
+from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
+from fleet.ground.errors import Unavailable
 from fleet.operations.doctor.case import Case
 from fleet.operations.doctor.finding import Finding, Findings, judge, ok, problem, skipped, warning
-from fleet.store.edges import EdgeRecord, Edges
-from fleet.store.examination import Workforce, examine_workforce
 
 
 async def examine(case: Case) -> Findings:

@@ -3,14 +3,14 @@
 import json
 from collections.abc import Mapping
 
-from fleet.link.mqtt_packets import Incoming
+from fleet.adapters.net.mqtt.packets import Incoming
+from fleet.adapters.redis.devices.view import read_dossier
 from fleet.operations.doctor.audio import reach
 from fleet.operations.doctor.case import Case
 from fleet.operations.doctor.door import doors, enter
 from fleet.operations.doctor.finding import Finding, Findings, ok, problem, skipped
 from fleet.operations.doctor.line import Line, LineFault
 from fleet.operations.doctor.welcome import read_welcome
-from fleet.store.dossier import read_dossier
 from fleet.wire.identity import Credentials
 from fleet.wire.topics import up_topic
 

@@ -3,11 +3,11 @@
 import asyncio
 import ipaddress
 
-from fleet.assembly.listing import own_address
+from fleet.ground.settings import variable
+from fleet.ground.settings.fields import EVERYWHERE
 from fleet.operations.doctor.case import Case
 from fleet.operations.doctor.finding import Finding, Findings, judge, ok, skipped, warning, wrong
-from fleet.settings import variable
-from fleet.settings.fields import EVERYWHERE
+from fleet.run.listeners_table import own_address
 
 _PROBE_SECONDS = 1.0
 

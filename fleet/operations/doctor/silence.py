@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Final
 
-from fleet.assembly.site import read_keys
-from fleet.errors import ConfigError
+from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.devices.view import DeviceView, read_dossier
+from fleet.ground.errors import ConfigError
+from fleet.ground.settings import Settings
 from fleet.operations.doctor.finding import Finding, ok, problem, skipped, warning
 from fleet.operations.doctor.hearing import judge_hearing
-from fleet.settings import Settings
-from fleet.store.connect import Store
-from fleet.store.dossier import Dossier, read_dossier
+from fleet.run.site import read_keys
 
 _CROWD: Final = (
     "Too many MACs asked that never connected (log `no place for a new device`). It asks again by itself; "
@@ -41,7 +41,7 @@ async def examine_device(store: Store, mac: str, settings: Settings) -> list[Fin
     return list(judge_device(await read_dossier(store, mac), settings, datetime.now(UTC)))
 
 
-def judge_device(known: Dossier, settings: Settings, now: datetime) -> Iterator[Finding]:
+def judge_device(known: DeviceView, settings: Settings, now: datetime) -> Iterator[Finding]:
     """Yield the stations of a device's way; `now` is our clock."""
 
     def when(at: int) -> str:
@@ -71,7 +71,7 @@ def tell_time(at: int, now: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC ({seconds:.0f} s ago)"
 
 
-def _admission(known: Dossier, settings: Settings) -> Iterator[Finding]:
+def _admission(known: DeviceView, settings: Settings) -> Iterator[Finding]:
     if known.revoked:
         yield problem("device.revoked", "it is revoked", f"fleet devices unrevoke {known.mac}")
     if _waits(known, settings):
@@ -79,7 +79,7 @@ def _admission(known: Dossier, settings: Settings) -> Iterator[Finding]:
         yield problem("device.bound", f"it is not bound, and FLEET_ACTIVATION is {settings.activation}", advice)
 
 
-def _waits(known: Dossier, settings: Settings) -> bool:
+def _waits(known: DeviceView, settings: Settings) -> bool:
     """Whether a device waits for an operator, under the policy of these settings."""
     if settings.activation == "open" or known.admission.bound:
         return False
@@ -87,7 +87,7 @@ def _waits(known: Dossier, settings: Settings) -> bool:
     return known.admission.unbound or (settings.activation != "first" and not known.record.get("ep"))
 
 
-def _bootstrap(known: Dossier, when: Callable[[int], str]) -> Finding:
+def _bootstrap(known: DeviceView, when: Callable[[int], str]) -> Finding:
     away = known.turned_away
     if away is not None and away.at > (known.bootstrap or 0):
         advice = _TURNED.get(away.words, "The api's log says why").replace("MAC", known.mac)
@@ -104,11 +104,11 @@ def _bootstrap(known: Dossier, when: Callable[[int], str]) -> Finding:
     return ok("device.bootstrap", f"{when(known.bootstrap)}{f', at {host}' if host else ''}; {_describe(known)}")
 
 
-def _describe(known: Dossier) -> str:
+def _describe(known: DeviceView) -> str:
     return f"board {known.record.get('board') or 'unknown'}, firmware {known.record.get('fw') or 'unknown'}"
 
 
-def _key(known: Dossier, settings: Settings) -> Iterator[Finding]:
+def _key(known: DeviceView, settings: Settings) -> Iterator[Finding]:
     given = known.record.get("kid")
     try:
         ids = read_keys(settings).ids if settings.keys or settings.keys_file else ()
@@ -119,7 +119,7 @@ def _key(known: Dossier, settings: Settings) -> Iterator[Finding]:
         yield problem("device.key", f"its password was made with the key {given}, which is no longer valid", advice)
 
 
-def _never_came(known: Dossier) -> Finding:
+def _never_came(known: DeviceView) -> Finding:
     if known.bootstrap is None:
         return skipped("device.presence", "it was never connected")
     return problem(
@@ -130,7 +130,7 @@ def _never_came(known: Dossier) -> Finding:
     )
 
 
-def _presence(known: Dossier, when: Callable[[int], str]) -> Finding:
+def _presence(known: DeviceView, when: Callable[[int], str]) -> Finding:
     since = when(known.at("presence")) if known.at("presence") else "at an unknown time"
     if known.record.get("on") == "1":
         return ok("device.presence", f"connected since {since}")
@@ -138,7 +138,7 @@ def _presence(known: Dossier, when: Callable[[int], str]) -> Finding:
     return problem("device.presence", f"not connected since {since}", advice)
 
 
-def _tools(known: Dossier) -> Finding:
+def _tools(known: DeviceView) -> Finding:
     if known.tools:
         fresh = known.record.get("tep") == known.record.get("ep")
         return ok("device.tools", f"{known.tools} tools{'' if fresh else ', of an earlier connection'}")
@@ -147,7 +147,7 @@ def _tools(known: Dossier) -> Finding:
     )
 
 
-def _hello(known: Dossier, when: Callable[[int], str]) -> Iterator[Finding]:
+def _hello(known: DeviceView, when: Callable[[int], str]) -> Iterator[Finding]:
     said, refused = known.at("hello"), known.traces.get("refused")
     if refused is not None and refused.at >= said:
         advice = _REFUSED.get(refused.words, "The worker's log says more; `fleet doctor` looks at the site")
@@ -164,7 +164,7 @@ def _hello(known: Dossier, when: Callable[[int], str]) -> Iterator[Finding]:
         yield ok("device.hello", f"answered {when(said)}{over}")
 
 
-def _edge(known: Dossier) -> Iterator[Finding]:
+def _edge(known: DeviceView) -> Iterator[Finding]:
     edge = known.session.get("edge")
     if edge and not known.edge_lives:
         yield problem(

@@ -8,8 +8,8 @@ from email.utils import parsedate_to_datetime
 import httpx2
 from pydantic import ValidationError
 
-from fleet.errors import Unavailable
-from fleet.settings.tls import FIRMWARE_PORT
+from fleet.ground.errors import Unavailable
+from fleet.ground.settings.tls import FIRMWARE_PORT
 from fleet.wire.bootstrap import BootstrapAnswer, MqttSection
 
 SECONDS = 4.0

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 _Hex = Annotated[str, StringConstraints(pattern="^[0-9a-fA-F]{32}$")]
 _NOWHERE = ("127.0.0.1", 9)
-"""Where a refused device is sent: fleet.worker.hello."""
+"""Where a refused device is sent: fleet.roles.worker.sessions.opener."""
 
 
 class _Udp(BaseModel):

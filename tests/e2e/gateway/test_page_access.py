@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from fleet.store.operator_tokens import GATEWAY_CONNECT, OperatorTokens
+from fleet.adapters.files.operator_tokens import GATEWAY_CONNECT, OperatorTokens
 from tests.support.browser import Visitor, running_browser
 from tests.support.gateway_process import gateway_process
 from tests.support.ports import LOOPBACK

@@ -2,7 +2,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from fleet.store.connect import Store
+from fleet.adapters.redis.client.store import Store
 from tests.support.redis_store import opened
 
 

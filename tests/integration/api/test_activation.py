@@ -9,11 +9,11 @@ from typing import Any
 import httpx2
 import pytest
 
+from fleet.adapters.redis.access.activations import PENDING_SECONDS, Activations
+from fleet.adapters.redis.access.admissions import Admissions
+from fleet.adapters.redis.client.store import Store
 from fleet.core.standing import Policy
-from fleet.store.activations import PENDING_SECONDS, Activations
-from fleet.store.admissions import Admissions
-from fleet.store.connect import Store
-from fleet.wire.identity import Keys
+from fleet.wire.identity import CredentialKeys
 from tests.support.api_server import BODY, CLIENT, MAC, api_client, headers
 
 OTA, ACTIVATE = "/xiaozhi/ota/", "/xiaozhi/ota/activate"
@@ -30,13 +30,13 @@ def serials(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def client(store: Store, keys: Keys, serials: Path) -> AsyncIterator[httpx2.AsyncClient]:
+async def client(store: Store, keys: CredentialKeys, serials: Path) -> AsyncIterator[httpx2.AsyncClient]:
     async with api_client(store, keys, activation="code", serials_file=serials) as client:
         yield client
 
 
 @pytest.fixture
-async def closed(store: Store, keys: Keys, serials: Path) -> AsyncIterator[httpx2.AsyncClient]:
+async def closed(store: Store, keys: CredentialKeys, serials: Path) -> AsyncIterator[httpx2.AsyncClient]:
     async with api_client(store, keys, activation="closed", serials_file=serials) as client:
         yield client
 
@@ -223,7 +223,7 @@ async def test_a_bound_serial_number_comes_back_after_its_memory_was_erased(
 
 @pytest.mark.parametrize(("policy", "again"), [("first", False), ("code", False), ("closed", True)])
 async def test_a_listed_serial_number_lifts_unbind_only_on_a_closed_list(
-    store: Store, keys: Keys, serials: Path, policy: Policy, again: bool
+    store: Store, keys: CredentialKeys, serials: Path, policy: Policy, again: bool
 ) -> None:
     async with api_client(store, keys, activation=policy, serials_file=serials) as client:
         await Admissions(store).bind(headers()["Device-Id"], headers()["Client-Id"], SERIAL, how="key")
@@ -235,7 +235,7 @@ async def test_a_listed_serial_number_lifts_unbind_only_on_a_closed_list(
         assert ("mqtt" in await boot(client, V2)) is again
 
 
-async def test_everybody_is_bound_where_the_policy_is_open(store: Store, keys: Keys) -> None:
+async def test_everybody_is_bound_where_the_policy_is_open(store: Store, keys: CredentialKeys) -> None:
     async with api_client(store, keys, activation="open") as client:
         assert (await client.post(ACTIVATE, headers=headers(), content=b"{}")).status_code == 200
         assert (await client.post(ACTIVATE, content=b"{}")).status_code == 400

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
-from fleet.store.admissions import Admissions
-from fleet.store.connect import Store
-from fleet.store.devices import Devices
-from fleet.store.roster import Roster
-from fleet.wire.identity import Keys
+from fleet.adapters.redis.access.admissions import Admissions
+from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.devices.devices import Devices
+from fleet.adapters.redis.devices.registry import DeviceRegistry
+from fleet.wire.identity import CredentialKeys
 from fleet.wire.topics import up_topic
 from tests.support.api_server import BODY, MAC, api_client, headers
 from tests.support.redis_server import RedisServer
@@ -19,12 +19,14 @@ OTA = "/xiaozhi/ota/"
 
 
 @pytest.fixture
-async def client(store: Store, keys: Keys) -> AsyncIterator[httpx2.AsyncClient]:
+async def client(store: Store, keys: CredentialKeys) -> AsyncIterator[httpx2.AsyncClient]:
     async with api_client(store, keys) as client:
         yield client
 
 
-async def test_a_device_is_told_all_that_it_needs(client: httpx2.AsyncClient, store: Store, keys: Keys) -> None:
+async def test_a_device_is_told_all_that_it_needs(
+    client: httpx2.AsyncClient, store: Store, keys: CredentialKeys
+) -> None:
     answer = await client.post(OTA, headers=headers(Accept_Language="zh-CN"), content=BODY)
     assert answer.status_code == 200
     assert int(answer.headers["content-length"]) == len(answer.content) < 7000
@@ -38,7 +40,7 @@ async def test_a_device_is_told_all_that_it_needs(client: httpx2.AsyncClient, st
     assert {"firmware", "activation", "websocket"}.isdisjoint(answer.json())
     known = await Devices(store).read(MAC)
     assert (known.board, known.firmware, known.host, known.language) == ("board", "2.4.2", "127.0.0.1", "zh-CN")
-    [entry] = await Roster(store).entries()
+    [entry] = await DeviceRegistry(store).entries()
     assert (entry.device.mac, entry.key) == (MAC, keys.ids[0])
 
 
@@ -67,7 +69,7 @@ async def test_a_host_that_devices_cannot_use_is_refused_in_words(client: httpx2
     assert "FLEET_PUBLIC_HOST" in answer.json()["error"]
 
 
-async def test_a_host_header_changes_nothing_but_its_own_answer(store: Store, keys: Keys) -> None:
+async def test_a_host_header_changes_nothing_but_its_own_answer(store: Store, keys: CredentialKeys) -> None:
     async with api_client(store, keys, activation="open") as client:
         await client.post(OTA, headers=headers(), content=BODY)
         poisoned = await client.post(OTA, headers=headers(Host="evil.example:8000"), content=BODY)
@@ -77,7 +79,7 @@ async def test_a_host_header_changes_nothing_but_its_own_answer(store: Store, ke
         assert again.json()["mqtt"]["endpoint"] == "127.0.0.1:1883"
 
 
-async def test_a_host_that_is_set_wins_over_the_header(store: Store, keys: Keys) -> None:
+async def test_a_host_that_is_set_wins_over_the_header(store: Store, keys: CredentialKeys) -> None:
     async with api_client(store, keys, public_host="voice.example.org") as client:
         answer = await client.post(OTA, headers=headers(Host="evil.example"), content=BODY)
     assert answer.json()["mqtt"]["endpoint"] == "voice.example.org:1883"
@@ -93,7 +95,7 @@ async def test_a_device_has_a_time_zone_of_its_own(client: httpx2.AsyncClient, s
 
 
 async def test_a_revoked_device_gets_no_credentials(store: Store) -> None:
-    keys = Keys("k1:a-key-of-this-test-only")
+    keys = CredentialKeys("k1:a-key-of-this-test-only")
     keys.revoke([MAC])
     async with api_client(store, keys) as client:
         refused = await client.post(OTA, headers=headers(), content=BODY)
@@ -115,7 +117,7 @@ async def test_nothing_is_redirected(client: httpx2.AsyncClient) -> None:
 
 
 async def test_a_body_that_never_ends_is_given_up(client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fleet.api.body.BODY_SECONDS", 0.2)
+    monkeypatch.setattr("fleet.roles.api.body.BODY_SECONDS", 0.2)
     async with asyncio.timeout(8):
         reader, writer = await asyncio.open_connection(client.base_url.host, client.base_url.port)
         writer.write(f"POST {OTA} HTTP/1.1\r\nHost: x\r\nDevice-Id: {MAC}\r\nContent-Length: 9\r\n\r\n{{".encode())
@@ -136,7 +138,9 @@ async def test_health(client: httpx2.AsyncClient) -> None:
     assert (await client.get("/readyz")).status_code == 200
 
 
-async def test_without_redis_devices_are_served_under_an_open_policy_only(keys: Keys, own_redis: RedisServer) -> None:
+async def test_without_redis_devices_are_served_under_an_open_policy_only(
+    keys: CredentialKeys, own_redis: RedisServer
+) -> None:
     store = await Store.open(own_redis.url, 16)
     own_redis.kill()
     async with api_client(store, keys, activation="open") as client:

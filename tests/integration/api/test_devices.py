@@ -9,15 +9,15 @@ from typing import Any
 import httpx2
 import pytest
 
-from fleet.api.devices import LONGEST_TEXT
-from fleet.store.connect import Store
-from fleet.store.devices import Devices
-from fleet.store.leases import Leases
-from fleet.store.mailbox import Mailboxes
-from fleet.store.operator_tokens import DEVICES_INPUT, OperatorTokens
-from fleet.store.replies import Replies, Reply
-from fleet.wire.identity import Keys
-from fleet.wire.mail import UtteranceHeard
+from fleet.adapters.files.operator_tokens import DEVICES_INPUT, OperatorTokens
+from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.devices.devices import Devices
+from fleet.adapters.redis.sessions.replies import Replies, Reply
+from fleet.adapters.redis.shards.inbox import Inboxes
+from fleet.adapters.redis.shards.leases import Leases
+from fleet.roles.api.devices import LONGEST_TEXT
+from fleet.wire.edge_messages import UtteranceEvent
+from fleet.wire.identity import CredentialKeys
 from tests.support.api_server import MAC, api_client
 
 INPUT = f"/devices/{MAC}/input"
@@ -29,7 +29,9 @@ def tokens(tmp_path: Path) -> OperatorTokens:
 
 
 @pytest.fixture
-async def client(store: Store, keys: Keys, tokens: OperatorTokens, tmp_path: Path) -> AsyncIterator[httpx2.AsyncClient]:
+async def client(
+    store: Store, keys: CredentialKeys, tokens: OperatorTokens, tmp_path: Path
+) -> AsyncIterator[httpx2.AsyncClient]:
     async with api_client(store, keys, operator_tokens_file=tmp_path / "tokens", rate_input="0.01/20") as client:
         client.headers["Authorization"] = f"Bearer {tokens.add('anna', frozenset({DEVICES_INPUT}))}"
         yield client
@@ -47,12 +49,12 @@ class Worker:
         self._store = store
         self.shard = store.keys.shard(MAC)
 
-    async def heard(self) -> UtteranceHeard:
+    async def heard(self) -> UtteranceEvent:
         async with asyncio.timeout(10):
-            while not (letters := await Mailboxes(self._store).read_shards({self.shard: "0"})):
+            while not (letters := await Inboxes(self._store).read_shards({self.shard: "0"})):
                 pass
         (letter,) = letters
-        assert isinstance(letter.mail, UtteranceHeard)
+        assert isinstance(letter.mail, UtteranceEvent)
         return letter.mail
 
     async def answer(self, reply: Reply) -> None:

@@ -8,15 +8,15 @@ from collections.abc import AsyncIterator
 import pytest
 from pydantic import SecretStr
 
-from fleet.api.mqtt_login import LARGEST_BODY, MqttLogin
-from fleet.errors import ConfigError
-from fleet.link import emqx
-from fleet.link.emqx import Emqx, expelling
-from fleet.store.access import AccessWatch
-from fleet.store.connect import Store
-from fleet.store.revocations import Revocations
-from fleet.tasks import running
-from fleet.wire.identity import Credentials, Keys
+from fleet.adapters.net.mqtt import emqx
+from fleet.adapters.net.mqtt.emqx import Emqx, expelling
+from fleet.adapters.redis.access.revocations import Revocations
+from fleet.adapters.redis.access.watch import AccessWatch
+from fleet.adapters.redis.client.store import Store
+from fleet.ground.errors import ConfigError
+from fleet.ground.tasks import running
+from fleet.roles.api.mqtt_login import LARGEST_BODY, MqttLogin
+from fleet.wire.identity import CredentialKeys, Credentials
 from fleet.wire.topics import shard_client_id, slot
 from tests.support.emqx_requests import TOKEN, Connection, RestApi, connection, login_request, login_server, rest_api
 from tests.support.ports import free_port
@@ -29,13 +29,13 @@ IGNORE = {"result": "ignore"}
 
 
 @pytest.fixture
-def keys() -> Keys:
+def keys() -> CredentialKeys:
     """Keys of their own: these tests change them."""
-    return Keys("k1:" + "e" * 32)
+    return CredentialKeys("k1:" + "e" * 32)
 
 
 @pytest.fixture
-async def served(keys: Keys) -> AsyncIterator[tuple[MqttLogin, Connection]]:
+async def served(keys: CredentialKeys) -> AsyncIterator[tuple[MqttLogin, Connection]]:
     async with login_server(keys) as (route, port), connection(port) as asker:
         yield route, asker
 
@@ -45,7 +45,7 @@ def asker(served: tuple[MqttLogin, Connection]) -> Connection:
     return served[1]
 
 
-async def test_a_device_is_let_in_with_its_slot(asker: Connection, keys: Keys) -> None:
+async def test_a_device_is_let_in_with_its_slot(asker: Connection, keys: CredentialKeys) -> None:
     assert await asker.ask(login_request(keys.issue("device", MAC))) == {
         "result": "allow",
         "is_superuser": False,
@@ -53,19 +53,21 @@ async def test_a_device_is_let_in_with_its_slot(asker: Connection, keys: Keys) -
     }
 
 
-async def test_a_shards_session_is_let_in_as_a_service(asker: Connection, keys: Keys) -> None:
+async def test_a_shards_session_is_let_in_as_a_service(asker: Connection, keys: CredentialKeys) -> None:
     answer = await asker.ask(login_request(keys.issue("service", shard_client_id(3))))
     assert answer == {"result": "allow", "is_superuser": False, "client_attrs": {"kind": "service"}}
 
 
-async def test_requests_sent_before_earlier_answers_are_answered_in_order(asker: Connection, keys: Keys) -> None:
+async def test_requests_sent_before_earlier_answers_are_answered_in_order(
+    asker: Connection, keys: CredentialKeys
+) -> None:
     good, bad = keys.issue("device", MAC), Credentials(MAC, "device.k1", "x")
     asker.send(login_request(good), login_request(bad), login_request(good))
     results = [(await asker.answer())[2]["result"] for _ in range(3)]
     assert results == ["allow", "deny", "allow"]
 
 
-async def test_nobody_else_is_let_in(served: tuple[MqttLogin, Connection], keys: Keys) -> None:
+async def test_nobody_else_is_let_in(served: tuple[MqttLogin, Connection], keys: CredentialKeys) -> None:
     route, asker = served
     mine, service = keys.issue("device", MAC), keys.issue("service", "fleet-worker")
     strangers = [
@@ -89,7 +91,7 @@ async def test_nobody_else_is_let_in(served: tuple[MqttLogin, Connection], keys:
 
 
 async def test_a_revoked_device_is_refused_and_an_old_key_counts_until_it_is_retired(
-    asker: Connection, keys: Keys
+    asker: Connection, keys: CredentialKeys
 ) -> None:
     mine = keys.issue("device", MAC)
     keys.revoke([MAC])
@@ -127,14 +129,14 @@ async def test_what_is_no_login_lets_nobody_in(asker: Connection, body: bytes) -
     [None, "", TOKEN, f"Basic {TOKEN}", "Bearer", "Bearer ", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", "Bearer é"],
 )
 async def test_whoever_is_not_the_broker_learns_nothing(
-    served: tuple[MqttLogin, Connection], keys: Keys, authorization: str | None
+    served: tuple[MqttLogin, Connection], keys: CredentialKeys, authorization: str | None
 ) -> None:
     route, asker = served
     assert await asker.ask(login_request(keys.issue("device", MAC), authorization)) == IGNORE
     assert dict(route._counts) == {"mqtt login: wrong token": 1}
 
 
-async def test_strangers_do_not_fill_the_log(keys: Keys, caplog: pytest.LogCaptureFixture) -> None:
+async def test_strangers_do_not_fill_the_log(keys: CredentialKeys, caplog: pytest.LogCaptureFixture) -> None:
     async with login_server(keys) as (route, port):
         for _ in range(20):
             async with connection(port) as stranger:
@@ -143,7 +145,7 @@ async def test_strangers_do_not_fill_the_log(keys: Keys, caplog: pytest.LogCaptu
     assert [record.levelname for record in caplog.records if "token" in record.message] == ["WARNING"]
 
 
-def test_a_short_token_is_refused_at_the_start(keys: Keys) -> None:
+def test_a_short_token_is_refused_at_the_start(keys: CredentialKeys) -> None:
     with pytest.raises(ConfigError, match="16"):
         MqttLogin(keys, "short", Counter())
 
@@ -155,7 +157,7 @@ async def told() -> AsyncIterator[RestApi]:
 
 
 async def test_devices_are_closed_at_once_and_once_more(
-    told: RestApi, keys: Keys, monkeypatch: pytest.MonkeyPatch
+    told: RestApi, keys: CredentialKeys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(emqx, "AGAIN_SECONDS", 0.05)
     keys.revoke([MAC, OTHER])
@@ -171,7 +173,9 @@ async def test_devices_are_closed_at_once_and_once_more(
     assert told.kicks.empty()
 
 
-async def test_a_long_list_is_told_in_parts(told: RestApi, keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_long_list_is_told_in_parts(
+    told: RestApi, keys: CredentialKeys, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(emqx, "_AT_ONCE", 3)
     broker = Emqx(told.url, KEY, keys)
     macs = [f"02:00:00:00:00:{number:02x}" for number in range(7)]
@@ -184,7 +188,7 @@ async def test_a_long_list_is_told_in_parts(told: RestApi, keys: Keys, monkeypat
 
 
 @pytest.mark.parametrize("answer", [401, 404, 500, 503])
-async def test_what_emqx_did_not_do_is_asked_for_again(told: RestApi, keys: Keys, answer: int) -> None:
+async def test_what_emqx_did_not_do_is_asked_for_again(told: RestApi, keys: CredentialKeys, answer: int) -> None:
     told.answers = [answer, answer]
     keys.revoke([MAC, OTHER])
     broker = Emqx(told.url, KEY, keys)
@@ -194,7 +198,9 @@ async def test_what_emqx_did_not_do_is_asked_for_again(told: RestApi, keys: Keys
     assert len(told.logins) == 3
 
 
-async def test_an_emqx_that_is_away_is_told_when_it_is_back(keys: Keys, caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_emqx_that_is_away_is_told_when_it_is_back(
+    keys: CredentialKeys, caplog: pytest.LogCaptureFixture
+) -> None:
     port = free_port()
     keys.revoke([MAC])
     broker = Emqx(f"http://127.0.0.1:{port}", KEY, keys)
@@ -208,7 +214,7 @@ async def test_an_emqx_that_is_away_is_told_when_it_is_back(keys: Keys, caplog: 
     assert KEY.partition(":")[2] not in caplog.text
 
 
-async def test_revoking_a_device_closes_its_connection(store: Store, keys: Keys, told: RestApi) -> None:
+async def test_revoking_a_device_closes_its_connection(store: Store, keys: CredentialKeys, told: RestApi) -> None:
     told.clients = {MAC: "device.k1"}
     async with (
         expelling(told.url, SecretStr(KEY), keys) as expel,
@@ -221,7 +227,7 @@ async def test_revoking_a_device_closes_its_connection(store: Store, keys: Keys,
 
 
 async def test_a_generation_that_counts_no_longer_is_closed_and_a_newer_one_goes_on(
-    store: Store, keys: Keys, told: RestApi
+    store: Store, keys: CredentialKeys, told: RestApi
 ) -> None:
     newer = "02:00:00:00:00:02"
     told.clients = {
@@ -242,7 +248,7 @@ async def test_a_generation_that_counts_no_longer_is_closed_and_a_newer_one_goes
 
 @pytest.mark.parametrize("page", [1, 2, 500])
 async def test_a_minimum_of_all_closes_every_older_connection(
-    store: Store, keys: Keys, told: RestApi, page: int, monkeypatch: pytest.MonkeyPatch
+    store: Store, keys: CredentialKeys, told: RestApi, page: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(emqx, "_PAGE", page)
     macs = [f"02:00:00:00:00:{number:02x}" for number in range(4)]
@@ -261,12 +267,12 @@ async def test_a_minimum_of_all_closes_every_older_connection(
         assert await told.kicked() == [macs[0], macs[1], macs[3]]
 
 
-async def test_without_an_emqx_nothing_is_closed(keys: Keys) -> None:
+async def test_without_an_emqx_nothing_is_closed(keys: CredentialKeys) -> None:
     async with expelling(None, None, keys) as expel:
         expel(frozenset([MAC]))
 
 
-async def test_an_emqx_without_a_key_is_refused_at_the_start(keys: Keys) -> None:
+async def test_an_emqx_without_a_key_is_refused_at_the_start(keys: CredentialKeys) -> None:
     with pytest.raises(ConfigError, match="FLEET_EMQX_API_KEY"):
         async with expelling("http://emqx:18083", None, keys):
             pass
@@ -288,7 +294,7 @@ def _fields(who: Credentials) -> tuple[str, str, str]:
         ("http://emqx:18083", "fleet:"),
     ],
 )
-def test_a_wrong_address_or_key_is_told_without_the_key(url: str, key: str, keys: Keys) -> None:
+def test_a_wrong_address_or_key_is_told_without_the_key(url: str, key: str, keys: CredentialKeys) -> None:
     with pytest.raises(ConfigError) as failure:
         Emqx(url, key, keys)
     assert "secret" not in str(failure.value).replace("with its secret, key:secret", "")

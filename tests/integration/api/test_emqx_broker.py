@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from fleet.api.mqtt_login import PATH
-from fleet.link.emqx import Emqx
-from fleet.tasks import running
-from fleet.wire.identity import Credentials, Keys
+from fleet.adapters.net.mqtt.emqx import Emqx
+from fleet.ground.tasks import running
+from fleet.roles.api.mqtt_login import PATH
+from fleet.wire.identity import CredentialKeys, Credentials
 from fleet.wire.topics import down_topic, presence_topic, shard_client_id, slot, up_topic
 from tests.conftest import TEST_KEYS
 from tests.support.container import docker_answers
@@ -36,7 +36,7 @@ FORGED = b'{"online":false,"epoch":9007199254740991}'
 class Visitors:
     """The clients of one test."""
 
-    def __init__(self, broker: EmqxServer, keys: Keys) -> None:
+    def __init__(self, broker: EmqxServer, keys: CredentialKeys) -> None:
         self.broker, self.keys = broker, keys
         self._open: list[RawClient] = []
 
@@ -63,8 +63,8 @@ class Visitors:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def site(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[EmqxServer, Keys]]:
-    keys = Keys(TEST_KEYS)
+async def site(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[EmqxServer, CredentialKeys]]:
+    keys = CredentialKeys(TEST_KEYS)
     async with login_server(keys, "0.0.0.0") as (_, port):
         directory: Path = tmp_path_factory.mktemp("emqx")
         broker = EmqxServer(directory, f"{port}{PATH}")
@@ -76,7 +76,7 @@ async def site(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def visitors(site: tuple[EmqxServer, Keys]) -> AsyncIterator[Visitors]:
+async def visitors(site: tuple[EmqxServer, CredentialKeys]) -> AsyncIterator[Visitors]:
     visitors = Visitors(*site)
     yield visitors
     await visitors.leave()
@@ -189,5 +189,5 @@ async def test_a_revoked_device_is_closed_within_five_seconds(visitors: Visitors
 
 
 def _secret(mac: str) -> tuple[str, str]:
-    issued = Keys(TEST_KEYS).issue("device", mac)
+    issued = CredentialKeys(TEST_KEYS).issue("device", mac)
     return issued.username, issued.password

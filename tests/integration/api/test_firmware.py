@@ -8,17 +8,17 @@ from typing import Any
 import httpx2
 import pytest
 
-from fleet.store.connect import Store
-from fleet.store.firmware_shelf import FirmwareShelf
-from fleet.wire.identity import Keys
+from fleet.adapters.files.firmware_images import FirmwareImages
+from fleet.adapters.redis.client.store import Store
+from fleet.wire.identity import CredentialKeys
 from tests.support.api_server import BODY, api_client, headers, write_image
 
 OTA = "/xiaozhi/ota/"
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> FirmwareShelf:
-    return FirmwareShelf(tmp_path / "firmware")
+def shelf(tmp_path: Path) -> FirmwareImages:
+    return FirmwareImages(tmp_path / "firmware")
 
 
 @pytest.fixture
@@ -29,7 +29,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def client(store: Store, keys: Keys, shelf: FirmwareShelf, folder: Path) -> AsyncIterator[httpx2.AsyncClient]:
+async def client(
+    store: Store, keys: CredentialKeys, shelf: FirmwareImages, folder: Path
+) -> AsyncIterator[httpx2.AsyncClient]:
     async with api_client(store, keys, shelf) as client:
         yield client
 
@@ -42,7 +44,7 @@ async def offered(client: httpx2.AsyncClient, agent: str = "board/2.4.2", body: 
 
 
 async def test_the_newest_image_of_the_board_is_offered_and_sent_whole(
-    client: httpx2.AsyncClient, shelf: FirmwareShelf, folder: Path
+    client: httpx2.AsyncClient, shelf: FirmwareImages, folder: Path
 ) -> None:
     write_image(folder, "board", "2.4.9")
     image = write_image(folder, "board", "2.10.0")
@@ -61,7 +63,7 @@ async def test_the_newest_image_of_the_board_is_offered_and_sent_whole(
     "agent", ["board/2.5.0", "board/2.5.1", "board/dev", "board/v2.0", "board", "", "toaster/1.0.0"]
 )
 async def test_who_has_it_or_cannot_compare_is_offered_nothing(
-    client: httpx2.AsyncClient, shelf: FirmwareShelf, folder: Path, agent: str
+    client: httpx2.AsyncClient, shelf: FirmwareImages, folder: Path, agent: str
 ) -> None:
     write_image(folder, "board", "2.5.0")
     shelf.look()
@@ -69,7 +71,7 @@ async def test_who_has_it_or_cannot_compare_is_offered_nothing(
 
 
 async def test_a_body_that_names_another_board_stops_the_offer(
-    client: httpx2.AsyncClient, shelf: FirmwareShelf, folder: Path
+    client: httpx2.AsyncClient, shelf: FirmwareImages, folder: Path
 ) -> None:
     write_image(folder, "board", "2.5.0")
     shelf.look()
@@ -78,7 +80,7 @@ async def test_a_body_that_names_another_board_stops_the_offer(
 
 
 async def test_an_image_that_would_loop_or_is_damaged_is_not_offered(
-    client: httpx2.AsyncClient, shelf: FirmwareShelf, folder: Path
+    client: httpx2.AsyncClient, shelf: FirmwareImages, folder: Path
 ) -> None:
     write_image(folder, "board", "2.5.0", reports="2.4.2")
     write_image(folder, "board", "2.6.0", checked=False)
@@ -90,7 +92,7 @@ async def test_an_image_that_would_loop_or_is_damaged_is_not_offered(
 
 
 async def test_what_a_device_does_not_install_is_offered_three_times_only(
-    client: httpx2.AsyncClient, shelf: FirmwareShelf, folder: Path
+    client: httpx2.AsyncClient, shelf: FirmwareImages, folder: Path
 ) -> None:
     write_image(folder, "board", "2.5.0")
     shelf.look()
@@ -101,7 +103,7 @@ async def test_what_a_device_does_not_install_is_offered_three_times_only(
 
 
 async def test_force_brings_every_device_to_a_version_once(
-    client: httpx2.AsyncClient, shelf: FirmwareShelf, folder: Path
+    client: httpx2.AsyncClient, shelf: FirmwareImages, folder: Path
 ) -> None:
     write_image(folder, "board", "2.3.0")
     write_image(folder, "board", "2.9.0")
@@ -127,7 +129,7 @@ async def test_force_brings_every_device_to_a_version_once(
     ],
 )
 async def test_no_name_leads_out_of_the_folder(
-    client: httpx2.AsyncClient, shelf: FirmwareShelf, folder: Path, path: str
+    client: httpx2.AsyncClient, shelf: FirmwareImages, folder: Path, path: str
 ) -> None:
     write_image(folder, "board", "2.5.0")
     shelf.look()
@@ -137,7 +139,7 @@ async def test_no_name_leads_out_of_the_folder(
 
 
 async def test_a_file_that_was_changed_after_its_check_is_not_sent(
-    client: httpx2.AsyncClient, shelf: FirmwareShelf, folder: Path
+    client: httpx2.AsyncClient, shelf: FirmwareImages, folder: Path
 ) -> None:
     write_image(folder, "board", "2.5.0")
     shelf.look()

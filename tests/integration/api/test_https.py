@@ -11,17 +11,17 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
-from fleet.api.app import build_app
-from fleet.errors import ConfigError
-from fleet.link import serving
-from fleet.link.http import HttpServer
-from fleet.link.https import HttpsServer
-from fleet.link.serving import serve
-from fleet.settings import load
-from fleet.store.connect import Store
-from fleet.store.firmware_shelf import FirmwareShelf
-from fleet.tasks import running
-from fleet.wire.identity import Keys
+from fleet.adapters.files.firmware_images import FirmwareImages
+from fleet.adapters.net.http import serving
+from fleet.adapters.net.http.server import HttpServer
+from fleet.adapters.net.http.serving import serve
+from fleet.adapters.net.http.tls_server import HttpsServer
+from fleet.adapters.redis.client.store import Store
+from fleet.ground.errors import ConfigError
+from fleet.ground.settings import load
+from fleet.ground.tasks import running
+from fleet.roles.api.app import build_app
+from fleet.wire.identity import CredentialKeys
 from tests.support.api_server import BODY, headers, write_image
 from tests.support.certificates import Pki, serial
 
@@ -34,7 +34,7 @@ def pki(tmp_path: Path) -> Pki:
 
 
 @asynccontextmanager
-async def https(store: Store, keys: Keys, pki: Pki, **more: Any) -> AsyncIterator[HttpsServer]:
+async def https(store: Store, keys: CredentialKeys, pki: Pki, **more: Any) -> AsyncIterator[HttpsServer]:
     settings = load(http_host="127.0.0.1", http_port=0, https_port=0, **pki.settings, **more)
     async with serve(build_app(settings, keys, store), settings) as server:
         assert isinstance(server, HttpsServer)
@@ -46,7 +46,9 @@ def client(port: int, trust: ssl.SSLContext | None = None) -> httpx2.AsyncClient
     return httpx2.AsyncClient(base_url=base, trust_env=False, timeout=10, verify=trust or True)
 
 
-async def test_a_device_is_told_the_port_on_which_firmware_speaks_tls(store: Store, keys: Keys, pki: Pki) -> None:
+async def test_a_device_is_told_the_port_on_which_firmware_speaks_tls(
+    store: Store, keys: CredentialKeys, pki: Pki
+) -> None:
     async with https(store, keys, pki) as server, client(server.port, pki.client) as visitor:
         answer = await visitor.post(OTA, headers=headers(), content=BODY)
         assert answer.status_code == 200
@@ -54,7 +56,7 @@ async def test_a_device_is_told_the_port_on_which_firmware_speaks_tls(store: Sto
         assert b"Content-Length" in [name for name, _ in answer.headers.raw]
 
 
-async def test_a_broker_of_ones_own_is_told_as_it_is_set(store: Store, keys: Keys, pki: Pki) -> None:
+async def test_a_broker_of_ones_own_is_told_as_it_is_set(store: Store, keys: CredentialKeys, pki: Pki) -> None:
     async with (
         https(store, keys, pki, mqtt_public="broker.example:1883") as server,
         client(server.port, pki.client) as visitor,
@@ -64,7 +66,7 @@ async def test_a_broker_of_ones_own_is_told_as_it_is_set(store: Store, keys: Key
 
 
 async def test_who_trusts_another_authority_does_not_come_in(
-    store: Store, keys: Keys, pki: Pki, tmp_path: Path
+    store: Store, keys: CredentialKeys, pki: Pki, tmp_path: Path
 ) -> None:
     async with https(store, keys, pki) as server:
         for trust in (Pki(tmp_path / "other").client, ssl.create_default_context()):
@@ -73,7 +75,9 @@ async def test_who_trusts_another_authority_does_not_come_in(
                     await visitor.get("/healthz")
 
 
-async def test_new_certificate_is_shown_while_a_connection_goes_on(store: Store, keys: Keys, pki: Pki) -> None:
+async def test_new_certificate_is_shown_while_a_connection_goes_on(
+    store: Store, keys: CredentialKeys, pki: Pki
+) -> None:
     request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
     async with https(store, keys, pki) as server, asyncio.timeout(15):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=pki.client)
@@ -92,7 +96,9 @@ async def test_new_certificate_is_shown_while_a_connection_goes_on(store: Store,
         writer.transport.abort()
 
 
-async def test_a_handshake_that_never_ends_is_ended_and_holds_nobody_up(store: Store, keys: Keys, pki: Pki) -> None:
+async def test_a_handshake_that_never_ends_is_ended_and_holds_nobody_up(
+    store: Store, keys: CredentialKeys, pki: Pki
+) -> None:
     async with https(store, keys, pki) as server, client(server.port, pki.client) as visitor:
         silent = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(30)]
         assert (await visitor.get("/healthz")).status_code == 200
@@ -104,7 +110,7 @@ async def test_a_handshake_that_never_ends_is_ended_and_holds_nobody_up(store: S
 
 
 async def test_plain_http_stays_beside_it_for_this_machine_only_if_wanted(
-    store: Store, keys: Keys, pki: Pki, monkeypatch: pytest.MonkeyPatch
+    store: Store, keys: CredentialKeys, pki: Pki, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[str, HttpServer]] = []
 
@@ -126,10 +132,10 @@ async def test_plain_http_stays_beside_it_for_this_machine_only_if_wanted(
 
 
 async def test_firmware_is_offered_over_https_to_who_came_so(
-    store: Store, keys: Keys, pki: Pki, tmp_path: Path
+    store: Store, keys: CredentialKeys, pki: Pki, tmp_path: Path
 ) -> None:
     image = write_image(tmp_path / "firmware", "board", "9.1.0")
-    shelf = FirmwareShelf(tmp_path / "firmware")
+    shelf = FirmwareImages(tmp_path / "firmware")
     settings = load(http_host="127.0.0.1", http_port=0, https_port=0, **pki.settings)
     async with (
         running("firmware", shelf.run),
@@ -144,7 +150,7 @@ async def test_firmware_is_offered_over_https_to_who_came_so(
         assert (await visitor.get(url)).content == image
 
 
-async def test_a_certificate_that_cannot_be_used_ends_the_start(store: Store, keys: Keys, pki: Pki) -> None:
+async def test_a_certificate_that_cannot_be_used_ends_the_start(store: Store, keys: CredentialKeys, pki: Pki) -> None:
     pki.key.write_text("junk")
     settings = load(http_host="127.0.0.1", http_port=0, https_port=0, **pki.settings)
     with pytest.raises((ConfigError, ExceptionGroup)) as caught:

@@ -9,12 +9,12 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from fleet.sim import vision as firmware
-from fleet.sim.board import Board
-from fleet.store.connect import Store
-from fleet.store.devices import Devices
+from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.devices.devices import Devices
 from fleet.wire import camera
-from fleet.wire.identity import Keys, Minima
+from fleet.wire.identity import CredentialKeys, Minima
+from fleet.workbench.sim import vision as firmware
+from fleet.workbench.sim.board import Board
 from tests.conftest import TEST_KEYS
 from tests.support.api_server import MAC, api_client
 from tests.support.openai_server import SSE, Answer, OpenAiServer, refused, run_openai_server, spoken
@@ -48,14 +48,14 @@ def model(model_server: OpenAiServer) -> OpenAiServer:
 
 
 @pytest.fixture
-async def client(store: Store, keys: Keys, model: OpenAiServer) -> AsyncIterator[httpx2.AsyncClient]:
+async def client(store: Store, keys: CredentialKeys, model: OpenAiServer) -> AsyncIterator[httpx2.AsyncClient]:
     settings = {"vision_base_url": model.url, "vision_model": "eyes", "vision_timeout": 2.0}
     async with api_client(store, keys, **settings) as client:
         yield client
 
 
 @pytest.fixture
-def token(keys: Keys) -> str:
+def token(keys: CredentialKeys) -> str:
     return camera.issue(keys, MAC, datetime.now(UTC).timestamp())
 
 
@@ -90,7 +90,7 @@ async def test_an_upload_with_a_length_is_answered(client: httpx2.AsyncClient, m
 
 
 async def test_only_the_devices_own_token_counts_and_not_for_long(
-    client: httpx2.AsyncClient, model: OpenAiServer, keys: Keys, token: str
+    client: httpx2.AsyncClient, model: OpenAiServer, keys: CredentialKeys, token: str
 ) -> None:
     now = datetime.now(UTC).timestamp()
     keys.require(Minima(macs={MAC: 6}))
@@ -101,7 +101,7 @@ async def test_only_the_devices_own_token_counts_and_not_for_long(
         sent(token, "02:00:00:00:00:01"),
         sent(camera.issue(keys, MAC, now - 2 * camera.LIFE_SECONDS)),
         sent(camera.issue(keys, MAC, now + 10 * camera.LIFE_SECONDS)),
-        sent(camera.issue(Keys("new:another-key-of-this-test"), MAC, now)),
+        sent(camera.issue(CredentialKeys("new:another-key-of-this-test"), MAC, now)),
         {**sent(token), "Authorization": token},
         {"Authorization": f"Bearer {token}"},
     ]
@@ -220,7 +220,7 @@ async def test_the_reason_is_in_the_devices_language(
 
 
 async def test_an_api_of_its_own_survives_every_such_answer(
-    redis_url: str, keys: Keys, model: OpenAiServer, token: str, tmp_path: Path
+    redis_url: str, keys: CredentialKeys, model: OpenAiServer, token: str, tmp_path: Path
 ) -> None:
     port = free_port()
     settings = {
@@ -258,7 +258,7 @@ async def test_no_answer_reaches_the_length_at_which_devices_hang(
     assert 4000 < len(answer.content) < 7000
 
 
-async def test_without_a_model_that_sees_the_device_is_told_so(store: Store, keys: Keys, token: str) -> None:
+async def test_without_a_model_that_sees_the_device_is_told_so(store: Store, keys: CredentialKeys, token: str) -> None:
     async with api_client(store, keys) as client:
         answer = await client.post(EXPLAIN, headers=sent(token), **form())
     assert (answer.status_code, answer.json()["success"]) == (200, False)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from fleet.bench.bootstrap import Plan, measure
+from fleet.workbench.bench.bootstrap import Plan, measure
 
 LIMIT = 120
 DEVICES, RATE, SECONDS = 20, 40, 0.5

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from fleet.bench.broker_load import Load
-from fleet.bench.broker_server import running_broker
-from fleet.errors import Unavailable
-from fleet.local.mosquitto import build_plugin
+from fleet.ground.errors import Unavailable
+from fleet.workbench.bench.broker_load import Load
+from fleet.workbench.bench.broker_server import running_broker
+from fleet.workbench.local_servers.mosquitto import build_plugin
 from tests.support.bench_command import run_bench
 
 LIMIT = 90
@@ -28,7 +28,7 @@ async def test_all_setups_are_measured(tmp_path: Path) -> None:
 
 
 async def test_message_that_does_not_arrive_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fleet.bench.broker_load._PATIENCE_SECONDS", 0.3)
+    monkeypatch.setattr("fleet.workbench.bench.broker_load._PATIENCE_SECONDS", 0.3)
     async with asyncio.timeout(LIMIT), running_broker(tmp_path, None) as broker:
         load = Load(broker.port, broker.keys, subscribing=False)
         await load.start()

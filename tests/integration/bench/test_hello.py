@@ -2,8 +2,8 @@
 
 import asyncio
 
-from fleet.bench.hello import Plan, measure
-from fleet.bench.stand import PARTS
+from fleet.workbench.bench.hello import Plan, measure
+from fleet.workbench.bench.stand import PARTS
 
 LIMIT = 60
 CONNECTED, KNOWN = 6, 40

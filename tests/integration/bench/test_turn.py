@@ -2,7 +2,7 @@
 
 import asyncio
 
-from fleet.bench.turn import Plan, measure
+from fleet.workbench.bench.turn import Plan, measure
 
 LIMIT = 90
 

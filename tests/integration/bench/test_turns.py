@@ -2,7 +2,7 @@
 
 import asyncio
 
-from fleet.bench.turns import Plan, measure
+from fleet.workbench.bench.turns import Plan, measure
 
 LIMIT = 90
 

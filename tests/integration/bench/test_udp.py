@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet.bench.udp import Plan, measure
+from fleet.workbench.bench.udp import Plan, measure
 from tests.support.bench_command import run_bench
 
 STREAMS = 5

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from fleet.cluster.check.judge import Verdict
-from fleet.cluster.check.run import Options, check
+from fleet.workbench.cluster.check.judge import Verdict
+from fleet.workbench.cluster.check.run import Options, check
 
 
 async def hold(out: Path, limit: float, *, each: int, **options: int) -> Verdict:

@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from fleet.cluster.control import is_running
-from fleet.conformance.own_server import steered
-from fleet.conformance.steering.server import Steering
-from fleet.settings import Settings, variable
+from fleet.ground.settings import Settings, variable
+from fleet.workbench.cluster.control import is_running
+from fleet.workbench.conformance.own_server import steered
+from fleet.workbench.conformance.steering.server import Steering
 
 LIMIT = 200
 UP = "it is up"
 
 
 class Command:
-    """`python -m fleet.cluster` with some words; `told` is what it has said."""
+    """`python -m fleet.workbench.cluster` with some words; `told` is what it has said."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process, self.told = process, ""
@@ -56,7 +56,7 @@ async def command(*words: str, data: Path, settings: dict[str, str] | None = Non
     known = {variable(name) for name in Settings.model_fields}
     outside = {name: value for name, value in os.environ.items() if name not in known}
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "fleet.cluster", *words, "--data", str(data)),
+        *(sys.executable, "-m", "fleet.workbench.cluster", *words, "--data", str(data)),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         env={**outside, "COLUMNS": "200", **(settings or {})},

@@ -10,14 +10,14 @@ import pytest
 from fastapi import FastAPI
 from fastapi.responses import JSONResponse, Response
 
-from fleet.conformance.checks import select
-from fleet.conformance.provision import Binding, Images
-from fleet.conformance.results import Result
-from fleet.conformance.run import Task, run_one
-from fleet.conformance.stage import Setup
-from fleet.link.http import HttpServer
-from fleet.sim.profile import find_profile
-from fleet.tasks import running
+from fleet.adapters.net.http.server import HttpServer
+from fleet.ground.tasks import running
+from fleet.workbench.conformance.checks import select
+from fleet.workbench.conformance.provision import Binding, Images
+from fleet.workbench.conformance.results import Result
+from fleet.workbench.conformance.run import Task, run_one
+from fleet.workbench.conformance.stage import Setup
+from fleet.workbench.sim.profile import find_profile
 
 MQTT = {
     "endpoint": "voice.example.org:1883",

@@ -10,15 +10,15 @@ import httpx2
 import pytest
 from pydantic import JsonValue
 
-from fleet.conformance.steering import server, voice
-from fleet.conformance.steering.script import Round, Scene, answer, calls, long_text
-from fleet.conformance.steering.server import Steering
+from fleet.adapters.llm.llm_openai import OpenAiLlm
+from fleet.adapters.speech.asr_openai import OpenAiAsr
+from fleet.adapters.speech.pcm import duration, read_wav, resample, write_wav
+from fleet.adapters.speech.tts_openai import OpenAiTts
 from fleet.core.ports import CallsAsked, Message, TextDelta, ToolCall, ToolOffer
-from fleet.errors import ConfigError, Overloaded, ProviderError
-from fleet.llm.llm_openai import OpenAiLlm
-from fleet.speech.asr_openai import OpenAiAsr
-from fleet.speech.pcm import duration, read_wav, resample, write_wav
-from fleet.speech.tts_openai import OpenAiTts
+from fleet.ground.errors import ConfigError, Overloaded, ProviderError
+from fleet.workbench.conformance.steering import server, voice
+from fleet.workbench.conformance.steering.script import Round, Scene, answer, calls, long_text
+from fleet.workbench.conformance.steering.server import Steering
 from tests.support.ports import free_port
 
 SHORT = 0.6

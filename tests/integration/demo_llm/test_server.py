@@ -10,10 +10,10 @@ import openai
 import pytest
 from openai import AsyncOpenAI
 
+from fleet.adapters.llm.llm_openai import OpenAiLlm
 from fleet.core.ports import CallsAsked, Message, TextDelta, ToolOffer
-from fleet.demo_llm.server import LARGEST_BODY, MODEL, DemoLlmServer
-from fleet.errors import ConfigError
-from fleet.llm.llm_openai import OpenAiLlm
+from fleet.ground.errors import ConfigError
+from fleet.workbench.demo_llm.server import LARGEST_BODY, MODEL, DemoLlmServer
 from tests.support.demo_tools import STATUS, answer_of, stock_offers
 
 

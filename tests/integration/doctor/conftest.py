@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import redis
 
-from fleet.speech.vad_silero import SileroVad
-from fleet.wire.identity import Keys
+from fleet.adapters.speech.vad_silero import SileroVad
+from fleet.wire.identity import CredentialKeys
 from tests.support.mosquitto_server import MosquittoServer
 from tests.support.openai_server import Answer, run_openai_server, spoken
 from tests.support.ports import LOOPBACK, free_port
@@ -37,7 +37,7 @@ def vad() -> SileroVad:
 
 @pytest.fixture(scope="session")
 def site_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MosquittoServer]:
-    with running(MosquittoServer(tmp_path_factory.mktemp("broker"), Keys(KEYS))) as server:
+    with running(MosquittoServer(tmp_path_factory.mktemp("broker"), CredentialKeys(KEYS))) as server:
         yield server
 
 

@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from fleet import log
-from fleet.link.broker import broker_address
+from fleet.adapters.net.mqtt.broker import broker_address
+from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.devices.debugging import DebuggedDevices
+from fleet.adapters.redis.devices.view import DeviceView, read_dossier
+from fleet.adapters.speech.vad_silero import SileroVad
+from fleet.ground import log
+from fleet.ground.settings import load
 from fleet.operations.doctor.finding import Finding
 from fleet.operations.doctor.line import Line
 from fleet.operations.doctor.outside import examine_outside
 from fleet.operations.doctor.silence import examine_device
-from fleet.settings import load
-from fleet.speech.vad_silero import SileroVad
-from fleet.store.connect import Store
-from fleet.store.debugging import DebuggedDevices
-from fleet.store.dossier import Dossier, read_dossier
-from fleet.wire.identity import Keys
+from fleet.wire.identity import CredentialKeys
 from fleet.wire.topics import up_topic
 from tests.support.doctor_visit import Findings, consult, running_roles
 
@@ -43,11 +43,11 @@ async def store(settings: dict[str, Any]) -> AsyncIterator[Store]:
 async def device(settings: dict[str, Any], mac: str) -> AsyncIterator[Callable[[dict[str, Any]], Any]]:
     """Connect a device; give what sends its messages."""
     address = broker_address(load(**settings), settings["mqtt_url"])
-    async with Line.to(address, Keys(settings["keys"]).issue("device", mac)) as line:
+    async with Line.to(address, CredentialKeys(settings["keys"]).issue("device", mac)) as line:
         yield lambda message: line.publish(up_topic(mac), json.dumps(message).encode())
 
 
-async def until(store: Store, holds: Callable[[Dossier], object], mac: str = MAC) -> Dossier:
+async def until(store: Store, holds: Callable[[DeviceView], object], mac: str = MAC) -> DeviceView:
     async with asyncio.timeout(LIMIT):
         while not holds(known := await read_dossier(store, mac)):
             await asyncio.sleep(0.02)
@@ -119,13 +119,13 @@ async def test_one_device_is_looked_at_closely(settings: dict[str, Any], store: 
         async with running_roles(settings, vad):
             await DebuggedDevices(store).set(MAC, 60)
             async with asyncio.timeout(LIMIT):
-                while not logging.getLogger("fleet.worker.shard").isEnabledFor(logging.DEBUG):
+                while not logging.getLogger("fleet.roles.worker.ownership.shard").isEnabledFor(logging.DEBUG):
                     await asyncio.sleep(0.02)
             for mac in (MAC, OTHER):
                 async with device(settings, mac) as say:
                     await say(HELLO)
                     await until(store, lambda known: known.at("hello"), mac)
-        assert not logging.getLogger("fleet.worker.shard").isEnabledFor(logging.DEBUG)
+        assert not logging.getLogger("fleet.roles.worker.ownership.shard").isEnabledFor(logging.DEBUG)
     finally:
         root.handlers[:], root.level = handlers, level
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import redis
 
-from fleet.speech.vad_silero import SileroVad
-from fleet.wire.identity import Keys
+from fleet.adapters.speech.vad_silero import SileroVad
+from fleet.wire.identity import CredentialKeys
 from tests.support.doctor_visit import consult, running_roles
 from tests.support.mosquitto_server import MosquittoServer
 from tests.support.own_certificate import write_certificate
@@ -52,7 +52,7 @@ async def test_the_plugin_is_missing(settings: dict[str, Any], plain_broker: Mos
 
 async def test_the_broker_does_not_upgrade_the_qos(settings: dict[str, Any], tmp_path: Path) -> None:
     changed = {"upgrade_outgoing_qos": "false"}
-    with running(MosquittoServer(tmp_path, Keys(settings["keys"]), changed)) as broker:
+    with running(MosquittoServer(tmp_path, CredentialKeys(settings["keys"]), changed)) as broker:
         named = {"mqtt_url": broker.url, "mqtt_public": f"{LOOPBACK}:{broker.port}"}
         found = await consult(settings | named, "broker")
     assert set(found.bad) == {"broker.qos", "broker.kept"}, str(found)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from fleet.embedded.broker import EmbeddedBroker
-from fleet.errors import Unavailable
-from fleet.wire.identity import Keys
+from fleet.ground.errors import Unavailable
+from fleet.run.embedded.broker import EmbeddedBroker
+from fleet.wire.identity import CredentialKeys
 from fleet.wire.topics import down_topic, presence_topic, shard_client_id, shard_filters, slot, up_topic
 from tests.support.front_client import PUBACK, FrontClient
 from tests.support.front_server import LOOPBACK, device, presence, running_front, watcher
@@ -111,7 +111,9 @@ async def test_cancelled_run_stops_it(broker: EmbeddedBroker) -> None:
         await FrontClient.open(LOOPBACK, broker.port)
 
 
-async def test_device_that_never_subscribes_is_reached_through_the_front(broker: EmbeddedBroker, keys: Keys) -> None:
+async def test_device_that_never_subscribes_is_reached_through_the_front(
+    broker: EmbeddedBroker, keys: CredentialKeys
+) -> None:
     async with running_front(broker.url, keys) as front:
         worker = await watcher(broker.port, presence_topic(MAC), up_topic(MAC))
         client = await device(front, keys, MAC)
@@ -131,7 +133,7 @@ async def test_device_that_never_subscribes_is_reached_through_the_front(broker:
         assert await presence(worker, MAC) == {"online": False, "epoch": on["epoch"]}
 
 
-async def test_takeover_through_the_front_sends_no_false_offline(broker: EmbeddedBroker, keys: Keys) -> None:
+async def test_takeover_through_the_front_sends_no_false_offline(broker: EmbeddedBroker, keys: CredentialKeys) -> None:
     async with running_front(broker.url, keys) as front:
         worker = await watcher(broker.port, presence_topic(MAC))
         first = await device(front, keys, MAC)
@@ -143,7 +145,9 @@ async def test_takeover_through_the_front_sends_no_false_offline(broker: Embedde
         await worker.ping()
 
 
-async def test_front_that_dies_is_survived_by_the_broker_saying_offline(broker: EmbeddedBroker, keys: Keys) -> None:
+async def test_front_that_dies_is_survived_by_the_broker_saying_offline(
+    broker: EmbeddedBroker, keys: CredentialKeys
+) -> None:
     worker = await watcher(broker.port, presence_topic(MAC))
     async with running_front(broker.url, keys) as front:
         await device(front, keys, MAC)
@@ -151,7 +155,7 @@ async def test_front_that_dies_is_survived_by_the_broker_saying_offline(broker: 
     assert await presence(worker, MAC) == {"online": False, "epoch": on["epoch"]}
 
 
-async def test_front_gets_over_a_crash_of_the_broker(broker: EmbeddedBroker, keys: Keys) -> None:
+async def test_front_gets_over_a_crash_of_the_broker(broker: EmbeddedBroker, keys: CredentialKeys) -> None:
     async with running_front(broker.url, keys) as front:
         worker = await watcher(broker.port, presence_topic(MAC))
         client = await device(front, keys, MAC)

@@ -13,14 +13,14 @@ import pytest
 import redis.asyncio
 from redis.exceptions import OutOfMemoryError
 
-from fleet.embedded import redis as embedded_redis
-from fleet.embedded.redis import EmbeddedRedis
-from fleet.errors import ConfigError, Unavailable
-from fleet.store.connect import Store
+from fleet.adapters.redis.client.store import Store
+from fleet.ground.errors import ConfigError, Unavailable
+from fleet.run.embedded import redis as embedded_redis
+from fleet.run.embedded.redis import EmbeddedRedis
 
 PARENT = """
 import asyncio, pathlib, sys
-from fleet.embedded.redis import EmbeddedRedis
+from fleet.run.embedded.redis import EmbeddedRedis
 async def main():
     server = EmbeddedRedis(pathlib.Path(sys.argv[1]))
     await server.start()

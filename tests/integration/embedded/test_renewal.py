@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from fleet.embedded import renewal as module
-from fleet.embedded.broker import EmbeddedBroker
-from fleet.embedded.renewal import Renewal
-from fleet.front.limits import Limits
-from fleet.tasks import running
-from fleet.wire.identity import Keys
+from fleet.ground.tasks import running
+from fleet.roles.front.limits import FrontLimits
+from fleet.run.embedded import renewal as module
+from fleet.run.embedded.broker import EmbeddedBroker
+from fleet.run.embedded.renewal import Renewal
+from fleet.wire.identity import CredentialKeys
 from fleet.wire.topics import up_topic
 from tests.support.front_client import FrontClient
 from tests.support.front_server import LOOPBACK, device, running_front, watcher
@@ -38,16 +38,16 @@ def mac(number: int) -> str:
     return f"0a:00:00:{number >> 16 & 255:02x}:{number >> 8 & 255:02x}:{number & 255:02x}"
 
 
-async def refused(port: int, keys: Keys, who: str) -> bool:
+async def refused(port: int, keys: CredentialKeys, who: str) -> bool:
     client = await FrontClient.open(LOOPBACK, port)
     login = keys.issue("device", who)
     return await client.connect(who, login.username, login.password) == UNAVAILABLE
 
 
 async def test_beyond_the_bound_new_devices_are_refused_and_known_ones_served(
-    broker: EmbeddedBroker, keys: Keys
+    broker: EmbeddedBroker, keys: CredentialKeys
 ) -> None:
-    async with running_front(broker.url, keys, Limits(devices=20)) as front:
+    async with running_front(broker.url, keys, FrontLimits(devices=20)) as front:
         for number in range(20):
             (await device(front, keys, mac(number))).abort()
         memory = Renewal(broker, lambda: front.admission.met, lambda: True, front.admission.forget)
@@ -61,12 +61,12 @@ async def test_beyond_the_bound_new_devices_are_refused_and_known_ones_served(
 
 
 async def test_a_full_broker_begins_anew_on_the_same_port_and_devices_come_back(
-    broker: EmbeddedBroker, keys: Keys, monkeypatch: pytest.MonkeyPatch
+    broker: EmbeddedBroker, keys: CredentialKeys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "LOOK_SECONDS", 0.05)
     monkeypatch.setattr(module, "MOST_DEVICES", 20)
     port, pid = broker.port, broker.pid
-    async with running("broker", broker.run), running_front(broker.url, keys, Limits(devices=20)) as front:
+    async with running("broker", broker.run), running_front(broker.url, keys, FrontLimits(devices=20)) as front:
         renewal = Renewal(broker, lambda: front.admission.met, lambda: False, front.admission.forget)
         clients = [await device(front, keys, mac(number)) for number in range(19)]
         assert not renewal.is_due()

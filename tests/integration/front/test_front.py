@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from fleet.errors import ConfigError
-from fleet.front import Front, Limits
-from fleet.wire.identity import Keys
+from fleet.ground.errors import ConfigError
+from fleet.roles.front import Front, FrontLimits
+from fleet.wire.identity import CredentialKeys
 from fleet.wire.topics import down_topic, presence_topic, up_topic
 from tests.support.front_client import PUBACK, PUBCOMP, PUBREC, UNSUBACK, FrontClient, connect_packet, frame, text
 from tests.support.front_server import LOOPBACK, device, presence, running_front, watcher
@@ -30,7 +30,7 @@ def mac() -> str:
 
 
 @pytest.fixture
-async def front(plain_broker: MosquittoServer, keys: Keys) -> AsyncIterator[Front]:
+async def front(plain_broker: MosquittoServer, keys: CredentialKeys) -> AsyncIterator[Front]:
     async with running_front(plain_broker.url, keys) as server:
         yield server
 
@@ -49,7 +49,7 @@ async def counted(front: Front, what: str, times: int = 1) -> None:
 
 
 async def test_device_that_never_subscribes_gets_a_message(
-    front: Front, plain_broker: MosquittoServer, keys: Keys, mac: str
+    front: Front, plain_broker: MosquittoServer, keys: CredentialKeys, mac: str
 ) -> None:
     client = await device(front, keys, mac)
     worker = await watcher(plain_broker.port)
@@ -60,7 +60,7 @@ async def test_device_that_never_subscribes_gets_a_message(
 
 
 async def test_message_of_a_device_reaches_the_worker_unchanged(
-    front: Front, plain_broker: MosquittoServer, keys: Keys, mac: str
+    front: Front, plain_broker: MosquittoServer, keys: CredentialKeys, mac: str
 ) -> None:
     worker = await watcher(plain_broker.port, up_topic(mac))
     client = await device(front, keys, mac)
@@ -76,12 +76,12 @@ async def test_message_of_a_device_reaches_the_worker_unchanged(
 
 
 @pytest.mark.parametrize("level", [3, 4])
-async def test_both_spoken_versions_connect(front: Front, keys: Keys, mac: str, level: int) -> None:
+async def test_both_spoken_versions_connect(front: Front, keys: CredentialKeys, mac: str, level: int) -> None:
     client = await device(front, keys, mac, level=level)
     await client.ping()
 
 
-async def test_mqtt_5_is_refused_in_its_own_form(front: Front, keys: Keys, mac: str) -> None:
+async def test_mqtt_5_is_refused_in_its_own_form(front: Front, keys: CredentialKeys, mac: str) -> None:
     client = await FrontClient.open(LOOPBACK, front.port)
     mine = keys.issue("device", mac)
     await client.send(connect_packet(mac, mine.username, mine.password, level=5))
@@ -89,7 +89,7 @@ async def test_mqtt_5_is_refused_in_its_own_form(front: Front, keys: Keys, mac: 
     await client.closed()
 
 
-async def test_wrong_credentials_are_refused(front: Front, keys: Keys, mac: str) -> None:
+async def test_wrong_credentials_are_refused(front: Front, keys: CredentialKeys, mac: str) -> None:
     mine, other = keys.issue("device", mac), keys.issue("device", "02:00:00:00:00:01")
     service = keys.issue("service", "fleet-worker")
     wishes = [
@@ -109,7 +109,7 @@ async def test_wrong_credentials_are_refused(front: Front, keys: Keys, mac: str)
 
 
 async def test_foreign_topic_and_retained_message_are_dropped_and_acknowledged(
-    front: Front, plain_broker: MosquittoServer, keys: Keys, mac: str
+    front: Front, plain_broker: MosquittoServer, keys: CredentialKeys, mac: str
 ) -> None:
     worker = await watcher(plain_broker.port, "fleet/up/#", "fleet/down/#", f"{presence_topic(mac)}/#")
     client = await device(front, keys, mac)
@@ -133,7 +133,7 @@ async def test_foreign_topic_and_retained_message_are_dropped_and_acknowledged(
 
 
 async def test_device_that_also_subscribes_gets_everything_once(
-    front: Front, plain_broker: MosquittoServer, keys: Keys, mac: str
+    front: Front, plain_broker: MosquittoServer, keys: CredentialKeys, mac: str
 ) -> None:
     client = await device(front, keys, mac)
     assert await client.subscribe((down_topic(mac), 1)) == b"\0"
@@ -148,7 +148,7 @@ async def test_device_that_also_subscribes_gets_everything_once(
 
 
 async def test_presence_comes_with_a_rising_epoch(
-    front: Front, plain_broker: MosquittoServer, keys: Keys, mac: str
+    front: Front, plain_broker: MosquittoServer, keys: CredentialKeys, mac: str
 ) -> None:
     worker = await watcher(plain_broker.port, presence_topic(mac))
     last = 0
@@ -168,7 +168,7 @@ async def test_presence_comes_with_a_rising_epoch(
 
 
 async def test_takeover_sends_no_false_offline(
-    front: Front, plain_broker: MosquittoServer, keys: Keys, mac: str
+    front: Front, plain_broker: MosquittoServer, keys: CredentialKeys, mac: str
 ) -> None:
     worker = await watcher(plain_broker.port, presence_topic(mac))
     first = await device(front, keys, mac)
@@ -184,7 +184,7 @@ async def test_takeover_sends_no_false_offline(
 
 
 async def test_takeover_by_another_front_leaves_the_device_online(
-    front: Front, plain_broker: MosquittoServer, keys: Keys, mac: str
+    front: Front, plain_broker: MosquittoServer, keys: CredentialKeys, mac: str
 ) -> None:
     worker = await watcher(plain_broker.port, presence_topic(mac))
     first = await device(front, keys, mac)
@@ -200,7 +200,7 @@ async def test_takeover_by_another_front_leaves_the_device_online(
 
 
 async def test_front_that_dies_is_survived_by_the_broker_saying_offline(
-    plain_broker: MosquittoServer, keys: Keys, mac: str
+    plain_broker: MosquittoServer, keys: CredentialKeys, mac: str
 ) -> None:
     worker = await watcher(plain_broker.port, presence_topic(mac))
     async with running_front(plain_broker.url, keys) as front:
@@ -211,7 +211,7 @@ async def test_front_that_dies_is_survived_by_the_broker_saying_offline(
 
 
 async def test_last_message_of_a_device_is_published_unless_it_says_goodbye(
-    front: Front, plain_broker: MosquittoServer, keys: Keys, mac: str
+    front: Front, plain_broker: MosquittoServer, keys: CredentialKeys, mac: str
 ) -> None:
     worker = await watcher(plain_broker.port, up_topic(mac))
     will = (up_topic(mac), b"last", 0)
@@ -224,7 +224,7 @@ async def test_last_message_of_a_device_is_published_unless_it_says_goodbye(
 
 
 async def test_restart_of_the_broker_is_announced_when_it_is_back(
-    own_plain_broker: MosquittoServer, keys: Keys, mac: str
+    own_plain_broker: MosquittoServer, keys: CredentialKeys, mac: str
 ) -> None:
     broker = own_plain_broker
     async with running_front(broker.url, keys) as front:
@@ -249,7 +249,7 @@ async def test_restart_of_the_broker_is_announced_when_it_is_back(
 
 
 async def test_offline_during_an_outage_is_announced_after_it(
-    own_plain_broker: MosquittoServer, keys: Keys, mac: str
+    own_plain_broker: MosquittoServer, keys: CredentialKeys, mac: str
 ) -> None:
     broker = own_plain_broker
     async with running_front(broker.url, keys) as front:
@@ -284,7 +284,7 @@ async def test_junk_is_closed_and_counted(front: Front, junk: bytes, why: str) -
 
 
 async def test_broken_packet_after_connect_ends_the_device(
-    front: Front, plain_broker: MosquittoServer, keys: Keys, mac: str
+    front: Front, plain_broker: MosquittoServer, keys: CredentialKeys, mac: str
 ) -> None:
     worker = await watcher(plain_broker.port, presence_topic(mac))
     mine = keys.issue("device", mac)
@@ -298,7 +298,7 @@ async def test_broken_packet_after_connect_ends_the_device(
 
 
 async def test_oversize_message_ends_the_device_and_the_largest_passes(
-    front: Front, plain_broker: MosquittoServer, keys: Keys, mac: str
+    front: Front, plain_broker: MosquittoServer, keys: CredentialKeys, mac: str
 ) -> None:
     worker = await watcher(plain_broker.port, up_topic(mac))
     client = await device(front, keys, mac)
@@ -310,7 +310,7 @@ async def test_oversize_message_ends_the_device_and_the_largest_passes(
 
 
 async def test_packets_sent_ahead_of_the_connack_arrive_in_order(
-    front: Front, plain_broker: MosquittoServer, keys: Keys, mac: str
+    front: Front, plain_broker: MosquittoServer, keys: CredentialKeys, mac: str
 ) -> None:
     worker = await watcher(plain_broker.port, up_topic(mac))
     client, mine = await FrontClient.open(LOOPBACK, front.port), keys.issue("device", mac)
@@ -321,8 +321,8 @@ async def test_packets_sent_ahead_of_the_connack_arrive_in_order(
     assert [(await worker.message()).payload for _ in range(51)] == [b"%d" % number for number in range(51)]
 
 
-async def test_connection_without_connect_is_closed(plain_broker: MosquittoServer, keys: Keys) -> None:
-    async with running_front(plain_broker.url, keys, Limits(greeting=0.05)) as front:
+async def test_connection_without_connect_is_closed(plain_broker: MosquittoServer, keys: CredentialKeys) -> None:
+    async with running_front(plain_broker.url, keys, FrontLimits(greeting=0.05)) as front:
         silent = await FrontClient.open(LOOPBACK, front.port)
         half = await FrontClient.open(LOOPBACK, front.port)
         await half.send(connect_packet("02:00:00:00:00:01")[:7])
@@ -332,7 +332,7 @@ async def test_connection_without_connect_is_closed(plain_broker: MosquittoServe
 
 
 async def test_silent_device_is_closed_after_one_and_a_half_keepalives(
-    front: Front, plain_broker: MosquittoServer, keys: Keys, mac: str
+    front: Front, plain_broker: MosquittoServer, keys: CredentialKeys, mac: str
 ) -> None:
     worker = await watcher(plain_broker.port, presence_topic(mac))
     client = await device(front, keys, mac, keepalive=1)
@@ -342,9 +342,11 @@ async def test_silent_device_is_closed_after_one_and_a_half_keepalives(
     assert front.counts["silent"] == 1
 
 
-async def test_device_that_does_not_read_is_closed(plain_broker: MosquittoServer, keys: Keys, mac: str) -> None:
+async def test_device_that_does_not_read_is_closed(
+    plain_broker: MosquittoServer, keys: CredentialKeys, mac: str
+) -> None:
     """Bounded by bytes: what waits for it is more than the front keeps."""
-    async with running_front(plain_broker.url, keys, Limits(backlog=64 * 1024, stuck=1000)) as front:
+    async with running_front(plain_broker.url, keys, FrontLimits(backlog=64 * 1024, stuck=1000)) as front:
         with await _deaf_device(front, keys, mac):
             worker = await watcher(plain_broker.port)
             async with asyncio.timeout(20):
@@ -354,10 +356,10 @@ async def test_device_that_does_not_read_is_closed(plain_broker: MosquittoServer
 
 
 async def test_device_that_takes_nothing_for_long_is_closed(
-    plain_broker: MosquittoServer, keys: Keys, mac: str
+    plain_broker: MosquittoServer, keys: CredentialKeys, mac: str
 ) -> None:
     """Bounded in time: a small rest that it never takes."""
-    limits = Limits(backlog=1 << 30, stuck=0.2)
+    limits = FrontLimits(backlog=1 << 30, stuck=0.2)
     async with running_front(plain_broker.url, keys, limits) as front:
         with await _deaf_device(front, keys, mac):
             worker = await watcher(plain_broker.port)
@@ -366,7 +368,7 @@ async def test_device_that_takes_nothing_for_long_is_closed(
             await counted(front, "device stuck")
 
 
-async def _deaf_device(front: Front, keys: Keys, mac: str) -> socket.socket:
+async def _deaf_device(front: Front, keys: CredentialKeys, mac: str) -> socket.socket:
     """Connect a device with a small receive buffer that reads nothing after its CONNACK."""
     loop, deaf = asyncio.get_running_loop(), socket.socket()
     deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -378,8 +380,8 @@ async def _deaf_device(front: Front, keys: Keys, mac: str) -> socket.socket:
     return deaf
 
 
-async def test_connections_are_bounded(plain_broker: MosquittoServer, keys: Keys, mac: str) -> None:
-    async with running_front(plain_broker.url, keys, Limits(connections=3, strangers=2)) as front:
+async def test_connections_are_bounded(plain_broker: MosquittoServer, keys: CredentialKeys, mac: str) -> None:
+    async with running_front(plain_broker.url, keys, FrontLimits(connections=3, strangers=2)) as front:
         strangers = [await FrontClient.open(LOOPBACK, front.port) for _ in range(3)]
         await strangers[0].closed()
         client = await device(front, keys, mac)
@@ -393,7 +395,7 @@ async def test_connections_are_bounded(plain_broker: MosquittoServer, keys: Keys
         await client.ping()
 
 
-async def test_broker_that_is_away_gives_connack_3(keys: Keys, mac: str) -> None:
+async def test_broker_that_is_away_gives_connack_3(keys: CredentialKeys, mac: str) -> None:
     with socket.socket() as taken:
         taken.bind((LOOPBACK, 0))
         async with running_front(f"mqtt://{LOOPBACK}:{taken.getsockname()[1]}", keys) as front:
@@ -403,21 +405,25 @@ async def test_broker_that_is_away_gives_connack_3(keys: Keys, mac: str) -> None
             assert front.counts["broker unreachable"] == 1
 
 
-async def test_broker_that_says_nothing_gives_connack_3(keys: Keys, mac: str) -> None:
+async def test_broker_that_says_nothing_gives_connack_3(keys: CredentialKeys, mac: str) -> None:
     with socket.create_server((LOOPBACK, 0)) as mute:
         url = f"mqtt://{LOOPBACK}:{mute.getsockname()[1]}"
-        async with running_front(url, keys, Limits(upstream=0.1)) as front:
+        async with running_front(url, keys, FrontLimits(upstream=0.1)) as front:
             client, mine = await FrontClient.open(LOOPBACK, front.port), keys.issue("device", mac)
             assert await client.connect(mac, mine.username, mine.password) == 3
             await client.closed()
 
 
-async def test_taken_port_is_told_to_the_operator(front: Front, plain_broker: MosquittoServer, keys: Keys) -> None:
+async def test_taken_port_is_told_to_the_operator(
+    front: Front, plain_broker: MosquittoServer, keys: CredentialKeys
+) -> None:
     with pytest.RaisesGroup(ConfigError):
         await Front(host=LOOPBACK, port=front.port, upstream=plain_broker.url, keys=keys).run()
 
 
-async def test_no_frame_of_a_device_overtakes_its_presence(plain_broker: MosquittoServer, keys: Keys, mac: str) -> None:
+async def test_no_frame_of_a_device_overtakes_its_presence(
+    plain_broker: MosquittoServer, keys: CredentialKeys, mac: str
+) -> None:
     """The front's own connection stands still; what a device says at once still comes after its presence."""
     async with TcpRelay(plain_broker.port) as relay, running_front(f"mqtt://{LOOPBACK}:{relay.port}", keys) as front:
         async with asyncio.timeout(10):
@@ -436,10 +442,10 @@ async def test_no_frame_of_a_device_overtakes_its_presence(plain_broker: Mosquit
 
 
 async def test_presence_that_the_broker_gets_late_leaves_no_device_online(
-    plain_broker: MosquittoServer, keys: Keys, mac: str
+    plain_broker: MosquittoServer, keys: CredentialKeys, mac: str
 ) -> None:
     """The device gives up while its connection to the broker stands still; the last word is that it is gone."""
-    limits = Limits(upstream=0.3)
+    limits = FrontLimits(upstream=0.3)
     async with (
         TcpRelay(plain_broker.port) as relay,
         running_front(f"mqtt://{LOOPBACK}:{relay.port}", keys, limits) as front,

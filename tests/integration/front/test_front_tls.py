@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from fleet.errors import ConfigError
-from fleet.front import Front, Limits
-from fleet.front.listeners import Secure
-from fleet.wire.identity import Keys
+from fleet.ground.errors import ConfigError
+from fleet.roles.front import Front, FrontLimits
+from fleet.roles.front.listeners import Secure
+from fleet.wire.identity import CredentialKeys
 from fleet.wire.topics import down_topic, up_topic
 from tests.support.certificates import Pki, serial
 from tests.support.front_client import FrontClient, connect_packet
@@ -28,7 +28,9 @@ def pki(tmp_path: Path) -> Pki:
 
 
 @asynccontextmanager
-async def secure_front(upstream: str, keys: Keys, pki: Pki, limits: Limits | None = None) -> AsyncIterator[Front]:
+async def secure_front(
+    upstream: str, keys: CredentialKeys, pki: Pki, limits: FrontLimits | None = None
+) -> AsyncIterator[Front]:
     """Run a front with both listeners and a certificate that is followed."""
     shown = pki.server()
     secure = Secure(LOOPBACK, 0, shown)
@@ -43,7 +45,7 @@ async def secure_front(upstream: str, keys: Keys, pki: Pki, limits: Limits | Non
 
 
 @pytest.fixture
-async def front(plain_broker: MosquittoServer, keys: Keys, pki: Pki) -> AsyncIterator[Front]:
+async def front(plain_broker: MosquittoServer, keys: CredentialKeys, pki: Pki) -> AsyncIterator[Front]:
     async with secure_front(plain_broker.url, keys, pki) as server:
         yield server
 
@@ -57,7 +59,7 @@ async def connect(front: Front, trust: ssl.SSLContext) -> FrontClient:
     return client
 
 
-async def secure_device(front: Front, keys: Keys, mac: str, trust: ssl.SSLContext) -> FrontClient:
+async def secure_device(front: Front, keys: CredentialKeys, mac: str, trust: ssl.SSLContext) -> FrontClient:
     client = await connect(front, trust)
     mine = keys.issue("device", mac)
     assert await client.connect(mac, mine.username, mine.password) == 0
@@ -70,7 +72,7 @@ async def until(holds: Callable[[], bool], seconds: float = 10) -> None:
             await asyncio.sleep(0.01)
 
 
-async def exchange(front: Front, broker: MosquittoServer, keys: Keys, trust: ssl.SSLContext) -> None:
+async def exchange(front: Front, broker: MosquittoServer, keys: CredentialKeys, trust: ssl.SSLContext) -> None:
     """Let a device with TLS and one without speak both ways, and a stranger be refused."""
     worker = await watcher(broker.port, up_topic(MAC), up_topic(OTHER))
     for mac, client in (
@@ -89,14 +91,16 @@ async def exchange(front: Front, broker: MosquittoServer, keys: Keys, trust: ssl
 
 
 async def test_devices_with_and_without_tls_are_served_alike(
-    front: Front, plain_broker: MosquittoServer, keys: Keys, pki: Pki
+    front: Front, plain_broker: MosquittoServer, keys: CredentialKeys, pki: Pki
 ) -> None:
     await exchange(front, plain_broker, keys, pki.client)
 
 
-def test_the_same_on_the_loop_that_servers_run_on(plain_broker: MosquittoServer, keys: Keys, pki: Pki) -> None:
+def test_the_same_on_the_loop_that_servers_run_on(
+    plain_broker: MosquittoServer, keys: CredentialKeys, pki: Pki
+) -> None:
     async def main() -> None:
-        async with secure_front(plain_broker.url, keys, pki, Limits(greeting=0.5)) as front:
+        async with secure_front(plain_broker.url, keys, pki, FrontLimits(greeting=0.5)) as front:
             await exchange(front, plain_broker, keys, pki.client)
             mute = await FrontClient.open(LOOPBACK, front.tls_port or 0)
             await mute.closed()
@@ -108,7 +112,7 @@ def test_the_same_on_the_loop_that_servers_run_on(plain_broker: MosquittoServer,
 
 
 async def test_login_in_the_same_segment_as_the_end_of_the_handshake_is_not_lost(
-    front: Front, keys: Keys, pki: Pki
+    front: Front, keys: CredentialKeys, pki: Pki
 ) -> None:
     """A board writes its CONNECT right after its Finished; both may arrive at once."""
     mine = keys.issue("device", MAC)
@@ -137,7 +141,7 @@ async def test_login_in_the_same_segment_as_the_end_of_the_handshake_is_not_lost
 
 
 async def test_new_certificate_is_shown_while_a_device_stays_connected(
-    front: Front, plain_broker: MosquittoServer, keys: Keys, pki: Pki
+    front: Front, plain_broker: MosquittoServer, keys: CredentialKeys, pki: Pki
 ) -> None:
     worker = await watcher(plain_broker.port)
     before = await secure_device(front, keys, MAC, pki.client)
@@ -172,7 +176,7 @@ async def test_who_trusts_another_authority_does_not_come_in(front: Front, pki: 
 
 
 async def test_certificate_for_another_name_is_refused(
-    plain_broker: MosquittoServer, keys: Keys, tmp_path: Path
+    plain_broker: MosquittoServer, keys: CredentialKeys, tmp_path: Path
 ) -> None:
     pki = Pki(tmp_path / "elsewhere", "voice.example")
     async with secure_front(plain_broker.url, keys, pki) as front:
@@ -181,9 +185,9 @@ async def test_certificate_for_another_name_is_refused(
 
 
 async def test_a_handshake_that_never_ends_is_ended(
-    plain_broker: MosquittoServer, keys: Keys, pki: Pki, drip: bytes = bytes.fromhex("160301")
+    plain_broker: MosquittoServer, keys: CredentialKeys, pki: Pki, drip: bytes = bytes.fromhex("160301")
 ) -> None:
-    async with secure_front(plain_broker.url, keys, pki, Limits(greeting=0.5)) as front:
+    async with secure_front(plain_broker.url, keys, pki, FrontLimits(greeting=0.5)) as front:
         silent = [await FrontClient.open(LOOPBACK, front.tls_port or 0) for _ in range(20)]
         slow = await FrontClient.open(LOOPBACK, front.tls_port or 0)
 
@@ -203,15 +207,15 @@ async def test_a_handshake_that_never_ends_is_ended(
 
 
 async def test_silence_after_the_handshake_is_bounded_as_without_tls(
-    plain_broker: MosquittoServer, keys: Keys, pki: Pki
+    plain_broker: MosquittoServer, keys: CredentialKeys, pki: Pki
 ) -> None:
-    async with secure_front(plain_broker.url, keys, pki, Limits(greeting=0.5)) as front:
+    async with secure_front(plain_broker.url, keys, pki, FrontLimits(greeting=0.5)) as front:
         mute = await connect(front, pki.client)
         await mute.closed()
         assert front.counts["no greeting"] == 1
 
 
-async def test_what_is_no_tls_is_turned_away(front: Front, keys: Keys) -> None:
+async def test_what_is_no_tls_is_turned_away(front: Front, keys: CredentialKeys) -> None:
     mine = keys.issue("device", MAC)
     plain = await FrontClient.open(LOOPBACK, front.tls_port or 0)
     await plain.send(connect_packet(MAC, mine.username, mine.password))
@@ -221,10 +225,10 @@ async def test_what_is_no_tls_is_turned_away(front: Front, keys: Keys) -> None:
 
 @pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
 def test_the_oldest_handshake_is_ended_for_one_more_than_are_allowed(
-    plain_broker: MosquittoServer, keys: Keys, pki: Pki, loop: Callable[[], asyncio.AbstractEventLoop]
+    plain_broker: MosquittoServer, keys: CredentialKeys, pki: Pki, loop: Callable[[], asyncio.AbstractEventLoop]
 ) -> None:
     async def main() -> None:
-        async with secure_front(plain_broker.url, keys, pki, Limits(strangers=3, greeting=30.0)) as front:
+        async with secure_front(plain_broker.url, keys, pki, FrontLimits(strangers=3, greeting=30.0)) as front:
             silent = [await FrontClient.open(LOOPBACK, front.tls_port or 0) for _ in range(3)]
             client = await secure_device(front, keys, MAC, pki.client)
             await silent[0].closed()
@@ -239,7 +243,7 @@ def test_the_oldest_handshake_is_ended_for_one_more_than_are_allowed(
         runner.run(main())
 
 
-async def test_a_port_that_is_taken_is_told(plain_broker: MosquittoServer, keys: Keys, pki: Pki) -> None:
+async def test_a_port_that_is_taken_is_told(plain_broker: MosquittoServer, keys: CredentialKeys, pki: Pki) -> None:
     front = Front(
         host=LOOPBACK,
         port=0,

@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from fleet.front.presence import Outbox
-from fleet.front.presence_link import PresenceLink
-from fleet.link.mqtt_url import MqttAddress
+from fleet.adapters.net.mqtt.url import MqttAddress
+from fleet.roles.front.presence import PresenceOutbox
+from fleet.roles.front.presence_link import PresenceLink
 from fleet.wire.mqtt_packet import Connect
 from tests.support.front_client import CONNACK, PUBLISH, FrontClient, Received, frame
 
@@ -44,7 +44,7 @@ async def linked() -> AsyncIterator[tuple[PresenceLink, Script]]:
     script = Script()
     server = await asyncio.start_server(script.accept, "127.0.0.1", 0)
     address = MqttAddress("127.0.0.1", server.sockets[0].getsockname()[1])
-    link = PresenceLink(address, Connect("fleet-front-test", keepalive=20), Outbox(10, Counter()))
+    link = PresenceLink(address, Connect("fleet-front-test", keepalive=20), PresenceOutbox(10, Counter()))
     async with server, asyncio.TaskGroup() as group:
         task = group.create_task(link.run())
         yield link, script

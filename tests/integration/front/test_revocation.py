@@ -2,10 +2,10 @@
 
 import asyncio
 
-from fleet.store.access import AccessWatch
-from fleet.store.revocations import Revocations
-from fleet.tasks import running
-from fleet.wire.identity import Credentials, Keys
+from fleet.adapters.redis.access.revocations import Revocations
+from fleet.adapters.redis.access.watch import AccessWatch
+from fleet.ground.tasks import running
+from fleet.wire.identity import CredentialKeys, Credentials
 from tests.support.front_client import FrontClient
 from tests.support.front_server import LOOPBACK, device, presence, running_front, watcher
 from tests.support.mosquitto_server import MosquittoServer
@@ -15,7 +15,7 @@ MAC, OTHER = "02:7e:00:00:00:01", "02:7e:00:00:00:02"
 
 
 async def test_a_revoked_device_is_put_out_and_stays_out(plain_broker: MosquittoServer) -> None:
-    keys = Keys("k1:a-key-of-this-test-only")
+    keys = CredentialKeys("k1:a-key-of-this-test-only")
     async with running_front(plain_broker.url, keys) as front:
         worker = await watcher(plain_broker.port, f"fleet/presence/+/{MAC}")
         revoked, untouched = await device(front, keys, MAC), await device(front, keys, OTHER)
@@ -40,7 +40,7 @@ async def connect(port: int, login: Credentials) -> int:
 async def test_an_older_generation_is_put_out_within_5_seconds_and_the_new_one_comes_in(
     plain_broker: MosquittoServer, redis_url: str
 ) -> None:
-    keys = Keys("k1:a-key-of-this-test-only")
+    keys = CredentialKeys("k1:a-key-of-this-test-only")
     old, second, third = (
         keys.issue("device", MAC, policy="first", generation=1),
         keys.issue("device", MAC, policy="first", generation=2),

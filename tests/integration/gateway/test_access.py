@@ -13,11 +13,11 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Origin, Subprotocol
 
-from fleet.errors import ConfigError
-from fleet.settings import load
-from fleet.store.connect import Store
-from fleet.store.operator_tokens import DEVICES_INPUT, GATEWAY_CONNECT, OperatorTokens
-from fleet.tasks import sole
+from fleet.adapters.files.operator_tokens import DEVICES_INPUT, GATEWAY_CONNECT, OperatorTokens
+from fleet.adapters.redis.client.store import Store
+from fleet.ground.errors import ConfigError
+from fleet.ground.settings import load
+from fleet.ground.tasks import sole
 from tests.support.certificates import Pki, serial
 from tests.support.gateway_stage import PATIENCE, ScriptedModel, Stage, gateway_stage, says
 from tests.support.redis_store import opened

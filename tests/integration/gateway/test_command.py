@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from websockets.asyncio.client import connect
 
-from fleet.demo_llm.server import DemoLlmServer
-from fleet.tasks import running
+from fleet.ground.tasks import running
+from fleet.workbench.demo_llm.server import DemoLlmServer
 from tests.support.gateway_stage import Client
 from tests.support.ports import free_port
 from tests.support.process import accepts

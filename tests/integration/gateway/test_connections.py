@@ -9,13 +9,13 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from fleet.errors import ConfigError
-from fleet.gateway import peer as peers
-from fleet.gateway.app import Dialogue
-from fleet.gateway.peer import Peer
-from fleet.gateway.turn import Choices, Question
-from fleet.gateway.turns import Turns
-from fleet.tasks import running
+from fleet.ground.errors import ConfigError
+from fleet.ground.tasks import running
+from fleet.roles.gateway import client as peers
+from fleet.roles.gateway.app import Dialogue
+from fleet.roles.gateway.client import Client
+from fleet.roles.gateway.turns.turn import Choices, Question
+from fleet.roles.gateway.turns.turns import GatewayTurns
 from tests.support.gateway_stage import PATIENCE, ScriptedModel, asks, gateway_stage, says
 from tests.support.redis_server import RedisServer
 
@@ -50,7 +50,7 @@ async def test_message_of_a_megabyte_is_taken_and_a_larger_one_closes(redis_url:
 
 
 async def test_client_that_does_not_read_is_cut_off(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(peers.Peer.__init__, "__defaults__", (0.3,))
+    monkeypatch.setattr(peers.Client.__init__, "__defaults__", (0.3,))
     async with gateway_stage(redis_url, ScriptedModel(says("A."))) as stage:
         narrow = socket.socket()
         narrow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -96,9 +96,9 @@ async def test_plain_http_gets_health_page_or_a_hint(redis_url: str) -> None:
 
 
 class _Echo:
-    def __init__(self, peer: Peer) -> None:
+    def __init__(self, peer: Client) -> None:
         self._peer = peer
-        self.turns = Turns(self._answer)
+        self.turns = GatewayTurns(self._answer)
 
     async def _answer(self, question: Question) -> None:
         raise AssertionError(question)
@@ -112,7 +112,7 @@ class _Echo:
 
 async def test_first_frame_decides_the_dialect(redis_url: str) -> None:
     @asynccontextmanager
-    async def registrar(peer: Peer) -> AsyncIterator[Dialogue]:
+    async def registrar(peer: Client) -> AsyncIterator[Dialogue]:
         yield _Echo(peer)
 
     async with gateway_stage(redis_url, ScriptedModel(says("A.")), registrar=registrar) as stage:
@@ -177,7 +177,7 @@ async def sent_away(socket: ClientConnection) -> None:
 class _Slow(_Echo):
     """A dialect whose answers wait for `go`."""
 
-    def __init__(self, peer: Peer, go: asyncio.Event) -> None:
+    def __init__(self, peer: Client, go: asyncio.Event) -> None:
         super().__init__(peer)
         self._go = go
 
@@ -193,7 +193,7 @@ async def test_end_waits_for_the_answers_of_the_other_dialect_too(redis_url: str
     go = asyncio.Event()
 
     @asynccontextmanager
-    async def registrar(peer: Peer) -> AsyncIterator[Dialogue]:
+    async def registrar(peer: Client) -> AsyncIterator[Dialogue]:
         slow = _Slow(peer, go)
         async with running("turns", slow.turns.run):
             yield slow

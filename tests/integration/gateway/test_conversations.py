@@ -2,7 +2,7 @@ import asyncio
 import re
 
 from fleet.core.ports import TextDelta
-from fleet.errors import ProviderError, ProviderTimeout
+from fleet.ground.errors import ProviderError, ProviderTimeout
 from tests.support.gateway_stage import PATIENCE, ScriptedModel, gateway_stage, says
 
 STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")

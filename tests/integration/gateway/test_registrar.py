@@ -6,15 +6,15 @@ from collections.abc import AsyncIterator
 import pytest
 from websockets.exceptions import ConnectionClosed
 
+from fleet.adapters.net.mqtt.url import parse_mqtt_url
+from fleet.adapters.redis.access.revocations import Revocations
+from fleet.adapters.redis.access.watch import AccessWatch
+from fleet.adapters.redis.client.store import Store
 from fleet.core.ports import TextDelta, ThoughtDelta
-from fleet.errors import ProviderError
-from fleet.gateway.device_line import DeviceLines
-from fleet.link.mqtt_url import parse_mqtt_url
-from fleet.store.access import AccessWatch
-from fleet.store.connect import Store
-from fleet.store.revocations import Revocations
-from fleet.tasks import running
-from fleet.wire.identity import Keys
+from fleet.ground.errors import ProviderError
+from fleet.ground.tasks import running
+from fleet.roles.gateway.registrar.device_connection import DeviceConnections
+from fleet.wire.identity import CredentialKeys
 from tests.conftest import TEST_KEYS
 from tests.integration.worker.registrar import LEVEL, VOLUME, type_text
 from tests.integration.worker.scene import Scene, asks, random_mac, says, stand, work
@@ -135,21 +135,23 @@ async def test_a_mac_without_proof_is_nobodys(client: RegistrarClient, redis_url
 
 
 @pytest.fixture
-async def house(redis_url: str, broker: MosquittoServer, keys: Keys) -> AsyncIterator[tuple[Scene, str]]:
+async def house(redis_url: str, broker: MosquittoServer, keys: CredentialKeys) -> AsyncIterator[tuple[Scene, str]]:
     """A worker, and a gateway at which clients can be devices."""
     async with stand(redis_url, broker, keys) as one, work(one.resources, broker):
-        lines = DeviceLines(parse_mqtt_url(broker.url), keys, one.resources.store).connect
+        lines = DeviceConnections(parse_mqtt_url(broker.url), keys, one.resources.store).connect
         async with registrar_gateway(one.resources.store, one.llm, lines) as url:
             yield one, url
 
 
-def login(keys: Keys, mac: str) -> dict[str, str]:
+def login(keys: CredentialKeys, mac: str) -> dict[str, str]:
     found = keys.issue("device", mac)
     return {"username": found.username, "password": found.password}
 
 
 @pytest.mark.requirement("REG-24")
-async def test_a_client_with_a_devices_credentials_is_that_device(house: tuple[Scene, str], keys: Keys) -> None:
+async def test_a_client_with_a_devices_credentials_is_that_device(
+    house: tuple[Scene, str], keys: CredentialKeys
+) -> None:
     stage, url = house
     mac = stage.device.mac
     async with registrar_client(url) as client:
@@ -171,7 +173,7 @@ async def test_a_client_with_a_devices_credentials_is_that_device(house: tuple[S
 
 
 @pytest.mark.requirement("REG-24")
-async def test_wrong_credentials_make_nobody_a_device(house: tuple[Scene, str], keys: Keys) -> None:
+async def test_wrong_credentials_make_nobody_a_device(house: tuple[Scene, str], keys: CredentialKeys) -> None:
     stage, url = house
     mac = random_mac()  # of which no bootstrap tells
     foreign, service = login(keys, random_mac()), keys.issue("service", "fleet-x")
@@ -189,7 +191,9 @@ async def test_wrong_credentials_make_nobody_a_device(house: tuple[Scene, str], 
 
 
 @pytest.mark.requirement("REG-24")
-async def test_a_client_whose_device_connects_elsewhere_is_cut_off(house: tuple[Scene, str], keys: Keys) -> None:
+async def test_a_client_whose_device_connects_elsewhere_is_cut_off(
+    house: tuple[Scene, str], keys: CredentialKeys
+) -> None:
     stage, url = house
     async with registrar_client(url) as client:
         await client.register(LEVEL, mac_addr=stage.device.mac, auth=login(keys, stage.device.mac))
@@ -204,10 +208,10 @@ async def test_a_client_whose_credentials_count_no_longer_is_cut_off_and_comes_b
     redis_url: str, broker: MosquittoServer
 ) -> None:
     # Keys of its own: a front's broker lets these clients in, and only the gateway knows who may not.
-    keys = Keys(TEST_KEYS)
+    keys = CredentialKeys(TEST_KEYS)
     async with stand(redis_url, broker, keys) as one, work(one.resources, broker):
         mac, store = one.device.mac, one.resources.store
-        lines = DeviceLines(parse_mqtt_url(broker.url), keys, store)
+        lines = DeviceConnections(parse_mqtt_url(broker.url), keys, store)
         watch = AccessWatch(store, keys, expel=lines.expel)
         async with registrar_gateway(store, one.llm, lines.connect) as url, running("access", watch.run):
             async with registrar_client(url) as client:
@@ -226,7 +230,7 @@ async def test_a_client_whose_credentials_count_no_longer_is_cut_off_and_comes_b
 
 @pytest.mark.requirement("REG-24")
 async def test_the_password_goes_no_further_than_to_the_broker(
-    house: tuple[Scene, str], keys: Keys, caplog: pytest.LogCaptureFixture
+    house: tuple[Scene, str], keys: CredentialKeys, caplog: pytest.LogCaptureFixture
 ) -> None:
     stage, url = house
     auth = login(keys, stage.device.mac)

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from fleet.adapters.llm.llm_openai import OpenAiLlm
 from fleet.core import agent
 from fleet.core.ports import LlmOptions, Message, ToolCall
 from fleet.core.toolbox import Refusal, Toolbox
-from fleet.errors import ProviderError
-from fleet.llm.llm_openai import OpenAiLlm
+from fleet.ground.errors import ProviderError
 from fleet.wire.mcp import ToolSpec
 from tests.support.openai_server import DONE, SSE, Answer, OpenAiServer, asked, delta, run_openai_server, spoken, sse
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet.wire.identity import Credentials, Keys, password
+from fleet.wire.identity import CredentialKeys, Credentials, password
 from fleet.wire.topics import down_topic, lost_topic, presence_topic, shard_filters, slot, up_topic
 from tests.support.mosquitto_server import MosquittoServer
 from tests.support.mqtt_clients import Clients
@@ -24,8 +24,8 @@ def forged(client_id: str, username: str, key: str = "a-key-for-tests-only-1") -
     return Credentials(client_id, username, password(key, client_id, username))
 
 
-WRONG_KEY = Keys("new:not-the-key-of-the-broker").issue("device", MAC)
-GOOD = Keys("new:a-key-for-tests-only-1").issue("device", MAC)
+WRONG_KEY = CredentialKeys("new:not-the-key-of-the-broker").issue("device", MAC)
+GOOD = CredentialKeys("new:a-key-for-tests-only-1").issue("device", MAC)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ async def test_refusal_of_a_message_does_not_disconnect(clients: Clients) -> Non
     assert await device.publish_acknowledged(up_topic(MAC), b"own") < REFUSED
 
 
-async def test_retained_messages_are_dropped(tmp_path: Path, keys: Keys) -> None:
+async def test_retained_messages_are_dropped(tmp_path: Path, keys: CredentialKeys) -> None:
     server = MosquittoServer(tmp_path, keys, {"retain_available": "true"})
     with running(server) as broker:
         async with Clients(broker) as clients:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet.wire.identity import Keys
+from fleet.wire.identity import CredentialKeys
 from fleet.wire.topics import down_topic, up_topic
 from tests.support.mosquitto_server import MosquittoServer
 from tests.support.mqtt_clients import Clients
@@ -108,7 +108,7 @@ async def test_messages_reach_only_their_device(clients: Clients) -> None:
     assert await device.pending() == []
 
 
-async def test_memory_accounts_survive_a_thousand_deliveries(tmp_path: Path, keys: Keys) -> None:
+async def test_memory_accounts_survive_a_thousand_deliveries(tmp_path: Path, keys: CredentialKeys) -> None:
     limit = 50_000_000
     server = MosquittoServer(tmp_path, keys, {"sys_interval": "1", "memory_limit": str(limit)})
     with running(server) as broker:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from fleet.wire.identity import Credentials, Keys, Policy
+from fleet.wire.identity import CredentialKeys, Credentials, Policy
 from fleet.wire.presence import parse
 from fleet.wire.topics import presence_topic
 from tests.support.mosquitto_server import MosquittoServer
@@ -113,7 +113,7 @@ async def test_minimum_counts_at_the_start_and_after_a_signal(
 async def test_retired_key_ends_devices_whatever_their_generation(
     own_broker: MosquittoServer, own_clients: Clients
 ) -> None:
-    old, new = Keys("old:a-key-for-tests-only-2"), own_clients.keys
+    old, new = CredentialKeys("old:a-key-for-tests-only-2"), own_clients.keys
     with_old = [
         await admitted(own_clients, old.issue("device", MAC, policy="first", generation=7)),
         await admitted(own_clients, old.issue("device", OTHER)),

@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from fleet.wire.identity import Keys
+from fleet.wire.identity import CredentialKeys
 from fleet.wire.presence import parse
 from fleet.wire.topics import down_topic, lost_topic, presence_topic, up_topic
 from tests.support.mosquitto_server import MosquittoServer
@@ -14,18 +14,18 @@ from tests.support.until import until
 
 MAC = "02:4e:70:00:00:01"
 OTHER = "02:4e:70:00:00:02"
-NEW, OLD = Keys("new:a-key-for-tests-only-1"), Keys("old:a-key-for-tests-only-2")
+NEW, OLD = CredentialKeys("new:a-key-for-tests-only-1"), CredentialKeys("old:a-key-for-tests-only-2")
 ADMINISTRATIVE_ACTION = 0x98
 PROMISED_SECONDS = 5
 
 
-async def until_refused(clients: Clients, mac: str, keys: Keys | None = None) -> None:
+async def until_refused(clients: Clients, mac: str, keys: CredentialKeys | None = None) -> None:
     async with asyncio.timeout(PROMISED_SECONDS):
         while await (await clients.stranger()).connect((keys or clients.keys).issue("device", mac)) == 0:
             pass
 
 
-async def until_admitted(clients: Clients, mac: str, keys: Keys | None = None) -> RawClient:
+async def until_admitted(clients: Clients, mac: str, keys: CredentialKeys | None = None) -> RawClient:
     async with asyncio.timeout(PROMISED_SECONDS):
         while True:
             client = await clients.stranger()
@@ -119,7 +119,7 @@ def test_broker_does_not_start_with_a_list_that_it_cannot_read(own_broker: Mosqu
     assert "cannot open" in own_broker.log
 
 
-async def test_option_names_the_list(tmp_path: Path, keys: Keys) -> None:
+async def test_option_names_the_list(tmp_path: Path, keys: CredentialKeys) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.write_text(f"{MAC}\n")
     # A plugin's options must follow it, so this one rides on the other.
@@ -130,7 +130,7 @@ async def test_option_names_the_list(tmp_path: Path, keys: Keys) -> None:
 
 
 async def test_keys_change_without_a_signal(own_broker: MosquittoServer, own_clients: Clients) -> None:
-    newest = Keys("newest:a-key-for-tests-only-3")
+    newest = CredentialKeys("newest:a-key-for-tests-only-3")
     with_new = await own_clients.device(MAC)
     with_old = await own_clients.stranger()
     assert await with_old.connect(OLD.issue("device", OTHER)) == 0
@@ -149,7 +149,7 @@ async def test_key_with_another_secret_ends_the_sessions_of_the_first(
     device = await own_clients.device(MAC)
     own_broker.write_keys("new a-key-for-tests-only-4\n" + OLD.as_file())
     await until_ended(device)
-    await until_admitted(own_clients, MAC, Keys("new:a-key-for-tests-only-4"))
+    await until_admitted(own_clients, MAC, CredentialKeys("new:a-key-for-tests-only-4"))
 
 
 async def test_retired_key_ends_services_and_their_wills_are_sent(

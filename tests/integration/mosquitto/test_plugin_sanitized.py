@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet.wire.identity import Keys
+from fleet.wire.identity import CredentialKeys
 from fleet.wire.topics import down_topic, up_topic
 from tests.support.churn import Churn
 from tests.support.mosquitto_server import MosquittoServer
@@ -28,7 +28,7 @@ def runtime(name: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def sanitized(directory: Path, keys: Keys) -> MosquittoServer:
+def sanitized(directory: Path, keys: CredentialKeys) -> MosquittoServer:
     run_make("sanitize")
     environment = {
         # The broker itself is not built with them, so they must be there before it.
@@ -41,7 +41,7 @@ def sanitized(directory: Path, keys: Keys) -> MosquittoServer:
 
 
 @pytest.mark.parametrize("connects", [300, pytest.param(10_000, marks=pytest.mark.slow, id="10000 connects")])
-async def test_broker_runs_without_a_fault_or_a_leak(tmp_path: Path, keys: Keys, connects: int) -> None:
+async def test_broker_runs_without_a_fault_or_a_leak(tmp_path: Path, keys: CredentialKeys, connects: int) -> None:
     with running(sanitized(tmp_path, keys)) as broker:
         async with asyncio.timeout(300), Clients(broker) as clients:
             await Churn(clients, connects, seed=5).run()
@@ -82,7 +82,7 @@ async def change_files(clients: Clients) -> None:
     broker.reload()
     broker.write_revoked()
     broker.write_keys(clients.keys.as_file() + "third a-key-for-tests-only-3\n")
-    third = Keys("third:a-key-for-tests-only-3")
+    third = CredentialKeys("third:a-key-for-tests-only-3")
     async with asyncio.timeout(10):
         while await (await clients.stranger()).connect(third.issue("device", MAC)) != 0:
             pass

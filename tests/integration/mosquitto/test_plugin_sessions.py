@@ -5,7 +5,7 @@ import contextlib
 import random
 from itertools import islice
 
-from fleet.wire.identity import Keys
+from fleet.wire.identity import CredentialKeys
 from fleet.wire.topics import down_topic, presence_topic, shard_client_id, shard_filters, shard_of, up_topic
 from tests.support.mosquitto_server import MosquittoServer
 from tests.support.mqtt_clients import Clients
@@ -61,7 +61,7 @@ async def test_second_owner_ends_the_first_and_gets_what_it_had_not_acknowledged
     assert [int(message.payload) for message in await owner.messages(b"49")] == list(range(50))
 
 
-async def until_known(clients: Clients, keys: Keys, *, valid: bool) -> None:
+async def until_known(clients: Clients, keys: CredentialKeys, *, valid: bool) -> None:
     """Connect until the broker takes, or no longer takes, these keys: a reload does not say when it is done."""
     async with asyncio.timeout(10):
         while (await (await clients.stranger()).connect(keys.issue("device", PROBE)) == 0) != valid:
@@ -69,7 +69,7 @@ async def until_known(clients: Clients, keys: Keys, *, valid: bool) -> None:
 
 
 async def test_reload_takes_new_keys_and_retires_old_ones(own_broker: MosquittoServer, own_clients: Clients) -> None:
-    older, newer = own_broker.keys, Keys("newer:a-key-for-tests-only-3")
+    older, newer = own_broker.keys, CredentialKeys("newer:a-key-for-tests-only-3")
     with_old = await own_clients.device("02:5e:55:00:00:02")
     own_broker.write_keys(newer.as_file() + older.as_file())
     own_broker.reload()
@@ -87,12 +87,12 @@ async def test_reload_takes_new_keys_and_retires_old_ones(own_broker: MosquittoS
 
 
 async def test_reload_tells_no_presence_but_of_those_it_ends(own_broker: MosquittoServer, own_clients: Clients) -> None:
-    newest = Keys("new:a-key-for-tests-only-1")
+    newest = CredentialKeys("new:a-key-for-tests-only-1")
     watcher = await own_clients.service()
     await (await own_clients.device("02:5e:55:00:00:04", clean=False)).leave()
     await own_clients.device("02:5e:55:00:00:05")
     retired = await own_clients.stranger()
-    assert await retired.connect(Keys("old:a-key-for-tests-only-2").issue("device", "02:5e:55:00:00:06")) == 0
+    assert await retired.connect(CredentialKeys("old:a-key-for-tests-only-2").issue("device", "02:5e:55:00:00:06")) == 0
     await watcher.subscribe("fleet/presence/#", qos=1)
     own_broker.write_keys(newest.as_file())
     own_broker.reload()
@@ -110,7 +110,7 @@ async def test_offline_session_is_not_reachable_after_a_reload(
     await (await own_clients.device(MAC, clean=False)).leave()
     own_broker.write_keys(own_broker.keys.as_file() + "newer a-key-for-tests-only-3\n")
     own_broker.reload()
-    await until_known(own_clients, Keys("newer:a-key-for-tests-only-3"), valid=True)
+    await until_known(own_clients, CredentialKeys("newer:a-key-for-tests-only-3"), valid=True)
     assert await service.publish_acknowledged(down_topic(MAC), b"late") == 0x87
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet.wire.identity import Credentials, Keys
+from fleet.wire.identity import CredentialKeys, Credentials
 from fleet.wire.presence import parse
 from fleet.wire.topics import down_topic, presence_topic, up_topic
 from tests.support.mosquitto_server import MosquittoServer
@@ -53,7 +53,7 @@ async def test_delivery_asks_for_no_right_to_read_and_a_subscription_does(client
     assert await device.pending() == []
 
 
-async def test_stalled_device_gets_the_first_messages_in_order(tmp_path: Path, keys: Keys) -> None:
+async def test_stalled_device_gets_the_first_messages_in_order(tmp_path: Path, keys: CredentialKeys) -> None:
     """Mosquitto queues for it up to a limit and drops the rest; nobody else waits."""
     with running(MosquittoServer(tmp_path, keys, {"max_queued_messages": "50"})) as broker:
         async with Clients(broker) as clients:
@@ -72,7 +72,7 @@ async def test_stalled_device_gets_the_first_messages_in_order(tmp_path: Path, k
             assert 50 < len(numbers) < 3000
 
 
-async def test_payload_of_200_kilobytes_passes_where_it_is_allowed(tmp_path: Path, keys: Keys) -> None:
+async def test_payload_of_200_kilobytes_passes_where_it_is_allowed(tmp_path: Path, keys: CredentialKeys) -> None:
     with running(MosquittoServer(tmp_path, keys, {"max_packet_size": "300000"})) as broker:
         async with Clients(broker) as clients:
             device, service = await clients.device(MAC), await clients.service()
@@ -176,7 +176,7 @@ async def test_connection_that_ends_before_its_connack_is_told_as_offline(client
 
 
 async def test_broker_that_calls_no_tick_refuses_revoked_devices_at_their_next_connect(
-    tmp_path: Path, keys: Keys
+    tmp_path: Path, keys: CredentialKeys
 ) -> None:
     """Mosquitto 2.0 with per_listener_settings, where options of a listener must follow it."""
     server = MosquittoServer(tmp_path, keys)
@@ -215,7 +215,7 @@ async def test_device_that_falls_silent_is_told_as_offline(own_clients: Clients)
     assert end.get("expired") in (None, True), "Mosquitto 2.0 does not say why, 2.1 does"
 
 
-async def test_broker_tells_what_it_refused(tmp_path: Path, keys: Keys) -> None:
+async def test_broker_tells_what_it_refused(tmp_path: Path, keys: CredentialKeys) -> None:
     with running(MosquittoServer(tmp_path, keys)) as broker:
         async with Clients(broker) as clients:
             watcher = await clients.service("fleet-watcher")

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.wire.identity import Keys, parse_username
+from fleet.wire.identity import CredentialKeys, parse_username
 from tests.support.plugin_build import BUILD, run_make
 
 MAC = "02:75:6e:00:00:01"
-KEYS = Keys("k1:a-key-for-tests-only-1")
+KEYS = CredentialKeys("k1:a-key-for-tests-only-1")
 
 
 class _Username(ctypes.Structure):

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import redis
 
-from fleet.store.admissions import Admissions, Asker
-from fleet.store.claims import Claims
-from fleet.store.keys import Keys as Names
-from fleet.wire.identity import Keys
+from fleet.adapters.redis.access.admissions import Admissions, BootstrapAsker
+from fleet.adapters.redis.access.claims import Claims
+from fleet.adapters.redis.keys import Keys as Names
+from fleet.wire.identity import CredentialKeys
 from tests.support.api_server import headers
 from tests.support.attacked_api import OTA, attacked_api
 from tests.support.command_line import CommandLine, command_line
@@ -71,7 +71,7 @@ async def test_what_strangers_wrote_is_shown_as_they_wrote_it(fleet: CommandLine
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    async with opened(redis_url) as store, attacked_api(store, Keys("k1:a-key-of-this-test-only")) as site:
+    async with opened(redis_url) as store, attacked_api(store, CredentialKeys("k1:a-key-of-this-test-only")) as site:
         told = b'{"board": {"type": "[/x]"}, "application": {"version": "[red]aaa"}}'
         for changed, body in (({"User_Agent": ""}, told), ({"User_Agent": "x/[/y]", "Device_Id": other}, b"{}")):
             sent = headers(**{"Device_Id": MAC, **changed})
@@ -98,7 +98,7 @@ async def test_claims_are_shown_and_settled_by_hand(fleet: CommandLine, redis_ur
         for name in (MAC, other):
             for number, client in enumerate(["the-owner", *ids[: 3 if name == MAC else 1]]):
                 address = f"192.0.2.{number}"
-                await Admissions(store).decide("first", Asker(name, client, address), {"kid": "k1"})
+                await Admissions(store).decide("first", BootstrapAsker(name, client, address), {"kid": "k1"})
                 if client != "the-owner":
                     await Claims(store).note(name, address)
     shown = run("claims")

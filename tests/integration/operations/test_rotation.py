@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from fleet.adapters.redis.access.watch import KeysWatch
+from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.devices.devices import Devices
+from fleet.adapters.redis.devices.registry import DeviceRegistry
+from fleet.ground.tasks import running
 from fleet.operations.rotation import KeysFile, Pace, Rotation
-from fleet.store.access import KeysWatch
-from fleet.store.connect import Store
-from fleet.store.devices import Devices
-from fleet.store.roster import Roster
-from fleet.tasks import running
 from fleet.wire.identity import parse_username
 from fleet.wire.topics import down_topic
 from tests.support.api_server import BODY, api_client, headers
@@ -48,7 +48,7 @@ async def test_devices_are_restarted_and_the_old_key_goes_when_nobody_has_it(sto
     async with api_client(store, keys) as client, running("keys", KeysWatch(path, keys).run):
         first = (await client.post("/xiaozhi/ota/", headers=headers(Device_Id=ONLINE), content=BODY)).json()["mqtt"]
         await Devices(store).appear(ONLINE, online=True, epoch=1)
-        rotation = Rotation(KeysFile(path), Roster(store), publish, told.append, Pace(settle=1.5, patience=20))
+        rotation = Rotation(KeysFile(path), DeviceRegistry(store), publish, told.append, Pace(settle=1.5, patience=20))
         async with asyncio.timeout(20), asyncio.TaskGroup() as group:
             running_rotation = group.create_task(rotation.run())
             assert await restarted.get() == down_topic(ONLINE)
@@ -66,7 +66,7 @@ async def test_devices_are_restarted_and_the_old_key_goes_when_nobody_has_it(sto
 
 async def test_who_talks_or_is_away_keeps_the_old_key_alive(store: Store, path: Path) -> None:
     KeysFile(path).write(["k2 the-newer-key-of-this-test", "k1 a-key-of-this-test-only"])
-    roster, devices, asked = Roster(store), Devices(store), list[str]()
+    roster, devices, asked = DeviceRegistry(store), Devices(store), list[str]()
     for mac in (BUSY, AWAY):
         await note_device(store, mac, {"kid": "k1", **({"sid": "abc"} if mac == BUSY else {})})
     await devices.appear(BUSY, online=True, epoch=1)
@@ -101,7 +101,7 @@ async def test_a_bootstrap_in_a_devices_name_does_not_retire_its_key(store: Stor
         for mac, online in ((ONLINE, True), (AWAY, False)):
             await devices.appear(mac, online=True, epoch=1, user=await bootstrap(mac))
             await devices.appear(mac, online=online, epoch=1)
-        rotation = Rotation(KeysFile(path), Roster(store), publish, told.append, Pace(settle=1.5, patience=20))
+        rotation = Rotation(KeysFile(path), DeviceRegistry(store), publish, told.append, Pace(settle=1.5, patience=20))
         async with asyncio.timeout(30), asyncio.TaskGroup() as group:
             running_rotation = group.create_task(rotation.run())
             assert await restarted.get() == down_topic(ONLINE)
@@ -124,7 +124,10 @@ async def test_where_no_broker_says_who_connects_the_bootstrap_counts_and_that_i
     told = list[str]()
     await note_device(store, ONLINE, {"kid": "k2"})
     await Devices(store).appear(ONLINE, online=True, epoch=1)
-    assert await Rotation(KeysFile(path), Roster(store), lambda *_: True, told.append, Pace(patience=0)).run() == []
+    assert (
+        await Rotation(KeysFile(path), DeviceRegistry(store), lambda *_: True, told.append, Pace(patience=0)).run()
+        == []
+    )
     assert told[0].startswith("of 1 devices no broker has said")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet.store.operator_tokens import DEVICES_INPUT, OperatorTokens
+from fleet.adapters.files.operator_tokens import DEVICES_INPUT, OperatorTokens
 
 
 def fleet(file: Path, *words: str) -> subprocess.CompletedProcess[str]:

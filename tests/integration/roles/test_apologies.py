@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from fleet.conformance.steering import voice
-from fleet.conformance.steering.script import answer, long_text
-from fleet.conformance.steering.server import Steering
-from fleet.core.phrases import phrase
-from fleet.sim.device import SimDevice
-from fleet.sim.profile import Profile, Timing, find_profile
-from fleet.sim.state import State
+from fleet.core.text.phrases import phrase
+from fleet.workbench.conformance.steering import voice
+from fleet.workbench.conformance.steering.script import answer, long_text
+from fleet.workbench.conformance.steering.server import Steering
+from fleet.workbench.sim.device import SimDevice
+from fleet.workbench.sim.profile import Profile, Timing, find_profile
+from fleet.workbench.sim.state import State
 from tests.support.ports import LOOPBACK
 from tests.support.process import accepts
 from tests.support.role_process import RoleProcess

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from fleet.wire.identity import Keys
+from fleet.wire.identity import CredentialKeys
 from fleet.wire.topics import up_topic
 from tests.integration.worker.scene import HELLO
 from tests.support.fleet_process import fleet_up
@@ -48,7 +48,7 @@ async def site(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
         return
     plain: MosquittoServer = request.getfixturevalue("plain_broker")
     async with (
-        running_front(plain.url, Keys(KEYS)) as front,
+        running_front(plain.url, CredentialKeys(KEYS)) as front,
         _up(tmp_path, FLEET_MQTT_URL=plain.url, FLEET_MQTT_PUBLIC=f"{LOOPBACK}:{front.port}", **SETTINGS) as (ota, _),
     ):
         yield Site(ota, front.port)

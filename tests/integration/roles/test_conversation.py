@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from fleet.conformance.steering import voice
-from fleet.conformance.steering.script import answer, long_text
-from fleet.conformance.steering.server import Steering
-from fleet.sim.device import SimDevice
-from fleet.sim.profile import find_profile
-from fleet.sim.turns import Turn
+from fleet.workbench.conformance.steering import voice
+from fleet.workbench.conformance.steering.script import answer, long_text
+from fleet.workbench.conformance.steering.server import Steering
+from fleet.workbench.sim.device import SimDevice
+from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.turns import Turn
 from tests.integration.roles.test_edges import until_on
 from tests.integration.worker.scripted import Device
 from tests.support.ports import LOOPBACK

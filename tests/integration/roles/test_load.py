@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from fleet.conformance.stage import Setup, Stage
-from fleet.conformance.steering.server import Steering
-from fleet.metrics.catalogue import everything
-from fleet.metrics.definition import OTHER, Metric
-from fleet.metrics.histogram import HistogramMetric
-from fleet.sim.profile import find_profile
+from fleet.ground.metrics.catalogue import everything
+from fleet.ground.metrics.definition import OTHER, Metric
+from fleet.ground.metrics.histogram import HistogramMetric
+from fleet.workbench.conformance.stage import Setup, Stage
+from fleet.workbench.conformance.steering.server import Steering
+from fleet.workbench.sim.profile import find_profile
 from tests.support import load_people as people
 from tests.support.load_site import LoadSite, load_site
 from tests.support.otlp_receiver import OtlpReceiver, ReceivedSpan
@@ -28,7 +28,7 @@ HEARD = SESSIONS - 1
 ANSWERED = TALKERS * people.TURNS + 1
 """Turns whose answer was spoken; that of the device that is not heard was only written."""
 ZERO: Mapping[str, str] = {
-    "fleet_mailbox_lag_seconds": "workers read at once; tests/integration/store/test_census.py has a letter that waits",
+    "fleet_mailbox_lag_seconds": "workers read at once; tests/integration/redis/test_census.py has a letter that waits",
     "fleet_embedded_restarts": "only `fleet up` has embedded servers; tests/integration/roles/test_up.py kills them",
     "fleet_log_lines_left_out": "roles log debug lines here, and then all; tests/security/test_logs.py has a flood",
 }

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from fleet.conformance.steering import voice
-from fleet.conformance.steering.script import answer, long_text
-from fleet.conformance.steering.server import Steering
-from fleet.sim.device import SimDevice
-from fleet.sim.faults import Faults
-from fleet.sim.profile import find_profile
-from fleet.sim.report import Report
+from fleet.workbench.conformance.steering import voice
+from fleet.workbench.conformance.steering.script import answer, long_text
+from fleet.workbench.conformance.steering.server import Steering
+from fleet.workbench.sim.device import SimDevice
+from fleet.workbench.sim.faults import Faults
+from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.report import Report
 from tests.support.ports import LOOPBACK
 from tests.support.process import accepts
 from tests.support.role_site import role_site

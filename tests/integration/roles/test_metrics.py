@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from fleet.conformance.steering import voice
-from fleet.conformance.steering.script import calls
-from fleet.conformance.steering.server import Steering
-from fleet.metrics.catalogue import everything
-from fleet.metrics.definition import OTHER
-from fleet.sim.device import SimDevice
-from fleet.sim.profile import find_profile
+from fleet.ground.metrics.catalogue import everything
+from fleet.ground.metrics.definition import OTHER
+from fleet.workbench.conformance.steering import voice
+from fleet.workbench.conformance.steering.script import calls
+from fleet.workbench.conformance.steering.server import Steering
+from fleet.workbench.sim.device import SimDevice
+from fleet.workbench.sim.profile import find_profile
 from tests.support.otlp_receiver import OtlpReceiver, ReceivedSpan
 from tests.support.ports import LOOPBACK, free_port
 from tests.support.process import accepts

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from fleet.sim.device import SimDevice
-from fleet.sim.profile import find_profile
-from fleet.store import whereabouts
-from fleet.store.admissions import Admissions
+from fleet.adapters.files import endpoints
+from fleet.adapters.redis.access.admissions import Admissions
+from fleet.workbench.sim.device import SimDevice
+from fleet.workbench.sim.profile import find_profile
 from tests.support.fleet_process import FleetProcess, children, fleet_up
 from tests.support.mcp_files import tool_program, write_servers
 from tests.support.redis_store import opened
@@ -53,7 +53,7 @@ async def test_a_server_of_its_own_that_dies_is_started_again_and_devices_go_on(
         device = SimDevice(find_profile("P1"), ota_url=process.ota, mac=MAC)
         async with device.running():
             assert await device.wake() and await device.hang_up()
-            where = whereabouts.find(tmp_path)
+            where = endpoints.find(tmp_path)
             assert where is not None
             async with opened(where.redis_url) as store:
                 await Admissions(store).set_timezone(MAC, "Asia/Shanghai")

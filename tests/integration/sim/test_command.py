@@ -11,8 +11,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from fleet.sim import command
-from fleet.speech.pcm import write_wav
+from fleet.adapters.speech.pcm import write_wav
+from fleet.workbench.sim import command
 from tests.support.scripted_server import ScriptedServer, tone
 
 

@@ -10,12 +10,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fleet.errors import Unavailable
-from fleet.sim.conversation import Script, converse
-from fleet.sim.device import SimDevice
-from fleet.sim.profile import PROFILES, Dialect, Profile, Timing
-from fleet.sim.state import State
-from fleet.sim.turns import Turn
+from fleet.ground.errors import Unavailable
+from fleet.workbench.sim.conversation import Script, converse
+from fleet.workbench.sim.device import SimDevice
+from fleet.workbench.sim.profile import PROFILES, Dialect, Profile, Timing
+from fleet.workbench.sim.state import State
+from fleet.workbench.sim.turns import Turn
 from tests.support import sim_stage
 from tests.support.scripted_server import ScriptedServer, tone
 from tests.support.sim_stage import MAC, start_speech, stop_speech

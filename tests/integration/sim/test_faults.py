@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from fleet.sim.device import SimDevice
-from fleet.sim.faults import Faults
-from fleet.sim.profile import PROFILES
-from fleet.sim.state import State
+from fleet.workbench.sim.device import SimDevice
+from fleet.workbench.sim.faults import Faults
+from fleet.workbench.sim.profile import PROFILES
+from fleet.workbench.sim.state import State
 from tests.support import sim_stage
 from tests.support.scripted_server import ScriptedServer
 from tests.support.sim_stage import start_speech

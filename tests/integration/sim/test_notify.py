@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from fleet.sim.device import SimDevice
-from fleet.sim.profile import PROFILES
-from fleet.sim.state import State
-from fleet.speech.opus import Encoder
+from fleet.adapters.speech.opus import Encoder
+from fleet.workbench.sim.device import SimDevice
+from fleet.workbench.sim.profile import PROFILES
+from fleet.workbench.sim.state import State
 from tests.support.ogg import write_opus
 from tests.support.scripted_server import ScriptedServer, page, tone
 from tests.support.sim_stage import powered, talking

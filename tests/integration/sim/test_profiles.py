@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from fleet.sim.device import SimDevice
-from fleet.sim.profile import PROFILES, Profile
-from fleet.sim.state import State
+from fleet.workbench.sim.device import SimDevice
+from fleet.workbench.sim.profile import PROFILES, Profile
+from fleet.workbench.sim.state import State
 from tests.support.scripted_server import ScriptedServer, page, tone
 from tests.support.sim_stage import MAC, powered, start_speech, stop_speech, talking
 

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from fleet.api.app import build_app
-from fleet.conformance.checks import select
-from fleet.conformance.probe.probe import Probe
-from fleet.conformance.run import Observer, plan, run_all
-from fleet.conformance.stage import Setup
-from fleet.front import Front
-from fleet.front.listeners import secure_listener
-from fleet.link.serving import serve
-from fleet.settings import load
-from fleet.sim.device import SimDevice
-from fleet.sim.profile import find_profile
-from fleet.store.connect import Store
-from fleet.tasks import running
-from fleet.wire.identity import Keys
+from fleet.adapters.net.http.serving import serve
+from fleet.adapters.redis.client.store import Store
+from fleet.ground.settings import load
+from fleet.ground.tasks import running
+from fleet.roles.api.app import build_app
+from fleet.roles.front import Front
+from fleet.roles.front.listeners import secure_listener
+from fleet.wire.identity import CredentialKeys
+from fleet.workbench.conformance.checks import select
+from fleet.workbench.conformance.probe.probe import Probe
+from fleet.workbench.conformance.run import Observer, plan, run_all
+from fleet.workbench.conformance.stage import Setup
+from fleet.workbench.sim.device import SimDevice
+from fleet.workbench.sim.profile import find_profile
 from tests.support.certificates import Pki, firmware_address
 from tests.support.mosquitto_server import MosquittoServer
 from tests.support.redis_store import opened
@@ -29,7 +29,7 @@ MAC = "02:00:00:77:01:01"
 
 
 @asynccontextmanager
-async def site(store: Store, keys: Keys, broker: MosquittoServer, pki: Pki, host: str) -> AsyncIterator[str]:
+async def site(store: Store, keys: CredentialKeys, broker: MosquittoServer, pki: Pki, host: str) -> AsyncIterator[str]:
     """Run a front and an api with TLS; give the bootstrap address."""
     settings = load(mqtt_host=host, mqtt_port=0, http_host=host, http_port=0, https_port=0, **pki.settings)
     async with secure_listener(settings) as secure:
@@ -48,7 +48,7 @@ async def store(redis_url: str) -> AsyncIterator[Store]:
 
 
 async def test_device_boots_and_connects_with_tls_throughout(
-    store: Store, keys: Keys, plain_broker: MosquittoServer, tmp_path: Path
+    store: Store, keys: CredentialKeys, plain_broker: MosquittoServer, tmp_path: Path
 ) -> None:
     host = firmware_address()
     pki = Pki(tmp_path / "pki", host)
@@ -60,7 +60,7 @@ async def test_device_boots_and_connects_with_tls_throughout(
 
 
 async def test_device_that_trusts_public_authorities_only_does_not_boot(
-    store: Store, keys: Keys, plain_broker: MosquittoServer, tmp_path: Path
+    store: Store, keys: CredentialKeys, plain_broker: MosquittoServer, tmp_path: Path
 ) -> None:
     host = firmware_address()
     profile = find_profile("P1")
@@ -72,7 +72,7 @@ async def test_device_that_trusts_public_authorities_only_does_not_boot(
 
 
 async def test_conformance_reaches_a_server_of_a_private_authority(
-    store: Store, keys: Keys, plain_broker: MosquittoServer, tmp_path: Path
+    store: Store, keys: CredentialKeys, plain_broker: MosquittoServer, tmp_path: Path
 ) -> None:
     host = firmware_address()
     pki = Pki(tmp_path / "pki", host)

@@ -2,14 +2,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from fleet.wire.identity import Keys
-from fleet.worker import turns
+from fleet.roles.worker.turns import turns
+from fleet.wire.identity import CredentialKeys
 from tests.integration.worker.scene import Scene, scene
 from tests.support.mosquitto_server import MosquittoServer
 
 
 @pytest.fixture
-async def stage(redis_url: str, broker: MosquittoServer, keys: Keys) -> AsyncIterator[Scene]:
+async def stage(redis_url: str, broker: MosquittoServer, keys: CredentialKeys) -> AsyncIterator[Scene]:
     """A worker with one device and one edge."""
     async with scene(redis_url, broker, keys) as one:
         yield one

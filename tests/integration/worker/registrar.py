@@ -4,7 +4,7 @@ import json
 import secrets
 from typing import Any
 
-from fleet.wire import mail
+from fleet.wire import edge_messages
 from tests.integration.worker.scene import Scene
 from tests.integration.worker.scripted import Device
 
@@ -68,7 +68,7 @@ async def type_text(stage: Scene, text: str, *, polite: bool = False) -> str:
     turn = secrets.token_hex(8)
     await stage.resources.replies.expect(stage.device.mac, turn)
     about = {"device": stage.device.mac, "session": "", "turn": turn, "text": text}
-    await stage.post(mail.UtteranceHeard(**about, typed=True, polite=polite))
+    await stage.post(edge_messages.UtteranceEvent(**about, typed=True, polite=polite))
     return turn
 
 

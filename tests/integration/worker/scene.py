@@ -7,16 +7,16 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from fleet.adapters.net.mqtt.url import parse_mqtt_url
+from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.core.ports import CallsAsked, LlmEvent, Message, TextDelta, ToolCall
-from fleet.link.mqtt_url import parse_mqtt_url
-from fleet.settings import load
-from fleet.store.connect import Store
-from fleet.store.mailbox import Mailboxes
-from fleet.tasks import running
-from fleet.wire import mail
-from fleet.wire.identity import Keys
-from fleet.worker.app import Worker
-from fleet.worker.resources import Resources
+from fleet.ground.settings import load
+from fleet.ground.tasks import running
+from fleet.roles.worker.app import Worker
+from fleet.roles.worker.resources import WorkerResources
+from fleet.wire import edge_messages
+from fleet.wire.identity import CredentialKeys
 from tests.integration.worker.scripted import PATIENCE, Device, ScriptedLlm, SilentEdge
 from tests.support.known_device import note_device
 from tests.support.mosquitto_server import MosquittoServer
@@ -61,9 +61,9 @@ class Scene:
     device: Device
     edge: SilentEdge
     llm: ScriptedLlm
-    resources: Resources
+    resources: WorkerResources
     broker: MosquittoServer
-    keys: Keys
+    keys: CredentialKeys
 
     async def discover(self, *pages: list[dict[str, Any]]) -> None:
         """Answer the worker's questions for the device's tools."""
@@ -87,9 +87,9 @@ class Scene:
         """Open a session; return its id."""
         await self.device.say(HELLO)
         welcome = await self.device.hear_type("hello")
-        opened = await self.edge.next(mail.SessionOpened)
+        opened = await self.edge.next(edge_messages.OpenSessionCommand)
         while opened.device != self.device.mac:  # what another test's worker had left unacknowledged
-            opened = await self.edge.next(mail.SessionOpened)
+            opened = await self.edge.next(edge_messages.OpenSessionCommand)
         assert opened.session == welcome["session_id"]
         return str(welcome["session_id"])
 
@@ -103,19 +103,19 @@ class Scene:
         """Post what the edge posts after an utterance; return the turn's id."""
         turn = turn or secrets.token_hex(8)
         await self.post(
-            mail.UtteranceHeard(device=self.device.mac, session=session, turn=turn, text=said, language="en")
+            edge_messages.UtteranceEvent(device=self.device.mac, session=session, turn=turn, text=said, language="en")
         )
         return turn
 
-    async def post(self, letter: mail.ShardMail) -> None:
+    async def post(self, letter: edge_messages.EdgeEvent) -> None:
         await self.resources.mailboxes.to_shard(self.resources.store.keys.shard(self.device.mac), letter)
 
     async def spoken(self) -> list[str]:
         """Return the sentences that the edge is given until the answer ends; nothing else may come."""
         texts = []
         async with asyncio.timeout(PATIENCE):
-            while not isinstance(last := await self.edge.next(), mail.SpeechEnded):
-                if isinstance(last, mail.SentenceReady):
+            while not isinstance(last := await self.edge.next(), edge_messages.EndAnswerCommand):
+                if isinstance(last, edge_messages.SpeakSentenceCommand):
                     assert last.index == len(texts)
                     texts.append(last.text)
         assert last.index == len(texts)
@@ -165,7 +165,7 @@ def random_mac() -> str:
 
 
 @asynccontextmanager
-async def work(resources: Resources, broker: MosquittoServer) -> AsyncIterator[None]:
+async def work(resources: WorkerResources, broker: MosquittoServer) -> AsyncIterator[None]:
     """Run a worker until the end of the block, which begins when the worker is ready."""
     worker = Worker(resources, secrets.token_hex(4), parse_mqtt_url(broker.url))
     async with running("worker", worker.run):
@@ -176,11 +176,11 @@ async def work(resources: Resources, broker: MosquittoServer) -> AsyncIterator[N
 
 
 @asynccontextmanager
-async def stand(redis_url: str, broker: MosquittoServer, keys: Keys, **settings: Any) -> AsyncIterator[Scene]:
+async def stand(redis_url: str, broker: MosquittoServer, keys: CredentialKeys, **settings: Any) -> AsyncIterator[Scene]:
     """Set everything up except that no worker runs and the device is not connected."""
     store, llm = await Store.open(redis_url, 2), ScriptedLlm()
-    resources = Resources.of(load(shards=2, **settings), keys, llm, store)
-    edge = SilentEdge(resources.edges, Mailboxes(store))
+    resources = WorkerResources.of(load(shards=2, **settings), keys, llm, store)
+    edge = SilentEdge(resources.edges, Inboxes(store))
     await edge.announce()
     one = Scene(Device(None, random_mac()), edge, llm, resources, broker, keys)
     await one.bootstrap(one.device.mac)
@@ -192,7 +192,7 @@ async def stand(redis_url: str, broker: MosquittoServer, keys: Keys, **settings:
 
 
 @asynccontextmanager
-async def scene(redis_url: str, broker: MosquittoServer, keys: Keys, **settings: Any) -> AsyncIterator[Scene]:
+async def scene(redis_url: str, broker: MosquittoServer, keys: CredentialKeys, **settings: Any) -> AsyncIterator[Scene]:
     """Set everything up; the device connects to a worker that is ready."""
     async with stand(redis_url, broker, keys, **settings) as one, work(one.resources, broker):
         await one.reconnect()

@@ -5,13 +5,13 @@ import json
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
+from fleet.adapters.redis import keys as names
+from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
+from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.core.ports import USUAL, LlmEvent, LlmOptions, Message, ToolOffer
-from fleet.errors import ProviderError
-from fleet.store import keys as names
-from fleet.store.edges import EdgeRecord, Edges
-from fleet.store.mailbox import Mailboxes
-from fleet.wire.identity import Keys
-from fleet.wire.mail import EdgeMail
+from fleet.ground.errors import ProviderError
+from fleet.wire.edge_messages import EdgeCommand
+from fleet.wire.identity import CredentialKeys
 from fleet.wire.topics import up_topic
 from tests.support.front_client import FrontClient
 from tests.support.mosquitto_server import MosquittoServer
@@ -51,7 +51,7 @@ class Device:
         self.mac = mac
 
     @classmethod
-    async def connect(cls, broker: MosquittoServer, keys: Keys, mac: str) -> "Device":
+    async def connect(cls, broker: MosquittoServer, keys: CredentialKeys, mac: str) -> "Device":
         client = await FrontClient.open(broker.host, broker.port)
         login = keys.issue("device", mac, policy="first", generation=1)
         assert await client.connect(mac, login.username, login.password) == 0
@@ -92,7 +92,7 @@ class Device:
 class SilentEdge:
     """An edge as the worker sees it: an announcement and a mailbox."""
 
-    def __init__(self, edges: Edges, mailboxes: Mailboxes) -> None:
+    def __init__(self, edges: Edges, mailboxes: Inboxes) -> None:
         self._edges = edges
         self._mail = mailboxes.read_edge("edge-1")
 
@@ -103,14 +103,14 @@ class SilentEdge:
         # It is not announced again, so it must not lapse on a busy machine.
         await self._edges._store.client.expire(names.edge("edge-1"), 60)
 
-    async def next(self, kind: type[EdgeMail] | None = None) -> Any:
+    async def next(self, kind: type[EdgeCommand] | None = None) -> Any:
         """Return the next mail, which must be of this kind where one is given."""
         async with asyncio.timeout(PATIENCE):
             mail = await anext(self._mail)
         assert kind is None or isinstance(mail, kind), mail
         return mail
 
-    async def until(self, kind: type[EdgeMail]) -> Any:
+    async def until(self, kind: type[EdgeCommand]) -> Any:
         """Return the next mail of this kind; skips others."""
         while not isinstance(mail := await self.next(), kind):
             pass

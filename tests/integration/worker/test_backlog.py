@@ -4,15 +4,15 @@ import asyncio
 
 import pytest
 
-from fleet.link import mqtt
-from fleet.link.inbox import LARGEST_HELD
-from fleet.link.mqtt_url import MqttAddress
-from fleet.store.owner import Owner
-from fleet.tasks import running
+from fleet.adapters.net.mqtt import session
+from fleet.adapters.net.mqtt.inbox import LARGEST_HELD
+from fleet.adapters.net.mqtt.url import MqttAddress
+from fleet.adapters.redis.shards.owner import Owner
+from fleet.ground.tasks import running
+from fleet.roles.worker.ownership.shard import Shard, shard_session
 from fleet.wire.identity import Credentials
+from fleet.wire.messages import GoodbyeCommand
 from fleet.wire.topics import up_topic
-from fleet.wire.words import Farewell
-from fleet.worker.shard import Shard, shard_session
 from tests.support.front_client import frame, publish_packet
 
 MAC = "aa:bb:cc:dd:ee:ff"
@@ -49,12 +49,12 @@ async def give(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 async def test_a_backlog_larger_than_what_is_handled_at_a_time_keeps_no_shard_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(mqtt, "CONNECT_SECONDS", 2.0)
+    monkeypatch.setattr(session, "CONNECT_SECONDS", 2.0)
     handled = 0
 
     async def receive(shard: Shard, kind: str, mac: str, payload: bytes) -> None:
         nonlocal handled
-        shard.tell(mac, Farewell("s"))
+        shard.tell(mac, GoodbyeCommand("s"))
         handled += 1
 
     async def always(_: Shard) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fleet.wire import camera
-from fleet.wire.identity import Keys, Minima
+from fleet.wire.identity import CredentialKeys, Minima
 from tests.integration.worker.scene import PHOTO, asks, says, scene, text
 from tests.support.certificates import Pki
 from tests.support.mosquitto_server import MosquittoServer
@@ -20,7 +20,7 @@ def vision(request: dict[str, Any]) -> dict[str, str]:
 
 
 async def test_a_device_is_told_where_to_upload_and_gets_a_fresh_token_before_each_photo(
-    redis_url: str, broker: MosquittoServer, keys: Keys
+    redis_url: str, broker: MosquittoServer, keys: CredentialKeys
 ) -> None:
     async with scene(redis_url, broker, keys, http_public="https://voice.example.org") as stage:
         session = await stage.prepare(PHOTO)
@@ -41,7 +41,7 @@ async def test_a_device_is_told_where_to_upload_and_gets_a_fresh_token_before_ea
 
 
 async def test_the_first_request_to_a_device_holds_its_camera_too(
-    redis_url: str, broker: MosquittoServer, keys: Keys
+    redis_url: str, broker: MosquittoServer, keys: CredentialKeys
 ) -> None:
     settings = {"public_host": "198.51.100.7", "http_port": 8123}
     async with scene(redis_url, broker, keys, **settings) as stage:
@@ -51,7 +51,7 @@ async def test_the_first_request_to_a_device_holds_its_camera_too(
 
 
 async def test_with_a_certificate_cameras_upload_over_https(
-    redis_url: str, broker: MosquittoServer, keys: Keys, tmp_path: Path
+    redis_url: str, broker: MosquittoServer, keys: CredentialKeys, tmp_path: Path
 ) -> None:
     settings = {"public_host": "voice.example.org", "https_port": 8443, **Pki(tmp_path / "pki").settings}
     async with scene(redis_url, broker, keys, **settings) as stage:

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from fleet.wire.identity import Keys
+from fleet.roles.worker.calls.tool_budget import MOST_TOOLS, ListBudget
+from fleet.roles.worker.sessions import discovery
+from fleet.roles.worker.turns import turns
+from fleet.wire.identity import CredentialKeys
 from fleet.wire.mcp import LARGEST_LIST, LARGEST_PAGE
-from fleet.worker import discovery, turns
-from fleet.worker.tool_budget import MOST_TOOLS, ListBudget
 from tests.integration.worker.scene import HELLO, PHOTO, VOLUME, Scene, says, stand, tool, work
 from tests.integration.worker.scripted import PATIENCE
 from tests.support.mosquitto_server import MosquittoServer
@@ -168,7 +169,7 @@ async def test_late_repeated_and_unknown_answers_are_ignored(stage: Scene) -> No
 
 
 async def test_a_device_that_came_back_while_nobody_worked_is_asked_and_answered(
-    redis_url: str, broker: MosquittoServer, keys: Keys
+    redis_url: str, broker: MosquittoServer, keys: CredentialKeys
 ) -> None:
     async with stand(redis_url, broker, keys) as one:
         async with work(one.resources, broker):

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from fleet.adapters.redis.sessions.calls import CallTable
+from fleet.adapters.redis.sessions.conversations import Conversations, StoredJournal
+from fleet.adapters.redis.shards.inbox import Inboxes
+from fleet.adapters.redis.shards.owner import Owner
 from fleet.core.ports import LlmEvent, LlmOptions, Message, TextDelta, ToolOffer
-from fleet.errors import ProviderError, Unavailable
-from fleet.store.calls import Calls
-from fleet.store.conversations import Conversations, Journal
-from fleet.store.mailbox import Mailboxes
-from fleet.store.owner import Owner
-from fleet.wire import mail
-from fleet.wire.identity import Keys
+from fleet.ground.errors import ProviderError, Unavailable
+from fleet.wire import edge_messages
+from fleet.wire.identity import CredentialKeys
 from tests.integration.worker.scene import VOLUME, Scene, asks, says, stand, text, work
 from tests.support.mosquitto_server import MosquittoServer
 
@@ -58,7 +58,7 @@ def freeze(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Frozen]:
 
 
 @pytest.fixture
-async def stage(redis_url: str, own_broker: MosquittoServer, keys: Keys) -> AsyncIterator[Scene]:
+async def stage(redis_url: str, own_broker: MosquittoServer, keys: CredentialKeys) -> AsyncIterator[Scene]:
     """A device and an edge; the tests bring the workers, one after the other."""
     async with stand(redis_url, own_broker, keys, tool_seconds=2.0) as one:
         yield one
@@ -84,8 +84,8 @@ class Heard:
     sentences: dict[int, str] = field(default_factory=dict)
     indexes: list[int] = field(default_factory=list)
 
-    def take(self, letter: mail.EdgeMail) -> None:
-        if isinstance(letter, mail.SentenceReady):
+    def take(self, letter: edge_messages.EdgeCommand) -> None:
+        if isinstance(letter, edge_messages.SpeakSentenceCommand):
             self.indexes.append(letter.index)
             earlier = self.sentences.setdefault(letter.index, letter.text)
             assert earlier == letter.text, "the same number is the same sentence"
@@ -96,7 +96,9 @@ class Heard:
         return list(self.sentences.values())
 
 
-async def hear(stage: Scene, turn: str, kind: type[mail.EdgeMail] = mail.SpeechEnded) -> Heard:
+async def hear(
+    stage: Scene, turn: str, kind: type[edge_messages.EdgeCommand] = edge_messages.EndAnswerCommand
+) -> Heard:
     """Read the edge's mail until one of this kind that belongs to the turn."""
     heard = Heard()
     async with asyncio.timeout(LIMIT):
@@ -124,28 +126,28 @@ def prompts(stage: Scene) -> list[list[tuple[str, str]]]:
 async def test_what_has_an_effect_outside_is_in_the_journal_before(
     stage: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    send, begin, seen = Mailboxes.to_edge, Calls.begin, []
+    send, begin, seen = Inboxes.to_edge, CallTable.begin, []
 
-    async def journal() -> Journal:
+    async def journal() -> StoredJournal:
         known = await stage.resources.conversations.journal(stage.device.mac)
         assert known is not None
         return known
 
-    async def to_edge(self: Mailboxes, edge: str, *letters: mail.EdgeMail) -> None:
+    async def to_edge(self: Inboxes, edge: str, *letters: edge_messages.EdgeCommand) -> None:
         for letter in letters:
-            if isinstance(letter, mail.SentenceReady):
+            if isinstance(letter, edge_messages.SpeakSentenceCommand):
                 known = await journal()
                 seen.append((letter.text in " ".join(one.text for one in known.written), known.sentences))
-            elif isinstance(letter, mail.SpeechEnded):
+            elif isinstance(letter, edge_messages.EndAnswerCommand):
                 seen.append((await journal()).state)
         await send(self, edge, *letters)
 
-    async def begin_call(self: Calls, mac: str, name: str, *rest: Any) -> Any:
+    async def begin_call(self: CallTable, mac: str, name: str, *rest: Any) -> Any:
         seen.append([f"{(await journal()).turn}:{call.id}" for call in (await journal()).messages[-1].calls] == [name])
         return await begin(self, mac, name, *rest)
 
-    monkeypatch.setattr(Mailboxes, "to_edge", to_edge)
-    monkeypatch.setattr(Calls, "begin", begin_call)
+    monkeypatch.setattr(Inboxes, "to_edge", to_edge)
+    monkeypatch.setattr(CallTable, "begin", begin_call)
     async with first_worker(stage, VOLUME) as session:
         stage.llm.script = [[*says("One moment."), *SET], says(*STORY)]
         turn = await stage.utter(session, "a story")
@@ -181,7 +183,7 @@ async def test_while_the_model_has_not_said_a_sentence(stage: Scene) -> None:
 
 
 async def test_between_the_beginning_of_a_call_and_its_frame(stage: Scene, freeze: Callable[..., Frozen]) -> None:
-    frozen = freeze(Calls, "begin", after=True)
+    frozen = freeze(CallTable, "begin", after=True)
     async with first_worker(stage, VOLUME) as session:
         stage.llm.script = [SET]
         turn = await stage.utter(session, "30")
@@ -209,7 +211,7 @@ async def test_while_a_call_is_unanswered(stage: Scene, answered: str) -> None:
         await stage.device.answer(request, result=text("true"))
     async with work(stage.resources, stage.broker):
         if answered == "after":
-            await hear(stage, turn, mail.TurnWorking)
+            await hear(stage, turn, edge_messages.TurnProgressCommand)
             await stage.device.answer(request, result=text("true"))
         heard = await hear(stage, turn)
         await ended(stage)
@@ -243,7 +245,7 @@ def has_sentence(index: int) -> Callable[..., bool]:
 async def test_after_a_sentence_was_journalled(
     stage: Scene, freeze: Callable[..., Frozen], after: bool, goes_on: tuple[str, ...]
 ) -> None:
-    frozen = freeze(Mailboxes, "to_edge", after=after, where=has_sentence(1))
+    frozen = freeze(Inboxes, "to_edge", after=after, where=has_sentence(1))
     async with first_worker(stage) as session:
         stage.llm.script = [says(*STORY)]
         turn = await stage.utter(session, "a story")
@@ -262,12 +264,12 @@ async def test_after_a_sentence_was_journalled(
 
 
 async def test_twice_within_one_answer(stage: Scene, freeze: Callable[..., Frozen]) -> None:
-    first = freeze(Mailboxes, "to_edge", after=True, where=has_sentence(0))
+    first = freeze(Inboxes, "to_edge", after=True, where=has_sentence(0))
     async with first_worker(stage) as session:
         stage.llm.script = [says(*STORY)]
         turn = await stage.utter(session, "a story")
         await until(first.reached)
-    second = freeze(Mailboxes, "to_edge", after=True, where=has_sentence(1))
+    second = freeze(Inboxes, "to_edge", after=True, where=has_sentence(1))
     stage.llm.script = [says(*STORY[1:])]
     async with work(stage.resources, stage.broker):
         await until(second.reached)
@@ -297,13 +299,13 @@ async def test_before_the_turn_is_remembered(stage: Scene, freeze: Callable[...,
 
 @pytest.mark.parametrize("point", ["end not told", "end told", "letter left"])
 async def test_after_the_turn_was_remembered(stage: Scene, freeze: Callable[..., Frozen], point: str) -> None:
-    def tells_the_end(box: Mailboxes, edge: str, *letters: mail.EdgeMail) -> bool:
-        return any(isinstance(letter, mail.SpeechEnded) for letter in letters)
+    def tells_the_end(box: Inboxes, edge: str, *letters: edge_messages.EdgeCommand) -> bool:
+        return any(isinstance(letter, edge_messages.EndAnswerCommand) for letter in letters)
 
     if point == "letter left":
-        frozen = freeze(Mailboxes, "discard")
+        frozen = freeze(Inboxes, "discard")
     else:
-        frozen = freeze(Mailboxes, "to_edge", after=point == "end told", where=tells_the_end)
+        frozen = freeze(Inboxes, "to_edge", after=point == "end told", where=tells_the_end)
     async with first_worker(stage) as session:
         stage.llm.script = [says(*STORY)]
         turn = await stage.utter(session, "a story")
@@ -328,7 +330,7 @@ async def test_an_apology_is_said_once(stage: Scene, freeze: Callable[..., Froze
         assert (await hear(stage, turn)).texts == ["Sorry, I cannot answer right now."]
         await ended(stage)
     assert len(stage.llm.asked) == 1
-    assert await stage.resources.conversations.journal(stage.device.mac) == Journal(
+    assert await stage.resources.conversations.journal(stage.device.mac) == StoredJournal(
         turn, "written", (Message("user", "a story"),), 0, apology="Sorry, I cannot answer right now."
     )
 
@@ -338,9 +340,11 @@ async def test_an_interruption_that_waited_ends_the_turn_that_another_worker_too
         stage.llm.script = [[*says(*STORY[:2]), asyncio.Event()]]
         turn = await stage.utter(session, "a story")
         async with asyncio.timeout(LIMIT):
-            while not isinstance(last := await stage.edge.next(), mail.SentenceReady) or last.index < 1:
+            while not isinstance(last := await stage.edge.next(), edge_messages.SpeakSentenceCommand) or last.index < 1:
                 pass
-    await stage.post(mail.SpeechInterrupted(device=stage.device.mac, session=session, turn=turn, spoken=1))
+    await stage.post(
+        edge_messages.AnswerInterruptedEvent(device=stage.device.mac, session=session, turn=turn, spoken=1)
+    )
     stage.llm.script = [[asyncio.Event()]]
     async with work(stage.resources, stage.broker):
         await ended(stage)
@@ -361,13 +365,13 @@ async def test_of_two_turns_that_waited_only_the_newer_one_is_answered(stage: Sc
         stage.llm.script = [[*says(*STORY[:2]), asyncio.Event()]]
         await stage.utter(session, "a story")
         async with asyncio.timeout(LIMIT):
-            while not isinstance(last := await stage.edge.next(), mail.SentenceReady) or last.index < 1:
+            while not isinstance(last := await stage.edge.next(), edge_messages.SpeakSentenceCommand) or last.index < 1:
                 pass
     newer = await stage.utter(session, "no, the time")
     stage.llm.stream = answer_the_time  # type: ignore[method-assign]
     async with work(stage.resources, stage.broker):
         async with asyncio.timeout(LIMIT):
-            while getattr(await stage.edge.until(mail.SentenceReady), "turn", "") != newer:
+            while getattr(await stage.edge.until(edge_messages.SpeakSentenceCommand), "turn", "") != newer:
                 pass
         await ended(stage)
     texts = [one.text for one in await stage.history(4)]
@@ -382,7 +386,7 @@ async def test_while_redis_is_away_for_a_moment_the_same_worker_goes_on(
 ) -> None:
     record, failures = Conversations.record, 1
 
-    async def fail_once(self: Conversations, owner: Owner, mac: str, journal: Journal, **rest: bool) -> None:
+    async def fail_once(self: Conversations, owner: Owner, mac: str, journal: StoredJournal, **rest: bool) -> None:
         nonlocal failures
         if "red" in journal.partial and failures:
             failures -= 1

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from fleet.core.history import INTERRUPTED, UNANSWERED
-from fleet.wire import mail
+from fleet.wire import edge_messages
 from tests.integration.worker.scene import VOLUME, Scene, asks, says, text
 
 SET = asks("audio_speaker_set_volume", '{"volume":30}')
@@ -13,7 +13,7 @@ STORY = ("Once there was a cat. ", "It was red. ", "It slept.")
 
 
 async def interrupt(stage: Scene, session: str, turn: str, spoken: int) -> None:
-    cut = mail.SpeechInterrupted(device=stage.device.mac, session=session, turn=turn, spoken=spoken)
+    cut = edge_messages.AnswerInterruptedEvent(device=stage.device.mac, session=session, turn=turn, spoken=spoken)
     await stage.post(cut)
 
 
@@ -21,7 +21,7 @@ async def tell_story(stage: Scene) -> tuple[str, str]:
     session = await stage.greet()
     stage.llm.script = [says(*STORY)]
     turn = await stage.utter(session, "a story")
-    await stage.edge.next(mail.SpeechBegun)
+    await stage.edge.next(edge_messages.StartAnswerCommand)
     assert len(await stage.spoken()) == 3
     await stage.until_remembered(("user", "a story"), ("assistant", "".join(STORY)))
     return session, turn
@@ -62,9 +62,9 @@ async def begin_story(stage: Scene) -> tuple[str, str]:
     session = await stage.greet()
     stage.llm.script = [[*says(*STORY[:2], "It sl"), asyncio.Event()]]
     turn = await stage.utter(session, "a story")
-    await stage.edge.next(mail.SpeechBegun)
+    await stage.edge.next(edge_messages.StartAnswerCommand)
     for _ in range(2):
-        await stage.edge.next(mail.SentenceReady)
+        await stage.edge.next(edge_messages.SpeakSentenceCommand)
     return session, turn
 
 
@@ -79,7 +79,7 @@ async def test_of_an_answer_that_is_still_written_what_was_heard_is_remembered(s
 async def test_after_an_abort_the_edge_says_what_was_heard(stage: Scene) -> None:
     session, turn = await begin_story(stage)
     await stage.device.say({"type": "abort", "session_id": session})
-    await stage.edge.until(mail.SpeechAborted)
+    await stage.edge.until(edge_messages.AbortAnswerCommand)
     await interrupt(stage, session, turn, 1)
     await stage.until_remembered(("user", "a story"), ("assistant", f"Once there was a cat. {INTERRUPTED}"))
 
@@ -97,7 +97,7 @@ async def test_a_newer_turn_comes_after_the_one_that_it_ended(stage: Scene) -> N
     session, _ = await begin_story(stage)
     stage.llm.script = [says("Yes.")]
     await stage.utter(session, "stop, something else")
-    await stage.edge.until(mail.SpeechBegun)
+    await stage.edge.until(edge_messages.StartAnswerCommand)
     await stage.spoken()
     assert [message.role for message in stage.llm.asked[-1][0]] == ["system", "user", "assistant", "user"]
     await stage.until_remembered(
@@ -113,7 +113,7 @@ async def test_what_a_tool_did_is_remembered_though_its_answer_was_not_heard(sta
     stage.llm.script = [SET, says("It is 30 now.")]
     turn = await stage.utter(session, "30")
     await stage.device.answer(await stage.device.hear_request("tools/call"), result=text("true"))
-    await stage.edge.next(mail.SpeechBegun)
+    await stage.edge.next(edge_messages.StartAnswerCommand)
     await stage.spoken()
     await interrupt(stage, session, turn, 0)
     await stage.until_remembered(("user", "30"), ("assistant", ""), ("tool", "true"), ("assistant", INTERRUPTED))
@@ -127,7 +127,7 @@ async def test_no_call_is_remembered_without_an_outcome(stage: Scene) -> None:
     await interrupt(stage, session, turn, 0)
     await stage.until_remembered(("user", "30"), ("assistant", ""), ("tool", UNANSWERED), ("assistant", INTERRUPTED))
     await stage.utter(session, "well?")
-    await stage.edge.until(mail.SpeechBegun)
+    await stage.edge.until(edge_messages.StartAnswerCommand)
     asked = stage.llm.asked[-1][0]
     assert [message.role for message in asked] == ["system", "user", "assistant", "tool", "assistant", "user"]
     assert asked[2].calls[0].id == asked[3].call_id

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from fleet.wire import mail
-from fleet.wire.identity import Keys
+from fleet.wire import edge_messages
+from fleet.wire.identity import CredentialKeys
 from tests.integration.worker.scene import HELLO, Scene, scene, stand, work
 from tests.support.mosquitto_server import MosquittoServer
 
@@ -29,7 +29,7 @@ async def refusal(stage: Scene) -> dict[str, Any]:
 
 @pytest.mark.parametrize("state", [{"draining": True}, {"load": 20_000}, {"host": ""}])
 async def test_without_an_edge_a_hello_is_refused_in_words(
-    redis_url: str, broker: MosquittoServer, keys: Keys, state: dict[str, Any]
+    redis_url: str, broker: MosquittoServer, keys: CredentialKeys, state: dict[str, Any]
 ) -> None:
     async with stand(redis_url, broker, keys) as one:
         await one.edge.announce(**state)
@@ -39,7 +39,7 @@ async def test_without_an_edge_a_hello_is_refused_in_words(
 
 
 async def test_a_device_that_is_not_admitted_is_refused_and_its_session_ended(
-    redis_url: str, broker: MosquittoServer, keys: Keys
+    redis_url: str, broker: MosquittoServer, keys: CredentialKeys
 ) -> None:
     async with stand(redis_url, broker, keys) as one:
         async with work(one.resources, broker):
@@ -51,16 +51,18 @@ async def test_a_device_that_is_not_admitted_is_refused_and_its_session_ended(
         strict = type(one.resources).of(settings, keys, one.llm, one.resources.store)
         async with work(strict, broker):
             assert (await refusal(one))["message"] == "此设备未获准使用本服务器。"
-            assert (await one.edge.until(mail.SessionClosed)).session == session
+            assert (await one.edge.until(edge_messages.CloseSessionCommand)).session == session
             assert await one.resources.sessions.read(one.device.mac) is None
             other = await one.another_device()
             await other.say(HELLO)
             welcome = await other.hear_type("hello")
-            assert (await one.edge.next(mail.SessionOpened)).session == welcome["session_id"]
+            assert (await one.edge.next(edge_messages.OpenSessionCommand)).session == welcome["session_id"]
             await other.close()
 
 
-async def test_an_edge_that_is_full_is_passed_over(redis_url: str, own_broker: MosquittoServer, keys: Keys) -> None:
+async def test_an_edge_that_is_full_is_passed_over(
+    redis_url: str, own_broker: MosquittoServer, keys: CredentialKeys
+) -> None:
     # A broker of its own: what another test's worker left unacknowledged would take the only place.
     async with scene(redis_url, own_broker, keys, edge_sessions=1) as one:
         await one.greet()
@@ -71,7 +73,7 @@ async def test_an_edge_that_is_full_is_passed_over(redis_url: str, own_broker: M
 
 
 async def test_an_alert_is_in_the_language_that_the_device_reports(
-    redis_url: str, broker: MosquittoServer, keys: Keys
+    redis_url: str, broker: MosquittoServer, keys: CredentialKeys
 ) -> None:
     async with stand(redis_url, broker, keys) as one:
         await one.edge.announce(draining=True)
@@ -84,13 +86,13 @@ async def test_an_alert_is_in_the_language_that_the_device_reports(
 
 
 async def test_an_edge_hears_the_devices_language_and_whether_its_firmware_needs_a_goodbye_after_a_press(
-    redis_url: str, broker: MosquittoServer, keys: Keys
+    redis_url: str, broker: MosquittoServer, keys: CredentialKeys
 ) -> None:
     async with scene(redis_url, broker, keys) as one:
         await one.device.say(HELLO)
-        opened = await one.edge.until(mail.SessionOpened)
+        opened = await one.edge.until(edge_messages.OpenSessionCommand)
         assert (opened.language, opened.ends_presses) == ("en", False)
         await one.resources.devices.describe(one.device.mac, {"lang": "zh-CN", "fw": "2.2.6", "board": "b"})
         await one.device.say(HELLO)
-        opened = await one.edge.until(mail.SessionOpened)
+        opened = await one.edge.until(edge_messages.OpenSessionCommand)
         assert (opened.language, opened.ends_presses) == ("zh", True)

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from fleet.adapters.files.operator_tokens import DEVICES_INPUT, OperatorTokens
+from fleet.adapters.redis.sessions.replies import Reply
 from fleet.core.ports import TextDelta, ThoughtDelta
-from fleet.store.operator_tokens import DEVICES_INPUT, OperatorTokens
-from fleet.store.replies import Reply
-from fleet.wire import mail
-from fleet.wire.identity import Keys
+from fleet.wire import edge_messages
+from fleet.wire.identity import CredentialKeys
 from tests.integration.worker.registrar import (
     LEVEL,
     VOLUME,
@@ -253,13 +253,13 @@ async def test_a_registrar_with_audio_speaks_and_is_sent_the_text(stage: Scene) 
     while (welcome := await stage.device.hear()).get("type") != "hello":
         pass
     session = welcome["session_id"]
-    opened = await stage.edge.next(mail.SessionOpened)
+    opened = await stage.edge.next(edge_messages.OpenSessionCommand)
     assert (opened.session, opened.dialect) == (session, "xiaozhi")
     stage.llm.script = [asks("read_level"), says("It is 5.")]
     await stage.utter(session, "how loud is it")
     call = await hear_call(stage.device)
     await send(stage.device, {"id": call["id"], "result": 5})
-    await stage.edge.next(mail.SpeechBegun)
+    await stage.edge.next(edge_messages.StartAnswerCommand)
     assert await stage.spoken() == ["It is 5."]
     assert await hear_messages(stage.device) == [("chunk", "It is 5."), ("final", "It is 5.")]
 
@@ -280,7 +280,9 @@ async def test_registering_within_a_session_counts_for_it(stage: Scene, features
 
 
 @pytest.mark.requirement("REG-07")
-async def test_registering_all_the_time_is_refused(redis_url: str, broker: MosquittoServer, keys: Keys) -> None:
+async def test_registering_all_the_time_is_refused(
+    redis_url: str, broker: MosquittoServer, keys: CredentialKeys
+) -> None:
     async with scene(redis_url, broker, keys, rate_hellos="0.01/2") as stage:
         answers = [await register(stage.device, LEVEL, number=number) for number in range(3)]
     assert ["result" in answer for answer in answers] == [True, True, False]
@@ -307,7 +309,7 @@ async def test_a_xiaozhi_in_a_session_shows_the_text_and_speaks_the_answer(stage
     session = await stage.greet()
     stage.llm.script = [says("Hello there.")]
     turn = await type_text(stage, "say hello")
-    assert (await stage.edge.next(mail.SpeechBegun)).turn == turn
+    assert (await stage.edge.next(edge_messages.StartAnswerCommand)).turn == turn
     assert await stage.spoken() == ["Hello there."]
     heard = await stage.device.hear_type("stt")
     assert (heard["session_id"], heard["text"]) == (session, "say hello")
@@ -339,7 +341,7 @@ async def test_a_model_that_fails_is_apologised_for_in_text(stage: Scene) -> Non
 
 @pytest.mark.requirement("REG-20")
 async def test_what_an_operator_enters_at_the_api_the_device_does_and_both_are_told(
-    stage: Scene, keys: Keys, tmp_path: Path
+    stage: Scene, keys: CredentialKeys, tmp_path: Path
 ) -> None:
     file = tmp_path / "tokens"
     token = OperatorTokens(file).add("anna", frozenset({DEVICES_INPUT}))
@@ -365,7 +367,7 @@ async def test_what_an_operator_enters_at_the_api_the_device_does_and_both_are_t
 
 
 @pytest.fixture
-async def site(redis_url: str, own_broker: MosquittoServer, keys: Keys) -> AsyncIterator[Scene]:
+async def site(redis_url: str, own_broker: MosquittoServer, keys: CredentialKeys) -> AsyncIterator[Scene]:
     """A device; the test brings the workers, one after the other."""
     async with stand(redis_url, own_broker, keys, tool_seconds=8.0) as one:
         yield one

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fleet.wire import mail
+from fleet.wire import edge_messages
 from tests.integration.worker.scene import HELLO, Scene, says
 from tests.integration.worker.scripted import Device
 
@@ -12,11 +12,11 @@ from tests.integration.worker.scripted import Device
 async def test_the_edge_of_a_live_session_hears_that_its_device_came_back(stage: Scene) -> None:
     session = await stage.greet()
     await stage.reconnect()
-    returned = await stage.edge.next(mail.DeviceReturned)
+    returned = await stage.edge.next(edge_messages.DeviceReturnedCommand)
     assert (returned.device, returned.session) == (stage.device.mac, session)
     stage.llm.script = [says("Yes.")]
     await stage.utter(session, "still there?")
-    await stage.edge.next(mail.SpeechBegun)
+    await stage.edge.next(edge_messages.StartAnswerCommand)
     assert await stage.spoken() == ["Yes."]
 
 
@@ -30,7 +30,7 @@ async def test_a_device_that_missed_the_end_of_its_session_is_told_of_it(stage: 
 async def test_a_device_that_ended_its_session_itself_is_told_nothing(stage: Scene) -> None:
     session = await stage.greet()
     await stage.device.say({"type": "goodbye", "session_id": session})
-    await stage.edge.next(mail.SessionClosed)
+    await stage.edge.next(edge_messages.CloseSessionCommand)
     await stage.reconnect()
     assert {one["type"] for one in await _heard(stage, stage.device)} == {"mcp"}
 
@@ -63,8 +63,8 @@ async def _miss_the_end(stage: Scene, device: Device) -> str:
     await device.say(HELLO)
     session = str((await device.hear_type("hello"))["session_id"])
     await device.close()
-    await stage.post(mail.SessionSilent(device=device.mac, session=session, reason="idle"))
-    while (await stage.edge.until(mail.SessionClosed)).session != session:
+    await stage.post(edge_messages.SessionSilentEvent(device=device.mac, session=session, reason="idle"))
+    while (await stage.edge.until(edge_messages.CloseSessionCommand)).session != session:
         pass
     return session
 
@@ -87,9 +87,9 @@ async def test_a_device_that_asked_twice_may_listen_under_its_first_answer(stage
     for _ in range(2):
         await stage.device.say(HELLO)
     first, second = [(await stage.device.hear_type("hello"))["session_id"] for _ in range(2)]
-    assert [(await stage.edge.next(mail.SessionOpened)).session for _ in range(2)] == [first, second]
+    assert [(await stage.edge.next(edge_messages.OpenSessionCommand)).session for _ in range(2)] == [first, second]
     await stage.device.say({"type": "listen", "session_id": first, "state": "start", "mode": "auto"})
-    assert (await stage.edge.next(mail.ListeningStarted)).session == second
+    assert (await stage.edge.next(edge_messages.StartListeningCommand)).session == second
 
 
 async def test_a_session_older_than_that_is_over(stage: Scene) -> None:

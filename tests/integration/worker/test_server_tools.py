@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from fleet.core.phrases import phrase
+from fleet.adapters.redis.access.admissions import Admissions
+from fleet.adapters.redis.sessions.personas import Personas
+from fleet.adapters.tools.load import open_tools
 from fleet.core.ports import CallsAsked, LlmEvent, ToolCall
 from fleet.core.server_tools import Persona
-from fleet.errors import ProviderError, Unavailable
-from fleet.server_tools.load import open_tools
-from fleet.settings import load
-from fleet.store.admissions import Admissions
-from fleet.store.personas import Personas
-from fleet.wire import mail
-from fleet.wire.identity import Keys
+from fleet.core.text.phrases import phrase
+from fleet.ground.errors import ProviderError, Unavailable
+from fleet.ground.settings import load
+from fleet.wire import edge_messages
+from fleet.wire.identity import CredentialKeys
 from tests.integration.worker.scene import VOLUME, Scene, asks, says, stand, text, tool, work
 from tests.support.mcp_files import tool_program, until_offered, write_servers
 from tests.support.mosquitto_server import MosquittoServer
@@ -49,7 +49,7 @@ async def equip(stage: Scene, **settings: Any) -> AsyncIterator[None]:
 
 
 @pytest.fixture
-async def bare(redis_url: str, own_broker: MosquittoServer, keys: Keys) -> AsyncIterator[Scene]:
+async def bare(redis_url: str, own_broker: MosquittoServer, keys: CredentialKeys) -> AsyncIterator[Scene]:
     """A device and an edge; the tests bring the workers."""
     async with stand(redis_url, own_broker, keys) as one:
         yield one
@@ -147,8 +147,8 @@ async def test_an_answer_is_spoken_in_the_language_that_was_set(stage: Scene) ->
     async def languages() -> list[str]:
         found = []
         async with asyncio.timeout(LIMIT):
-            while not isinstance(last := await stage.edge.next(), mail.SpeechEnded):
-                if isinstance(last, mail.SentenceReady):
+            while not isinstance(last := await stage.edge.next(), edge_messages.EndAnswerCommand):
+                if isinstance(last, edge_messages.SpeakSentenceCommand):
                     found.append(last.language)
         return found
 
@@ -170,8 +170,8 @@ async def test_an_apology_is_spoken_in_the_language_that_was_set(stage: Scene, w
         [ProviderError("down", retryable=False)],
     ]
     await stage.utter(session, "speak another language")
-    await stage.edge.next(mail.SpeechBegun)
-    said = await stage.edge.next(mail.SentenceReady)
+    await stage.edge.next(edge_messages.StartAnswerCommand)
+    said = await stage.edge.next(edge_messages.SpeakSentenceCommand)
     assert (said.text, said.language) == (phrase("failed", language), language)
 
 

@@ -7,15 +7,15 @@ from typing import Any, cast
 
 import pytest
 
-from fleet.link.mqtt import MqttSession
-from fleet.store.connect import Store
-from fleet.store.leases import Leases
-from fleet.store.owner import Owner
-from fleet.tasks import running
-from fleet.worker import shards as module
-from fleet.worker.losses import Losses
-from fleet.worker.shard import Shard
-from fleet.worker.shards import Shards
+from fleet.adapters.net.mqtt.session import MqttSession
+from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.shards.leases import Leases
+from fleet.adapters.redis.shards.owner import Owner
+from fleet.ground.tasks import running
+from fleet.roles.worker.ownership import balancer as module
+from fleet.roles.worker.ownership.balancer import ShardBalancer
+from fleet.roles.worker.ownership.owner_loss import OwnerLossListener
+from fleet.roles.worker.ownership.shard import Shard
 
 COUNT = 16
 LIMIT = 15.0
@@ -41,7 +41,7 @@ class Wire:
     """What all workers hear of each other's losses, as the broker would tell them."""
 
     def __init__(self) -> None:
-        self.workers: list[Shards] = []
+        self.workers: list[ShardBalancer] = []
         self.released: list[int] = []
         self.group: asyncio.TaskGroup | None = None
 
@@ -73,15 +73,15 @@ class Team:
         self.wire = Wire()
         self._stack = stack
 
-    async def join(self, name: str, seconds: float = LONG) -> Shards:
+    async def join(self, name: str, seconds: float = LONG) -> ShardBalancer:
         async def receive(shard: Shard, kind: str, mac: str, payload: bytes) -> None:
             return
 
         def make(number: int, owner: Owner) -> Shard:
             return Shard(number, owner, lambda _: cast("MqttSession", cast("Any", Session())), receive, worker.confirm)
 
-        reach = cast("Losses", cast("Any", Reach(self.wire)))
-        worker = Shards(Leases(self.store, name, seconds), COUNT, make, reach)
+        reach = cast("OwnerLossListener", cast("Any", Reach(self.wire)))
+        worker = ShardBalancer(Leases(self.store, name, seconds), COUNT, make, reach)
         self.wire.workers.append(worker)
         await self._stack.enter_async_context(running(name, worker.run))
         return worker
@@ -119,9 +119,9 @@ async def test_a_newcomer_is_given_its_share_one_shard_in_a_step(
     team: Team, quick: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[int] = []
-    step = Shards._step
+    step = ShardBalancer._step
 
-    async def counted(worker: Shards) -> float:
+    async def counted(worker: ShardBalancer) -> float:
         before = len(team.wire.released)
         pause = await step(worker)
         given.append(len(team.wire.released) - before)
@@ -129,7 +129,7 @@ async def test_a_newcomer_is_given_its_share_one_shard_in_a_step(
 
     await team.join("a")
     await team.until_spread(16)
-    monkeypatch.setattr(Shards, "_step", counted)
+    monkeypatch.setattr(ShardBalancer, "_step", counted)
     await team.join("b")
     await team.until_spread(8, 8)
     await team.join("c")

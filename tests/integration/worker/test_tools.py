@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from fleet.core.ports import CallsAsked, ToolCall
-from fleet.wire import mail
-from fleet.wire.identity import Keys
-from fleet.worker import patience
+from fleet.roles.worker.turns import deadline
+from fleet.wire import edge_messages
+from fleet.wire.identity import CredentialKeys
 from tests.integration.worker.scene import HELLO, PHOTO, VOLUME, Scene, asks, says, scene, text, tool
 from tests.support.mosquitto_server import MosquittoServer
 
@@ -70,7 +70,7 @@ async def test_a_huge_answer_is_cut(stage: Scene) -> None:
 
 
 async def test_an_answer_of_broken_json_is_waited_for_in_vain_and_the_session_lives(
-    redis_url: str, broker: MosquittoServer, keys: Keys
+    redis_url: str, broker: MosquittoServer, keys: CredentialKeys
 ) -> None:
     async with scene(redis_url, broker, keys, tool_seconds=0.3) as stage:
         session = await stage.prepare(VOLUME)
@@ -156,7 +156,7 @@ async def test_a_device_that_comes_back_before_it_was_missed_has_succeeded(stage
 
 
 async def test_a_device_that_says_nothing_after_it_was_told_to_go_away_has_succeeded(
-    redis_url: str, broker: MosquittoServer, keys: Keys
+    redis_url: str, broker: MosquittoServer, keys: CredentialKeys
 ) -> None:
     async with scene(redis_url, broker, keys, tool_seconds=0.2) as stage:
         session = await stage.prepare(*LEAVING)
@@ -194,22 +194,22 @@ async def test_a_device_that_goes_away_otherwise_leaves_it_unknown(stage: Scene)
 
 
 async def test_a_photo_may_take_longer_than_a_turn_and_nothing_is_said_before_it(
-    redis_url: str, broker: MosquittoServer, keys: Keys, monkeypatch: pytest.MonkeyPatch
+    redis_url: str, broker: MosquittoServer, keys: CredentialKeys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patience, "INFORM_SECONDS", 0.1)
+    monkeypatch.setattr(deadline, "INFORM_SECONDS", 0.1)
     async with scene(redis_url, broker, keys, turn_seconds=0.5, tool_seconds=0.3) as stage:
         session = await stage.prepare(PHOTO)
         stage.llm.script = [LOOK, says("A cat.")]
         turn = await stage.utter(session, "what is it?")
         request = await stage.device.hear_request("tools/call")
         for _ in range(10):  # a second and more
-            assert (await stage.edge.next(mail.TurnWorking)).turn == turn
+            assert (await stage.edge.next(edge_messages.TurnProgressCommand)).turn == turn
         other = await stage.another_device()
         await other.say(HELLO)
         await other.hear_type("hello")
-        assert (await stage.edge.until(mail.SessionOpened)).device == other.mac
+        assert (await stage.edge.until(edge_messages.OpenSessionCommand)).device == other.mac
         await stage.device.answer(request, result=text("a cat"))
-        await stage.edge.until(mail.SpeechBegun)
+        await stage.edge.until(edge_messages.StartAnswerCommand)
         assert await stage.spoken() == ["A cat."]
         await other.close()
 
@@ -219,7 +219,7 @@ async def test_speech_has_begun_before_the_device_is_blocked_by_a_photo(stage: S
     stage.llm.script = [[*says("Let me look."), *LOOK], says("A cat.")]
     await stage.utter(session, "what is it?")
     clock = asyncio.get_running_loop().time
-    await stage.edge.next(mail.SpeechBegun)
+    await stage.edge.next(edge_messages.StartAnswerCommand)
     begun = clock()
     request = await stage.device.hear_request("tools/call")
     assert clock() - begun > 0.4

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from fleet.core.ports import CallsAsked, LlmEvent, TextDelta, ToolCall
-from fleet.errors import ProviderError
-from fleet.wire import mail
+from fleet.ground.errors import ProviderError
+from fleet.wire import edge_messages
 from tests.integration.worker.scene import HELLO, VOLUME, Scene, asks, says, text
 
 
@@ -20,7 +20,7 @@ async def test_a_hello_is_answered_with_a_fresh_key_each_time(stage: Scene) -> N
     assert first["udp"]["nonce"].endswith("0" * 16)
     for part in ("key", "nonce"):
         assert first["udp"][part] != second["udp"][part]
-    opened = [await stage.edge.next(mail.SessionOpened) for _ in range(2)]
+    opened = [await stage.edge.next(edge_messages.OpenSessionCommand) for _ in range(2)]
     assert [one.session for one in opened] == [first["session_id"], second["session_id"]]
 
 
@@ -37,7 +37,7 @@ async def test_a_turn_calls_the_devices_tool_and_speaks_the_answer(stage: Scene)
     assert request["params"] == {"name": "self.audio_speaker.set_volume", "arguments": {"volume": 30}}
     await stage.device.answer(request, result=text("true"))
 
-    assert (await stage.edge.next(mail.SpeechBegun)).turn == turn
+    assert (await stage.edge.next(edge_messages.StartAnswerCommand)).turn == turn
     assert await stage.spoken() == ["Okay, the volume is 30 now.", "Enjoy!"]
     assert [offer.name for offer in stage.llm.asked[0][1]] == ["audio_speaker_set_volume"]
     assert stage.llm.asked[1][0][-1].text == "true"
@@ -47,7 +47,7 @@ async def test_a_model_that_breaks_off_leads_to_an_apology_and_an_end(stage: Sce
     session = await stage.greet()
     stage.llm.script = [[TextDelta("The answer is. "), ProviderError("broke off", retryable=False)]]
     await stage.utter(session, "tell me")
-    await stage.edge.next(mail.SpeechBegun)
+    await stage.edge.next(edge_messages.StartAnswerCommand)
     texts = await stage.spoken()
     assert texts[0].startswith("The answer")
     assert "Sorry" in " ".join(texts)
@@ -68,10 +68,10 @@ async def test_an_empty_answer_is_apologised_for_and_the_next_turn_works(stage: 
     session = await stage.greet()
     stage.llm.script = [empty, empty, says("Yes?")]
     await stage.utter(session, "hm")
-    await stage.edge.next(mail.SpeechBegun)
+    await stage.edge.next(edge_messages.StartAnswerCommand)
     assert await stage.spoken() == ["Sorry, I cannot answer right now."]
     await stage.utter(session, "hello")
-    await stage.edge.next(mail.SpeechBegun)
+    await stage.edge.next(edge_messages.StartAnswerCommand)
     assert await stage.spoken() == ["Yes?"]
     await stage.until_remembered(("user", "hello"), ("assistant", "Yes?"))
 
@@ -81,18 +81,18 @@ async def test_what_is_said_before_and_after_a_call_is_spoken_in_this_order(stag
     call = asks("audio_speaker_set_volume", '{"volume":30}')
     stage.llm.script = [[*says("One moment please"), *call], says("It is 30 now.")]
     await stage.utter(session, "set it to 30")
-    await stage.edge.next(mail.SpeechBegun)
-    assert (await stage.edge.next(mail.SentenceReady)).text == "One moment please"
+    await stage.edge.next(edge_messages.StartAnswerCommand)
+    assert (await stage.edge.next(edge_messages.SpeakSentenceCommand)).text == "One moment please"
     await stage.device.answer(await stage.device.hear_request("tools/call"), result=text("true"))
-    assert (await stage.edge.next(mail.SentenceReady)).text == "It is 30 now."
-    assert (await stage.edge.next(mail.SpeechEnded)).index == 2
+    assert (await stage.edge.next(edge_messages.SpeakSentenceCommand)).text == "It is 30 now."
+    assert (await stage.edge.next(edge_messages.EndAnswerCommand)).index == 2
 
 
 async def test_an_abort_ends_the_turn_and_closes_the_models_stream(stage: Scene) -> None:
     session = await stage.greet()
     stage.llm.script = [[TextDelta("Once upon a time. "), asyncio.Event()]]
     await stage.utter(session, "a story")
-    await stage.edge.next(mail.SpeechBegun)
+    await stage.edge.next(edge_messages.StartAnswerCommand)
     await stage.device.say({"type": "abort", "session_id": session})
     async with asyncio.timeout(10):
         await stage.llm.closed.wait()
@@ -107,12 +107,12 @@ async def test_an_utterance_that_is_delivered_again_is_answered_once(stage: Scen
     session = await stage.greet()
     stage.llm.script = [[TextDelta("Once. ")], [TextDelta("Twice. ")]]
     shard = stage.resources.store.keys.shard(stage.device.mac)
-    heard = mail.UtteranceHeard(device=stage.device.mac, session=session, turn="same", text="hi")
+    heard = edge_messages.UtteranceEvent(device=stage.device.mac, session=session, turn="same", text="hi")
     for _ in range(2):
         await stage.resources.mailboxes.to_shard(shard, heard)
-    await stage.edge.next(mail.SpeechBegun)
-    await stage.edge.next(mail.SentenceReady)
-    await stage.edge.next(mail.SpeechEnded)
+    await stage.edge.next(edge_messages.StartAnswerCommand)
+    await stage.edge.next(edge_messages.SpeakSentenceCommand)
+    await stage.edge.next(edge_messages.EndAnswerCommand)
     assert await stage.greet()
     assert len(stage.llm.asked) == 1
 
@@ -138,7 +138,7 @@ async def test_a_devices_goodbye_is_never_answered(stage: Scene) -> None:
     session = await stage.greet()
     await stage.device.say({"type": "goodbye", "session_id": "stale"})
     await stage.device.say({"type": "goodbye", "session_id": session})
-    assert (await stage.edge.next(mail.SessionClosed)).session == session
+    assert (await stage.edge.next(edge_messages.CloseSessionCommand)).session == session
     await stage.device.say({"type": "listen", "state": "stop", "session_id": "probe"})
     assert (await stage.device.hear_type("goodbye"))["session_id"] == "probe"
 
@@ -151,7 +151,7 @@ async def test_junk_costs_nothing(stage: Scene, junk: bytes) -> None:
 
 async def test_a_silent_session_is_ended_with_its_own_id(stage: Scene) -> None:
     session = await stage.greet()
-    silent = mail.SessionSilent(device=stage.device.mac, session=session, reason="idle")
+    silent = edge_messages.SessionSilentEvent(device=stage.device.mac, session=session, reason="idle")
     await stage.resources.mailboxes.to_shard(stage.resources.store.keys.shard(stage.device.mac), silent)
     assert (await stage.device.hear_type("goodbye"))["session_id"] == session
     assert await stage.resources.sessions.read(stage.device.mac) is None

@@ -16,7 +16,7 @@ from fleet.core.ports import (
     ToolCall,
     ToolOffer,
 )
-from fleet.errors import ProviderError
+from fleet.ground.errors import ProviderError
 
 OFFER = ToolOffer("volume", "sets it")
 NOTHING = Progress()

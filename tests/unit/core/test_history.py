@@ -3,8 +3,8 @@ from hypothesis import strategies as st
 
 from fleet.core.history import INTERRUPTED, UNANSWERED, certain, cut, settle, since_user
 from fleet.core.ports import Message, ToolCall
-from fleet.core.sentences import SentenceSplitter
-from fleet.core.speakable import speakable
+from fleet.core.text.sentences import SentenceSplitter
+from fleet.core.text.speakable import speakable
 from tests.support.growth import grows_evenly
 
 USER = Message("user", "hi")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fleet.core.playout import LEAD, MOST_FILLED, PREFILL, Playout, Step
+from fleet.core.playout import LEAD, MOST_FILLED, PREFILL, Playout, PlayoutStep
 
 TICK = 0.005
 START = 1000.0
@@ -240,5 +240,5 @@ def test_pause_between_sentences_is_filled_for_as_long_as_it_takes() -> None:
     assert sum(step.packet == SILENCE for _, step in _steps(playout, 6.0)) > 80
 
 
-def _steps(playout: Playout, seconds: float) -> list[tuple[float, Step]]:
+def _steps(playout: Playout, seconds: float) -> list[tuple[float, PlayoutStep]]:
     return [(now, playout.step(now)) for now in (START + tick * TICK for tick in range(round(seconds / TICK)))]

@@ -1,9 +1,9 @@
 import pytest
 
 from fleet.core.rates import Buckets, Rate
-from fleet.errors import ConfigError
-from fleet.settings import load
-from fleet.settings.rates import Rates
+from fleet.ground.errors import ConfigError
+from fleet.ground.settings import load
+from fleet.ground.settings.rates import Rates
 
 SETTINGS = [name for name in Rates.model_fields if name.startswith("rate_")]
 

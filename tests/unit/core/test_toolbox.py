@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from fleet.core.ports import ToolCall
 from fleet.core.toolbox import LARGEST_OFFERS, LONGEST_DESCRIPTION, MOST_OFFERS, PROGRAM, Prepared, Refusal, Toolbox
 from fleet.wire.mcp import ToolSpec
-from tests.unit.core.test_schema import JSON, OBJECTS
+from tests.unit.core.schemas.test_cleaning import JSON, OBJECTS
 
 VOLUME = ToolSpec(
     name="self.audio_speaker.set_volume",

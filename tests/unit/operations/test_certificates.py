@@ -7,7 +7,7 @@ import pytest
 from cryptography import x509
 from typer.testing import CliRunner
 
-from fleet.errors import ConfigError
+from fleet.ground.errors import ConfigError
 from fleet.operations import certs_command
 from fleet.operations.certificates import CA, CA_KEY, SERVER, SERVER_KEY, make_certificates
 

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from fleet.errors import ConfigError
+from fleet.ground.errors import ConfigError
 from fleet.operations.rotation import KeysFile, next_step
-from fleet.wire.identity import Keys
+from fleet.wire.identity import CredentialKeys
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_the_file_keeps_its_mode_and_can_be_read_by_the_plugin(tmp_path: Path) -
     file.write(["k2 another-key-of-this-test", *file.read().as_file().splitlines()])
     assert path.read_text() == "k2 another-key-of-this-test\nk1 a-key-of-this-test-only\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    assert Keys(path.read_text()).ids == ("k2", "k1")
+    assert CredentialKeys(path.read_text()).ids == ("k2", "k1")
     assert [one.name for one in tmp_path.iterdir()] == ["keys"]
 
 

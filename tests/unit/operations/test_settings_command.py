@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from fleet.ground.settings import Settings, variable
 from fleet.operations import settings_command
 from fleet.operations.settings_reference import write_reference
-from fleet.settings import Settings, variable
 from tests.support.command_line import CommandLine, command_line
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "settings.md"

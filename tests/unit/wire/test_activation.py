@@ -3,7 +3,7 @@ import hmac
 
 import pytest
 
-from fleet.wire.activation import Proof, parse_proof, verify, version_of
+from fleet.wire.activation import ActivationProof, parse_proof, verify, version_of
 
 KEY = bytes(range(32))
 SIGNED = hmac.new(KEY, b"abc", hashlib.sha256).hexdigest()
@@ -14,7 +14,7 @@ def test_flat_and_wrapped_proofs_are_the_same() -> None:
     assert (
         parse_proof(FLAT)
         == parse_proof(b'{"Payload":%s}' % FLAT)
-        == Proof(serial_number="S", challenge="abc", hmac=SIGNED)
+        == ActivationProof(serial_number="S", challenge="abc", hmac=SIGNED)
     )
 
 
@@ -27,7 +27,7 @@ def test_what_is_no_proof_is_none(body: bytes) -> None:
 
 @pytest.mark.parametrize("given", ["", SIGNED.upper(), SIGNED[:-1], "é" * 64, "0" * 64, "\ud800"])
 def test_only_the_right_signature_counts(given: str) -> None:
-    proof = Proof(serial_number="S", challenge="abc", hmac=SIGNED)
+    proof = ActivationProof(serial_number="S", challenge="abc", hmac=SIGNED)
     assert verify(proof, KEY)
     assert not verify(proof.model_copy(update={"hmac": given}), KEY)
     assert not verify(proof, bytes(32))

@@ -6,32 +6,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet.wire.dialect_xiaozhi import DIALECT, LARGEST_FRAME
-from fleet.wire.words import (
-    Aborted,
-    Alert,
-    Answer,
+from fleet.wire.messages import (
+    AbortEvent,
+    AlertCommand,
+    AnswerStartCommand,
+    AnswerStopCommand,
     AudioFormat,
-    CallTool,
-    Event,
-    Farewell,
-    Goodbye,
-    Heard,
-    Hello,
-    Ignored,
-    Initialize,
-    Initialized,
-    ListenStarted,
-    ListenStopped,
-    ListTools,
-    Malformed,
-    Mood,
-    Notice,
-    Order,
-    SentenceStarts,
-    SpeechStarts,
-    SpeechStops,
-    WakeWord,
-    Welcome,
+    CallToolCommand,
+    DetectEvent,
+    DeviceCommand,
+    DeviceEvent,
+    EmotionCommand,
+    GoodbyeCommand,
+    GoodbyeEvent,
+    HelloCommand,
+    HelloEvent,
+    IgnoredEvent,
+    InitializeCommand,
+    InitializedCommand,
+    ListenStartEvent,
+    ListenStopEvent,
+    ListToolsCommand,
+    MalformedEvent,
+    NotificationEvent,
+    ResponseEvent,
+    SentenceStartCommand,
+    TranscriptCommand,
 )
 
 HELLO = {
@@ -42,34 +42,34 @@ HELLO = {
     "text_font": {"bundle": "x", "charset": "basic", "size": 20, "bpp": 4},
     "audio_params": {"format": "opus", "sample_rate": 16000, "channels": 1, "frame_duration": 60},
 }
-FRAMES: list[tuple[dict[str, Any], Event]] = [
-    (HELLO, Hello(AudioFormat(16000, 60), mcp=True, glyph_push=True)),
-    ({"type": "hello", "version": 1}, Hello(AudioFormat(16000, 60), version=1)),
-    ({"session_id": "s", "type": "listen", "state": "start", "mode": "auto"}, ListenStarted("s", "auto")),
-    ({"session_id": "s", "type": "listen", "state": "stop"}, ListenStopped("s")),
-    ({"session_id": "s", "type": "listen", "state": "detect", "text": "你好小智"}, WakeWord("s", "你好小智")),
-    ({"session_id": "s", "type": "abort", "reason": "wake_word_detected"}, Aborted("s", "wake_word_detected")),
-    ({"session_id": "s", "type": "abort"}, Aborted("s", "")),
-    ({"session_id": "s", "type": "goodbye"}, Goodbye("s")),
-    ({"type": "mcp", "payload": {"jsonrpc": "2.0", "id": 7, "result": {"x": 1}}}, Answer("7", {"x": 1})),
+FRAMES: list[tuple[dict[str, Any], DeviceEvent]] = [
+    (HELLO, HelloEvent(AudioFormat(16000, 60), mcp=True, glyph_push=True)),
+    ({"type": "hello", "version": 1}, HelloEvent(AudioFormat(16000, 60), version=1)),
+    ({"session_id": "s", "type": "listen", "state": "start", "mode": "auto"}, ListenStartEvent("s", "auto")),
+    ({"session_id": "s", "type": "listen", "state": "stop"}, ListenStopEvent("s")),
+    ({"session_id": "s", "type": "listen", "state": "detect", "text": "你好小智"}, DetectEvent("s", "你好小智")),
+    ({"session_id": "s", "type": "abort", "reason": "wake_word_detected"}, AbortEvent("s", "wake_word_detected")),
+    ({"session_id": "s", "type": "abort"}, AbortEvent("s", "")),
+    ({"session_id": "s", "type": "goodbye"}, GoodbyeEvent("s")),
+    ({"type": "mcp", "payload": {"jsonrpc": "2.0", "id": 7, "result": {"x": 1}}}, ResponseEvent("7", {"x": 1})),
     (
         {"type": "mcp", "payload": {"id": "7", "error": {"message": "Unknown tool: x"}}},
-        Answer("7", error="Unknown tool: x"),
+        ResponseEvent("7", error="Unknown tool: x"),
     ),
     (
         {"type": "mcp", "payload": {"method": "notifications/x", "params": {"a": 1}}},
-        Notice("notifications/x", {"a": 1}),
+        NotificationEvent("notifications/x", {"a": 1}),
     ),
-    ({"type": "iot", "states": []}, Ignored("iot")),
-    ({"type": "hello", "features": None, "audio_params": [], "version": "x"}, Hello(AudioFormat(16000, 60))),
-    ({"type": "hello", "features": {"mcp": None, "aec": 1}}, Hello(AudioFormat(16000, 60))),
-    ({"type": "abort", "session_id": 5, "reason": {}}, Aborted("", "")),
-    ({"type": "listen", "state": "detect", "text": None}, WakeWord("", "")),
+    ({"type": "iot", "states": []}, IgnoredEvent("iot")),
+    ({"type": "hello", "features": None, "audio_params": [], "version": "x"}, HelloEvent(AudioFormat(16000, 60))),
+    ({"type": "hello", "features": {"mcp": None, "aec": 1}}, HelloEvent(AudioFormat(16000, 60))),
+    ({"type": "abort", "session_id": 5, "reason": {}}, AbortEvent("", "")),
+    ({"type": "listen", "state": "detect", "text": None}, DetectEvent("", "")),
 ]
 
 
 @pytest.mark.parametrize(("frame", "event"), FRAMES)
-def test_device_frames_are_understood(frame: dict[str, Any], event: Event) -> None:
+def test_device_frames_are_understood(frame: dict[str, Any], event: DeviceEvent) -> None:
     assert DIALECT.receive(json.dumps(frame, ensure_ascii=False).encode()) == event
 
 
@@ -95,7 +95,7 @@ def test_device_frames_are_understood(frame: dict[str, Any], event: Event) -> No
     ],
 )
 def test_bad_frames_are_values(frame: bytes) -> None:
-    assert isinstance(DIALECT.receive(frame), Malformed)
+    assert isinstance(DIALECT.receive(frame), MalformedEvent)
 
 
 @pytest.mark.parametrize(
@@ -108,17 +108,17 @@ def test_bad_frames_are_values(frame: bytes) -> None:
     ],
 )
 def test_what_utf8_cannot_carry_is_replaced(frame: bytes, text: str) -> None:
-    assert DIALECT.receive(frame) == WakeWord("", text)
+    assert DIALECT.receive(frame) == DetectEvent("", text)
 
 
 @given(st.text(st.characters(), max_size=20))
 def test_no_order_raises(text: str) -> None:
-    json.loads(DIALECT.send(Heard("s", text)))
-    json.loads(DIALECT.send(CallTool(1, text, {text: [text]})))
+    json.loads(DIALECT.send(TranscriptCommand("s", text)))
+    json.loads(DIALECT.send(CallToolCommand(1, text, {text: [text]})))
 
 
 @given(st.sampled_from(FRAMES), st.data())
-def test_no_damaged_frame_raises(example: tuple[dict[str, Any], Event], data: st.DataObject) -> None:
+def test_no_damaged_frame_raises(example: tuple[dict[str, Any], DeviceEvent], data: st.DataObject) -> None:
     frame = dict(example[0])
     name = data.draw(st.sampled_from(sorted(frame)))
     frame[name] = data.draw(
@@ -138,24 +138,24 @@ def test_no_bytes_raise(frame: bytes) -> None:
     DIALECT.receive(frame)
 
 
-ORDERS: list[tuple[Order, dict[str, Any]]] = [
-    (Heard("s", "hi"), {"type": "stt", "session_id": "s", "text": "hi"}),
-    (Mood("s", "happy"), {"type": "llm", "session_id": "s", "emotion": "happy", "text": ""}),
-    (SpeechStarts("s"), {"type": "tts", "session_id": "s", "state": "start"}),
-    (SentenceStarts("s", "好"), {"type": "tts", "session_id": "s", "state": "sentence_start", "text": "好"}),
-    (SpeechStops("s"), {"type": "tts", "session_id": "s", "state": "stop"}),
-    (Farewell("s"), {"type": "goodbye", "session_id": "s"}),
-    (Alert("Error", "x", "sad"), {"type": "alert", "status": "Error", "message": "x", "emotion": "sad"}),
+ORDERS: list[tuple[DeviceCommand, dict[str, Any]]] = [
+    (TranscriptCommand("s", "hi"), {"type": "stt", "session_id": "s", "text": "hi"}),
+    (EmotionCommand("s", "happy"), {"type": "llm", "session_id": "s", "emotion": "happy", "text": ""}),
+    (AnswerStartCommand("s"), {"type": "tts", "session_id": "s", "state": "start"}),
+    (SentenceStartCommand("s", "好"), {"type": "tts", "session_id": "s", "state": "sentence_start", "text": "好"}),
+    (AnswerStopCommand("s"), {"type": "tts", "session_id": "s", "state": "stop"}),
+    (GoodbyeCommand("s"), {"type": "goodbye", "session_id": "s"}),
+    (AlertCommand("Error", "x", "sad"), {"type": "alert", "status": "Error", "message": "x", "emotion": "sad"}),
 ]
 
 
 @pytest.mark.parametrize(("order", "frame"), ORDERS)
-def test_orders_become_the_frames_that_firmware_knows(order: Order, frame: dict[str, Any]) -> None:
+def test_orders_become_the_frames_that_firmware_knows(order: DeviceCommand, frame: dict[str, Any]) -> None:
     assert json.loads(DIALECT.send(order)) == frame
 
 
 def test_the_welcome_holds_every_member_that_old_firmware_crashes_without() -> None:
-    frame = json.loads(DIALECT.send(Welcome("s", "h.example", 8884, "0" * 32, "1" * 32, AudioFormat(24000, 60))))
+    frame = json.loads(DIALECT.send(HelloCommand("s", "h.example", 8884, "0" * 32, "1" * 32, AudioFormat(24000, 60))))
     assert frame == {
         "type": "hello",
         "version": 3,
@@ -175,14 +175,14 @@ def test_the_welcome_holds_every_member_that_old_firmware_crashes_without() -> N
 @pytest.mark.parametrize(
     "order",
     [
-        Initialize(1),
-        Initialize(1, vision_url="http://h/v", vision_token="t"),
-        Initialized(),
-        ListTools(2, "c"),
-        CallTool(3, "t"),
+        InitializeCommand(1),
+        InitializeCommand(1, vision_url="http://h/v", vision_token="t"),
+        InitializedCommand(),
+        ListToolsCommand(2, "c"),
+        CallToolCommand(3, "t"),
     ],
 )
-def test_mcp_requests_have_number_ids_and_never_null_params(order: Order) -> None:
+def test_mcp_requests_have_number_ids_and_never_null_params(order: DeviceCommand) -> None:
     payload = json.loads(DIALECT.send(order))["payload"]
     assert payload["jsonrpc"] == "2.0"
     assert isinstance(payload.get("id", 0), int)

@@ -10,8 +10,8 @@ from fleet.wire.gateway import (
     Configure,
     EndSession,
     Ping,
-    Refused,
     RegisterTools,
+    RequestRefused,
     StartSession,
     TextInput,
     ToolAnswer,
@@ -30,9 +30,9 @@ def read(**body: Any) -> Any:
     return receive(json.dumps(body))
 
 
-def refusal(frame: str | bytes) -> Refused:
+def refusal(frame: str | bytes) -> RequestRefused:
     refused = receive(frame)
-    assert isinstance(refused, Refused), refused
+    assert isinstance(refused, RequestRefused), refused
     return refused
 
 
@@ -148,7 +148,7 @@ def test_jsonrpc_is_recognised_by_its_member() -> None:
 @given(st.sampled_from(TYPES), st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=5))
 def test_no_body_raises(kind: str, body: dict[str, Any]) -> None:
     request = receive(json.dumps({**body, "type": kind}))
-    if isinstance(request, Refused):
+    if isinstance(request, RequestRefused):
         assert request.code in ERROR_CODES
 
 

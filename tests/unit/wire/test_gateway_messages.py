@@ -8,7 +8,7 @@ from fleet.wire.gateway_messages import (
     Failure,
     LlmResponse,
     Message,
-    Pong,
+    PongMessage,
     Status,
     ToolCallback,
     ToolCallDone,
@@ -65,7 +65,7 @@ def test_messages_are_written_as_the_document_prints_them() -> None:
         "details": "d",
         "timestamp": STAMP,
     }
-    assert frame(Pong()) == {"type": "pong", "timestamp": STAMP}
+    assert frame(PongMessage()) == {"type": "pong", "timestamp": STAMP}
 
 
 def test_only_a_failed_tool_carries_its_error() -> None:
@@ -78,7 +78,7 @@ def test_only_a_failed_tool_carries_its_error() -> None:
 
 def test_times_are_written_in_utc() -> None:
     there = NOW.astimezone(timezone(timedelta(hours=8)))
-    assert frame(Pong(), there)["timestamp"] == STAMP
+    assert frame(PongMessage(), there)["timestamp"] == STAMP
 
 
 def test_half_a_surrogate_pair_is_written_too() -> None:

@@ -4,11 +4,11 @@ import hmac
 
 import pytest
 
-from fleet.errors import ConfigError
-from fleet.wire.identity import Keys, Minima, Username, parse_username
+from fleet.ground.errors import ConfigError
+from fleet.wire.identity import CredentialKeys, Minima, Username, parse_username
 
 MAC = "aa:bb:cc:dd:ee:ff"
-KEYS = Keys("k2:" + "b" * 32 + ",k1:" + "a" * 32)
+KEYS = CredentialKeys("k2:" + "b" * 32 + ",k1:" + "a" * 32)
 
 
 def test_the_password_is_the_hmac_of_client_id_and_user_name() -> None:
@@ -25,9 +25,9 @@ def test_issued_credentials_verify() -> None:
 
 
 def test_an_older_key_is_still_valid_and_a_retired_one_is_not() -> None:
-    old = Keys("k1:" + "a" * 32).issue("device", MAC)
+    old = CredentialKeys("k1:" + "a" * 32).issue("device", MAC)
     assert KEYS.verify(old.client_id, old.username, old.password) == "device"
-    assert Keys("k2:" + "b" * 32).verify(old.client_id, old.username, old.password) is None
+    assert CredentialKeys("k2:" + "b" * 32).verify(old.client_id, old.username, old.password) is None
 
 
 def test_credentials_are_worth_nothing_for_another_client_id_or_kind() -> None:
@@ -49,7 +49,7 @@ def test_a_device_must_use_its_canonical_mac_and_a_service_its_prefix() -> None:
 @pytest.mark.parametrize("text", ["", "k1", "k1:short", "k1:" + "a" * 32 + ",k1:" + "b" * 32, "k 1:" + "a" * 32])
 def test_bad_keys_are_refused(text: str) -> None:
     with pytest.raises(ConfigError):
-        Keys(text)
+        CredentialKeys(text)
 
 
 def test_the_plugins_file_has_a_line_for_each_key() -> None:
@@ -57,12 +57,12 @@ def test_the_plugins_file_has_a_line_for_each_key() -> None:
 
 
 def test_the_plugins_file_is_understood_too() -> None:
-    assert Keys(KEYS.as_file()).ids == ("k2", "k1")
-    assert Keys("k1:" + "a" * 32 + "\n k2\t" + "b" * 32 + " \n").ids == ("k1", "k2")
+    assert CredentialKeys(KEYS.as_file()).ids == ("k2", "k1")
+    assert CredentialKeys("k1:" + "a" * 32 + "\n k2\t" + "b" * 32 + " \n").ids == ("k1", "k2")
 
 
 def test_a_revoked_device_proves_nothing_until_it_is_let_in_again() -> None:
-    keys = Keys(KEYS.as_file())
+    keys = CredentialKeys(KEYS.as_file())
     mine = keys.issue("device", MAC)
     keys.revoke([MAC])
     assert keys.verify(mine.client_id, mine.username, mine.password) is None
@@ -71,7 +71,7 @@ def test_a_revoked_device_proves_nothing_until_it_is_let_in_again() -> None:
 
 
 def test_other_keys_count_from_the_moment_they_are_taken_and_wrong_ones_are_not_taken() -> None:
-    keys = Keys("k1:" + "a" * 32)
+    keys = CredentialKeys("k1:" + "a" * 32)
     mine = keys.issue("device", MAC)
     keys.replace("k2:" + "b" * 32 + ",k1:" + "a" * 32)
     assert keys.issue("device", MAC).username == "device.k2"
@@ -105,7 +105,7 @@ def test_no_credentials_are_issued_that_nobody_would_take(policy: str, generatio
 
 
 def test_a_generation_below_the_minimum_counts_no_longer() -> None:
-    keys = Keys(KEYS.as_file())
+    keys = CredentialKeys(KEYS.as_file())
     old, third = keys.issue("device", MAC), keys.issue("device", MAC, policy="code", generation=3)
     service = keys.issue("service", "fleet-x")
 

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from fleet.sim import notifier
 from fleet.wire import notify
 from fleet.wire.notify import Subtitle
+from fleet.workbench.sim import notifier
 
 
 @pytest.mark.requirement("XZ-043")

@@ -7,7 +7,7 @@ import pytest
 
 from fleet.wire.dialect_xiaozhi import DIALECT
 from fleet.wire.mcp import parse_page, parse_result
-from fleet.wire.words import Answer, AudioFormat, CallTool, Hello, ListTools
+from fleet.wire.messages import AudioFormat, CallToolCommand, HelloEvent, ListToolsCommand, ResponseEvent
 
 DENIED = "无法打开串口 /dev/ttyS1: Permission denied"
 IR = {
@@ -17,10 +17,10 @@ IR = {
 }
 
 
-def answered(**payload: Any) -> Answer:
+def answered(**payload: Any) -> ResponseEvent:
     frame = {"session_id": "s", "type": "mcp", "payload": {"jsonrpc": "2.0", **payload}}
     event = DIALECT.receive(json.dumps(frame, ensure_ascii=False).encode())
-    assert isinstance(event, Answer), event
+    assert isinstance(event, ResponseEvent), event
     return event
 
 
@@ -40,7 +40,7 @@ def test_an_error_without_a_text_is_one_all_the_same() -> None:
 
 
 def test_an_answer_may_have_both_members_of_which_one_is_null() -> None:
-    assert answered(id=1, result={"a": 1}, error=None) == Answer("1", {"a": 1})
+    assert answered(id=1, result={"a": 1}, error=None) == ResponseEvent("1", {"a": 1})
     assert answered(id=1, result=None, error={"code": -32601, "message": "Unknown tool: x"}).error == "Unknown tool: x"
 
 
@@ -55,17 +55,17 @@ def test_pages_end_where_there_is_no_cursor() -> None:
 
 
 def test_requests_are_those_of_the_document() -> None:
-    asked = json.loads(DIALECT.send(CallTool(2, "self.ir.send_named", {"name": "tv_power"}, "s")))["payload"]
+    asked = json.loads(DIALECT.send(CallToolCommand(2, "self.ir.send_named", {"name": "tv_power"}, "s")))["payload"]
     assert asked == {
         "jsonrpc": "2.0",
         "id": 2,
         "method": "tools/call",
         "params": {"name": "self.ir.send_named", "arguments": {"name": "tv_power"}},
     }
-    assert json.loads(DIALECT.send(ListTools(1)))["payload"]["params"] == {"cursor": ""}
+    assert json.loads(DIALECT.send(ListToolsCommand(1)))["payload"]["params"] == {"cursor": ""}
 
 
 def test_frames_may_have_20_ms() -> None:
     audio = {"format": "opus", "sample_rate": 16000, "channels": 1, "frame_duration": 20}
     hello = {"type": "hello", "version": 1, "features": {"mcp": True}, "transport": "udp", "audio_params": audio}
-    assert DIALECT.receive(json.dumps(hello).encode()) == Hello(AudioFormat(16000, 20), mcp=True, version=1)
+    assert DIALECT.receive(json.dumps(hello).encode()) == HelloEvent(AudioFormat(16000, 20), mcp=True, version=1)

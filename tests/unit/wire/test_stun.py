@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.wire.stun import Refused, Seen, build_request, read_response
+from fleet.wire.stun import Seen, StunRefused, build_request, read_response
 from tests.support.stun_server import message, xored
 
 TRANSACTION = bytes(range(12))
@@ -37,8 +37,8 @@ def test_of_two_of_a_kind_the_first_counts() -> None:
 
 
 def test_refusal_carries_its_code() -> None:
-    assert read_response(message(0x0111, TRANSACTION, (0x0009, b"\0\0\x04\x14gone")), TRANSACTION) == Refused(420)
-    assert read_response(message(0x0111, TRANSACTION), TRANSACTION) == Refused(0)
+    assert read_response(message(0x0111, TRANSACTION, (0x0009, b"\0\0\x04\x14gone")), TRANSACTION) == StunRefused(420)
+    assert read_response(message(0x0111, TRANSACTION), TRANSACTION) == StunRefused(0)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_refusal_carries_its_code() -> None:
     ids=["no address", "short", "IPv6", "unknown and required"],
 )
 def test_unusable_success_is_a_refusal(attributes: list[tuple[int, bytes]]) -> None:
-    assert read_response(message(0x0101, TRANSACTION, *attributes), TRANSACTION) == Refused(0)
+    assert read_response(message(0x0101, TRANSACTION, *attributes), TRANSACTION) == StunRefused(0)
 
 
 def test_somebody_elses_answer_is_none() -> None:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fleet.speech.opus import FRAME_MS, SAMPLE_RATES, Decoder, Encoder, OpusError
+from fleet.adapters.speech.opus import FRAME_MS, SAMPLE_RATES, Decoder, Encoder, OpusError
 from fleet.wire.toc import duration_ms, empty_packet
 
 

@@ -8,9 +8,9 @@ import sys
 import httpx2
 import pytest
 
-from fleet.llm.model_name import DOCUMENTED
-from fleet.settings import Settings
-from fleet.settings.gateway import MAX_TOKENS, TEMPERATURE
+from fleet.adapters.llm.model_name import DOCUMENTED
+from fleet.ground.settings import Settings
+from fleet.ground.settings.gateway import MAX_TOKENS, TEMPERATURE
 from tests.support.gateway_client import GatewayClient, gateway_client
 from tests.support.gateway_process import GatewayProcess, gateway_process
 from tests.support.openai_server import Answer

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from fleet.ground.settings import load
 from fleet.operations.doctor.case import open_case
 from fleet.operations.doctor.certificates import examine
 from fleet.operations.doctor.finding import Finding
 from fleet.operations.doctor.visit import Visit
-from fleet.settings import load
 from tests.support.certificates import Pki
 from tests.support.own_certificate import write_certificate
 

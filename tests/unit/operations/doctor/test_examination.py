@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from fleet.errors import ConfigError, Unavailable
+from fleet.ground.errors import ConfigError, Unavailable
+from fleet.ground.settings import load
 from fleet.operations.doctor import command, examination
 from fleet.operations.doctor.case import Case, open_case
 from fleet.operations.doctor.consultation import choose_parts
 from fleet.operations.doctor.examination import PARTS, examine
 from fleet.operations.doctor.finding import Finding, Findings, ok
-from fleet.settings import load
 
 
 async def well(case: Case) -> Findings:

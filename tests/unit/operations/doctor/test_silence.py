@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
+from fleet.adapters.redis.access.admissions import Admission
+from fleet.adapters.redis.devices.view import DeviceView, Trace
+from fleet.ground.settings import Settings
 from fleet.operations.doctor.finding import Finding
 from fleet.operations.doctor.silence import judge_device, tell_time
-from fleet.settings import Settings
-from fleet.store.admissions import Admission
-from fleet.store.dossier import Dossier, Trace
 
 NOW = 1_800_000_000
 MAC = "aa:bb:cc:dd:ee:ff"
-UNKNOWN = Dossier(MAC, {}, {}, None, None, Admission(), False, {}, {}, 0, False)
+UNKNOWN = DeviceView(MAC, {}, {}, None, None, Admission(), False, {}, {}, 0, False)
 CONNECTED = replace(
     UNKNOWN,
     record={"on": "1", "ep": "5", "tep": "5", "kid": "k1", "board": "b", "fw": "1", "host": "192.0.2.1", "gone": "s1"},
@@ -24,7 +24,7 @@ CONNECTED = replace(
 )
 
 
-def with_traces(**traces: tuple[int, str]) -> Dossier:
+def with_traces(**traces: tuple[int, str]) -> DeviceView:
     """Return a connected device with these traces, each so many seconds ago."""
     more = {what: Trace(NOW - ago, words) for what, (ago, words) in traces.items()}
     return replace(CONNECTED, traces={**CONNECTED.traces, **more})
@@ -33,16 +33,16 @@ def with_traces(**traces: tuple[int, str]) -> Dossier:
 TALKED = with_traces(hello=(300, ""), goodbye=(200, "idle"), audio=(299, "s1 192.0.2.7:5"), end=(200, "s1 812 90"))
 
 
-def judge(known: Dossier, **settings: Any) -> dict[str, Finding]:
+def judge(known: DeviceView, **settings: Any) -> dict[str, Finding]:
     found = judge_device(known, Settings(**settings), datetime.fromtimestamp(NOW, UTC))
     return {finding.check: finding for finding in found}
 
 
-def first_fault(known: Dossier, **settings: Any) -> Finding:
+def first_fault(known: DeviceView, **settings: Any) -> Finding:
     return next(one for one in judge(known, **settings).values() if one.verdict in ("problem", "warning"))
 
 
-def heard(**traces: tuple[int, str]) -> Dossier:
+def heard(**traces: tuple[int, str]) -> DeviceView:
     return replace(TALKED, traces={**TALKED.traces, **with_traces(**traces).traces})
 
 
@@ -72,7 +72,7 @@ def heard(**traces: tuple[int, str]) -> Dossier:
         (heard(heard=(280, ""), understood=(279, "")), "device.answer", "fleet devices debug"),
     ],
 )
-def test_the_first_station_that_failed_is_named_with_what_to_do(known: Dossier, check: str, advice: str) -> None:
+def test_the_first_station_that_failed_is_named_with_what_to_do(known: DeviceView, check: str, advice: str) -> None:
     found = first_fault(known)
     assert found.check == check
     assert advice in found.advice

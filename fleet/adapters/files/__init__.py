@@ -1,0 +1,1 @@
+"""Files of the operator, and files that commands and servers on one machine share."""

@@ -1,0 +1,43 @@
+"""Where a running `fleet up` has its own Redis and broker, for the commands that are run beside it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
+
+from fleet.adapters.files.watched_file import write_whole
+
+_NAME = "running.json"
+
+
+class EndpointsFile(BaseModel):
+    """Addresses with their passwords; the file that holds them is readable by its owner only."""
+
+    redis_url: str
+    mqtt_url: str
+
+
+@contextmanager
+def tell(data_dir: Path, redis_url: str, mqtt_url: str) -> Iterator[None]:
+    """Say where they are while the block lasts.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    path = data_dir / _NAME
+    data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    text = EndpointsFile(redis_url=redis_url, mqtt_url=mqtt_url).model_dump_json()
+    write_whole(path, text, 0o600)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def find(data_dir: Path) -> EndpointsFile | None:
+    """Return where they are, None when nothing runs there."""
+    try:
+        return EndpointsFile.model_validate_json((data_dir / _NAME).read_bytes())
+    except (OSError, ValidationError):
+        return None

@@ -1,0 +1,138 @@
+"""A chat model's streamed answer: payloads in, events of the `Llm` port out."""
+
+from collections.abc import Collection
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from fleet.adapters.llm.calls import CallMerger, CallPiece
+from fleet.adapters.llm.reasoning import ThoughtFilter
+from fleet.core.ports import CallsAsked, LlmEvent, TextDelta, ThoughtDelta
+
+DONE = b"[DONE]"
+LARGEST = 200_000
+"""Characters of text and calls in one answer: an hour of speech has 60,000; a model that never ends is cut off."""
+
+
+_ENDLESS = "wrote without an end"
+
+
+class _Part(BaseModel):
+    type: str = ""
+    text: str | None = None
+
+
+class _Delta(BaseModel):
+    content: str | list[_Part] | None = None
+    refusal: str | None = None
+    reasoning_content: object = None
+    reasoning: object = None
+    tool_calls: list[CallPiece] | None = None
+
+
+class _Choice(BaseModel):
+    delta: _Delta | None = None
+    message: _Delta | None = None
+    """In place of `delta` where the endpoint does not stream."""
+    finish_reason: str | None = None
+    error: object = None
+
+
+class _Chunk(BaseModel):
+    choices: list[_Choice] | None = None
+    error: object = None
+    usage: object = None
+
+
+class StreamedAnswer:
+    """One answer as it arrives; what the model thinks is kept apart, and nothing is raised.
+
+    Args:
+        taken: Ids of calls that the conversation holds already.
+    """
+
+    def __init__(self, taken: Collection[str] = ()) -> None:
+        self.fault = ""
+        """What is wrong with the answer; nothing more comes after a fault."""
+        self.finished = False
+        """Whether the endpoint has said that the answer is complete."""
+        self.chunks = 0
+        """How often the model has written something, thoughts included."""
+        self.usage: dict[str, int] = {}
+        """Tokens, `input_tokens` and `output_tokens`, where the endpoint tells."""
+        self._taken = taken
+        self._calls = CallMerger()
+        self._written = 0
+        self.thought = ""
+        """What came as `reasoning_content`, the only form of thoughts that any endpoint wants back."""
+        self._thoughts = ThoughtFilter()
+
+    def feed(self, payload: bytes) -> list[LlmEvent]:
+        """Take one payload: a chunk of a stream, a whole answer, or `DONE`."""
+        if payload == DONE:
+            self.finished = True
+            return []
+        try:
+            chunk = _Chunk.model_validate_json(payload)
+        except ValidationError:
+            self.fault = "sent a chunk that cannot be read"
+            return []
+        choice = chunk.choices[0] if chunk.choices else _Choice()
+        if chunk.error or choice.error or choice.finish_reason == "error":
+            self.fault = "reported an error within its answer"
+            return []
+        self.chunks += bool(chunk.choices)
+        if isinstance(chunk.usage, dict):
+            self.usage.update(_tokens(chunk.usage))
+        # A whole message is complete, even if nothing says so.
+        self.finished = self.finished or bool(choice.finish_reason) or choice.message is not None
+        return self._take(choice.delta or choice.message or _Delta())
+
+    def end(self) -> list[LlmEvent]:
+        """Return what is left when the answer is complete: held back text, then the calls."""
+        said, thought = self._thoughts.end()
+        events = _events(said, thought)
+        if calls := self._calls.finish(self._taken):
+            events.append(CallsAsked(calls))
+        return events
+
+    def _take(self, delta: _Delta) -> list[LlmEvent]:
+        for piece in delta.tool_calls or ():
+            self._calls.add(piece)
+        reasoning = _string(delta.reasoning_content)
+        if len(_text(delta)) > LARGEST:
+            self.fault = _ENDLESS
+            return []
+        said, thought = self._thoughts.feed(_text(delta))
+        thought = (reasoning or _string(delta.reasoning)) + thought
+        self.thought += reasoning
+        self._written += len(said) + len(thought)
+        if self._written + self._calls.size > LARGEST:
+            self.fault = _ENDLESS
+            return []
+        return _events(said, thought)
+
+    @property
+    def extras(self) -> dict[str, dict[str, Any]]:
+        """What came with the calls, by their ids; complete after `end`."""
+        return self._calls.extras
+
+
+def _events(said: str, thought: str) -> list[LlmEvent]:
+    thoughts: list[LlmEvent] = [ThoughtDelta(thought)] if thought else []
+    return [*thoughts, TextDelta(said)] if said else thoughts
+
+
+def _tokens(usage: dict[object, object]) -> dict[str, int]:
+    named = {"input_tokens": usage.get("prompt_tokens"), "output_tokens": usage.get("completion_tokens")}
+    return {name: count for name, count in named.items() if isinstance(count, int)}
+
+
+def _string(field: object) -> str:
+    return field if isinstance(field, str) else ""
+
+
+def _text(delta: _Delta) -> str:
+    if isinstance(delta.content, list):
+        return "".join(part.text or "" for part in delta.content if part.type == "text")
+    return delta.content or delta.refusal or ""

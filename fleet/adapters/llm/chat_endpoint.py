@@ -1,0 +1,110 @@
+"""A chat endpoint's refusals, with what they say beyond the reason: when to come again, and which field is at fault."""
+
+import asyncio
+import logging
+import re
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+
+import openai
+
+from fleet.adapters.model_endpoint import Attempts, EndpointRefused, ModelEndpoint
+from fleet.ground.errors import ProviderError
+
+log = logging.getLogger(__name__)
+
+_MISSING = 404
+_FIELD = re.compile(r"\b(temperature|max_tokens|max_completion_tokens|tool_choice|reasoning_content)\b")
+_TOOLLESS_STATUSES = frozenset({400, 422, 500, 501})
+"""Ollama and vLLM refuse with 400, llama.cpp without templates fails with 500."""
+_TOOL = r"\b(?:tools?|function calling)\b(?!\[)"
+_TOOLLESS = re.compile(
+    rf"{_TOOL}.{{0,40}}(?:\bnot|n't|\brequires?)\b|(?:\bnot|n't|\bunsupported)\b.{{0,40}}{_TOOL}", re.IGNORECASE
+)
+"""How servers complain of any request with tools; what `tools[3]` lacks is a complaint of one of them."""
+_ADVICE = (
+    "every turn needs them: name a model that can call tools in LLM_MODEL, or switch them on in its server "
+    "(vLLM: --enable-auto-tool-choice and --tool-call-parser; llama.cpp: --jinja)"
+)
+
+
+class Later(ProviderError):
+    """The endpoint says when it can be asked again."""
+
+    def __init__(self, message: str, seconds: float) -> None:
+        super().__init__(message, retryable=True)
+        self.seconds = seconds
+
+
+class Unfit(EndpointRefused):
+    """The endpoint names fields of the request that it does not take."""
+
+    def __init__(self, message: str, faults: tuple[str, ...]) -> None:
+        super().__init__(message, retryable=False)
+        self.faults = faults
+
+
+class Missing(ProviderError):
+    """The endpoint knows no such model, or nothing at this address."""
+
+
+class ChatEndpoint(ModelEndpoint):
+    """An endpoint whose failures are `Later` or `Unfit` where its answer says so."""
+
+    _advised = False
+
+    @property
+    def is_google(self) -> bool:
+        """Whether this is Google's translation of OpenAI's HTTP to its own."""
+        return self.client.base_url.host.endswith(".googleapis.com")
+
+    def _explain_status(self, error: openai.APIStatusError) -> ProviderError:
+        explained = super()._explain_status(error)
+        self._advise(error)
+        if isinstance(explained, EndpointRefused):
+            named = error.param if isinstance(error.param, str) else ""
+            faults = tuple(dict.fromkeys([*_FIELD.findall(named), *_FIELD.findall(error.message)]))
+            return Unfit(str(explained), faults) if faults else explained
+        if error.status_code == _MISSING:
+            return Missing(str(explained), retryable=False)
+        seconds = read_retry_after(error.response.headers)
+        return Later(str(explained), seconds) if explained.retryable and seconds is not None else explained
+
+    def _advise(self, error: openai.APIStatusError) -> None:
+        """Tell the operator, once, what to do about a server that takes no tools: its status alone says nothing."""
+        if self._advised or error.status_code not in _TOOLLESS_STATUSES or not _TOOLLESS.search(error.message):
+            return
+        self._advised = True
+        log.warning("endpoint takes no requests with tools", extra={"endpoint": str(self), "advice": _ADVICE})
+
+
+class PoliteAttempts(Attempts):
+    """Attempts that begin when the endpoint wants them, or not at all if that is too late."""
+
+    async def pause(self, error: ProviderError) -> None:
+        """Wait before the next attempt; see `Attempts.pause`."""
+        if not isinstance(error, Later):
+            await super().pause(error)
+            return
+        left = self._deadline - asyncio.get_running_loop().time()
+        if error.seconds >= left:
+            raise error
+        await asyncio.sleep(error.seconds)
+        await super().pause(error)
+
+
+def read_retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that an answer's headers ask for; None where they ask for nothing that can be read.
+
+    A date counts from the answer's own date: nobody's clock has to be right.
+    """
+    milliseconds, seconds = headers.get("retry-after-ms", ""), headers.get("retry-after", "")
+    if re.fullmatch(r"\d{1,9}(?:\.\d{1,9})?", milliseconds, re.ASCII):
+        return float(milliseconds) / 1000
+    if re.fullmatch(r"\d{1,9}(?:\.\d{1,9})?", seconds, re.ASCII):
+        return float(seconds)
+    try:
+        until, now = parsedate_to_datetime(seconds), parsedate_to_datetime(headers.get("date", ""))
+        return max(0.0, (until - now).total_seconds())
+    except (ValueError, TypeError):
+        return None

@@ -1,0 +1,48 @@
+"""A chat model whose message must be complete in time, however slowly it trickles."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+
+from fleet.core.ports import USUAL, Llm, LlmEvent, LlmOptions, Message, ToolOffer
+from fleet.ground.errors import ProviderTimeout
+from fleet.ground.metrics import providers
+
+log = logging.getLogger(__name__)
+
+
+class TimedLlm:
+    """A model with a limit on the whole of each request; see LLM_TIMEOUT.
+
+    Args:
+        llm: The model, with its own limit on silence.
+        seconds: From asking to the last token, with all attempts and a fallback.
+    """
+
+    def __init__(self, llm: Llm, seconds: float) -> None:
+        self._llm = llm
+        self._seconds = seconds
+
+    async def stream(
+        self, messages: Sequence[Message], tools: Sequence[ToolOffer], options: LlmOptions = USUAL
+    ) -> AsyncGenerator[LlmEvent, None]:
+        """Yield the model's next message; see `fleet.core.ports.Llm`.
+
+        Raises:
+            ProviderTimeout: It took too long.
+        """
+        deadline = asyncio.get_running_loop().time() + self._seconds
+        log.debug("model asked", extra={"messages": len(messages), "tools": len(tools)})
+        async with aclosing(self._llm.stream(messages, tools, options)) as events:
+            while (event := await self._next(events, deadline)) is not None:
+                yield event
+
+    async def _next(self, events: AsyncGenerator[LlmEvent, None], deadline: float) -> LlmEvent | None:
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await anext(events, None)
+        except TimeoutError:
+            providers.errors.add("llm", "too_slow")
+            message = f"LLM did not finish its answer within {self._seconds:g} s"
+            raise ProviderTimeout(message, retryable=True) from None

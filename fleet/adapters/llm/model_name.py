@@ -1,0 +1,87 @@
+"""Which model an endpoint is asked for when the operator names none.
+
+An endpoint of one's own (vLLM, llama.cpp, Ollama, LM Studio) serves one model, or a few, and says so under `/models`:
+its only one, or its first that chats, is what the operator means. Where there is no such list, or the default of the
+LLM Gateway document (section 8.2) is on it, that is taken. A fixed default alone many endpoints would refuse.
+"""
+
+import asyncio
+import logging
+import re
+
+from pydantic import BaseModel, ValidationError
+
+from fleet.adapters.model_endpoint import ModelEndpoint
+from fleet.ground.errors import ProviderError
+
+log = logging.getLogger(__name__)
+
+DOCUMENTED = "Qwen3-30B-A3B"
+PATIENCE = 3.0
+"""Seconds that the list may take; the user waits meanwhile."""
+
+_SILENT = re.compile(r"embed|rerank|bge|whisper|tts|dall-e|moderation|diffusion|speech|asr|ocr", re.IGNORECASE)
+"""Names of models that do not chat."""
+
+
+class _Model(BaseModel):
+    id: str
+
+
+class _Models(BaseModel):
+    data: list[_Model] = []
+
+
+class ModelName:
+    """The model's name at one endpoint, asked for once.
+
+    Args:
+        endpoint: Whose.
+        given: The operator's choice; None to ask the endpoint.
+    """
+
+    def __init__(self, endpoint: ModelEndpoint, given: str | None) -> None:
+        self._endpoint = endpoint
+        self._given = given
+        self._found = given
+        self._one = asyncio.Lock()
+
+    async def find(self, deadline: float) -> str:
+        """Return the name.
+
+        Args:
+            deadline: When the request that needs it must have begun to be answered, on the loop's clock.
+        """
+        if self._found is not None:
+            return self._found
+        async with self._one:
+            if self._found is None:
+                self._found = choose(await self._ask(deadline))
+                log.info("model chosen", extra={"endpoint": str(self._endpoint), "model": self._found})
+            return self._found
+
+    def forget(self) -> None:
+        """Ask again the next time: the endpoint does not know the name any more."""
+        self._found = self._given
+
+    async def _ask(self, deadline: float) -> list[str]:
+        listing = self._endpoint.client.models.with_raw_response
+        soon = min(deadline, asyncio.get_running_loop().time() + PATIENCE)
+        try:
+            async with self._endpoint.within(soon):
+                answer = await listing.list()
+        except ProviderError as error:
+            # Many endpoints chat and list nothing, in many ways; one that is away will say so to the request itself.
+            log.info("endpoint lists no models", extra={"reason": str(error)})
+            return []
+        try:
+            return [model.id for model in _Models.model_validate_json(answer.content).data]
+        except ValidationError:
+            return []
+
+
+def choose(names: list[str]) -> str:
+    """Return the name to use of those that an endpoint lists."""
+    if DOCUMENTED in names:
+        return DOCUMENTED
+    return next((name for name in names if not _SILENT.search(name)), names[0] if names else DOCUMENTED)

@@ -1,0 +1,229 @@
+"""OpenAI-compatible endpoints: one client each, failures told in one line, few and bounded attempts."""
+
+import asyncio
+import logging
+import re
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import openai
+
+from fleet.adapters.http_bounds import AnswerTooLarge, bounding, told_redirect
+from fleet.ground.errors import ConfigError, ProviderError, ProviderTimeout
+from fleet.ground.metrics import providers
+from fleet.ground.tasks import Backoff
+
+log = logging.getLogger(__name__)
+
+_Response = openai.AsyncAPIResponse[Any]
+
+_LIMITS = httpx2.Limits(max_connections=1_000, max_keepalive_connections=100, keepalive_expiry=55.0)
+"""Turns are seconds apart: the libraries' own five seconds would make each one wait for a TLS handshake."""
+LARGEST_ANSWER = 1024 * 1024
+"""Bytes of an answer that comes whole: a photo's description, a list of models."""
+LARGEST_STREAM = 32 * 1024 * 1024
+"""Bytes of an answer that is read as it comes: 11 minutes of speech, or twice the longest text that is taken."""
+_NO_KEY = "none"
+"""The library wants a key where the endpoint needs none."""
+_MEANINGS = {
+    401: "refused the key",
+    403: "refused the key",
+    404: "knows no such address or model",
+    413: "found the request too large",
+    429: "is too busy",
+}
+_REFUSALS = frozenset({400, 422})
+_PASSING = frozenset({408, 409, 425, 429})
+_WORD = re.compile(r"[a-z0-9_.-]{1,40}", re.ASCII)
+
+
+class EndpointRefused(ProviderError):
+    """The endpoint finds fault with the request itself, or with a field that it does not know (400, 422)."""
+
+
+class ModelEndpoint:
+    """One endpoint that speaks OpenAI's HTTP; keeps its connections open between requests.
+
+    Limits in time are the caller's (`within`): the client itself has none and never repeats a request.
+
+    Args:
+        what: Names the endpoint in messages: `LLM`, `ASR`, `TTS`.
+        base_url: Up to and with `/v1`.
+        api_key: None where the endpoint needs none.
+
+    Raises:
+        ConfigError: `base_url` is no HTTP address.
+    """
+
+    def __init__(self, what: str, base_url: str, api_key: str | None) -> None:
+        self._name = f"{what} {_public(what, base_url)}"
+        self._what = what.lower()
+        self.client = openai.AsyncOpenAI(
+            base_url=base_url,
+            api_key=api_key or _NO_KEY,
+            max_retries=0,
+            timeout=None,
+            http_client=openai.DefaultAsyncHttpxClient(
+                limits=_LIMITS,
+                timeout=None,
+                headers={"Accept-Encoding": "identity"},
+                event_hooks=bounding(LARGEST_ANSWER),
+                # A 307 would send what was said, and the tools, to a host that nobody has set up.
+                follow_redirects=False,
+            ),
+        )
+        # The library takes these from the environment; they belong to another key, perhaps to another company.
+        self.client.organization = self.client.project = None
+
+    def __str__(self) -> str:
+        return self._name
+
+    @property
+    def is_openai(self) -> bool:
+        """Whether this is OpenAI itself, which refuses fields that it does not know."""
+        return self.client.base_url.host == "api.openai.com"
+
+    async def aclose(self) -> None:
+        await self.client.close()
+
+    @asynccontextmanager
+    async def within(self, deadline: float, *, needed: bool = True) -> AsyncIterator[None]:
+        """Turn every failure of the block into a `ProviderError`.
+
+        Args:
+            deadline: When the block has to end, on the loop's clock.
+            needed: Whether a failure costs anybody anything, and so is counted.
+        """
+        try:
+            async with asyncio.timeout_at(deadline):
+                yield
+        except TimeoutError:
+            if needed:
+                providers.errors.add(self._what, "silent")
+            raise ProviderTimeout(f"{self._name} was silent for too long", retryable=True) from None
+        except openai.OpenAIError as error:
+            # Their texts repeat parts of the key or of the request, so they are not chained.
+            raise self._explain(error) from None
+        except httpx2.HTTPError as error:
+            raise self.failure(
+                f"broke off ({type(error).__name__})", retryable=True, kind="broke_off" if needed else ""
+            ) from None
+
+    @asynccontextmanager
+    async def open(self, asking: AbstractAsyncContextManager[_Response], deadline: float) -> AsyncIterator["Body"]:
+        """Send a request and give its answer's body; leaving the block closes it, wherever it has got to.
+
+        Args:
+            asking: From the library's `with_streaming_response`.
+            deadline: When the answer must have begun, on the loop's clock.
+        """
+        async with AsyncExitStack() as stack:
+            async with self.within(deadline):
+                response = await stack.enter_async_context(asking)
+            yield Body(self, response)
+
+    def failure(self, how: str, *, retryable: bool, kind: str = "bad_answer") -> ProviderError:
+        """Return the error that says how this endpoint failed, counted as this kind."""
+        if kind:
+            providers.errors.add(self._what, kind)
+        return ProviderError(f"{self._name} {how}", retryable=retryable)
+
+    def _explain(self, error: openai.OpenAIError) -> ProviderError:
+        if isinstance(error, openai.APIStatusError):
+            return self._explain_status(error)
+        if isinstance(error, openai.APIConnectionError):
+            cause = error.__cause__ or error
+            if isinstance(cause, AnswerTooLarge):
+                return self.failure(f"failed: {cause}", retryable=False)
+            how = f"cannot be reached ({_line(str(cause)) or type(cause).__name__})"
+            return self.failure(how, retryable=True, kind="unreachable")
+        how = f"gave an answer that cannot be read ({type(error).__name__})"
+        return self.failure(how, retryable=False, kind="unreadable")
+
+    def _explain_status(self, error: openai.APIStatusError) -> ProviderError:
+        status, code = error.status_code, error.code or ""
+        log.debug("endpoint refused", extra={"endpoint": self._name, "status": status, "pii": _line(error.message)})
+        meaning = _MEANINGS.get(status, "failed" if status >= 500 else "refused the request")
+        detail = f"{status}, {code}" if _WORD.fullmatch(code) else f"{status}"
+        kind = providers.kind_of(status)
+        if status in _REFUSALS:
+            providers.errors.add(self._what, kind)
+            return EndpointRefused(f"{self._name} refused the request ({detail})", retryable=False)
+        if elsewhere := told_redirect(error.response):
+            return self.failure(elsewhere, retryable=False, kind=kind)
+        passing = (status in _PASSING and code != "insufficient_quota") or status >= 500
+        return self.failure(f"{meaning} ({detail})", retryable=passing, kind=kind)
+
+
+class Body:
+    """An answer's body as it arrives."""
+
+    def __init__(self, endpoint: ModelEndpoint, response: _Response) -> None:
+        self.kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        """The media type; empty when the endpoint does not say."""
+        self._endpoint = endpoint
+        self._pieces = response.iter_bytes()
+        self._left = LARGEST_STREAM
+
+    async def read(self, deadline: float, *, needed: bool = True) -> bytes:
+        """Return the next piece, or b"" at the end; `needed` as `ModelEndpoint.within` has it.
+
+        Raises:
+            ProviderError: It broke off, was too large, or nothing came before `deadline` on the loop's clock.
+        """
+        async with self._endpoint.within(deadline, needed=needed):
+            async for piece in self._pieces:
+                self._left -= len(piece)
+                if self._left < 0:
+                    raise self._endpoint.failure("sent an answer without an end", retryable=False)
+                if piece:
+                    return piece
+        return b""
+
+
+class Attempts:
+    """How often a request may be repeated that has had no effect yet.
+
+    Args:
+        retries: Attempts after the first.
+        deadline: No attempt begins after it, on the loop's clock.
+    """
+
+    def __init__(self, retries: int, deadline: float) -> None:
+        self._left = retries
+        self._deadline = deadline
+        self._pauses = Backoff(first=0.25, limit=1.0)
+
+    async def pause(self, error: ProviderError) -> None:
+        """Wait before the next attempt.
+
+        Raises:
+            ProviderError: `error` itself, when there shall be no other attempt.
+        """
+        if not error.retryable or not self._left:
+            raise error
+        self._left -= 1
+        await self._pauses.pause()
+        if asyncio.get_running_loop().time() >= self._deadline:
+            raise error
+        log.info("endpoint failed, trying again", extra={"reason": str(error)})
+
+
+def _public(what: str, base_url: str) -> str:
+    """Return the address without a user, a password or a query."""
+    wrong = ConfigError(f"the base URL of {what} must be http://… or https://…")
+    try:
+        parts = urlsplit(base_url)
+        place = f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname
+    except ValueError:
+        raise wrong from None
+    if parts.scheme not in ("http", "https") or not place:
+        raise wrong
+    return f"{parts.scheme}://{place}{parts.path.rstrip('/')}"
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())[:200]

@@ -1,0 +1,98 @@
+"""An HTTP server inside this process's event loop."""
+
+import asyncio
+import logging
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from fastapi import FastAPI
+
+from fleet.adapters.net.http.connection import BoundedConnection, Bounds
+from fleet.ground.errors import ConfigError
+
+log = logging.getLogger(__name__)
+
+LATE_SECONDS = 0.3
+"""How long a server that is to end still takes connections: whoever leads visitors to it may not have heard yet."""
+_LOOK_SECONDS = 0.05
+
+
+class HttpServer:
+    """Serves an app until cancelled.
+
+    Args:
+        app: What is served.
+        host: Address to listen on.
+        port: Port to listen on; 0 takes a free one.
+        bounds: Of its connections.
+        proxies: Addresses or networks, separated by commas, whose X-Forwarded headers are believed.
+
+    Raises:
+        ConfigError: The address is in use or not this machine's.
+    """
+
+    def __init__(
+        self, app: FastAPI, host: str, port: int, *, bounds: Bounds | None = None, proxies: str = "127.0.0.1,::1"
+    ) -> None:
+        self.bounds = bounds or Bounds()
+        self.counts: Counter[str] = Counter()
+        """Who did not come through a handshake."""
+        try:
+            self._socket = socket.create_server((host, port), backlog=1024)
+        except OSError as error:
+            raise ConfigError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+        self.port: int = self._socket.getsockname()[1]
+        self._server = _Server(
+            uvicorn.Config(
+                app,
+                http=BoundedConnection.within(self.bounds),
+                ws="none",
+                log_config=None,
+                access_log=False,
+                lifespan="off",
+                forwarded_allow_ips=proxies,
+                timeout_graceful_shutdown=2,
+            )
+        )
+
+    async def drain(self, seconds: float) -> None:
+        """Take no new connections, and wait until the requests that were begun are answered, but not longer than this.
+
+        Without any time what runs is cut off with the end of `run`.
+        """
+        if not seconds:
+            return
+        await asyncio.sleep(min(LATE_SECONDS, seconds))
+        self._close()
+        connections = self._server.server_state.connections
+        for connection in list(connections):
+            # One without a request is closed at once, the others after their answer.
+            connection.shutdown()
+        try:
+            async with asyncio.timeout(seconds):
+                while connections:  # noqa: ASYNC110 - uvicorn tells nobody when one has ended
+                    await asyncio.sleep(_LOOK_SECONDS)
+        except TimeoutError:
+            log.warning("left before everything was answered", extra={"requests": len(connections)})
+
+    async def run(self) -> None:
+        try:
+            await self._server.serve(sockets=[self._socket])
+        finally:
+            # Cancelled, uvicorn leaves them open, and the loop would watch a descriptor that is somebody else's next.
+            self._close()
+            self._socket.close()
+
+    def _close(self) -> None:
+        for listener in getattr(self._server, "servers", ()):
+            listener.close()
+
+
+class _Server(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave the signals to the process's own runtime."""
+        yield

@@ -1,0 +1,43 @@
+"""HTTP as the settings want it: plain, with TLS, or both."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from fastapi import FastAPI
+
+from fleet.adapters.net.http.connection import Bounds
+from fleet.adapters.net.http.server import HttpServer
+from fleet.adapters.net.http.tls_server import HttpsServer
+from fleet.adapters.net.tls.from_settings import certificate
+from fleet.ground.settings import Settings
+from fleet.ground.tasks import running
+
+
+@asynccontextmanager
+async def serve(app: FastAPI, settings: Settings) -> AsyncIterator[HttpServer]:
+    """Serve an app beside the block, with TLS too if there is a certificate; give the server that devices are told.
+
+    At the block's end the requests that were begun are answered first.
+
+    Raises:
+        ConfigError: A port or the certificate cannot be used.
+    """
+    proxies = settings.trusted_proxies
+    async with AsyncExitStack() as stack:
+        shown = await stack.enter_async_context(certificate(settings))
+        server = HttpServer(app, settings.plain_host(settings.http_host), settings.http_port, proxies=proxies)
+        servers = [server]
+        await stack.enter_async_context(running("api", server.run))
+        if shown is not None:
+            # Limits of its own, counted together: who asks hears of one server.
+            bounds = Bounds(counts=server.bounds.counts)
+            server = HttpsServer(app, settings.http_host, settings.https_port, shown, bounds=bounds, proxies=proxies)
+            servers.append(server)
+            await stack.enter_async_context(running("api tls", server.run))
+        try:
+            yield server
+        finally:
+            async with asyncio.TaskGroup() as group:
+                for one in servers:
+                    group.create_task(one.drain(settings.drain_seconds), name=f"drain {one.port}")

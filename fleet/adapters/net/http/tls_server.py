@@ -1,0 +1,55 @@
+"""The HTTP server behind TLS."""
+
+import asyncio
+
+from fastapi import FastAPI
+
+from fleet.adapters.net.http.connection import Bounds
+from fleet.adapters.net.http.server import HttpServer
+from fleet.adapters.net.tls.certificate import ServerCertificate
+from fleet.adapters.net.tls.listener import TlsEntry
+
+LOCAL_PROXIES = "127.0.0.1,::1"
+
+
+class HttpsServer(HttpServer):
+    """Serves an app over HTTPS until cancelled; see `HttpServer`.
+
+    Args:
+        app: What is served.
+        host: Address to listen on.
+        port: Port to listen on; 0 takes a free one.
+        certificate: What visitors are shown; followed by who made it.
+        bounds: Of its connections, after their handshakes.
+        proxies: As `HttpServer` has it.
+    """
+
+    def __init__(
+        self,
+        app: FastAPI,
+        host: str,
+        port: int,
+        certificate: ServerCertificate,
+        *,
+        bounds: Bounds | None = None,
+        proxies: str = LOCAL_PROXIES,
+    ) -> None:
+        super().__init__(app, host, port, bounds=bounds, proxies=proxies)
+        self._certificate = certificate
+
+    async def run(self) -> None:
+        config = self._server.config
+        config.load()
+
+        def connection() -> asyncio.Protocol:
+            state = self._server.server_state
+            return config.http_protocol_class(config=config, server_state=state, app_state={})  # type: ignore[call-arg] # as uvicorn itself calls it
+
+        async with asyncio.TaskGroup() as handshakes:
+            entry = TlsEntry(self._certificate.context, handshakes, self.counts)
+            with entry.open(self._socket, connection):
+                await self._server.serve(sockets=[])
+
+    def _close(self) -> None:
+        # The entry closes the socket itself; until then nobody takes what comes.
+        asyncio.get_running_loop().remove_reader(self._socket)

@@ -1,0 +1,107 @@
+"""The Kubernetes node on which this process runs, and by which address the world reaches it."""
+
+import re
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx2
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fleet.adapters.http_bounds import bounded_client
+from fleet.ground.errors import ConfigError, Unavailable
+
+PUBLIC_LABEL = "fleet/public-host"
+"""The label by which an operator names a node's public address."""
+
+_EXTERNAL = ("ExternalIP", "ExternalDNS")
+_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
+_LIMIT_SECONDS = 5.0
+_LARGEST = 4 * 1024 * 1024
+"""Bytes of a node as Kubernetes describes it; with many images this is some 100 KB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """How a pod asks its cluster: what Kubernetes puts into every pod that has a service account."""
+
+    url: str = "https://kubernetes.default.svc"
+    token_file: Path = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
+    ca_file: Path = Path("/var/run/secrets/kubernetes.io/serviceaccount/ca.crt")
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+
+class NodeAddress(_Part):
+    """One of a node's addresses."""
+
+    type: str
+    address: str
+
+
+class _Metadata(_Part):
+    labels: dict[str, str] = Field(default_factory=dict)
+
+
+class _Status(_Part):
+    addresses: list[NodeAddress] = Field(default_factory=list)
+
+
+class Node(_Part):
+    """What is known of a node."""
+
+    metadata: _Metadata = Field(default_factory=_Metadata)
+    status: _Status = Field(default_factory=_Status)
+
+    def public_host(self, label: str) -> str | None:
+        """Return the node's public address: its label, else the external address that the cloud gave it; never another.
+
+        An internal address is one that devices reach by chance only, so there is none then.
+
+        Raises:
+            ConfigError: The label is there, and is neither a name nor an IPv4 address.
+        """
+        named = self.metadata.labels.get(label)
+        if named is not None:
+            if not _HOST.fullmatch(named):
+                raise ConfigError(f"the node's label {label} is neither a name nor an IPv4 address: {named!r}")
+            return named
+        external = [one.address for kind in _EXTERNAL for one in self.status.addresses if one.type == kind]
+        return next((address for address in external if _HOST.fullmatch(address)), None)
+
+
+async def read_node(name: str, cluster: Cluster) -> Node:
+    """Return a node of the cluster in which this process runs.
+
+    Raises:
+        ConfigError: This process has no service account, or one that may not read nodes; or there is no such node.
+        Unavailable: The cluster does not answer.
+    """
+    try:
+        token = cluster.token_file.read_text(encoding="ascii").strip()
+        trusted = ssl.create_default_context(cafile=cluster.ca_file)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"FLEET_NODE_NAME is set, but there is no service account of a pod here ({error})") from error
+    url = f"{cluster.url}/api/v1/nodes/{quote(name, safe='')}"
+    try:
+        async with bounded_client(_LARGEST, verify=trusted, timeout=_LIMIT_SECONDS, trust_env=False) as client:
+            response = await client.get(url, headers={"Authorization": f"Bearer {token}"})
+    except httpx2.HTTPError as error:
+        raise Unavailable(f"Kubernetes at {cluster.url}: {error or type(error).__name__}") from error
+    return _read(response, name)
+
+
+def _read(response: httpx2.Response, name: str) -> Node:
+    if response.status_code in (401, 403):
+        raise ConfigError(f"the service account may not read node {name}: it needs `get` on `nodes`")
+    if response.status_code == 404:
+        raise ConfigError(f"FLEET_NODE_NAME: there is no node {name}")
+    if response.status_code != 200:
+        raise Unavailable(f"Kubernetes answers {response.status_code} for node {name}")
+    try:
+        return Node.model_validate_json(response.content)
+    except ValidationError as error:
+        raise Unavailable(f"what Kubernetes says of node {name} is no node") from error

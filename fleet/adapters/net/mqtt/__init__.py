@@ -1,0 +1,1 @@
+"""MQTT: sessions, publishing, and the broker that the settings name."""

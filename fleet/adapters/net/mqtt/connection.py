@@ -1,0 +1,147 @@
+"""One TCP or TLS connection to a broker, as packets."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable
+from typing import cast
+
+from fleet.adapters.net.mqtt.packets import (
+    DISCONNECT,
+    PINGREQ,
+    Broken,
+    Connected,
+    Incoming,
+    PacketReader,
+    PingResponse,
+    Subscribed,
+)
+from fleet.adapters.net.mqtt.tcp import acknowledge
+from fleet.ground.errors import Unavailable
+
+log = logging.getLogger(__name__)
+
+_SILENT_TICKS = 2
+_CLOSE_SECONDS = 1.0
+
+
+class MqttConnection(asyncio.Protocol):
+    """Sends packets, hands out messages, answers the one open question and notices the end.
+
+    A PINGREQ goes out every half keep-alive; a broker of which nothing is heard for two such ticks in a row is lost, so
+    a half-open connection lasts at most one and a half keep-alives, as on the broker's side (MQTT-3.1.2-24). Ticks are
+    counted rather than seconds: a process that was stopped for a while must not take its own absence for the broker's.
+
+    Args:
+        keepalive: In seconds.
+        on_message: Called for every message in order of arrival.
+    """
+
+    def __init__(self, keepalive: float, on_message: Callable[[Incoming], None]) -> None:
+        self._tick = keepalive / 2
+        self._on_message = on_message
+        self._reader = PacketReader()
+        self._loop = asyncio.get_running_loop()
+        self._question: asyncio.Future[Connected | Subscribed] | None = None
+        self._transport: asyncio.Transport | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._silent = 0
+        self._paused = False
+        self._unsent = bytearray()
+        self.lost: asyncio.Future[str] = self._loop.create_future()
+        """Set to the reason when the connection has ended."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._socket = transport.get_extra_info("socket")
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._timer = self._loop.call_later(self._tick, self._watch)
+
+    def data_received(self, data: bytes) -> None:
+        self._silent = 0
+        acknowledge(self._socket)
+        for packet in self._reader.feed(data):
+            if isinstance(packet, Incoming):
+                self._on_message(packet)
+            elif isinstance(packet, Broken):
+                self._end(f"protocol error: {packet.reason}")
+                return
+            elif not isinstance(packet, PingResponse) and self._question and not self._question.done():
+                self._question.set_result(packet)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end(str(exc) or type(exc).__name__ if exc else "the broker closed the connection")
+
+    async def ask(self, frame: bytes) -> Connected | Subscribed:
+        """Send a packet and return the broker's answer to it; one question at a time.
+
+        Raises:
+            Unavailable: The connection ended first.
+        """
+        self._question = self._loop.create_future()
+        if self.lost.done():
+            raise Unavailable(self.lost.result())
+        self.send(frame)
+        return await self._question
+
+    def send(self, frame: bytes) -> None:
+        """Send a packet with all others of this iteration of the loop: a system call costs more than the rest."""
+        if self._transport and not self._transport.is_closing():
+            if not self._unsent:
+                self._loop.call_soon(self._flush)
+            self._unsent += frame
+
+    def unsent(self) -> int:
+        """Return how many bytes wait to be sent."""
+        return len(self._unsent) + (self._transport.get_write_buffer_size() if self._transport else 0)
+
+    def pause(self, paused: bool) -> None:
+        """Stop reading, or read on. While paused, silence proves nothing and is not counted."""
+        self._paused = paused
+        if self._transport and not self._transport.is_closing():
+            if paused:
+                self._transport.pause_reading()
+            else:
+                self._transport.resume_reading()
+
+    async def close(self) -> None:
+        """Say DISCONNECT, so that the broker drops the Will, and wait at most a second until it has closed.
+
+        It closes when it has read everything: a session that takes over before that would be sent messages again whose
+        acknowledgements are still under way.
+        """
+        if self._transport is None:
+            return
+        if self._paused:
+            self.pause(False)
+        self.send(DISCONNECT)
+        try:
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await asyncio.shield(self.lost)
+        except TimeoutError:
+            log.info("the broker did not close after DISCONNECT")
+        finally:
+            self._end("closed")
+
+    def _flush(self) -> None:
+        frames, self._unsent = self._unsent, bytearray()
+        if self._transport and not self._transport.is_closing():
+            self._transport.write(frames)
+
+    def _watch(self) -> None:
+        if self._silent >= _SILENT_TICKS:
+            self._end("the broker does not answer pings")
+            return
+        self._silent = 0 if self._paused else self._silent + 1
+        self.send(PINGREQ)
+        self._timer = self._loop.call_later(self._tick, self._watch)
+
+    def _end(self, reason: str) -> None:
+        if self._timer:
+            self._timer.cancel()
+        if self._transport:
+            self._transport.abort()
+        if not self.lost.done():
+            self.lost.set_result(reason)
+        if self._question and not self._question.done():
+            self._question.set_exception(Unavailable(reason))

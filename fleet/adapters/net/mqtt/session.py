@@ -1,0 +1,240 @@
+"""An MQTT session over one connection.
+
+Why the protocol is spoken here and not by a library: docs/adr/0002-mqtt-client.md.
+"""
+
+import asyncio
+import functools
+import logging
+import ssl
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fleet.adapters.net.mqtt import packets
+from fleet.adapters.net.mqtt.connection import MqttConnection
+from fleet.adapters.net.mqtt.inbox import Inbox, OnMessage
+from fleet.adapters.net.mqtt.packets import Connected, Incoming, LastWill, Subscribed
+from fleet.adapters.net.mqtt.url import MqttAddress
+from fleet.ground.errors import Overloaded, Unavailable
+from fleet.wire.identity import Credentials
+
+log = logging.getLogger(__name__)
+
+CONNECT_SECONDS = 10.0
+"""Longest time for the TCP connection and TLS; again for CONNACK; again for SUBACK."""
+LARGEST_BACKLOG = 1024 * 1024
+"""Bytes that may wait to be sent; a control message that would have to wait behind more is refused."""
+
+_REFUSALS = {
+    1: "unacceptable protocol version",
+    2: "client id rejected",
+    3: "broker not ready",
+    4: "bad user name or password",
+    5: "not authorised",
+}
+_REFUSED = 0x80
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a session receives.
+
+    `filters` are subscribed at QoS 1. `on_message` is called with topic and payload in order of arrival; at most
+    `bound` calls run at a time, beyond that reading stops. A QoS 1 message is acknowledged when its call has ended,
+    failed or not, and those before it have; but one that fails with `Unavailable` or `Fenced` ends the session, so that
+    it comes again, and everything after it.
+    """
+
+    filters: Sequence[str]
+    on_message: OnMessage
+    bound: int = 1000
+
+
+class MqttSession:
+    """One connection: connects once and ends when it is lost; whoever wants another one makes another object.
+
+    So nothing that was published is ever sent a second time.
+
+    Args:
+        address: The broker.
+        credentials: Client id, user name and password.
+        persistent: The broker keeps subscriptions and unacknowledged messages for the next session of this client id.
+        keepalive: In seconds; see `MqttConnection`.
+        will: Published by the broker when the connection is lost, not when `run` is cancelled.
+        reading: What is received; nothing without it.
+    """
+
+    def __init__(
+        self,
+        address: MqttAddress,
+        credentials: Credentials,
+        *,
+        persistent: bool = False,
+        keepalive: int = 10,
+        will: LastWill | None = None,
+        reading: Reading | None = None,
+    ) -> None:
+        self._address = address
+        self._reading = reading
+        self._keepalive = keepalive
+        self._greeting = packets.connect(credentials, keepalive, clean=not persistent, will=will)
+        self._connection: MqttConnection | None = None
+        self._inbox: Inbox | None = None
+        self._refused: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._greeted = self._ready = False
+        self._subscribing: asyncio.Timeout | None = None
+        self._draining = False
+        self.resumed = False
+        """Whether the broker still had a session of this client id."""
+
+    @property
+    def connected(self) -> bool:
+        """Whether CONNACK and SUBACK have come and the connection is not known to be lost."""
+        return self._ready and self._connection is not None and not self._connection.lost.done()
+
+    async def run(
+        self, on_ready: Callable[[], None] = lambda: None, on_greeted: Callable[[], None] = lambda: None
+    ) -> None:
+        """Connect, subscribe, then deliver messages until the connection is lost.
+
+        Cancelling it cancels the handlers, leaves their messages unacknowledged and closes with a DISCONNECT.
+
+        Args:
+            on_ready: Called once, when everything is subscribed. Kept messages may be delivered before it; a handler
+                must not wait for it, for the broker says so only behind what it has kept.
+            on_greeted: Called once, when the broker has let us in: from then on messages may be published.
+
+        Raises:
+            Unavailable: The broker could not be reached, refused, or the connection was lost; says why.
+        """
+        if self._connection:
+            raise RuntimeError("a session connects once")
+        async with asyncio.TaskGroup() as group:
+            self._connection = MqttConnection(self._keepalive, functools.partial(self._deliver, group))
+            if self._reading:
+                reading = self._reading
+                self._inbox = Inbox(reading.on_message, self._acknowledge, self._pause, self._refuse, reading.bound)
+            try:
+                reason = await self._converse(self._connection, on_ready, on_greeted)
+            finally:
+                self._greeted = self._ready = False
+                if self._inbox:
+                    self._inbox.close()
+                await self._connection.close()
+        raise Unavailable(f"{self._address}: {reason}")
+
+    def publish(self, topic: str, payload: bytes) -> None:
+        """Send a message once at QoS 0.
+
+        Raises:
+            Unavailable: Not connected; nothing was sent.
+            Overloaded: More than `LARGEST_BACKLOG` bytes wait already; nothing was sent.
+        """
+        if self._connection is None or not self._greeted or self._connection.lost.done():
+            raise Unavailable(f"{self._address}: not connected")
+        if self._connection.unsent() > LARGEST_BACKLOG:
+            raise Overloaded(f"{self._address}: the broker takes messages too slowly")
+        self._connection.send(packets.publish(topic, payload))
+
+    async def drain(self, seconds: float) -> None:
+        """Stop reading and wait until what has come is handled and acknowledged, at most `seconds`."""
+        self._draining = True
+        self._pause(True)
+        if self._inbox:
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._inbox.settled()
+            except TimeoutError:
+                log.warning("messages left unhandled", extra={"broker": str(self._address)})
+
+    def _deliver(self, group: asyncio.TaskGroup, message: Incoming) -> None:
+        if self._inbox:
+            self._inbox.put(group, message)
+            self._wait_on()
+
+    def _wait_on(self) -> None:
+        """Give the broker more time to say that all is subscribed: what it has kept comes before it."""
+        if self._subscribing:
+            self._subscribing.reschedule(asyncio.get_running_loop().time() + CONNECT_SECONDS)
+
+    def _acknowledge(self, ids: Sequence[int]) -> None:
+        if self._connection:
+            self._connection.send(packets.acknowledge(ids))
+            self._wait_on()
+
+    def _refuse(self, reason: str) -> None:
+        if not self._refused.done():
+            self._refused.set_result(f"a message could not be handled: {reason}")
+
+    def _pause(self, full: bool) -> None:
+        if self._connection:
+            self._connection.pause(full or self._draining)
+
+    async def _converse(
+        self, connection: MqttConnection, on_ready: Callable[[], None], on_greeted: Callable[[], None]
+    ) -> str:
+        """Return why the connection ended."""
+        try:
+            await self._open(connection)
+            await self._greet(connection)
+            self._greeted = True
+            on_greeted()
+            await self._subscribe(connection)
+        except (OSError, TimeoutError) as error:
+            return f"cannot connect: {error or 'no answer in time'}"
+        except Unavailable as error:
+            return str(error)
+        self._ready = True
+        on_ready()
+        ended, _ = await asyncio.wait((connection.lost, self._refused), return_when=asyncio.FIRST_COMPLETED)
+        return ended.pop().result()
+
+    async def _open(self, connection: MqttConnection) -> None:
+        context = tls_context(self._address.authorities) if self._address.tls else None
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(CONNECT_SECONDS):
+            await loop.create_connection(lambda: connection, self._address.host, self._address.port, ssl=context)
+
+    async def _greet(self, connection: MqttConnection) -> None:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            answer = await connection.ask(self._greeting)
+        if not isinstance(answer, Connected):
+            raise Unavailable("the broker answered CONNECT with something else")
+        if answer.code:
+            raise Unavailable(f"refused: {_REFUSALS.get(answer.code, f'code {answer.code}')}")
+        self.resumed = answer.resumed
+
+    async def _subscribe(self, connection: MqttConnection) -> None:
+        if self._reading is None or not self._reading.filters:
+            return
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS) as self._subscribing:
+                answer = await connection.ask(packets.subscribe(self._reading.filters))
+        finally:
+            self._subscribing = None
+        codes = answer.codes if isinstance(answer, Subscribed) else b""
+        for one, code in zip(self._reading.filters, codes, strict=False):
+            if code >= _REFUSED:
+                raise Unavailable(f"the broker refused to subscribe to {one}")
+        if len(codes) != len(self._reading.filters):
+            raise Unavailable("the broker's answer to SUBSCRIBE does not fit")
+        if not all(codes):
+            log.warning("subscribed at QoS 0 only", extra={"broker": str(self._address)})
+
+
+@functools.cache
+def tls_context(authorities: Path | None = None) -> ssl.SSLContext:
+    """Return the context for brokers: the system's authorities, host names checked; loading them takes a while.
+
+    Args:
+        authorities: PEM file with more of them.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    context = ssl.create_default_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if authorities is not None:
+        context.load_verify_locations(authorities)
+    return context

@@ -1,0 +1,108 @@
+"""A server's certificate, taken anew whenever its files change, without a listener or a connection noticing."""
+
+import asyncio
+import logging
+import ssl
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+
+from fleet.ground.errors import ConfigError
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 1.0
+WARNING = timedelta(days=14)
+"""Certificates of automatic authorities are renewed a month before their end."""
+_DAY = 86_400.0
+
+Stamp = tuple[tuple[int, int, int], ...]
+
+
+class ServerCertificate:
+    """A certificate and its key, as the files hold them now.
+
+    `context` is for listeners. Connections keep what they were shown; every later handshake uses the newest pair that
+    fits together. It is another context each time: loaded into the one in use, a new certificate whose key is not
+    written yet would leave it without any.
+
+    Args:
+        chain: PEM file with the certificate, and those between it and its authority.
+        key: PEM file with its key, without a password.
+
+    Raises:
+        ConfigError: They cannot be read, do not fit together, or the key has a password.
+    """
+
+    def __init__(self, chain: Path, key: Path) -> None:
+        self._chain = chain
+        self._key = key
+        self._stamp = self._look()
+        self.context = self._newest = self._load()
+        self.context.sni_callback = self._show  # also called for clients that name no server
+        self._fault = ""
+
+    async def run(self) -> None:
+        """Follow the files until cancelled, and say so daily when the certificate is about to end."""
+        clock = asyncio.get_running_loop().time
+        warned = clock() - _DAY
+        while True:
+            if clock() - warned >= _DAY:
+                warned = clock()
+                self._warn(datetime.now(UTC))
+            if self.look():
+                warned = clock() - _DAY
+            await asyncio.sleep(LOOK_SECONDS)
+
+    def look(self) -> bool:
+        """Look once; return whether there is a new certificate. From wrong files nothing is taken."""
+        try:
+            stamp = self._look()
+            if stamp == self._stamp:
+                return False
+            self._newest = self._load()
+        except ConfigError as error:
+            if str(error) != self._fault:
+                log.warning("certificate stays as it was", extra={"reason": str(error)})
+            self._fault = str(error)
+            return False
+        self._stamp, self._fault = stamp, ""
+        log.info("certificate changed", extra={"file": str(self._chain)})
+        return True
+
+    def _show(self, connection: ssl.SSLSocket | ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+        connection.context = self._newest
+
+    def _look(self) -> Stamp:
+        try:
+            found = [path.stat() for path in (self._chain, self._key)]
+        except OSError as error:
+            raise ConfigError(f"{error.filename}: {error.strerror}") from error
+        return tuple((one.st_mtime_ns, one.st_size, one.st_ino) for one in found)
+
+    def _load(self) -> ssl.SSLContext:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        # Not every Python sets it.
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        try:
+            # A key with a password would otherwise be asked for on the terminal.
+            context.load_cert_chain(self._chain, self._key, password=_no_password)
+        except ssl.SSLError as error:
+            reason = (error.reason or "no PEM, or the key has a password").lower().replace("_", " ")
+            raise ConfigError(f"{self._chain} and {self._key}: {reason}") from error
+        except OSError as error:
+            raise ConfigError(f"{self._chain} or {self._key}: {error.strerror}") from error
+        return context
+
+    def _warn(self, now: datetime) -> None:
+        try:
+            end = x509.load_pem_x509_certificates(self._chain.read_bytes())[0].not_valid_after_utc
+        except (OSError, ValueError):
+            return  # between two files; the next look says more
+        if end - now < WARNING:
+            log.warning("certificate ends soon", extra={"file": str(self._chain), "ends": end.isoformat()})
+
+
+def _no_password() -> str:
+    return ""

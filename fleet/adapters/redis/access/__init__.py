@@ -1,0 +1,1 @@
+"""Who may connect: owners of MACs, claims, policies, generations of passwords, revocations."""

@@ -1,0 +1,100 @@
+"""Devices that wait to be bound: their codes and challenges."""
+
+import hashlib
+import secrets
+from collections.abc import Awaitable
+from typing import cast
+
+from pydantic import BaseModel
+
+from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.keys import prefix
+from fleet.ground.errors import Overloaded
+
+PENDING_SECONDS = 900
+"""A code is good for so long after it was last shown."""
+
+_DIGITS = 6
+_ATTEMPTS = 20
+
+
+class Pending(BaseModel):
+    """One device's activation; `code` is empty once somebody entered it, or where none is needed."""
+
+    code: str
+    challenge: str
+    serial: str
+
+
+class Activations:
+    """Begins activations and finds them again.
+
+    A device is a MAC together with a Client-Id: whoever borrows a MAC gets a code of its own.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def begin(self, mac: str, client: str, serial: str, *, with_code: bool) -> Pending:
+        """Return the device's activation: the one that goes on, with its life prolonged, or a new one.
+
+        Raises:
+            Overloaded: No free code was found.
+        """
+        known = await self.read(mac, client)
+        if known is not None and bool(known.code) is with_code and await self._prolong(mac, client, known):
+            return known
+        code = await self._take_code(mac, client) if with_code else ""
+        pending = Pending(code=code, challenge=secrets.token_hex(32), serial=serial)
+        await self._write(mac, client, pending)
+        return pending
+
+    async def read(self, mac: str, client: str) -> Pending | None:
+        """Return what goes on, None when nothing does."""
+        found = self._store.client.get(self._key(mac, client))
+        text = await self._store.ask(cast("Awaitable[str | None]", found))
+        return Pending.model_validate_json(text) if text else None
+
+    async def claim(self, code: str) -> tuple[str, str, str] | None:
+        """Use up a code; return the MAC, the Client-Id and the serial number of the device that shows it.
+
+        Its challenge stays good, so that the device can still prove itself when it asks the next time.
+        """
+        claimed = self._store.client.getdel(_code_key(code))
+        owner = await self._store.ask(cast("Awaitable[str | None]", claimed))
+        if not owner:
+            return None
+        mac, _, client = owner.partition(" ")
+        pending = await self.read(mac, client)
+        if pending is None:
+            return None
+        await self._write(mac, client, pending.model_copy(update={"code": ""}))
+        return mac, client, pending.serial
+
+    async def _take_code(self, mac: str, client: str) -> str:
+        for _ in range(_ATTEMPTS):
+            code = f"{secrets.randbelow(10**_DIGITS):0{_DIGITS}}"
+            taken = self._store.client.set(_code_key(code), f"{mac} {client}", nx=True, ex=PENDING_SECONDS)
+            if await self._store.ask(cast("Awaitable[bool | None]", taken)):
+                return code
+        raise Overloaded("activation: too many devices wait to be bound")
+
+    async def _prolong(self, mac: str, client: str, pending: Pending) -> bool:
+        """Prolong an activation; return whether it could be, for its code may have gone."""
+        pipe = self._store.client.pipeline(transaction=False)
+        pipe.expire(self._key(mac, client), PENDING_SECONDS)
+        if pending.code:
+            pipe.expire(_code_key(pending.code), PENDING_SECONDS)
+        return all(await self._store.ask(cast("Awaitable[list[int]]", pipe.execute())))
+
+    async def _write(self, mac: str, client: str, pending: Pending) -> None:
+        written = self._store.client.set(self._key(mac, client), pending.model_dump_json(), ex=PENDING_SECONDS)
+        await self._store.ask(cast("Awaitable[bool]", written))
+
+    def _key(self, mac: str, client: str) -> str:
+        who = hashlib.sha256(client.encode(errors="replace")).hexdigest()[:16]
+        return f"{prefix(self._store.keys.shard(mac))}act:{mac}:{who}"
+
+
+def _code_key(code: str) -> str:
+    return f"act:{code}"

@@ -1,0 +1,1 @@
+"""The connection to Redis, Sentinel or a Cluster: one place through which every command goes."""

@@ -1,0 +1,219 @@
+"""redis-py's client with fleet's limits on it; nothing else in the store knows which kind of Redis it talks to."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final, cast
+
+from redis.asyncio import ConnectionPool, Redis, Sentinel, SSLConnection, UnixDomainSocketConnection
+from redis.asyncio.client import Pipeline
+from redis.asyncio.connection import Connection
+from redis.asyncio.retry import Retry
+from redis.asyncio.sentinel import SentinelConnectionPool
+from redis.backoff import NoBackoff
+from redis.commands import AsyncCoreCommands
+from redis.event import EventDispatcher
+from redis.exceptions import ClusterDownError, ReadOnlyError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from fleet.adapters.redis.client.pipeline import PipelinedConnection
+from fleet.adapters.redis.client.retries import CONNECT_SECONDS, RetryPolicy
+from fleet.adapters.redis.client.url import RedisAddress, RedisLogin
+
+WAIT_MS = 50
+"""How long a primary waits for a replica's acknowledgement."""
+
+_HEALTH_SECONDS = 30
+_SENTINEL_SECONDS = 0.5
+
+_QUICK: Final = frozenset(
+    [
+        *("FCALL", "GET", "SET", "DEL", "EXISTS", "EXPIRE", "HGET", "HSET", "HMGET", "HGETALL"),
+        *("SADD", "SREM", "SMEMBERS", "XADD", "XDEL"),
+    ]
+)
+"""Commands that share a connection: none of them waits, nor asks redis-py for a special reading of its answer."""
+
+Command = tuple[tuple[Any, ...], dict[str, Any]]
+"""Its words, and redis-py's options for reading the answer."""
+Streams = list[tuple[str, list[tuple[str, dict[str, str]]]]]
+
+execute: Callable[..., Any] = Redis.execute_command
+_sentinel_pool: Callable[..., ConnectionPool] = SentinelConnectionPool
+"""Untyped in redis-py."""
+
+
+class Batch(AsyncCoreCommands):
+    """Commands that are sent together; they may live on several nodes, and are no transaction.
+
+    Args:
+        patience: Bounds and repeats the whole.
+        send: Sends all and returns the answers in their order.
+        bounded: Whether `send` ends in time by itself.
+    """
+
+    _event_dispatcher = EventDispatcher()
+
+    def __init__(
+        self, patience: RetryPolicy, send: Callable[[Sequence[Command]], Awaitable[list[Any]]], *, bounded: bool = False
+    ) -> None:
+        self._patience = patience
+        self._send = send
+        self._bounded = bounded
+        self._commands: list[Command] = []
+
+    def execute_command(self, *args: Any, **options: Any) -> "Batch":
+        self._commands.append((args, options))
+        return self
+
+    async def execute(self) -> list[Any]:
+        """Return the answers in the order of the commands."""
+        if not self._commands:
+            return []
+        return await self._patience.run(lambda: self._send(self._commands), bounded=self._bounded)
+
+
+class ServerClient(Redis):
+    """A client of one server, or of the primary that Sentinels name."""
+
+    patience: RetryPolicy
+    batches: RetryPolicy
+    """Apart from `patience`, so that their places are, too."""
+    sentinels: Sentinel | None
+    line: PipelinedConnection
+
+    async def execute_command(self, *args: Any, **options: Any) -> Any:
+        if args[0] in _QUICK:
+            return await self.patience.run(lambda: quick(self, *args), bounded=self.line.connected)
+        return await self.patience.run(lambda: execute(self, *args, **options))
+
+    async def attempt(self, *words: Any) -> Any:
+        """Send one of the quick commands once, whatever comes of it."""
+        return await quick(self, *words)
+
+    def pipeline(self, transaction: bool = False, shard_hint: str | None = None) -> Pipeline:
+        return cast("Pipeline", Batch(self.batches, self._send, bounded=self.line.connected))
+
+    async def fcall_saved(self, function: str, keys: Sequence[str], args: Sequence[str]) -> tuple[Any, int]:
+        """Run a function, then wait for a replica; return the answer, and how many replicas have it."""
+        command = ("FCALL", function, len(keys), *keys, *args)
+        return await self.batches.run(lambda: answer_saved(self, command))
+
+    async def read_streams(self, after: Mapping[str, str], count: int, seconds: float) -> Streams:
+        """Return what is new in the streams; wait for it for a while."""
+        return to_streams(await self.xread(cast("Any", dict(after)), count=count, block=round(seconds * 1000)))
+
+    async def fits(self) -> bool:
+        """Whether the server is of the kind that the address says."""
+        return not (await self.info("cluster")).get("cluster_enabled")
+
+    async def replication(self, key: str) -> Mapping[str, Any]:
+        """Return the section `replication` of what the key's node says of itself."""
+        return cast("Mapping[str, Any]", await self.info("replication"))
+
+    async def primaries(self) -> "list[Redis]":
+        """Return a client of each server that takes writes, for what must be asked of each."""
+        return [self]
+
+    def place(self, key: str) -> str:
+        """Return the name of the key's node."""
+        return ""
+
+    async def refresh(self, fault: BaseException) -> None:
+        """Let go of idle connections to what may not be the primary any more."""
+        if isinstance(fault, ReadOnlyError | ClusterDownError | RedisTimeoutError | TimeoutError):
+            await self.connection_pool.disconnect(inuse_connections=False)
+
+    async def aclose(self, close_connection_pool: bool | None = None) -> None:
+        await self.line.drop()
+        await super().aclose(close_connection_pool)
+        if self.sentinels is not None:
+            await self.sentinels.aclose()
+
+    async def _send(self, commands: Sequence[Command]) -> list[Any]:
+        if all(args[0] in _QUICK for args, _ in commands):
+            answers = await self.line.ask([args for args, _ in commands])
+            return [_read(self, args[0], answer) for (args, _), answer in zip(commands, answers, strict=True)]
+        pipe = Redis.pipeline(self, transaction=False)
+        for args, options in commands:
+            pipe.execute_command(*args, **options)
+        return await pipe.execute()
+
+
+async def quick(client: ServerClient, *words: Any) -> Any:
+    """Send one of the quick commands, beside others, and return its answer as redis-py does."""
+    (answer,) = await client.line.ask((words,))
+    return _read(client, words[0], answer)
+
+
+def _read(client: ServerClient, command: str, answer: Any) -> Any:
+    read = client.response_callbacks.get(command)
+    return read(answer) if read is not None else answer
+
+
+async def answer_saved(node: Redis, command: Sequence[Any], *, asking: bool = False) -> tuple[Any, int]:
+    """Send a command and WAIT on one connection; return the answer, and how many replicas have its effect."""
+    pipe = Redis.pipeline(node, transaction=False)
+    if asking:
+        pipe.execute_command("ASKING")
+    pipe.execute_command(*command)
+    pipe.execute_command("WAIT", 1, WAIT_MS)
+    *_, answer, replicas = await pipe.execute()
+    return answer, int(replicas)
+
+
+def connect_server(address: RedisAddress, places: int, answer: float) -> ServerClient:
+    """Return a client of a server, or of the primary that Sentinels name; it connects when it is used.
+
+    Args:
+        address: Not of a Cluster.
+        places: Commands, and batches, at a time.
+        answer: Longest time of one attempt in seconds.
+    """
+    options = {**connection_options(address), "db": address.database, "max_connections": 2 * places}
+    sentinels = None
+    if address.kind == "sentinel":
+        sentinels = Sentinel(list(address.hosts), sentinel_kwargs=_sentinel_options(address))  # type: ignore[no-untyped-call]
+        pool = _sentinel_pool(address.service, sentinels, **options, **_tls(address))
+    elif address.socket:
+        del options["socket_keepalive"]
+        pool = ConnectionPool(connection_class=UnixDomainSocketConnection, path=address.socket, **options)
+    else:
+        host, port = address.hosts[0]
+        options |= {"host": host, "port": port, **address.tls_options}
+        pool = ConnectionPool(connection_class=SSLConnection if address.tls else Connection, **options)
+    client = cast("ServerClient", ServerClient.from_pool(pool))
+    client.sentinels = sentinels
+    client.line = PipelinedConnection(pool, answer)
+    client.patience = RetryPolicy(places, client.refresh, answer)
+    client.batches = RetryPolicy(places, client.refresh, answer)
+    return client
+
+
+def connection_options(address: RedisAddress) -> dict[str, Any]:
+    """Return what all connections have in common. Limits and attempts are `RetryPolicy`'s, so that they count once."""
+    return {
+        **_login(address.login),
+        "decode_responses": True,
+        "socket_timeout": None,
+        "socket_connect_timeout": CONNECT_SECONDS,
+        "socket_keepalive": True,
+        "health_check_interval": _HEALTH_SECONDS,
+        "retry": Retry(NoBackoff(), 0),
+    }
+
+
+def to_streams(answer: Any) -> Streams:
+    """Return what XREAD answers in either version of the protocol."""
+    return cast("Streams", list(answer.items()) if isinstance(answer, dict) else answer or [])
+
+
+def _sentinel_options(address: RedisAddress) -> dict[str, Any]:
+    limits = {"socket_timeout": _SENTINEL_SECONDS, "socket_connect_timeout": _SENTINEL_SECONDS}
+    return {**connection_options(address), **_login(address.sentinel_login), **limits, **_tls(address)}
+
+
+def _tls(address: RedisAddress) -> dict[str, Any]:
+    return {"ssl": True, **address.tls_options} if address.tls else {}
+
+
+def _login(login: RedisLogin) -> dict[str, str | None]:
+    return {"username": login.username, "password": login.password}

@@ -1,0 +1,124 @@
+"""What Redis says of itself, and of who works with it, for `fleet doctor`. Nothing is changed by asking."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal, cast
+
+from redis.asyncio import Redis
+from redis.exceptions import ResponseError
+
+from fleet.adapters.redis.client.client import execute
+from fleet.adapters.redis.client.functions import Functions, libraries
+from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.keys import WORKERS
+from fleet.wire.topics import SLOTS
+
+_PINGS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One server that takes writes.
+
+    `policy` is its maxmemory-policy, `limit` maxmemory in bytes (0: none), `snapshots` whether it has save points
+    (None: it does not say), `failing` what of writing to disk failed last, `functions` whether those of this version
+    are there, `ahead` how many seconds its clock is ahead of ours, `answer` the time of its fastest answer in seconds:
+    that others were slower may be our own fault.
+    """
+
+    product: str
+    version: str
+    role: str
+    policy: str
+    limit: int
+    appends: bool
+    snapshots: bool | None
+    failing: str
+    functions: Literal["current", "other", "none"]
+    ahead: float
+    answer: float
+
+
+@dataclass(frozen=True, slots=True)
+class Workforce:
+    """Who owns which shard, by shard, and how many workers said lately that they live.
+
+    Shards that are beyond FLEET_SHARDS belong to processes with another number.
+    """
+
+    owners: Mapping[int, str]
+    workers: int
+
+
+async def examine_servers(store: Store, now: Callable[[], datetime]) -> list[Server]:
+    """Ask every server that takes writes; `now` is our clock.
+
+    Raises:
+        Unavailable: One did not answer.
+    """
+    nodes = await store.ask(store.client.primaries())
+    return [await store.ask(_examine(node, store.functions, now)) for node in nodes]
+
+
+async def examine_workforce(store: Store) -> Workforce:
+    """Return who owns the shards.
+
+    Raises:
+        Unavailable: Redis did not answer.
+    """
+    pipe = store.client.pipeline(transaction=False)
+    for shard in range(SLOTS):
+        pipe.hget(store.keys.own(shard), "w")
+    owners = await store.ask(cast("Awaitable[list[str | None]]", pipe.execute()))
+    lately = datetime.now(UTC).timestamp() * 1000 - 60_000
+    workers = await store.ask(store.client.zcount(WORKERS, lately, "+inf"))
+    return Workforce({shard: owner for shard, owner in enumerate(owners) if owner}, workers)
+
+
+async def _examine(node: Redis, own: Functions, now: Callable[[], datetime]) -> Server:
+    info = await execute(node, "INFO")
+    begun = now()
+    clock = await execute(node, "TIME")
+    middle = begun + (now() - begun) / 2
+    return Server(
+        product="Valkey" if info.get("server_name") == "valkey" else "Redis",
+        version=str(info.get("valkey_version") or info.get("redis_version") or "0"),
+        role=str(info.get("role")),
+        policy=str(info.get("maxmemory_policy")),
+        limit=int(info.get("maxmemory") or 0),
+        appends=bool(info.get("aof_enabled")),
+        snapshots=await _has_save_points(node),
+        failing=_failing(info),
+        functions=await _compare(node, own),
+        ahead=int(clock[0]) + int(clock[1]) / 1e6 - middle.timestamp(),
+        answer=min([await _time(node) for _ in range(_PINGS)]),
+    )
+
+
+async def _time(node: Redis) -> float:
+    clock = asyncio.get_running_loop().time
+    begun = clock()
+    await execute(node, "PING")
+    return clock() - begun
+
+
+async def _has_save_points(node: Redis) -> bool | None:
+    try:
+        found = await execute(node, "CONFIG GET", "save")
+    except ResponseError:
+        return None  # who hosts Redis for others often forbids to ask
+    return bool(found.get("save")) if isinstance(found, dict) else None
+
+
+async def _compare(node: Redis, own: Functions) -> Literal["current", "other", "none"]:
+    found = await libraries(node)
+    if not found:
+        return "none"
+    return "current" if own.library in found else "other"
+
+
+def _failing(info: Mapping[str, Any]) -> str:
+    states = ("rdb_last_bgsave_status", "aof_last_bgrewrite_status", "aof_last_write_status")
+    return ", ".join(state for state in states if info.get(state, "ok") != "ok")

@@ -1,0 +1,176 @@
+"""Many commands on one connection: written as they come, answered in their order.
+
+redis-py gives every command in flight a connection of its own, and 100 to 200 µs of a worker's time; here those of the
+same moment travel together (docs/performance.md). redis-py still opens the connection: TLS, passwords, Sentinels.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, Final, cast
+
+import hiredis
+from redis.asyncio import ConnectionPool
+from redis.asyncio.connection import AbstractConnection, DefaultParser
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import ReadOnlyError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+Words = Sequence[Any]
+
+_NOTHING: Final = object()
+
+
+class _Asked:
+    """Some commands of one caller, and the answers so far."""
+
+    __slots__ = ("answers", "at", "count", "done")
+
+    def __init__(self, count: int, done: "asyncio.Future[list[Any]]", at: float) -> None:
+        self.count = count
+        self.done = done
+        self.at = at
+        self.answers: list[Any] = []
+
+
+class _Wire(asyncio.Protocol):
+    """One connection, taken over from redis-py.
+
+    Args:
+        connection: Connected, and used by nobody else.
+        limit: Longest wait for an answer in seconds.
+    """
+
+    def __init__(self, connection: AbstractConnection, limit: float) -> None:
+        self.connection = connection
+        self._limit = limit
+        self._watching = False
+        writer = connection._writer  # noqa: SLF001 - redis-py has no other way to its transport
+        if writer is None:
+            raise RedisConnectionError("the connection ended at once")
+        self._transport = cast("asyncio.Transport", writer.transport)
+        self._former = self._transport.get_protocol()
+        self._waiting: deque[_Asked] = deque()
+        self._unsent: list[bytes] = []
+        self._loop = asyncio.get_running_loop()
+        self._reader = hiredis.Reader(
+            encoding="utf-8", errors="replace", replyError=DefaultParser.parse_error, notEnoughData=_NOTHING
+        )
+        self.lost = False
+        self._transport.set_protocol(self)
+
+    def send(self, commands: Sequence[Words]) -> "asyncio.Future[list[Any]]":
+        """Send commands and return a future of all their answers; an error is an answer, too."""
+        done: asyncio.Future[list[Any]] = self._loop.create_future()
+        self._waiting.append(_Asked(len(commands), done, self._loop.time()))
+        if not self._watching:
+            self._watch()
+        if not self._unsent:
+            self._loop.call_soon(self._flush)
+        self._unsent += [hiredis.pack_command(tuple(words)) for words in commands]
+        return done
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            self._reader.feed(data)
+            while (answer := self._reader.gets()) is not _NOTHING:
+                if not isinstance(answer, hiredis.PushNotification):
+                    self._take(answer)
+        except (hiredis.ProtocolError, IndexError) as error:
+            self.abort(RedisConnectionError(f"not understood: {error}"))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.abort(RedisConnectionError(str(exc) if exc else "the server closed the connection"))
+        self._former.connection_lost(exc)
+
+    def abort(self, reason: Exception) -> None:
+        """End the connection; what is under way may have been done, or not."""
+        self.lost = True
+        # With TLS, Python 3.11.2's transport cannot be aborted once it is closed.
+        if not self._transport.is_closing():
+            self._transport.abort()
+        while self._waiting:
+            asked = self._waiting.popleft()
+            if not asked.done.done():
+                asked.done.set_exception(reason)
+
+    def _flush(self) -> None:
+        """Write what was asked in this iteration of the loop: a system call costs more than all else of a command."""
+        if not self._transport.is_closing():
+            self._transport.write(b"".join(self._unsent))
+        self._unsent.clear()
+
+    def _watch(self) -> None:
+        """Look when the oldest command will have waited too long: one timer costs less than one for each."""
+        self._watching = bool(self._waiting) and not self.lost
+        if not self._watching:
+            return
+        left = self._waiting[0].at + self._limit - self._loop.time()
+        if left > 0:
+            self._loop.call_later(left, self._watch)
+        else:
+            self.abort(RedisTimeoutError("no answer in time"))
+
+    def _take(self, answer: Any) -> None:
+        asked = self._waiting[0]
+        asked.answers.append(answer)
+        if len(asked.answers) == asked.count:
+            self._waiting.popleft()
+            if not asked.done.done():  # whoever asked may have gone
+                asked.done.set_result(asked.answers)
+
+
+class PipelinedConnection:
+    """Asks one server; connects when it is needed, and again when the connection was lost.
+
+    What is not answered stays under way: the callers bound how much that is, and how long they wait.
+
+    Args:
+        pool: Opens connections.
+        limit: Longest wait for an answer in seconds, when there is a connection.
+    """
+
+    def __init__(self, pool: ConnectionPool, limit: float) -> None:
+        self._pool = pool
+        self._limit = limit
+        self._wire: _Wire | None = None
+        self._connecting = asyncio.Lock()
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection, so that the next command is answered or fails within the limit."""
+        return self._wire is not None and not self._wire.lost
+
+    async def ask(self, commands: Sequence[Words]) -> list[Any]:
+        """Send commands together and return their answers in their order.
+
+        Raises:
+            RedisError, OSError: A command was refused, which the others are not affected by; or the connection failed.
+        """
+        wire = self._wire
+        if wire is None or wire.lost:
+            wire = await self._connect()
+        answers = await wire.send(commands)
+        for answer in answers:
+            if isinstance(answer, ReadOnlyError):
+                # Not the primary any more: the next attempt has to find out who is.
+                wire.abort(RedisConnectionError("the server is a replica now"))
+            if isinstance(answer, Exception):
+                raise answer
+        return answers
+
+    async def drop(self) -> None:
+        """End the connection, if there is one; the next command opens another."""
+        wire, self._wire = self._wire, None
+        if wire is not None:
+            wire.abort(RedisConnectionError("the connection was given up"))
+            await wire.connection.disconnect(nowait=True)
+            await self._pool.release(wire.connection)
+
+    async def _connect(self) -> _Wire:
+        async with self._connecting:
+            wire = self._wire
+            if wire is None or wire.lost:
+                await self.drop()
+                wire = self._wire = _Wire(await self._pool.get_connection(), self._limit)  # type: ignore[no-untyped-call] # by redis-py
+            return wire

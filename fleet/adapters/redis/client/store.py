@@ -1,0 +1,198 @@
+"""The connection to Redis or Valkey: one place through which every command goes."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TypeVar, cast
+
+from redis.exceptions import AuthenticationError, ResponseError
+
+from fleet.adapters.redis.client.client import ServerClient, connect_server
+from fleet.adapters.redis.client.cluster import ClusterClient
+from fleet.adapters.redis.client.functions import forget_others, functions
+from fleet.adapters.redis.client.replicas import Replicas
+from fleet.adapters.redis.client.retries import ANSWER_SECONDS, FAULTS
+from fleet.adapters.redis.client.url import Kind, RedisAddress, parse_redis_url
+from fleet.adapters.redis.keys import WORKERS, Keys, probe
+from fleet.ground.errors import ConfigError, Fenced, Unavailable
+
+T = TypeVar("T")
+
+PLACES = 64
+"""Commands at a time; the others wait."""
+READERS = 8
+"""Blocking reads at a time: with connections of their own, so that they take none from commands."""
+BLOCK_SECONDS = 0.5
+"""Longest wait of one blocking read: also how long a newly owned shard's mail may wait for its first read."""
+
+_WRITE_SECONDS = 1.0
+_PROBE_MS = 10_000
+
+
+class Store:
+    """A pool of connections with the functions loaded, and the key names that go with it.
+
+    No other module knows whether Redis is one server, a primary named by Sentinels, or a Cluster. Every wait has a
+    limit: a command that Redis does not answer in time raises `Unavailable` (`fleet.adapters.redis.client.retries`).
+    """
+
+    def __init__(self, client: ServerClient, reader: ServerClient, shards: int) -> None:
+        self.client = client
+        self.reader = reader
+        """For blocking reads, which must not starve the pool."""
+        self.keys = Keys(shards)
+        self._replicas = Replicas(client)
+        self.functions = functions()
+        """Of this version."""
+        self._wrote: float | None = None
+
+    @classmethod
+    async def open(cls, url: str, shards: int, authorities: Path | None = None, *, load: bool = True) -> "Store":
+        """Connect and load the functions.
+
+        Args:
+            url: As FLEET_REDIS_URL.
+            shards: Of all processes.
+            authorities: PEM file with authorities for TLS, besides those of the system.
+            load: Whether the functions are loaded; not for who only looks at what is there.
+
+        Raises:
+            ConfigError: The URL is none, or the server refuses us or is too old for functions.
+            Unavailable: The server is not reachable.
+        """
+        address = parse_redis_url(url, authorities)
+        reader = _connect(address, READERS, BLOCK_SECONDS + ANSWER_SECONDS)
+        store = cls(_connect(address, PLACES, ANSWER_SECONDS), reader, shards)
+        async with AsyncExitStack() as unless_open:
+            unless_open.push_async_callback(store.close)
+            try:
+                if not await store.client.fits():
+                    raise _misfit(address.kind)
+                if load:
+                    await store.load_functions()
+                    for node in await store.client.primaries():
+                        await forget_others(node, store.functions)
+            except FAULTS as error:
+                raise _unopened(error) from error
+            unless_open.pop_all()
+        return store
+
+    async def load_functions(self) -> None:
+        """Load `functions.lua`, into every primary of a Cluster."""
+        await self.client.function_load(self.functions.code, replace=True)
+
+    async def close(self) -> None:
+        await self.client.aclose()
+        await self.reader.aclose()
+
+    async def ping(self) -> None:
+        """Return when Redis answers.
+
+        Raises:
+            Unavailable: It does not.
+        """
+        await self.ask(self.client.exists(WORKERS))
+
+    async def ping_writes(self) -> None:
+        """Return when Redis answers and takes writes, on every node; once a second at most that is tried.
+
+        Raises:
+            Unavailable: It does not answer, is read-only, full, cannot write to its disk, or lacks replicas; says why.
+        """
+        await self.ping()
+        now = asyncio.get_running_loop().time()
+        if self._wrote is not None and now - self._wrote < _WRITE_SECONDS:
+            return
+        keys = {self.client.place(key): key for key in map(probe, range(self.keys.shards))}
+        for key in keys.values():
+            # Sent once: a server that is read-only stays so for longer than a probe waits.
+            await self.ask(self.client.attempt("SET", key, "", "PX", _PROBE_MS))
+        self._wrote = now
+
+    async def call(self, function: str, keys: Sequence[str], args: Sequence[str | int]) -> list[str]:
+        """Run a function of `functions.lua` and return its answer as a list of texts.
+
+        It may be done twice, when the connection breaks after the first time: see `docs/adr/0007-redis-failover.md`.
+
+        Raises:
+            Fenced: The shard is another worker's now.
+            Unavailable: Redis did not answer or refused.
+        """
+        words = (*keys, *map(str, args))
+
+        def once() -> Awaitable[object]:
+            return self.client.execute_command("FCALL", self.functions.name(function), len(keys), *words)
+
+        return _texts(await self.ask(self._loaded(once)))
+
+    async def call_saved(self, function: str, keys: Sequence[str], args: Sequence[str | int]) -> tuple[list[str], bool]:
+        """Run a function and wait until its effect outlives the server that ran it, where there are replicas.
+
+        Returns:
+            The answer, and whether a replica has it; where the server has no replica nothing more can be had.
+
+        Raises:
+            Fenced: The shard is another worker's now.
+            Unavailable: Redis did not answer or refused.
+        """
+        if not await self.ask(self._replicas.exist(keys[0])):
+            return await self.call(function, keys, args), True
+        words, faults, name = [str(arg) for arg in args], self._replicas.faults, self.functions.name(function)
+        answer, acknowledged = await self.ask(self._loaded(lambda: self.client.fcall_saved(name, keys, words)))
+        if acknowledged:
+            return _texts(answer), True
+        self._replicas.forget()
+        # After a failover it is another server that answered, and it may have no replica.
+        moved = faults != self._replicas.faults
+        return _texts(answer), moved and not await self.ask(self._replicas.exist(keys[0]))
+
+    async def _loaded(self, once: Callable[[], Awaitable[T]]) -> T:
+        try:
+            return await once()
+        except ResponseError as error:
+            if "Function not found" not in str(error):
+                raise
+            # A Redis that came back without its data has lost the functions too, and another version that starts
+            # deletes them; nothing was done yet.
+            await self.load_functions()
+            return await once()
+
+    async def ask(self, command: Awaitable[T]) -> T:
+        """Await a command, with the client's errors turned into ours."""
+        try:
+            return await command
+        except ResponseError as error:
+            if str(error).startswith("FENCED"):
+                raise Fenced(str(error)) from error
+            raise Unavailable(f"Redis refused: {error}") from error
+        except FAULTS as error:
+            raise Unavailable(f"Redis: {str(error) or 'no answer in time'}") from error
+
+
+def _connect(address: RedisAddress, places: int, answer: float) -> ServerClient:
+    if address.kind == "cluster":
+        # It has what the store uses, and takes commands from the same mixin of redis-py.
+        return cast("ServerClient", ClusterClient(address, places, answer))
+    return connect_server(address, places, answer)
+
+
+def _texts(answer: object) -> list[str]:
+    parts = answer if isinstance(answer, list) else [answer]
+    return [str(part) for part in parts]
+
+
+def _misfit(kind: Kind) -> ConfigError:
+    if kind == "cluster":
+        return ConfigError("FLEET_REDIS_URL names no Cluster: write redis:// instead of redis+cluster://")
+    return ConfigError("FLEET_REDIS_URL names a node of a Cluster: write redis+cluster:// instead of redis://")
+
+
+def _unopened(error: BaseException) -> ConfigError | Unavailable:
+    """Return what a first command's failure means for the operator."""
+    text = str(error)
+    if isinstance(error, AuthenticationError) or text.startswith(("NOAUTH", "WRONGPASS", "NOPERM")):
+        return ConfigError(f"FLEET_REDIS_URL: Redis refuses the name or password: {text}")
+    if isinstance(error, ResponseError):
+        return ConfigError(f"Redis refused fleet's functions (7.0 or later is needed): {text}")
+    return Unavailable(f"Redis: {text or 'no answer in time'}")

@@ -1,0 +1,87 @@
+"""The tool lists that devices announced."""
+
+import asyncio
+import base64
+import zlib
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any, cast
+
+from pydantic import TypeAdapter
+
+from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.keys import DEVICE_SECONDS
+from fleet.adapters.redis.shards.owner import Owner
+from fleet.wire.mcp import ToolSpec
+
+_TOOLS: TypeAdapter[tuple[ToolSpec, ...]] = TypeAdapter(tuple[ToolSpec, ...])
+_PACKED = "z:"
+_AT_ONCE = 8_192
+"""Bytes that are packed at once: that takes half a millisecond. More goes to a thread."""
+
+
+class ToolLists:
+    """Reads and writes tool lists."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def read(self, mac: str) -> tuple[ToolSpec, ...]:
+        text = await self._store.ask(cast("Awaitable[str | None]", self._store.client.get(self._store.keys.tools(mac))))
+        return decode_tools(text or "")
+
+    async def epoch(self, mac: str) -> str:
+        """Return the epoch of the device's present connection, empty when none is known."""
+        device = self._store.keys.device(mac)
+        return await self._store.ask(cast("Awaitable[str | None]", self._store.client.hget(device, "ep"))) or ""
+
+    async def write(self, mac: str, tools: Sequence[ToolSpec] | bytes, about: Mapping[str, str]) -> None:
+        """Keep a device's tools.
+
+        Args:
+            mac: The device.
+            tools: What it can do; as bytes it is the JSON of that.
+            about: Fields of its record: `tep`, the epoch whose whole list this is; `board`; `fw`.
+        """
+        names = self._store.keys
+        device = names.device(mac)
+        packed = await pack_tools(tools)
+        pipe = self._store.client.pipeline(transaction=False)
+        pipe.set(names.tools(mac), packed, ex=DEVICE_SECONDS)
+        pipe.hset(device, mapping=cast("Any", about))
+        await self._store.ask(cast("Awaitable[list[object]]", pipe.execute()))
+
+    async def register(self, owner: Owner, mac: str, dialect: str, tools: Sequence[ToolSpec]) -> None:
+        """Keep the tools that a device made known itself, and the dialect in which it did.
+
+        Raises:
+            Fenced: The shard is another worker's now.
+        """
+        names = self._store.keys
+        await self._store.call(
+            "fleet_register",
+            [names.own(names.shard(mac)), names.device(mac), names.tools(mac), names.session(mac)],
+            [owner.worker, owner.fence, DEVICE_SECONDS, dialect, await pack_tools(tools)],
+        )
+
+
+async def pack_tools(tools: Sequence[ToolSpec] | bytes) -> str:
+    """Return a tool list as it is kept, without holding up the loop; as bytes it is JSON already."""
+    document = tools if isinstance(tools, bytes) else _TOOLS.dump_json(tuple(tools))
+    return await asyncio.to_thread(_pack, document) if len(document) > _AT_ONCE else _pack(document)
+
+
+def encode_tools(tools: Sequence[ToolSpec]) -> str:
+    """Return a tool list as it is kept."""
+    return _pack(_TOOLS.dump_json(tuple(tools)))
+
+
+def _pack(document: bytes) -> str:
+    """Pack a list, for it is most of what is known of a device that does nothing."""
+    return _PACKED + base64.b64encode(zlib.compress(document, 9)).decode()
+
+
+def decode_tools(text: str) -> tuple[ToolSpec, ...]:
+    """Return a tool list as it was kept, packed or as JSON; an empty text is an empty list."""
+    if text.startswith(_PACKED):
+        return _TOOLS.validate_json(zlib.decompress(base64.b64decode(text.removeprefix(_PACKED))))
+    return _TOOLS.validate_json(text) if text else ()

@@ -1,0 +1,131 @@
+"""All that is known of one device, for whoever asks why it is silent."""
+
+import asyncio
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from fleet.adapters.redis.access.admissions import Admission, admission_key
+from fleet.adapters.redis.access.revocations import Revocations
+from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.devices.tools import ToolLists
+from fleet.adapters.redis.devices.traces import FIELDS, TraceStore
+from fleet.adapters.redis.shards.edges import Edges
+
+_SETTLED_SECONDS = 3.0
+_UNKNOWN_SECONDS = 0.5
+"""Where no worker is there nothing is ever written."""
+_STEP = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """When something happened, in seconds since 1970, and what there is to say about it."""
+
+    at: int
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceView:
+    """What Redis holds of a device.
+
+    `record` is its hash, `traces` what happened last (keys: `fleet.adapters.redis.devices.traces.FIELDS`),
+    `bootstrap` when it was given credentials, `turned_away` when bootstrap refused it and why, `turn` the hash of its
+    last turn (ten minutes), `edge_lives` whether the edge of its session announces itself.
+    """
+
+    mac: str
+    record: Mapping[str, str]
+    traces: Mapping[str, Trace]
+    bootstrap: int | None
+    turned_away: Trace | None
+    admission: Admission
+    revoked: bool
+    session: Mapping[str, str]
+    turn: Mapping[str, str]
+    tools: int
+    edge_lives: bool
+
+    @property
+    def known(self) -> bool:
+        return bool(self.record)
+
+    @property
+    def last_session(self) -> str:
+        return self.record.get("sid") or self.record.get("gone", "")
+
+    def at(self, what: str) -> int:
+        """Return when something happened; 0 when it never did, or the trace was not kept."""
+        trace = self.traces.get(what)
+        return trace.at if trace else 0
+
+
+async def read_dossier(store: Store, mac: str) -> DeviceView:
+    """Return what is known of a canonical MAC.
+
+    Raises:
+        Unavailable: Redis did not answer.
+    """
+    names = store.keys
+    pipe = store.client.pipeline(transaction=False)
+    pipe.hgetall(names.device(mac))
+    pipe.hgetall(names.session(mac))
+    pipe.hgetall(names.turn(mac))
+    pipe.hgetall(admission_key(store, mac))
+    pipe.zscore(names.seen(names.shard(mac)), mac)
+    record, session, turn, standing, seen = await store.ask(cast("Awaitable[list[Any]]", pipe.execute()))
+    away = await TraceStore(store).turned_away(mac)
+    edges = {edge.id for edge in await Edges(store).live()}
+    return DeviceView(
+        mac=mac,
+        record=record,
+        traces={what: trace for what, field in FIELDS.items() if (trace := _trace(record.get(field, "")))},
+        bootstrap=int(seen) if seen else None,
+        turned_away=Trace(*away) if away else None,
+        admission=Admission.of(standing),
+        revoked=await Revocations(store).holds(mac),
+        session=session,
+        turn=turn,
+        tools=len(await ToolLists(store).read(mac)),
+        edge_lives=session.get("edge", "") in edges,
+    )
+
+
+async def forget(store: Store, macs: Sequence[str]) -> None:
+    """Remove every trace of devices that will not come back, once what is still being written about them is written.
+
+    Raises:
+        Unavailable: Redis did not answer.
+    """
+    clock = asyncio.get_running_loop().time
+    begun = clock()
+    while (waited := clock() - begun) < _SETTLED_SECONDS:
+        records = [await _record(store, mac) for mac in macs]
+        if all(_is_settled(record) or (not record and waited > _UNKNOWN_SECONDS) for record in records):
+            break
+        await asyncio.sleep(_STEP)
+    pipe = store.client.pipeline(transaction=False)
+    for mac in macs:
+        names, shard = store.keys, store.keys.shard(mac)
+        for name in (names.device, names.session, names.tools, names.turn, names.history, names.reports):
+            pipe.delete(name(mac))
+        pipe.delete(admission_key(store, mac))
+        pipe.delete(names.claims(mac))
+        for index in (names.seen, names.online, names.young, names.old, names.due):
+            pipe.zrem(index(shard), mac)
+    await store.ask(cast("Awaitable[list[Any]]", pipe.execute()))
+
+
+async def _record(store: Store, mac: str) -> dict[str, str]:
+    return await store.ask(cast("Awaitable[dict[str, str]]", store.client.hgetall(store.keys.device(mac))))
+
+
+def _is_settled(record: Mapping[str, str]) -> bool:
+    """Whether a device is known to be gone, and its edge has written how its session ended."""
+    return record.get("on") == "0" and (FIELDS["hello"] not in record or FIELDS["end"] in record)
+
+
+def _trace(text: str) -> Trace | None:
+    at, _, words = text.partition(" ")
+    return Trace(int(at), words) if at.isdigit() else None

@@ -1,0 +1,912 @@
+#!lua name=fleet
+
+-- Every step of a session or a tool call is one function: one round trip, and no other client in between.
+-- All keys of one call carry the same hash tag, the shard, so that they live on one node of a cluster.
+
+local function now()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+-- In seconds, for the traces of devices (fleet/adapters/redis/devices/traces.py).
+local function seconds() return redis.call('TIME')[1] end
+
+-- Whether `worker` with `fence` still owns the shard.
+local function owns(own, worker, fence)
+  local lease = redis.call('HMGET', own, 'w', 'f')
+  return lease[1] == worker and lease[2] == fence
+end
+
+local function fenced()
+  return redis.error_reply('FENCED this worker no longer owns the shard')
+end
+
+-- K: own, fence  A: worker, ttl ms, fence of an owner that lost its connection or ''.
+-- Returns {1, fence} when the lease is held, {0, owner} when it is another's. That of an owner that can hear its devices
+-- no more is taken from it, but not the one that was taken since.
+-- The fence survives the loss of its counter, because it never falls behind the clock.
+local function lease(K, A)
+  local held = redis.call('HMGET', K[1], 'w', 'f')
+  if held[1] == A[1] then
+    redis.call('PEXPIRE', K[1], A[2])
+    return {1, held[2]}
+  end
+  if held[1] and held[2] ~= A[3] then return {0, held[1]} end
+  local fence = string.format('%d', math.max(tonumber(redis.call('GET', K[2]) or '0') + 1, now()))
+  redis.call('SET', K[2], fence)
+  redis.call('HSET', K[1], 'w', A[1], 'f', fence)
+  redis.call('PEXPIRE', K[1], A[2])
+  return {1, fence}
+end
+
+-- K: own  A: worker, fence, ttl ms.  Renews a lease; 0 when it is held no more, also because it was lost.
+local function renew(K, A)
+  if not owns(K[1], A[1], A[2]) then return 0 end
+  return redis.call('PEXPIRE', K[1], A[3])
+end
+
+-- K: own  A: worker.  Gives the lease back, if it is still held.
+local function release(K, A)
+  if redis.call('HGET', K[1], 'w') ~= A[1] then return 0 end
+  return redis.call('DEL', K[1])
+end
+
+-- K: workers, loads  A: worker, ttl ms, shards that it owns.  Says that a worker lives and forgets those that do not.
+-- Returns {worker, its shards, ms since it said so, …}.
+local function announce(K, A)
+  local at = now()
+  redis.call('ZADD', K[1], at, A[1])
+  redis.call('HSET', K[2], A[1], A[3])
+  for _, dead in ipairs(redis.call('ZRANGEBYSCORE', K[1], '-inf', at - tonumber(A[2]))) do
+    redis.call('ZREM', K[1], dead)
+    redis.call('HDEL', K[2], dead)
+  end
+  local answer, living = {}, redis.call('ZRANGE', K[1], 0, -1, 'WITHSCORES')
+  for i = 1, #living, 2 do
+    answer[#answer + 1] = living[i]
+    answer[#answer + 1] = redis.call('HGET', K[2], living[i]) or '0'
+    answer[#answer + 1] = string.format('%d', at - tonumber(living[i + 1]))
+  end
+  return answer
+end
+
+-- K: workers, loads  A: worker.  Says that a worker leaves.
+local function retire(K, A)
+  redis.call('HDEL', K[2], A[1])
+  return redis.call('ZREM', K[1], A[1])
+end
+
+-- Generations of passwords. A new one is above all that were ever given for its MAC, also by a record that has expired:
+-- so it never falls behind the clock, in seconds since 2020.
+local function next_generation(known)
+  return string.format('%d', math.max(tonumber(known or '0') + 1, seconds() - 1577836800))
+end
+
+-- The generation that a device's user name has: 0 proves nothing, nil is unknown.
+local function generation_of(user)
+  if not user or user == '' then return nil end
+  return tonumber(string.match(user, '^device%.[^.]+%.%a+%.(%d+)$') or '0')
+end
+
+-- The generation of the password that a device has: of its last connection, or, where the broker does not tell, the one
+-- that it was given last. The second answer is whether the broker told.
+local function held_by(device)
+  local known = redis.call('HMGET', device, 'cu', 'cep', 'ep', 'kg')
+  local told = known[2] == known[3] and generation_of(known[1])
+  return told or tonumber(known[4] or '0'), told and true or false
+end
+
+-- The generation that a device should have, by its admission's.
+local function wanted(generation) return math.max(tonumber(generation or '1'), 1) end
+
+-- A MAC that never connected holds a place: one of the shard's, and in it one of a source, the address that asked with it
+-- first (IPv6: its /64). Both are sorted sets by the time of its last bootstrap; a place is free when its hour is over, so
+-- the set of a source needs no care, and expires. `src` in the device's record says whose set it is.
+local function share_of(young, source) return young .. ':' .. source end
+
+-- Gives back the place of a MAC, if it has one.
+local function give_back(young, device, mac)
+  local source = redis.call('HGET', device, 'src')
+  if source then
+    redis.call('ZREM', share_of(young, source), mac)
+    redis.call('HDEL', device, 'src')
+  end
+  redis.call('ZREM', young, mac)
+end
+
+local function take_place(young, device, mac, source, life)
+  redis.call('HSETNX', device, 'src', source)
+  local share = share_of(young, redis.call('HGET', device, 'src'))
+  redis.call('ZADD', young, seconds(), mac)
+  redis.call('ZADD', share, seconds(), mac)
+  redis.call('ZREMRANGEBYSCORE', share, '-inf', seconds() - life)
+  redis.call('EXPIRE', share, life)
+end
+
+-- Forgets some MACs that never connected and whose time is over. What an operator decided stays.
+local function tidy_young(young, seen, life)
+  for _, mac in ipairs(redis.call('ZRANGEBYSCORE', young, '-inf', seconds() - life, 'LIMIT', 0, 50)) do
+    redis.call('ZREM', young, mac)
+    redis.call('ZREM', seen, mac)
+  end
+end
+
+-- Why there is no place for one more MAC of a source, and the set that is full; nil where there is one.
+local function crowded(young, source, life, most, most_of_one)
+  local living, share = '(' .. seconds() - life, share_of(young, source)
+  local taken = redis.call('ZCOUNT', young, living, '+inf')
+  -- A site behind one address may switch on all its devices at once, as long as half of the places are free.
+  if source ~= '' and 2 * taken >= most and redis.call('ZCOUNT', share, living, '+inf') >= most_of_one then
+    return 'no place for its address', share
+  end
+  if taken >= most then return 'no place', young end
+end
+
+-- Under an open policy nobody has a pin to lose: the oldest of a full set gives way. Returns whether it did; one that was
+-- pinned before the policy was open keeps its hour.
+local function crowd_out(full, young, seen, prefix)
+  local mac = redis.call('ZRANGE', full, 0, 0)[1]
+  if not mac or redis.call('EXISTS', prefix .. 'o:' .. mac) == 1 then return false end
+  give_back(young, prefix .. 'd:' .. mac, mac)
+  redis.call('ZREM', full, mac)
+  redis.call('ZREM', seen, mac)
+  redis.call('DEL', prefix .. 'd:' .. mac)
+  return true
+end
+
+-- Makes room for one more claim of a source: its own oldest goes when it has as many as it may, else the oldest of the
+-- source that has most; of equal ones that which was quiet longest.
+local function make_room(claims, client, source, most, most_of_one)
+  local all, total, counts, oldest = redis.call('HGETALL', claims), 0, {}, {}
+  for i = 1, #all, 2 do
+    local last, from = string.match(all[i + 1], '^%d+ (%d+) %d+ ?(.*)$')
+    if all[i] ~= client then
+      total, counts[from] = total + 1, (counts[from] or 0) + 1
+      last = tonumber(last)
+      if not oldest[from] or last < oldest[from][2] then oldest[from] = {all[i], last} end
+    end
+  end
+  local loser = nil
+  if (counts[source] or 0) >= most_of_one then
+    loser = source
+  elseif total >= most then
+    for from, count in pairs(counts) do
+      local more = not loser or count > counts[loser]
+      if more or (count == counts[loser] and oldest[from][2] < oldest[loser][2]) then loser = from end
+    end
+  end
+  if loser then redis.call('HDEL', claims, oldest[loser][1]) end
+end
+
+-- Keeps that somebody asks with a MAC that is another's: `first last count address` by Client-Id, a few of each address.
+local function note_claim(claims, client, source, most, most_of_one, life)
+  local known = redis.call('HGET', claims, client)
+  local first, count, from = string.match(known or '', '^(%d+) %d+ (%d+) ?(.*)$')
+  if from ~= source then make_room(claims, client, source, most, most_of_one) end
+  redis.call('HSET', claims, client,
+    string.format('%d %d %d %s', first or seconds(), seconds(), tonumber(count or '0') + 1, source))
+  redis.call('EXPIRE', claims, life)
+end
+
+-- Which MACs are claimed from where is one list over all shards, in keys of its own: the pairs `MAC source` by time, for
+-- each source its MACs by time, and the sources by how many they have; of equal ones that which was quiet longest is last.
+local function weigh(sources, source)
+  local own = sources .. ':' .. source
+  local newest = redis.call('ZRANGE', own, -1, -1, 'WITHSCORES')[2]
+  if not newest then return redis.call('ZREM', sources, source) end
+  redis.call('ZADD', sources, string.format('%d', redis.call('ZCARD', own) * 2 ^ 34 - newest), source)
+end
+
+local function drop_claimed(pairs_, sources, mac, source)
+  redis.call('ZREM', pairs_, mac .. ' ' .. source)
+  redis.call('ZREM', sources .. ':' .. source, mac)
+  weigh(sources, source)
+end
+
+-- K: pairs, sources  A: MAC, source, most pairs, most of one source
+-- Puts a MAC that a source claims on the list. Returns {MAC, source} of the pair that gave way, if one had to.
+local function claimed(K, A)
+  local own = K[2] .. ':' .. A[2]
+  redis.call('ZADD', K[1], seconds(), A[1] .. ' ' .. A[2])
+  redis.call('ZADD', own, seconds(), A[1])
+  weigh(K[2], A[2])
+  local loser = redis.call('ZCARD', own) > tonumber(A[4]) and A[2]
+  if not loser and redis.call('ZCARD', K[1]) > tonumber(A[3]) then loser = redis.call('ZREVRANGE', K[2], 0, 0)[1] end
+  if not loser then return {} end
+  local mac = redis.call('ZRANGE', K[2] .. ':' .. loser, 0, 0)[1]
+  drop_claimed(K[1], K[2], mac, loser)
+  return {mac, loser}
+end
+
+-- K: pairs, sources  A: MAC, source.  Takes a pair off the list.
+local function unclaimed(K, A)
+  drop_claimed(K[1], K[2], A[1], A[2])
+  return {1}
+end
+
+-- K: claims of a MAC  A: source.  Forgets what a source claims; returns how many claims that were.
+local function forget_claims(K, A)
+  local all, gone = redis.call('HGETALL', K[1]), 0
+  for i = 1, #all, 2 do
+    if string.match(all[i + 1], '^%d+ %d+ %d+ ?(.*)$') == A[1] then gone = gone + redis.call('HDEL', K[1], all[i]) end
+  end
+  return {gone}
+end
+
+-- K: admission, device, …, claims (5), mark of a refused claim (6)  A: as `boot`  lack: why there is no place for it, or nil
+-- Decides under a policy that is not open, and pins. Returns {verdict, generation, 1 when it stands among the claims}.
+local function judge(K, A, connected, lack)
+  local o = redis.call('HMGET', K[1], 'bound', 'client', 'gen', 'unbound')
+  if o[1] and (o[2] or '') == '' then
+    redis.call('HSET', K[1], 'client', A[2])
+    return {'admitted', wanted(o[3]), 0}
+  end
+  if o[1] and o[2] == A[2] then return {'admitted', wanted(o[3]), 0} end
+  if not o[1] and not o[4] and (A[1] == 'first' or connected) then
+    if lack then return {lack, 0, 0} end
+    local generation, new = next_generation(o[3]), redis.call('EXISTS', K[1]) == 0
+    redis.call('HSET', K[1], 'bound', A[6], 'client', A[2], 'how', connected and 'kept' or 'first', 'gen', generation)
+    if new and not connected then redis.call('EXPIRE', K[1], A[10]) end
+    return {'admitted', generation, 0}
+  end
+  local claims = 0
+  if o[1] or o[4] then
+    redis.call('HINCRBY', K[1], 'others', 1)
+    redis.call('HSET', K[1], 'otherat', seconds())
+    if redis.call('EXISTS', K[6]) == 1 then return {'refused', 0, 0} end
+    note_claim(K[5], A[2], A[4], tonumber(A[12]), tonumber(A[13]), A[14])
+    claims = 1
+  end
+  return {(A[1] ~= 'closed' or A[5] == '1') and 'asked' or 'refused', 0, claims}
+end
+
+-- K: admission, device, devices by bootstrap, MACs that never connected, claims of the MAC, mark of a refused claim
+-- A: policy, Client-Id, MAC, address, whether it can prove itself 0|1, time as text, prefix of the shard's keys,
+--    most that never connected, most of them from one address, their life s, device ttl s, most claims, most claims of one
+--    address, claim ttl s, dialect or '', device field, value, …
+-- Decides about who asks bootstrap and pins it where it is the first, in one step: of several one wins, the others are
+-- judged by what is kept. A MAC of which nothing is known needs a place, and nobody loses his for it. Writes the device
+-- down if it is served.
+-- Returns {verdict, generation of its password, time zone or '', 1 when it stands among the claims, 1 when one gave way}.
+local function boot(K, A)
+  local connected = redis.call('HEXISTS', K[2], 'ep') == 1
+  local o = redis.call('HMGET', K[1], 'gen', 'req', 'tz')
+  local young, lack, full = not connected and redis.call('TTL', K[1]) ~= -1, nil, nil
+  if young then
+    tidy_young(K[4], K[3], tonumber(A[10]))
+    if tonumber(redis.call('ZSCORE', K[4], A[3]) or '0') <= seconds() - A[10] then
+      lack, full = crowded(K[4], A[4], A[10], tonumber(A[8]), tonumber(A[9]))
+    end
+  end
+  -- Under an open policy every password proves nothing, but where earlier ones were cut it needs a generation to count.
+  local decided = {'admitted', tonumber(o[2] or '0') > 1 and o[1] or '0', 0}
+  if A[1] ~= 'open' then decided = judge(K, A, connected, lack) end
+  if decided[1] ~= 'admitted' then return {decided[1], 0, o[3] or '', decided[3], 0} end
+  if lack and A[1] == 'open' and not crowd_out(full, K[4], K[3], A[7]) then
+    return {'admitted', decided[2], o[3] or '', 0, 0}
+  end
+  redis.call('HSET', K[2], 'kg', decided[2], unpack(A, 16))
+  if A[15] ~= '' then redis.call('HSETNX', K[2], 'dialect', A[15]) end
+  redis.call('ZADD', K[3], seconds(), A[3])
+  if young then
+    -- Its hour begins anew, also that of its pin: who is served is its owner (under `open`: anybody).
+    for key = 1, 2 do redis.call('EXPIRE', K[key], A[10]) end
+    take_place(K[4], K[2], A[3], A[4], A[10])
+  else
+    redis.call('EXPIRE', K[2], A[11])
+    give_back(K[4], K[2], A[3])
+  end
+  return {'admitted', decided[2], o[3] or '', 0, lack and 1 or 0}
+end
+
+-- K: admission, device, MACs that never connected, devices with an old password, generations to require, claims
+-- A: bind|unbind|raise, MAC, time as text, until when earlier generations count (s since 1970, 0: now)
+--    [, Client-Id or '', serial number or '', how]
+-- Changes a device's owner or its generation. A time that was set before for an earlier generation stays if it is sooner.
+-- Returns {1 when its generation rose (bind), it had an owner (unbind), or always (raise); its generation}.
+local function own(K, A)
+  local o = redis.call('HMGET', K[1], 'bound', 'client', 'gen', 'due', 'unbound')
+  local answer, raised, generation = 1, true, o[3]
+  if A[1] == 'bind' then
+    -- A device may be connected under a pin that has expired.
+    local held, told = held_by(K[2])
+    local stray = not o[1] and not o[5] and told and held > 0
+    raised = stray or (o[1] and (o[2] or '') ~= '' and o[2] ~= A[5])
+    if raised or not o[1] then generation = next_generation(o[3]) end
+    redis.call('HDEL', K[1], 'client', 'serial', 'unbound')
+    redis.call('HSET', K[1], 'bound', A[3], 'how', A[7])
+    if A[5] ~= '' then redis.call('HSET', K[1], 'client', A[5]) end
+    if A[6] ~= '' then redis.call('HSET', K[1], 'serial', A[6]) end
+    redis.call('HDEL', K[6], A[5])
+    answer = raised and 1 or 0
+  else
+    generation = next_generation(o[3])
+    if A[1] == 'unbind' then
+      redis.call('HDEL', K[1], 'bound', 'client', 'serial', 'how')
+      redis.call('HSET', K[1], 'unbound', A[3])
+      answer = o[1] and 1 or 0
+    end
+  end
+  redis.call('PERSIST', K[1])
+  give_back(K[3], K[2], A[2])
+  if generation then redis.call('HSET', K[1], 'gen', generation) end
+  if raised then
+    local at = tonumber(A[4])
+    local due = at == 0 and seconds() or math.min(at, tonumber(o[4] or A[4]))
+    redis.call('HSET', K[1], 'due', string.format('%d', due))
+    redis.call('ZADD', K[5], due, A[2])
+    if at == 0 then redis.call('ZREM', K[4], A[2]) else redis.call('ZADD', K[4], seconds(), A[2]) end
+  end
+  return {answer, generation or '1'}
+end
+
+-- K: device  A: field, version, window s, most askers, life of a device that never connected s
+-- Counts that somebody is offered a firmware. Returns how often it was within the window, this time included; 0 when too
+-- many others were offered it to count one more.
+local function offer(K, A)
+  local version, at, count = string.match(redis.call('HGET', K[1], A[1]) or '', '^(%S+) (%d+) (%d+)$')
+  if version == A[2] and tonumber(at) > seconds() - tonumber(A[3]) then
+    count = tonumber(count) + 1
+  else
+    at, count = seconds(), 1
+    local askers = 0
+    for _, field in ipairs(redis.call('HKEYS', K[1])) do
+      if string.sub(field, 1, 3) == 'fw:' then askers = askers + 1 end
+    end
+    if not version and askers >= tonumber(A[4]) then return 0 end
+  end
+  redis.call('HSET', K[1], A[1], string.format('%s %d %d', A[2], at, count))
+  if redis.call('TTL', K[1]) < 0 then redis.call('EXPIRE', K[1], A[5]) end
+  return count
+end
+
+-- A device connected: its pin is there to stay. Whose password is the wanted one needs no restart, and earlier ones may be
+-- cut; a password of somebody who was the owner before it, until the pin expired, is cut now.
+local function note_password(device, admission, young, old, due, mac)
+  redis.call('PERSIST', admission)
+  give_back(young, device, mac)
+  local o, held, told = redis.call('HMGET', admission, 'gen', 'due', 'req'), held_by(device)
+  if held >= wanted(o[1]) then
+    redis.call('ZREM', old, mac)
+    redis.call('HDEL', device, 'rn')
+    if told and (o[2] or not o[3]) then redis.call('ZADD', due, 0, mac) end
+  elseif told and held > 0 and not o[2] then
+    redis.call('HSET', admission, 'due', seconds())
+    redis.call('ZADD', due, 0, mac)
+  elseif tonumber(redis.call('ZSCORE', old, mac) or 'inf') == math.huge then
+    redis.call('ZADD', old, seconds() + 20, mac)
+  end
+end
+
+-- {MAC, generation, …} of some devices whose earlier passwords are to be refused now; 1 refuses what proves nothing.
+local function due_now(due, prefix, most)
+  local answer = {}
+  for _, mac in ipairs(redis.call('ZRANGEBYSCORE', due, '-inf', seconds(), 'LIMIT', 0, most)) do
+    local o = redis.call('HMGET', prefix .. 'o:' .. mac, 'gen', 'due')
+    answer[#answer + 1] = mac
+    answer[#answer + 1] = o[2] and tostring(o[1]) or '1'
+  end
+  return answer
+end
+
+-- Some idle devices with an old password that are to be asked to restart now; each is asked again later, ever more rarely.
+local function ask_now(old, prefix, most, again, longest, busy)
+  local answer = {}
+  for _, mac in ipairs(redis.call('ZRANGEBYSCORE', old, '-inf', seconds(), 'LIMIT', 0, 50)) do
+    local device = prefix .. 'd:' .. mac
+    local d = redis.call('HMGET', device, 'ep', 'on', 'sid', 'rn')
+    local held = held_by(device)
+    if not d[1] or held >= wanted(redis.call('HGET', prefix .. 'o:' .. mac, 'gen')) then
+      redis.call('ZREM', old, mac)
+    elseif d[2] ~= '1' then
+      redis.call('ZADD', old, 'inf', mac)
+    elseif d[3] then
+      redis.call('ZADD', old, seconds() + busy, mac)
+    elseif #answer < most then
+      redis.call('HINCRBY', device, 'rn', 1)
+      redis.call('ZADD', old, seconds() + math.min(again * 2 ^ math.min(tonumber(d[4] or '0'), 20), longest), mac)
+      answer[#answer + 1] = mac
+    end
+  end
+  return answer
+end
+
+-- K: own, generations to require, devices with an old password, mark, MACs that never connected, devices by bootstrap
+-- A: worker, fence, prefix of the shard's keys, most to require, whether old passwords are replaced 0|1, most to ask,
+--    ask again after s, longest s, look again at one that talks after s, life of MACs that never connected s
+-- All that is due in a shard. Returns {mark or '', MACs that never connected, number of devices to require, MAC, generation,
+-- …, MAC to ask, …}.
+local function renewal_look(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  tidy_young(K[5], K[6], tonumber(A[10]))
+  local due, asked = due_now(K[2], A[3], A[4]), {}
+  if A[5] == '1' then
+    asked = ask_now(K[3], A[3], tonumber(A[6]), tonumber(A[7]), tonumber(A[8]), tonumber(A[9]))
+  else
+    -- Under an open policy all are as good.
+    redis.call('DEL', K[3])
+  end
+  local answer = {redis.call('GET', K[4]) or '', redis.call('ZCARD', K[5]), #due / 2}
+  for _, part in ipairs(due) do answer[#answer + 1] = part end
+  for _, mac in ipairs(asked) do answer[#answer + 1] = mac end
+  return answer
+end
+
+-- K: own, generations to require, admission  A: worker, fence, MAC, generation.  Writes down that it is required.
+local function renewal_settled(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  local o = redis.call('HMGET', K[3], 'gen', 'due')
+  -- It may have risen again meanwhile, and has a time of its own then.
+  if o[2] and o[1] ~= A[4] then return 0 end
+  redis.call('HDEL', K[3], 'due')
+  if o[1] or redis.call('EXISTS', K[3]) == 1 then redis.call('HSET', K[3], 'req', A[4]) end
+  return redis.call('ZREM', K[2], A[3])
+end
+
+-- K: own, devices (by bootstrap, or those that are online), devices with an old password, generations to require, mark
+-- A: worker, fence, prefix of the shard's keys, cursor, count, what the mark says next
+-- Sorts some of a shard's devices, after a policy began that asks for more: who has an old password, and who has not.
+-- Returns the next cursor, 0 at the end.
+local function renewal_scan(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  local page = redis.call('ZSCAN', K[2], A[4], 'COUNT', A[5])
+  for i = 1, #page[2], 2 do
+    local mac = page[2][i]
+    local device, admission = A[3] .. 'd:' .. mac, A[3] .. 'o:' .. mac
+    if redis.call('HEXISTS', device, 'ep') == 1 then
+      local o = redis.call('HMGET', admission, 'gen', 'req')
+      if o[2] == '1' then redis.call('HDEL', admission, 'req') end
+      if held_by(device) < wanted(o[1]) then
+        redis.call('ZADD', K[3], 'NX', redis.call('HGET', device, 'on') == '1' and seconds() or 'inf', mac)
+      elseif not o[2] or o[2] == '1' then
+        redis.call('ZADD', K[4], 'NX', 0, mac)
+      end
+    end
+  end
+  redis.call('SET', K[5], A[6] .. ' ' .. page[1])
+  return page[1]
+end
+
+-- When a device that comes back is sent the goodbye of its ended session again (fleet/roles/worker/sessions/returns.py, GRACE_SECONDS).
+local GOODBYE_AGAIN_MS = 1000
+
+-- K: device, own, online devices by epoch, admission, MACs that never connected, devices with an old password, generations
+--    to require
+-- A: online 0|1, epoch, ttl s, mac, worker or '', fence or '', user name of the connection or ''
+-- Applied only if not older than what is known. An owner's is fenced: the two news of one connection have one epoch.
+-- Returns {applied, session id or '', epoch of the tool list or '', id of the session that ended last or '', dialect or '',
+-- 1 if an apology is owed}. A session that the device itself ended is none that it must be told of; to a device that comes
+-- back the goodbye of any other is sent again after a second. Whose tools were once asked for in the xiaozhi's way is one.
+local function presence(K, A)
+  if A[5] ~= '' and not owns(K[2], A[5], A[6]) then return fenced() end
+  local known = redis.call('HMGET', K[1], 'ep', 'sid', 'tep', 'gone', 'dialect', 'sorry', 'knows')
+  if tonumber(A[2]) < tonumber(known[1] or '0') then return {0, '', '', '', '', 0} end
+  redis.call('HSET', K[1], 'on', A[1], 'ep', A[2], 'tp', seconds())
+  -- Who connected counts for that connection only: another version, or another broker, may not say it of the next one.
+  if A[1] == '1' and A[7] ~= '' then redis.call('HSET', K[1], 'cu', A[7], 'cep', A[2]) end
+  redis.call('EXPIRE', K[1], A[3])
+  if A[1] == '1' then redis.call('ZADD', K[3], A[2], A[4]) else redis.call('ZREM', K[3], A[4]) end
+  if A[1] == '1' then note_password(K[1], K[4], K[5], K[6], K[7], A[4]) end
+  local gone = not known[7] and known[4] or ''
+  if A[1] == '1' and gone ~= '' and not known[2] then
+    redis.call('HSET', K[1], 'ga', now() + GOODBYE_AGAIN_MS)
+  end
+  local dialect = known[5] or (known[3] and known[3] ~= '' and 'xiaozhi') or ''
+  return {1, known[2] or '', known[3] or '', gone, dialect, known[6] and 1 or 0}
+end
+
+-- K: own, online devices by epoch  A: worker, fence, epoch, limit, prefix of the shard's keys
+-- Marks devices offline whose connection is older than the broker; returns {mac, session id or '', …} of some of them.
+local function outdate(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  local answer = {}
+  for _, mac in ipairs(redis.call('ZRANGEBYSCORE', K[2], '-inf', '(' .. A[3], 'LIMIT', 0, A[4])) do
+    local device = A[5] .. 'd:' .. mac
+    redis.call('ZREM', K[2], mac)
+    if redis.call('EXISTS', device) == 1 then redis.call('HSET', device, 'on', '0') end
+    answer[#answer + 1] = mac
+    answer[#answer + 1] = redis.call('HGET', device, 'sid') or ''
+  end
+  return answer
+end
+
+-- The sessions of a shard are also found by their edge.
+local function index_of(prefix, edge) return prefix .. 'e:' .. edge end
+
+-- K: own, session, device, tools, edges of the shard's sessions
+-- A: worker, fence, session ttl s, device ttl s, index ttl s, prefix of the shard's keys, mac, edge,
+--    number of device fields, device fields…, session fields…
+-- Replaces the device's session. The dialect in which the device made its tools known in this connection is kept.
+-- Returns {old session id, old edge, epoch, epoch of the tool list or '', firmware or '', language or '', board or ''}.
+local function hello(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  local old = redis.call('HMGET', K[2], 'id', 'edge')
+  local device = redis.call('HMGET', K[3], 'ep', 'tep', 'dialect', 'fw', 'lang', 'board')
+  if old[2] and old[2] ~= A[8] then redis.call('SREM', index_of(A[6], old[2]), A[7]) end
+  for _, set in ipairs({{K[5], A[8]}, {index_of(A[6], A[8]), A[7]}}) do
+    redis.call('SADD', set[1], set[2])
+    redis.call('EXPIRE', set[1], A[5])
+  end
+  local split = 9 + tonumber(A[9])
+  redis.call('HSET', K[3], 'on', '1', 'th', seconds(), unpack(A, 10, split))
+  redis.call('EXPIRE', K[3], A[4])
+  redis.call('HDEL', K[3], 'sorry', 'se')
+  local tools = redis.call('EXPIRE', K[4], A[4])
+  redis.call('DEL', K[2])
+  redis.call('HSET', K[2], unpack(A, split + 1))
+  if device[3] and device[2] and device[2] == device[1] then
+    redis.call('HSET', K[3], 'dialect', device[3])
+    redis.call('HSET', K[2], 'dialect', device[3])
+  end
+  redis.call('EXPIRE', K[2], A[3])
+  local answer = {old[1] or '', old[2] or '', device[1] or '', tools == 1 and device[2] or ''}
+  for at = 4, 6 do answer[at + 1] = device[at] or '' end
+  return answer
+end
+
+-- How long after the goodbye an apology is shown at the earliest, and how long after the session's end at the latest:
+-- firmware's transition to idle clears the screen, and a modem reconnects after a minute (device contract 2.3, 3.2).
+local APOLOGY_AFTER_MS, APOLOGY_UNTIL_MS = 450, 120000
+
+-- K: own, session, device
+-- A: worker, fence, session id, prefix of the shard's keys, mac, why, 1 if the device was sent a goodbye, apology or ''
+-- Ends the session if it is the one; `knows` stands while the device itself was the last to end one. Returns its edge or ''. A device that gets an apology stays in its edge's index.
+local function goodbye(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  local session = redis.call('HMGET', K[2], 'id', 'edge')
+  if session[1] ~= A[3] then return '' end
+  local at = now()
+  redis.call('DEL', K[2])
+  redis.call('HDEL', K[3], 'sid', 'ga', 'sorry', 'se')
+  redis.call('HSET', K[3], 'gone', A[3], 'tb', seconds() .. ' ' .. A[6])
+  if A[6] == 'device' then redis.call('HSET', K[3], 'knows', '1') else redis.call('HDEL', K[3], 'knows') end
+  if A[7] == '1' then redis.call('HSET', K[3], 'ga', at) end
+  if A[8] ~= '' then
+    redis.call('HSET', K[3], 'sorry', string.format('%d %s', at, A[8]))
+  elseif session[2] then
+    redis.call('SREM', index_of(A[4], session[2]), A[5])
+  end
+  return session[2] or ''
+end
+
+-- K: device  A: session id.  Returns for how many ms the device has been sent a goodbye for this session, or -1.
+local function ended(K, A)
+  local known = redis.call('HMGET', K[1], 'gone', 'ga')
+  if known[1] ~= A[1] or not known[2] then return -1 end
+  return math.max(0, now() - tonumber(known[2]))
+end
+
+-- Returns 'due', 'waits' or 'none', and the apology. It is shown once in a connection, to a device without a session:
+-- a device that connects anew clears its screen, and may have missed what was sent before.
+local function apology_of(device)
+  local known = redis.call('HMGET', device, 'sorry', 'ga', 'on', 'ep', 'se', 'sid')
+  local since, apology = string.match(known[1] or '', '^(%d+) (.+)$')
+  if not since or known[6] or now() - tonumber(since) > APOLOGY_UNTIL_MS then return 'none' end
+  if known[3] ~= '1' or known[5] == (known[4] or '') then return 'waits' end
+  return now() - tonumber(known[2] or '0') < APOLOGY_AFTER_MS and 'waits' or 'due', apology
+end
+
+-- K: device  A: none.  Returns {apology, language or '', connection's epoch or ''} of a device to which one is due, or {}.
+local function apology(K, A)
+  local state, name = apology_of(K[1])
+  if state ~= 'due' then return {} end
+  local known = redis.call('HMGET', K[1], 'lang', 'ep')
+  return {name, known[1] or '', known[2] or ''}
+end
+
+-- K: own, edges of the shard's sessions  A: worker, fence, prefix of the shard's keys, limit, live edge, …
+-- Returns {mac, session id, …} of some sessions whose edge is none of the live ones, and tidies the index. Without a session
+-- id it is a device to which an apology is due.
+local function orphans(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  local live, answer = {}, {}
+  for at = 5, #A do live[A[at]] = true end
+  for _, edge in ipairs(redis.call('SMEMBERS', K[2])) do
+    if not live[edge] then
+      local index = index_of(A[3], edge)
+      local macs = redis.call('SRANDMEMBER', index, A[4])
+      if #macs == 0 then redis.call('SREM', K[2], edge) end
+      for _, mac in ipairs(macs) do
+        local session = redis.call('HMGET', A[3] .. 's:' .. mac, 'id', 'edge')
+        if session[2] == edge then
+          answer[#answer + 1] = mac
+          answer[#answer + 1] = session[1]
+        else
+          local state = apology_of(A[3] .. 'd:' .. mac)
+          if state == 'due' then
+            answer[#answer + 1] = mac
+            answer[#answer + 1] = ''
+          elseif state == 'none' then
+            redis.call('SREM', index, mac)
+          end
+        end
+      end
+    end
+  end
+  return answer
+end
+
+-- K: own, device, tools, session  A: worker, fence, ttl s, dialect, tools
+-- Replaces the tools of a device that made them known itself, which also tells its dialect.
+local function register(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  redis.call('SET', K[3], A[5], 'EX', A[3])
+  redis.call('HSET', K[2], 'dialect', A[4], 'tep', redis.call('HGET', K[2], 'ep') or '')
+  redis.call('HSETNX', K[2], 'on', '1')
+  redis.call('EXPIRE', K[2], A[3])
+  if redis.call('EXISTS', K[4]) == 1 then redis.call('HSET', K[4], 'dialect', A[4]) end
+  return 1
+end
+
+-- K: own, target  A: worker, fence, ttl s, field, value, …  Writes fields of a hash as the shard's owner.
+local function fenced_set(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  for at = 4, #A, 2 do redis.call('HSET', K[2], A[at], A[at + 1]) end
+  redis.call('EXPIRE', K[2], A[3])
+  return 1
+end
+
+-- Whether one entry of a stream was written before another.
+local function older(one, other)
+  local ms, number = string.match(one, '^(%d+)-(%d+)$')
+  local other_ms, other_number = string.match(other or '', '^(%d+)-(%d+)$')
+  if not ms or not other_ms then return false end
+  if ms ~= other_ms then return tonumber(ms) < tonumber(other_ms) end
+  return tonumber(number) < tonumber(other_number)
+end
+
+-- {verdict, whether it is too late to answer, length of the session's part, field, value, … of session and turn}
+local function begun(verdict, late, session, turn)
+  local answer = {verdict, late and 1 or 0, #session}
+  for _, part in ipairs(session) do answer[#answer + 1] = part end
+  for _, part in ipairs(turn) do answer[#answer + 1] = part end
+  return answer
+end
+
+-- K: own, session, turn, device
+-- A: worker, fence, session id or '' for whatever there is, session ttl s, turn ttl s, turn id, messages, token, letter,
+--    longest age of a letter ms, longest rest of a turn ms, most attempts
+-- Begins a turn in a live session, or hands out the journal of one that was begun before. The letter that asks for it is the
+-- turn's epoch: the newest one wins. Returns {'GONE'} when the session is over, {'OVER'} when a newer turn has begun, {'BUSY'}
+-- when the turn before it still runs, which must be ended first; else 'AGAIN' or 'GO' as `begun` says, the latter also
+-- when this very begin was repeated by the client library.
+local function turn_begin(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  if A[3] ~= '' and redis.call('HGET', K[2], 'id') ~= A[3] then return {'GONE'} end
+  local known = redis.call('HMGET', K[3], 'turn', 'tok', 'state', 'at', 'past', 'seen')
+  local at, verdict = now(), 'GO'
+  local late = at - tonumber(string.match(A[9], '^%d+') or at) > tonumber(A[10])
+  if known[1] == A[6] and known[2] ~= A[8] then
+    verdict = 'AGAIN'
+    late = redis.call('HINCRBY', K[3], 'tries', 1) > tonumber(A[12]) or at - tonumber(known[6] or at) > tonumber(A[11])
+  elseif known[1] ~= A[6] then
+    if older(A[9], known[4]) or string.find(known[5] or '', A[6], 1, true) then return {'OVER'} end
+    if known[3] == 'running' then return {'BUSY'} end
+    redis.call('DEL', K[3])
+    redis.call('HSET', K[3], 'turn', A[6], 'tok', A[8], 'state', 'running', 'messages', A[7], 'sentences', 0, 'lines', 0,
+      'at', A[9], 'seen', at, 'past', string.sub((known[1] or '') .. ' ' .. (known[5] or ''), 1, 132))
+  end
+  redis.call('EXPIRE', K[3], A[5])
+  redis.call('EXPIRE', K[2], A[4])
+  local session = redis.call('HGETALL', K[2])
+  -- Without a session all that is known is how the device speaks.
+  if #session == 0 then session = {'dialect', redis.call('HGET', K[4], 'dialect') or ''} end
+  return begun(verdict, late, session, verdict == 'AGAIN' and redis.call('HGETALL', K[3]) or {})
+end
+
+-- K: own, turn  A: worker, fence, turn ttl s, turn id, field, value, …  Writes down how far the device's newest turn got.
+local function turn_record(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  local turn = redis.call('HMGET', K[2], 'turn', 'state')
+  if turn[1] ~= A[4] then return redis.error_reply('FENCED a newer turn has begun') end
+  if turn[2] ~= 'running' then return redis.error_reply('FENCED the turn is over') end
+  redis.call('HSET', K[2], 'seen', now())
+  for at = 5, #A, 2 do redis.call('HSET', K[2], A[at], A[at + 1]) end
+  redis.call('EXPIRE', K[2], A[3])
+  return 1
+end
+
+-- K: tools, history, reports[, persona[, admission]]  A: most messages, oldest report ms
+-- All that a turn needs to know. Returns {tools or '', number of messages[, language or '', character or ''[, time zone
+-- or '']], message, …, 'age-in-ms report', …}: a worker of an older version, which asks for less, gets less.
+local function turn_context(K, A)
+  local most = tonumber(A[1])
+  local history = most > 0 and redis.call('LRANGE', K[2], -most, -1) or {}
+  local answer = {redis.call('GET', K[1]) or '', #history}
+  if K[4] then
+    local persona = redis.call('HMGET', K[4], 'language', 'character')
+    answer[3], answer[4] = persona[1] or '', persona[2] or ''
+  end
+  if K[5] then answer[5] = redis.call('HGET', K[5], 'tz') or '' end
+  for _, line in ipairs(history) do answer[#answer + 1] = line end
+  local oldest = tonumber(A[2])
+  for _, line in ipairs(redis.call('LRANGE', K[3], 0, -1)) do
+    local at, text = string.match(line, '^(%d+) (.*)$')
+    local age = at and now() - tonumber(at)
+    if age and age <= oldest then answer[#answer + 1] = string.format('%d %s', math.max(age, 0), text) end
+  end
+  return answer
+end
+
+-- K: own, history, turn
+-- A: worker, fence, history ttl s, longest history, turn id, turn ttl s, state, messages, sentences, apology, line, …
+-- Puts a turn's lines into the history, in place of those that it put there before. 0 when it is not the newest turn, or
+-- was cut off and is said to be written.
+local function remember(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  local turn = redis.call('HMGET', K[3], 'turn', 'lines', 'state')
+  if turn[1] ~= A[5] or (turn[3] == 'cut' and A[7] ~= 'cut') then return 0 end
+  local earlier = tonumber(turn[2] or '0')
+  if earlier > 0 then redis.call('LTRIM', K[2], 0, -earlier - 1) end
+  for at = 11, #A do redis.call('RPUSH', K[2], A[at]) end
+  redis.call('LTRIM', K[2], -tonumber(A[4]), -1)
+  redis.call('EXPIRE', K[2], A[3])
+  redis.call('HSET', K[3], 'state', A[7], 'messages', A[8], 'partial', '', 'sentences', A[9], 'apology', A[10],
+    'lines', #A - 10, 'seen', now())
+  redis.call('EXPIRE', K[3], A[6])
+  return 1
+end
+
+-- K: own, reports  A: worker, fence, ttl s, most, report.  Keeps what a device reported, with the time.
+local function report(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  redis.call('RPUSH', K[2], string.format('%d %s', now(), A[5]))
+  redis.call('LTRIM', K[2], -tonumber(A[4]), -1)
+  redis.call('EXPIRE', K[2], A[3])
+  return 1
+end
+
+-- K: call, idempotency key, deadlines, device[, own, turn]
+-- A: id, token, timeout ms, keep ms, mac, most pending[, worker, fence, turn id]
+-- Returns {verdict, id, result, ms left}: GO to publish, MINE when this very begin was repeated by the client library, COLL for
+-- another id, OFF or BUSY when nothing may be sent, OVER when the turn that asks is not the newest any more or has ended, or the
+-- known state of an earlier call with the same idempotency key.
+local function call_begin(K, A)
+  if A[7] then
+    if not owns(K[5], A[7], A[8]) then return fenced() end
+    local turn = redis.call('HMGET', K[6], 'turn', 'state')
+    if turn[1] ~= A[9] or turn[2] ~= 'running' then return {'OVER', '', ''} end
+  end
+  local earlier = redis.call('GET', K[2])
+  if earlier then
+    local key = string.gsub(K[1], '[^:]+$', earlier)
+    local call = redis.call('HMGET', key, 'st', 'tok', 'res')
+    if call[1] == false then return {'U', earlier, ''} end
+    if call[2] == A[2] and call[1] == 'S' then return {'MINE', earlier, ''} end
+    local deadline = redis.call('ZSCORE', K[3], A[5] .. '|' .. earlier)
+    return {call[1], earlier, call[3] or '', deadline and math.max(deadline - now(), 0) or 0}
+  end
+  if redis.call('EXISTS', K[1]) == 1 then return {'COLL', '', ''} end
+  local device = redis.call('HMGET', K[4], 'on', 'np')
+  if device[1] == '0' then return {'OFF', '', ''} end
+  if tonumber(device[2] or '0') >= tonumber(A[6]) then return {'BUSY', '', ''} end
+  local begun = now()
+  local kept = tonumber(A[3]) + tonumber(A[4])
+  redis.call('HSET', K[1], 'st', 'S', 'tok', A[2], 't0', begun)
+  redis.call('PEXPIRE', K[1], kept)
+  redis.call('SET', K[2], A[1], 'PX', kept)
+  redis.call('ZADD', K[3], begun + A[3], A[5] .. '|' .. A[1])
+  redis.call('HINCRBY', K[4], 'np', 1)
+  return {'GO', A[1], ''}
+end
+
+-- One call less is pending at the device; never below none, should its record be younger than the call.
+local function settle(device)
+  if tonumber(redis.call('HGET', device, 'np') or '0') > 0 then redis.call('HINCRBY', device, 'np', -1) end
+end
+
+-- States of a call: S sent, D done (res holds the answer), U unknown, N never sent. Ended once, `by` a token.
+local function finish(call_key, deadlines, device, mac, id, state, result, token)
+  local known = redis.call('HMGET', call_key, 'st', 'by', 'late')
+  if known[1] ~= 'S' then
+    if known[2] == token then return known[1] end
+    if known[3] == token then return 'LATE' end
+    if known[1] == 'U' and state == 'D' and not known[3] then
+      redis.call('HSET', call_key, 'res', result, 'late', token)
+      return 'LATE'
+    end
+    return 'IGN'
+  end
+  redis.call('HSET', call_key, 'st', state, 'res', result, 'by', token)
+  redis.call('ZREM', deadlines, mac .. '|' .. id)
+  settle(device)
+  return state
+end
+
+-- K: call, deadlines, device  A: mac, id, state, result, token.
+-- Compare and set: returns the state, LATE for the first answer to a call that had ended as unknown and keeps it, or IGN.
+-- The same token again, from a client that repeats a command after a fault, gets the same answer.
+local function call_finish(K, A)
+  return finish(K[1], K[2], K[3], A[1], A[2], A[3], A[4], A[5] or '')
+end
+
+-- K: deadlines  A: prefix of the shard's keys, limit.  Ends calls whose deadline passed as unknown; returns their 'mac|id'.
+local function sweep(K, A)
+  local ended = {}
+  for _, member in ipairs(redis.call('ZRANGE', K[1], '-inf', now(), 'BYSCORE', 'LIMIT', 0, A[2])) do
+    local mac, id = string.match(member, '^(.-)|(.+)$')
+    local call, device = A[1] .. 'c:' .. mac .. ':' .. id, A[1] .. 'd:' .. mac
+    -- Its record expired while nobody swept; else the device would count as busy with it for ever.
+    if redis.call('EXISTS', call) == 0 then settle(device) end
+    local state = finish(call, K[1], device, mac, id, 'U', '', 'sweep')
+    if state == 'IGN' then redis.call('ZREM', K[1], member) else ended[#ended + 1] = member end
+  end
+  return ended
+end
+
+-- K: revoked, minima, default minimum, version, log  A: what, MAC, generation, most entries, longest log
+-- Changes the list of who may not connect. Each change has a number and stands in the log, so that a watcher reads what it
+-- missed, and the whole list only when the log is too short for that. A minimum of a MAC only rises.
+-- Returns {1} when something changed, {0} when nothing had to, {-1} when the list is full.
+local function access(K, A)
+  local what, mac, generation, most = A[1], A[2], tonumber(A[3]), tonumber(A[4])
+  if what == 'revoke' then
+    if redis.call('SISMEMBER', K[1], mac) == 1 then return {0} end
+    if redis.call('SCARD', K[1]) >= most then return {-1} end
+    redis.call('SADD', K[1], mac)
+  elseif what == 'unrevoke' then
+    if redis.call('SREM', K[1], mac) == 0 then return {0} end
+  elseif what == 'require' then
+    local held = redis.call('HGET', K[2], mac)
+    if generation <= tonumber(held or redis.call('GET', K[3]) or '0') then return {0} end
+    if not held and redis.call('HLEN', K[2]) >= most then return {-1} end
+    redis.call('HSET', K[2], mac, A[3])
+  else
+    if generation == tonumber(redis.call('GET', K[3]) or '0') then return {0} end
+    redis.call('SET', K[3], A[3])
+  end
+  local version = redis.call('INCR', K[4])
+  redis.call('XADD', K[5], 'MAXLEN', '~', A[5], '*', 'v', version, 'what', what, 'mac', mac, 'gen', A[3])
+  return {1}
+end
+
+-- K: version, log.  Returns {number of the last change, its place in the log or ''}.
+local function access_state(K)
+  local last = redis.call('XREVRANGE', K[2], '+', '-', 'COUNT', 1)[1]
+  return {redis.call('GET', K[1]) or '0', last and last[1] or ''}
+end
+
+-- K: minima, default minimum  A: MAC, …  Removes the entries of these MACs that say what the default says anyway.
+local function access_thin(K, A)
+  local default, gone = tonumber(redis.call('GET', K[2]) or '0'), 0
+  for _, mac in ipairs(A) do
+    local held = redis.call('HGET', K[1], mac)
+    if held and tonumber(held) <= default then gone = gone + redis.call('HDEL', K[1], mac) end
+  end
+  return {gone}
+end
+
+redis.register_function('fleet_lease', lease)
+redis.register_function('fleet_access', access)
+redis.register_function('fleet_access_state', access_state)
+redis.register_function('fleet_access_thin', access_thin)
+redis.register_function('fleet_renew', renew)
+redis.register_function('fleet_release', release)
+redis.register_function('fleet_announce', announce)
+redis.register_function('fleet_retire', retire)
+redis.register_function('fleet_presence', presence)
+redis.register_function('fleet_outdate', outdate)
+redis.register_function('fleet_hello', hello)
+redis.register_function('fleet_goodbye', goodbye)
+redis.register_function('fleet_ended', ended)
+redis.register_function('fleet_apology', apology)
+redis.register_function('fleet_orphans', orphans)
+redis.register_function('fleet_register', register)
+redis.register_function('fleet_set', fenced_set)
+redis.register_function('fleet_turn_begin', turn_begin)
+redis.register_function('fleet_turn_record', turn_record)
+redis.register_function('fleet_turn_context', turn_context)
+redis.register_function('fleet_remember', remember)
+redis.register_function('fleet_report', report)
+redis.register_function('fleet_call_begin', call_begin)
+redis.register_function('fleet_call_finish', call_finish)
+redis.register_function('fleet_sweep', sweep)
+redis.register_function('fleet_boot', boot)
+redis.register_function('fleet_own', own)
+redis.register_function('fleet_offer', offer)
+redis.register_function('fleet_claimed', claimed)
+redis.register_function('fleet_unclaimed', unclaimed)
+redis.register_function('fleet_forget_claims', forget_claims)
+redis.register_function('fleet_renewal_look', renewal_look)
+redis.register_function('fleet_renewal_settled', renewal_settled)
+redis.register_function('fleet_renewal_scan', renewal_scan)

@@ -1,0 +1,1 @@
+"""Sessions and what belongs to one: conversation, pending calls, replies, its end."""

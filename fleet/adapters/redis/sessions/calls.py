@@ -1,0 +1,171 @@
+"""Pending tool calls.
+
+A call changes the physical world, so it is at most once: begun here, published once, ended once.
+"""
+
+import logging
+import secrets
+from collections import Counter
+from collections.abc import Awaitable
+from dataclasses import dataclass, field
+from typing import Literal, cast
+
+from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.keys import CALL_KEPT_MS, prefix
+from fleet.adapters.redis.shards.owner import Owner
+
+log = logging.getLogger(__name__)
+
+MOST_PENDING = 16
+"""Calls that one device may have pending."""
+
+_HIGHEST_ID = 2**30
+
+State = Literal["done", "unknown", "never sent", "pending"]
+_STATES: dict[str, State] = {"D": "done", "U": "unknown", "N": "never sent", "S": "pending"}
+
+
+@dataclass(frozen=True, slots=True)
+class CallBegun:
+    """Publish now, exactly once, with this id."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallKnown:
+    """The same call was begun before; this is how it stands, and how long its device still has to answer."""
+
+    id: int
+    state: State
+    result: str
+    seconds: float = field(default=0.0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CallRefused:
+    """Nothing may be sent.
+
+    `unsaved`: no replica has the call, so that a failover could let it be sent once more. `over`: the turn that asks is
+    not the device's newest any more.
+    """
+
+    reason: Literal["offline", "busy", "unsaved", "over"]
+
+
+@dataclass(frozen=True, slots=True)
+class CallingTurn:
+    """The turn that asks for a call, and the lease under which it does."""
+
+    owner: Owner
+    turn: str
+
+
+class CallTable:
+    """Begins, ends and sweeps pending calls."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.ignored: Counter[Literal["late", "repeated"]] = Counter()
+        """Answers that changed nothing."""
+
+    async def begin(
+        self, mac: str, idempotency: str, seconds: float, asker: CallingTurn | None = None
+    ) -> CallBegun | CallKnown | CallRefused:
+        """Write down that a call is about to be sent, and wait for a replica to have it where there are any.
+
+        Args:
+            mac: The device.
+            idempotency: The call's name for ever: a second begin with the same one never sends again.
+            seconds: Time that the device has to answer.
+            asker: Whose call it is, where it is a turn's.
+
+        Raises:
+            Fenced: The asker's shard is another worker's now.
+            Unavailable: Redis is away; nothing may be sent. What was begun then ends as unknown at its deadline.
+        """
+        token = secrets.token_hex(8)
+        while True:
+            number = secrets.randbelow(_HIGHEST_ID - 1) + 1
+            keys = self._store.keys
+            turn_keys, turn_args = self._fence(mac, asker)
+            (verdict, known, result, *left), saved = await self._store.call_saved(
+                "fleet_call_begin",
+                [
+                    keys.call(mac, number),
+                    keys.idempotency(mac, idempotency),
+                    keys.deadlines(keys.shard(mac)),
+                    keys.device(mac),
+                    *turn_keys,
+                ],
+                [number, token, int(seconds * 1000), CALL_KEPT_MS, mac, MOST_PENDING, *turn_args],
+            )
+            match verdict:
+                case "COLL":
+                    continue
+                case "GO" | "MINE" if saved:
+                    return CallBegun(int(known))
+                case "GO" | "MINE":
+                    log.warning("call not sent: no replica has it", extra={"device": mac, "id": known})
+                    await self.give_up(mac, int(known), sent=False)
+                    return CallRefused("unsaved")
+                case "OFF":
+                    return CallRefused("offline")
+                case "BUSY":
+                    return CallRefused("busy")
+                case "OVER":
+                    return CallRefused("over")
+                case _:
+                    return CallKnown(int(known), _STATES[verdict], result, int(left[0]) / 1000 if left else 0.0)
+
+    async def complete(self, mac: str, number: str, result: str) -> bool:
+        """Write down the device's answer; False when it is late, repeated, or belongs to no call."""
+        state = await self._finish(mac, number, "D", result)
+        if state == "LATE":
+            self.ignored["late"] += 1
+            log.info("late answer kept", extra={"device": mac, "id": number})
+        elif state != "D":
+            self.ignored["repeated"] += 1
+        return state == "D"
+
+    async def give_up(self, mac: str, number: int, *, sent: bool) -> bool:
+        """End a call without an answer; False when an answer came first."""
+        state = "U" if sent else "N"
+        return await self._finish(mac, str(number), state, "") == state
+
+    async def result(self, mac: str, number: int) -> str | None:
+        """Return the answer of a call that is done, or None."""
+        state, result, _ = await self._read(mac, number)
+        return result if state == "D" else None
+
+    async def late(self, mac: str, number: int) -> str | None:
+        """Return the answer that came after its call had ended as unknown, or None."""
+        _, result, late = await self._read(mac, number)
+        return result if late else None
+
+    async def sweep(self, shard: int, limit: int = 100) -> list[tuple[str, str]]:
+        """End the calls of a shard whose deadline passed as unknown; return their devices and ids."""
+        deadlines = self._store.keys.deadlines(shard)
+        ended = await self._store.call("fleet_sweep", [deadlines], [prefix(shard), limit])
+        return [(mac, number) for mac, _, number in (entry.partition("|") for entry in ended)]
+
+    def _fence(self, mac: str, asker: CallingTurn | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return keys and arguments by which a call is refused to who may not act for the device any more."""
+        if asker is None:
+            return (), ()
+        keys = self._store.keys
+        return (keys.own(keys.shard(mac)), keys.turn(mac)), (asker.owner.worker, asker.owner.fence, asker.turn)
+
+    async def _read(self, mac: str, number: int) -> list[str | None]:
+        key = self._store.keys.call(mac, number)
+        fields = self._store.client.hmget(key, ["st", "res", "late"])
+        return await self._store.ask(cast("Awaitable[list[str | None]]", fields))
+
+    async def _finish(self, mac: str, number: str, state: str, result: str) -> str:
+        keys = self._store.keys
+        (answer,) = await self._store.call(
+            "fleet_call_finish",
+            [keys.call(mac, number), keys.deadlines(keys.shard(mac)), keys.device(mac)],
+            [mac, number, state, result, secrets.token_hex(4)],
+        )
+        return answer

@@ -1,0 +1,60 @@
+"""The edges that live now."""
+
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import cast
+
+from fleet.adapters.redis import keys
+from fleet.adapters.redis.client.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeRecord:
+    """An edge's announcement. An empty `host` means: the host by which the device reached bootstrap."""
+
+    id: str
+    host: str
+    port: int
+    load: int
+    draining: bool = False
+
+
+class Edges:
+    """Announces and lists edges."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def announce(self, edge: EdgeRecord) -> None:
+        """Say that an edge lives; to be repeated at least every two seconds."""
+        name = keys.edge(edge.id)
+        fields = {"host": edge.host, "port": edge.port, "load": edge.load, "drain": int(edge.draining)}
+        pipe = self._store.client.pipeline(transaction=False)
+        pipe.hset(name, mapping={field: str(value) for field, value in fields.items()})
+        pipe.expire(name, keys.EDGE_SECONDS)
+        pipe.sadd(keys.EDGES, edge.id)
+        pipe.expire(keys.edge_mailbox(edge.id), keys.EDGE_MAIL_SECONDS)
+        await self._store.ask(cast("Awaitable[list[int]]", pipe.execute()))
+
+    async def retire(self, edge_id: str) -> None:
+        pipe = self._store.client.pipeline(transaction=False)
+        pipe.delete(keys.edge(edge_id))
+        pipe.srem(keys.EDGES, edge_id)
+        await self._store.ask(cast("Awaitable[list[int]]", pipe.execute()))
+
+    async def live(self) -> list[EdgeRecord]:
+        """Return the edges that announced themselves lately, and forget the others."""
+        ids = sorted(await self._store.ask(cast("Awaitable[set[str]]", self._store.client.smembers(keys.EDGES))))
+        pipe = self._store.client.pipeline(transaction=False)
+        for edge_id in ids:
+            pipe.hgetall(keys.edge(edge_id))
+        records = await self._store.ask(cast("Awaitable[list[dict[str, str]]]", pipe.execute())) if ids else []
+        found = dict(zip(ids, records, strict=True))
+        dead = [edge_id for edge_id, record in found.items() if not record]
+        if dead:
+            await self._store.ask(self._store.client.srem(keys.EDGES, *dead))
+        return [_edge(edge_id, record) for edge_id, record in found.items() if record]
+
+
+def _edge(edge_id: str, record: dict[str, str]) -> EdgeRecord:
+    return EdgeRecord(edge_id, record["host"], int(record["port"]), int(record["load"]), record["drain"] == "1")

@@ -1,0 +1,77 @@
+"""Which worker owns which shard."""
+
+from collections.abc import Awaitable, Iterable
+from dataclasses import dataclass
+from typing import cast
+
+from fleet.adapters.redis import keys
+from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.shards.owner import Owner
+
+
+@dataclass(frozen=True, slots=True)
+class LivingWorker:
+    """A worker that said that it lives: how many shards it owned then, and how many seconds ago that was."""
+
+    worker: str
+    shards: int
+    age: float
+
+
+class Leases:
+    """One worker's view of the leases.
+
+    Args:
+        store: Where they are kept.
+        worker: This worker's id, different from every other process's.
+        seconds: A lease ends this long after its last renewal.
+    """
+
+    def __init__(self, store: Store, worker: str, seconds: float) -> None:
+        self._store = store
+        self.worker = worker
+        self.seconds = seconds
+        self._ttl = int(seconds * 1000)
+
+    async def take(self, shard: int, lost: str = "") -> Owner | None:
+        """Take or keep the lease of a shard; None when it is another worker's.
+
+        Args:
+            shard: Which.
+            lost: The fence of an owner that lost its connection to the broker: its lease is taken away from it.
+        """
+        names = self._store.keys
+        held, fence = await self._store.call(
+            "fleet_lease", [names.own(shard), names.fence(shard)], [self.worker, self._ttl, lost]
+        )
+        return Owner(self.worker, fence) if held == "1" else None
+
+    async def renew(self, shard: int, owner: Owner) -> bool:
+        """Renew a lease; False when it ended or passed to another worker."""
+        (kept,) = await self._store.call(
+            "fleet_renew", [self._store.keys.own(shard)], [owner.worker, owner.fence, self._ttl]
+        )
+        return kept == "1"
+
+    async def release(self, shard: int) -> None:
+        await self._store.call("fleet_release", [self._store.keys.own(shard)], [self.worker])
+
+    async def free(self, shards: Iterable[int]) -> list[int]:
+        """Return those of the shards that nobody owns."""
+        wanted = list(shards)
+        pipe = self._store.client.pipeline(transaction=False)
+        for shard in wanted:
+            pipe.exists(self._store.keys.own(shard))
+        owned = await self._store.ask(cast("Awaitable[list[int]]", pipe.execute()))
+        return [shard for shard, held in zip(wanted, owned, strict=True) if not held]
+
+    async def announce(self, shards: int = 0) -> list[LivingWorker]:
+        """Say that this worker lives and owns so many shards; return who lives, itself included."""
+        ttl = max(self._ttl, 1000)
+        parts = await self._store.call("fleet_announce", [keys.WORKERS, keys.LOADS], [self.worker, ttl, shards])
+        rows = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+        return [LivingWorker(worker, int(load), int(age) / 1000) for worker, load, age in rows]
+
+    async def retire(self) -> None:
+        """Say that this worker is leaving, so that the others take its share at once."""
+        await self._store.call("fleet_retire", [keys.WORKERS, keys.LOADS], [self.worker])

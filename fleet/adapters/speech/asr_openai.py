@@ -1,0 +1,90 @@
+"""Any OpenAI-compatible transcription endpoint as an `Asr`."""
+
+import asyncio
+
+from openai import omit
+from pydantic import BaseModel, ValidationError
+
+from fleet.adapters.model_endpoint import Attempts, ModelEndpoint
+from fleet.adapters.speech.pcm import resample, write_wav
+from fleet.core.ports import ASR_RATE, Transcript
+from fleet.ground.errors import ProviderError
+from fleet.ground.tracing import spans
+
+RETRIES = 1
+MAX_ANSWER = 1_000_000
+"""Bytes; a transcript of that length is a fault."""
+
+
+class _Answer(BaseModel):
+    text: str
+    language: str | None = None
+
+
+class OpenAiAsr:
+    """Sends each utterance as a WAV file.
+
+    Args:
+        base_url: Up to and with `/v1`.
+        api_key: None where the endpoint needs none.
+        model: Its name at the endpoint.
+        language: ISO 639-1 code that is sent along; none without it.
+        sample_rate: Of the WAV file, in Hz.
+        timeout: Longest time in seconds for an utterance, the retry included.
+
+    Raises:
+        ConfigError: `base_url` is no HTTP address.
+    """
+
+    def __init__(
+        self, base_url: str, api_key: str | None, model: str, language: str | None, sample_rate: int, timeout: float
+    ) -> None:
+        self._endpoint = ModelEndpoint("ASR", base_url, api_key)
+        self._model = model
+        self._language = language
+        self._sample_rate = sample_rate
+        self._timeout = timeout
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._endpoint.aclose()
+
+    async def transcribe(self, pcm: bytes) -> Transcript:
+        """Return what was said; see `fleet.core.ports.Asr`. Without audio the endpoint is not asked."""
+        if not pcm:
+            return Transcript("", self._language or "")
+        spans.current().set({"gen_ai.request.model": self._model})
+        deadline = asyncio.get_running_loop().time() + self._timeout
+        wav = await asyncio.to_thread(_pack, pcm, self._sample_rate)
+        attempts = Attempts(RETRIES, deadline)
+        while True:
+            try:
+                return self._understand(await self._send(wav, deadline))
+            except ProviderError as error:
+                await attempts.pause(error)
+
+    async def _send(self, wav: bytes, deadline: float) -> bytes:
+        asking = self._endpoint.client.audio.transcriptions.with_streaming_response.create(
+            file=("utterance.wav", wav, "audio/wav"),
+            model=self._model,
+            response_format="json",
+            language=self._language or omit,
+        )
+        answer = b""
+        async with self._endpoint.open(asking, deadline) as body:
+            while (piece := await body.read(deadline)) and len(answer) <= MAX_ANSWER:
+                answer += piece
+        return answer
+
+    def _understand(self, answer: bytes) -> Transcript:
+        try:
+            heard = _Answer.model_validate_json(answer)
+        except ValidationError:
+            raise self._endpoint.failure("gave an answer without a text", retryable=False) from None
+        # Verbose endpoints give the language's English name, which is no code.
+        language = heard.language or ""
+        return Transcript(heard.text.strip(), language.lower() if len(language) == 2 else self._language or "")
+
+
+def _pack(pcm: bytes, sample_rate: int) -> bytes:
+    return write_wav(resample(pcm, ASR_RATE, sample_rate), sample_rate)

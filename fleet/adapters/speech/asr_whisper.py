@@ -1,0 +1,164 @@
+"""Recognition with Whisper on CTranslate2, offline: the base model unless `FLEET_MODEL_DIR` has another."""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fleet.adapters.speech import asr_windows, whisper_mel, whisper_text
+from fleet.adapters.speech.engines import Engine
+from fleet.adapters.speech.model_files import WHISPER_CONFIG, WHISPER_MODEL, WHISPER_VOCABULARY, opened, require
+from fleet.adapters.speech.simplified import simplify
+from fleet.core.ports import Transcript
+from fleet.ground.errors import ConfigError
+
+BEAM = 5
+QUEUE = 16
+TIMEOUT = 20.0
+SHORTEST_BYTES = 3_200
+"""0.1 s: less is no utterance."""
+
+PROMPTS = {"zh": "请打开灯，调低音量，播放音乐，设置闹钟。"}
+"""Without punctuated Simplified text before it Whisper writes mostly Traditional, unpunctuated. Kept short: its words
+leak into transcripts of bad audio."""
+
+_NO_SPEECH = 0.6
+_LOW_SCORE = -0.8
+"""Silence, noise and clicks measured at least 0.73 and at most -0.96; speech at most 0.48 and at least -0.5."""
+_TOKENS_FREE = 30
+_TOKENS_A_SECOND = 9
+"""Fast speech has about 8 a second; more is Whisper repeating itself."""
+_CONTEXT = 448
+"""Tokens of the prompt and the text together that the model has positions for."""
+SHORTEST_WINDOW, LONGEST_WINDOW = 18.0, 28.0
+"""Seconds of a long utterance that are recognised at once; Whisper hears 30 s."""
+
+_FILES = {"model.bin": WHISPER_MODEL, "config.json": WHISPER_CONFIG, "vocabulary.txt": WHISPER_VOCABULARY}
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    engine: Any
+    """A `ctranslate2.models.Whisper`, which has no types."""
+    array: Any
+    """Makes a `ctranslate2.StorageView` of an array without copying it."""
+    prompts: dict[str, list[str]]
+    """The tokens before the transcript, for each language."""
+
+
+class WhisperAsr:
+    """Recognises one utterance after another in one thread.
+
+    Args:
+        languages: ISO 639-1 codes that are considered; a single one is taken as given.
+        model_dir: Folder with files that replace the wheels' own.
+
+    Raises:
+        ConfigError: A file or package is missing, or the model does not know a language. Blocks for 1-2 s.
+    """
+
+    def __init__(self, languages: Sequence[str], model_dir: Path | None = None) -> None:
+        self._model = _load(tuple(languages), model_dir)
+        self._languages = tuple(languages)
+        self._engine = Engine("asr", threads=1, queue=QUEUE)
+        # The first run is slow, so nobody shall wait for it.
+        self._transcribe(bytes(whisper_mel.RATE * 2))
+
+    async def transcribe(self, pcm: bytes) -> Transcript:
+        """Return what was said; see `fleet.core.ports.Asr`. A long utterance is recognised window by window."""
+        said = Transcript("")
+        for window in asr_windows.split(pcm, SHORTEST_WINDOW, LONGEST_WINDOW):
+            if len(window) >= SHORTEST_BYTES:
+                part = await self._engine.run(partial(self._transcribe, window), TIMEOUT)
+                said = _joined(said, part)
+        return said
+
+    async def aclose(self) -> None:
+        """Refuse further work."""
+        self._engine.close()
+
+    def _transcribe(self, pcm: bytes) -> Transcript:
+        whisper = self._model.engine
+        mel = self._model.array(whisper_mel.log_mel(pcm, whisper.n_mels))
+        # One encoding serves both the language and the text; it is nine tenths of the work.
+        heard = whisper.encode(mel)
+        language = self._language(heard)
+        prompt = self._model.prompts[language]
+        seconds = min(len(pcm) / 2 / whisper_mel.RATE, whisper_mel.LONGEST)
+        found = whisper.generate(
+            heard,
+            [prompt],
+            beam_size=BEAM,
+            # CTranslate2 writes half of `max_length` tokens at most, as the other half is the prompt's.
+            max_length=2 * min(_TOKENS_FREE + int(seconds * _TOKENS_A_SECOND), _CONTEXT - len(prompt)),
+            return_scores=True,
+            return_no_speech_prob=True,
+        )[0]
+        if found.no_speech_prob > _NO_SPEECH and found.scores[0] < _LOW_SCORE:
+            return Transcript("")
+        text = whisper_text.decode(found.sequences[0]).strip()
+        return Transcript(simplify(text) if language == "zh" else text, language)
+
+    def _language(self, heard: Any) -> str:
+        if len(self._languages) == 1:
+            return self._languages[0]
+        ranked = (token.strip("<|>") for token, _ in self._model.engine.detect_language(heard)[0])
+        return next((code for code in ranked if code in self._languages), self._languages[0])
+
+
+def _joined(before: Transcript, after: Transcript) -> Transcript:
+    if not before.text or not after.text:
+        return after if after.text else before
+    gap = "" if after.language == "zh" else " "
+    return Transcript(before.text + gap + after.text, before.language)
+
+
+def _load(languages: tuple[str, ...], model_dir: Path | None) -> _Model:
+    ctranslate2 = require("ctranslate2")
+    with _folder(model_dir) as folder:
+        vocabulary = {token: rank for rank, token in enumerate(_lines(folder / "vocabulary.txt"))}
+        unknown = [code for code in languages if f"<|{code}|>" not in vocabulary]
+        if unknown or not languages:
+            raise ConfigError(f"Whisper does not know the language {', '.join(unknown) or '(none given)'}")
+        try:
+            engine = ctranslate2.models.Whisper(
+                str(folder), device="cpu", compute_type="int8", inter_threads=1, intra_threads=1
+            )
+        except (RuntimeError, ValueError) as error:
+            raise ConfigError(f"{WHISPER_MODEL.name} cannot be loaded: {error}") from error
+    prompts = {code: _prompt(code, vocabulary) for code in languages}
+    return _Model(engine, ctranslate2.StorageView.from_array, prompts)
+
+
+@contextmanager
+def _folder(model_dir: Path | None) -> Iterator[Path]:
+    """Yield a folder as CTranslate2 wants it.
+
+    Its files are links, since a model that is handed over as bytes stays in memory for ever (140 MB).
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="fleet-whisper-") as name,
+        opened(WHISPER_MODEL, model_dir) as model,
+        opened(WHISPER_CONFIG, model_dir) as config,
+        opened(WHISPER_VOCABULARY, model_dir) as vocabulary,
+    ):
+        folder = Path(name)
+        for link, target in zip(_FILES, (model, config, vocabulary), strict=True):
+            (folder / link).symlink_to(target.absolute())
+        yield folder
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{WHISPER_VOCABULARY.name} cannot be read: {error}") from error
+
+
+def _prompt(language: str, vocabulary: dict[str, int]) -> list[str]:
+    before = whisper_text.encode(PROMPTS[language], vocabulary) if language in PROMPTS else []
+    start = ["<|startoftranscript|>", f"<|{language}|>", "<|transcribe|>", "<|notimestamps|>"]
+    return ["<|startofprev|>", *before, *start] if before else start

@@ -1,0 +1,217 @@
+"""Listening to many streams at once: Opus decoding and voice activity in one thread, in batches, off the event loop.
+
+Packets that arrive while a batch runs make up the next one, so batches grow with the load and the loop is woken once a
+batch. All counting happens on the loop; decoders and states are touched in the thread alone.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fleet.adapters.speech.engines import Engine
+from fleet.adapters.speech.opus import Decoder, OpusError
+from fleet.adapters.speech.vad_silero import RATE, WINDOW, Samples, SileroVad, VadState
+from fleet.ground.errors import ProviderError
+from fleet.wire.messages import AudioFormat
+
+log = logging.getLogger(__name__)
+
+_DTX_BYTES = 3
+"""Packets up to this long hold no audio: silence that the encoder did not send."""
+_BATCH_TIMEOUT = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class VadFrame:
+    """One packet, heard."""
+
+    pcm: bytes
+    """16 kHz mono s16le, as long as the packet; zeros for one that holds no audio or is damaged."""
+    speech: float
+    """Highest probability of speech in the 32 ms windows that ended in the packet; the last known one if none did."""
+
+
+@dataclass(slots=True)
+class _Stream:
+    """What the thread knows of a stream."""
+
+    silence: bytes
+    decoder: Decoder = field(default_factory=lambda: Decoder(RATE))
+    state: VadState = field(default_factory=VadState)
+    rest: Samples = field(default_factory=lambda: np.zeros(0, np.float32))
+
+    def forget(self) -> None:
+        self.state = VadState()
+        self.rest = self.rest[:0]
+
+    def decode(self, packet: bytes) -> bytes:
+        if len(packet) <= _DTX_BYTES:
+            return self.silence
+        try:
+            return self.decoder.decode(packet)
+        except OpusError:
+            return self.silence
+
+    def cut(self, pcm: bytes) -> list[Samples]:
+        """Return the windows that end in this audio; what is left begins the next one."""
+        samples: Samples = np.concatenate((self.rest, np.frombuffer(pcm, "<i2").astype(np.float32) / 32768))
+        whole = len(samples) // WINDOW * WINDOW
+        self.rest = samples[whole:]
+        return [samples[start : start + WINDOW] for start in range(0, whole, WINDOW)]
+
+
+@dataclass(slots=True, eq=False)
+class _Heard:
+    """A packet on its way through the thread."""
+
+    ear: "AudioInputStream"
+    pcm: bytes
+    state: VadState
+    windows: deque[Samples]
+    speech: list[float] = field(default_factory=list)
+
+    def judge(self) -> tuple["AudioInputStream", VadFrame]:
+        """Return the frame; packets of a stream in their order."""
+        self.state.speech = max(self.speech, default=self.state.speech)
+        return self.ear, VadFrame(self.pcm, self.state.speech)
+
+
+class AudioInputStream:
+    """One stream; made by `AudioInput.open`, used on the event loop."""
+
+    def __init__(self, ears: "AudioInput", uplink: AudioFormat, on_heard: Callable[[VadFrame], None]) -> None:
+        self._ears = ears
+        self._on_heard = on_heard
+        self._stream = _Stream(bytes(RATE * uplink.frame_ms // 1000 * 2))
+        self.silence = VadFrame(self._stream.silence, 0.0)
+        """Stands for a packet that could not be heard."""
+        self._waiting = 0
+        self._closed = False
+        self.dropped = 0
+        """Packets that were fed in vain."""
+
+    def feed(self, packet: bytes) -> bool:
+        """Hand in the stream's next packet; never blocks. False: dropped and counted, because too many wait."""
+        if self._closed or not self._ears.accept(self, packet, self._waiting):
+            self.dropped += 1
+            return False
+        self._waiting += 1
+        return True
+
+    def reset(self) -> None:
+        """Begin a new utterance with the next packet: forget the voice activity so far, keep the decoder."""
+        if not self._closed:
+            self._ears.accept_reset(self)
+
+    def close(self) -> None:
+        """Hear nothing more, not even what was fed before."""
+        self._closed = True
+
+    def process(self, packet: bytes | None) -> _Heard | None:
+        """Decode a packet, or forget the utterance when there is none; in the thread."""
+        if packet is None:
+            self._stream.forget()
+            return None
+        if self._closed:
+            return _Heard(self, b"", self._stream.state, deque())
+        pcm = self._stream.decode(packet)
+        return _Heard(self, pcm, self._stream.state, deque(self._stream.cut(pcm)))
+
+    def settle(self, frame: VadFrame) -> None:
+        """Tell what was heard in a packet; on the loop."""
+        self._waiting -= 1
+        if not self._closed:
+            self._on_heard(frame)
+
+
+_Outcome = tuple[AudioInputStream, VadFrame]
+
+
+class AudioInput:
+    """All streams of a process.
+
+    Args:
+        vad: The model; nobody else may use it.
+        longest: Most packets that wait in all; further ones are dropped.
+        longest_each: Most packets that wait of one stream.
+        batch: Most packets in one batch.
+    """
+
+    def __init__(self, vad: SileroVad, longest: int = 4096, longest_each: int = 64, batch: int = 256) -> None:
+        self._vad = vad
+        self._longest = longest
+        self._longest_each = longest_each
+        self._batch = batch
+        self._queue: deque[tuple[AudioInputStream, bytes | None]] = deque()
+        self._fed = asyncio.Event()
+
+    def open(self, uplink: AudioFormat, on_heard: Callable[[VadFrame], None]) -> AudioInputStream:
+        """Return an ear for a new stream.
+
+        Args:
+            uplink: Of the stream; packets without audio count as silence of its frame's length.
+            on_heard: Called on the event loop for each packet, in the order of feeding.
+        """
+        return AudioInputStream(self, uplink, on_heard)
+
+    async def run(self) -> None:
+        """Hear until cancelled; then the thread ends."""
+        engine = Engine("ears", threads=1, queue=1)
+        try:
+            while True:
+                await self._fed.wait()
+                await self._hear(engine)
+        finally:
+            engine.close()
+
+    def accept(self, ear: AudioInputStream, packet: bytes, waiting: int) -> bool:
+        """Queue a packet of an ear of which so many wait; for ears."""
+        if waiting >= self._longest_each or len(self._queue) >= self._longest:
+            return False
+        self._queue.append((ear, packet))
+        self._fed.set()
+        return True
+
+    def accept_reset(self, ear: AudioInputStream) -> None:
+        """Queue the end of an ear's utterance; for ears."""
+        # Two in a row are one, so resets cannot fill the queue.
+        if not (self._queue and self._queue[-1] == (ear, None)):
+            self._queue.append((ear, None))
+            self._fed.set()
+
+    async def _hear(self, engine: Engine) -> None:
+        batch = [self._queue.popleft() for _ in range(min(self._batch, len(self._queue)))]
+        if not self._queue:
+            self._fed.clear()
+        try:
+            heard: Sequence[_Outcome] = await engine.run(lambda: self._process(batch), _BATCH_TIMEOUT)
+        except ProviderError as error:
+            log.warning("batch of packets lost", extra={"packets": len(batch), "reason": str(error)})
+            heard = [(ear, ear.silence) for ear, packet in batch if packet is not None]
+        asyncio.get_running_loop().call_soon(self._deliver, deque(heard))
+
+    def _process(self, batch: list[tuple[AudioInputStream, bytes | None]]) -> Sequence[_Outcome]:
+        heard = [found for ear, packet in batch if (found := ear.process(packet))]
+        waiting = heard
+        while waiting := [packet for packet in waiting if packet.windows]:
+            # A stream's windows depend on one another: each round takes only its first one.
+            first = {id(packet.state): packet for packet in reversed(waiting)}
+            chosen = list(first.values())
+            speech = self._vad.probabilities([(packet.state, packet.windows.popleft()) for packet in chosen])
+            for packet, value in zip(chosen, speech, strict=True):
+                packet.speech.append(value)
+        return [packet.judge() for packet in heard]
+
+    def _deliver(self, heard: deque[_Outcome]) -> None:
+        try:
+            while heard:
+                ear, frame = heard.popleft()
+                ear.settle(frame)
+        finally:
+            # One listener's failure must not cost the others their frames.
+            if heard:
+                asyncio.get_running_loop().call_soon(self._deliver, heard)

@@ -1,0 +1,74 @@
+"""Running engines that block: in threads of their own, with a bounded queue, never on the event loop."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from fleet.ground.errors import FleetError, Overloaded, ProviderError
+from fleet.ground.metrics import providers
+
+T = TypeVar("T")
+
+
+class Engine:
+    """A few threads and the work that waits for them.
+
+    Args:
+        name: Of the threads, and in errors.
+        threads: How much work runs at once.
+        queue: How much more work may wait; when it is full, `run` refuses.
+    """
+
+    def __init__(self, name: str, threads: int, queue: int) -> None:
+        self._name = name
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix=name)
+        self._places = threading.BoundedSemaphore(threads + queue)
+        self._closed = False
+
+    async def run(self, work: Callable[[], T], timeout: float) -> T:
+        """Return what `work` returns in a thread.
+
+        Work that has begun goes on to its end when the caller is cancelled or gives up, and keeps its place until then.
+
+        Args:
+            work: Blocks; is not started any more when the caller has gone.
+            timeout: Seconds from now, waiting included.
+
+        Raises:
+            Overloaded: The queue is full.
+            ProviderError: The work failed, took too long, or the engine is closed.
+        """
+        if self._closed:
+            raise ProviderError(f"{self._name}: closed", retryable=False)
+        if not self._places.acquire(blocking=False):
+            providers.errors.add(self._name, "overloaded")
+            raise Overloaded(f"{self._name}: too much work waits")
+        running = self._pool.submit(work)
+        running.add_done_callback(lambda _: self._places.release())
+        future = asyncio.wrap_future(running)
+        try:
+            await asyncio.wait({future}, timeout=timeout)
+            return self._outcome(future)
+        finally:
+            # At once: through the future alone the place would become free one turn of the loop later.
+            running.cancel()
+            future.cancel()
+
+    def close(self) -> None:
+        """Refuse new work and forget what waits; what runs ends by itself."""
+        self._closed = True
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _outcome(self, future: asyncio.Future[T]) -> T:
+        if not future.done():
+            providers.errors.add(self._name, "silent")
+            raise ProviderError(f"{self._name}: timed out", retryable=True)
+        if future.cancelled():
+            raise ProviderError(f"{self._name}: closed", retryable=False)
+        error = future.exception()
+        if error is None or isinstance(error, FleetError):
+            return future.result()
+        providers.errors.add(self._name, "engine")
+        raise ProviderError(f"{self._name}: {type(error).__name__}", retryable=False) from error

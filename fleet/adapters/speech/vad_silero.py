@@ -1,0 +1,73 @@
+"""Voice activity: Silero VAD in one session for all streams, 1.3 KB of state for each."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fleet.adapters.speech.model_files import SILERO
+from fleet.adapters.speech.onnx_sessions import OnnxSession, load_session
+
+RATE = 16_000
+WINDOW = 512
+"""Samples of a window, 32 ms."""
+
+_CONTEXT = 64
+_CELLS = 128
+_LARGEST_BATCH = 64
+
+Samples = NDArray[np.float32]
+"""Audio at 16 kHz, -1 to 1."""
+
+
+class VadState:
+    """What the model remembers of one stream: its recurrent cells and the end of the last window.
+
+    `speech` is its listener's: the probability that was told last.
+    """
+
+    __slots__ = ("cells", "context", "speech")
+
+    def __init__(self) -> None:
+        self.cells = np.zeros((2, _CELLS), np.float32)
+        self.context = np.zeros(_CONTEXT, np.float32)
+        self.speech = 0.0
+
+
+class SileroVad:
+    """The model, shared by all streams; for one thread at a time."""
+
+    def __init__(self, session: OnnxSession) -> None:
+        self._session = session
+        self._rate = np.array(RATE, np.int64)
+
+    @classmethod
+    def load(cls, model_dir: Path | None) -> "SileroVad":
+        """Return the model; blocks for about 0.1 s.
+
+        Raises:
+            ConfigError: The model or onnxruntime is missing.
+        """
+        return cls(load_session(SILERO, model_dir))
+
+    def probabilities(self, windows: Sequence[tuple[VadState, Samples]]) -> list[float]:
+        """Return the probability of speech in each window and move its stream's state on.
+
+        Args:
+            windows: Streams with their next `WINDOW` samples; each stream at most once.
+        """
+        found: list[float] = []
+        for start in range(0, len(windows), _LARGEST_BATCH):
+            found.extend(self._run(windows[start : start + _LARGEST_BATCH]))
+        return found
+
+    def _run(self, windows: Sequence[tuple[VadState, Samples]]) -> list[float]:
+        states = [state for state, _ in windows]
+        audio = np.stack([np.concatenate((state.context, samples)) for state, samples in windows])
+        cells = np.stack([state.cells for state in states], axis=1)
+        speech, cells = self._session.run(None, {"input": audio, "state": cells, "sr": self._rate})
+        for row, state in enumerate(states):
+            state.cells = cells[:, row].copy()
+            state.context = audio[row, -_CONTEXT:].copy()
+        return [float(value) for value in speech[:, 0]]

@@ -1,0 +1,170 @@
+"""Sentences as Opus packets."""
+
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from functools import partial
+
+from fleet.adapters.speech.engines import Engine
+from fleet.adapters.speech.opus import Encoder
+from fleet.adapters.speech.pcm import Resampler, size_of
+from fleet.core.ports import Tts
+from fleet.wire.messages import AudioFormat
+
+LONGEST_KEPT = 40
+"""Characters of a phrase that is kept: "One moment." and its like come again, long sentences do not."""
+_KEPT_BYTES = 4_000_000
+_BATCH_MS = 600
+"""Audio that is encoded in one go, about 1.5 ms of work, so that streams take turns."""
+_THREADS = 2
+_QUEUE = 1_000
+"""Batches that may wait; a stream has one at a time."""
+_ENCODE_SECONDS = 5.0
+_LOOKAHEAD_US = 6_500
+"""By this much Opus is late: so much silence at the end brings out the last of the voice."""
+
+Phrase = tuple[str, str, AudioFormat]
+
+
+class Voice:
+    """Speaks with a `Tts` to devices; shared by all of them.
+
+    Each sentence is a stream of its own whose first packet stands alone, so sentences may be kept, repeated and joined.
+
+    Args:
+        tts: Makes the audio.
+        bitrate: Of the packets, in bits a second.
+        complexity: Of the encoder. From 6 on Opus chooses another codec for speech, which costs four times as much.
+        kept_bytes: Packets of short phrases that are kept; the least lately used go first.
+    """
+
+    def __init__(self, tts: Tts, *, bitrate: int = 24_000, complexity: int = 5, kept_bytes: int = _KEPT_BYTES) -> None:
+        self._tts = tts
+        self._bitrate = bitrate
+        self._complexity = complexity
+        self._kept = PhraseCache(kept_bytes)
+        self._engine = Engine("opus", _THREADS, _QUEUE)
+
+    def close(self) -> None:
+        """End the encoding threads."""
+        self._engine.close()
+
+    async def packets(self, text: str, language: str, downlink: AudioFormat) -> AsyncGenerator[bytes, None]:
+        """Yield the packets of a sentence, each as soon as there is audio for it; the last is filled with silence.
+
+        Closing the iterator closes that of the `Tts`.
+
+        Args:
+            text: Cleaned for speech.
+            language: ISO 639-1 code, or empty to find it from the text.
+            downlink: What the device plays.
+
+        Raises:
+            ProviderError: The `Tts` failed.
+            Overloaded: Too much waits, in the `Tts` or here.
+            OpusError: The device plays a format that Opus does not know.
+        """
+        phrase = (text, language, downlink)
+        if kept := self._kept.get(phrase):
+            for packet in kept:
+                yield packet
+            return
+        made = []
+        async with aclosing(self._make(text, language, downlink)) as packets:
+            async for packet in packets:
+                if len(text) <= LONGEST_KEPT:
+                    made.append(packet)
+                yield packet
+        self._kept.put(phrase, made)
+
+    async def _make(self, text: str, language: str, downlink: AudioFormat) -> AsyncGenerator[bytes, None]:
+        rate = self._tts.sample_rate
+        press = _Press(Resampler(rate, downlink.sample_rate), self._encoder(downlink), downlink.sample_rate)
+        least, most = size_of(downlink.frame_ms, rate), size_of(_BATCH_MS, rate)
+        waiting = bytearray()
+        async with _closing(self._tts.speak(text, language)) as pieces:
+            async for piece in pieces:
+                waiting += piece
+                while len(waiting) >= least:
+                    batch = bytes(waiting[:most])
+                    del waiting[:most]
+                    for packet in await self._engine.run(partial(press.feed, batch), _ENCODE_SECONDS):
+                        yield packet
+        for packet in await self._engine.run(partial(press.finish, bytes(waiting)), _ENCODE_SECONDS):
+            yield packet
+
+    def _encoder(self, downlink: AudioFormat) -> Encoder:
+        return Encoder(downlink.sample_rate, downlink.frame_ms, self._bitrate, self._complexity)
+
+
+class _Press:
+    """Makes packets of one sentence; touched by one thread at a time."""
+
+    def __init__(self, resampler: Resampler, encoder: Encoder, sample_rate: int) -> None:
+        self._resampler = resampler
+        self._encoder = encoder
+        self._tail = bytes(size_of(_LOOKAHEAD_US / 1000, sample_rate))
+        self._rest = b""
+        self._sounded = False
+
+    def feed(self, pcm: bytes) -> list[bytes]:
+        """Return the packets that this audio completes."""
+        self._sounded = self._sounded or bool(pcm)
+        return self._cut(self._resampler.feed(pcm))
+
+    def finish(self, pcm: bytes) -> list[bytes]:
+        """Return the packets of the last audio and of what had to wait."""
+        packets = self.feed(pcm)
+        if not self._sounded:
+            return packets
+        rest = self._resampler.flush() + self._tail
+        missing = -(len(self._rest) + len(rest)) % self._encoder.frame_bytes
+        return packets + self._cut(rest + bytes(missing))
+
+    def _cut(self, pcm: bytes) -> list[bytes]:
+        pcm = self._rest + pcm
+        size = self._encoder.frame_bytes
+        whole = len(pcm) // size * size
+        self._rest = pcm[whole:]
+        return [self._encoder.encode(pcm[at : at + size]) for at in range(0, whole, size)]
+
+
+class PhraseCache:
+    """Packets of the phrases that were used last.
+
+    Args:
+        limit: Bytes of all packets together.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._held = 0
+        self._phrases: OrderedDict[Phrase, tuple[bytes, ...]] = OrderedDict()
+
+    def get(self, phrase: Phrase) -> tuple[bytes, ...]:
+        """Return the packets of a phrase, or none."""
+        packets = self._phrases.get(phrase, ())
+        if packets:
+            self._phrases.move_to_end(phrase)
+        return packets
+
+    def put(self, phrase: Phrase, packets: Sequence[bytes]) -> None:
+        """Keep the packets of a whole phrase, unless they alone are beyond the limit."""
+        size = sum(map(len, packets))
+        if not 0 < size <= self._limit or phrase in self._phrases:
+            return
+        self._phrases[phrase] = tuple(packets)
+        self._held += size
+        while self._held > self._limit:
+            _, oldest = self._phrases.popitem(last=False)
+            self._held -= sum(map(len, oldest))
+
+
+@asynccontextmanager
+async def _closing(pieces: AsyncIterator[bytes]) -> AsyncGenerator[AsyncIterator[bytes], None]:
+    """Close an iterator at the end of the block, if it can be closed."""
+    try:
+        yield pieces
+    finally:
+        if isinstance(pieces, AsyncGenerator):
+            await pieces.aclose()

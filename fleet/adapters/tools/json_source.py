@@ -1,0 +1,62 @@
+"""Public HTTP services that answer in JSON."""
+
+import asyncio
+from collections.abc import Mapping
+
+import httpx2
+from pydantic import JsonValue
+from pydantic_core import from_json
+
+from fleet.adapters.http_bounds import bounded_client, told_redirect
+from fleet.ground.errors import ProviderError
+
+LARGEST = 256 * 1024
+"""Bytes of an answer that is read."""
+
+Query = Mapping[str, str | int | float]
+
+
+class JsonSource:
+    """Asks such services, each request within a limit and without another try: a user waits.
+
+    Args:
+        seconds: Longest time of a request, from its beginning to the answer's last byte.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._client = bounded_client(LARGEST, timeout=seconds, headers={"User-Agent": "fleet"})
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def ask(self, what: str, url: str, query: Query | None = None) -> JsonValue:
+        """Return the answer to a GET request.
+
+        Args:
+            what: Names the service in messages.
+            url: Without the query.
+            query: Its parameters.
+
+        Raises:
+            ProviderError: The service cannot be reached, was silent for too long, refused, or gave no JSON.
+        """
+        try:
+            async with asyncio.timeout(self._seconds):
+                response = await self._client.get(url, params=dict(query) if query else None)
+        except TimeoutError:
+            raise ProviderError(f"{what} did not answer in time", retryable=True) from None
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+            # Their texts may hold the address, and with it a key.
+            raise ProviderError(f"{what} cannot be reached ({type(error).__name__})", retryable=True) from None
+        status = response.status_code
+        if elsewhere := told_redirect(response):
+            raise ProviderError(f"{what} {elsewhere}", retryable=False)
+        if status != httpx2.codes.OK:
+            raise ProviderError(f"{what} answered with the status {status}", retryable=status in (408, 429, 503))
+        try:
+            answer: JsonValue = from_json(response.content, allow_inf_nan=False)
+        except ValueError:
+            raise ProviderError(f"{what} gave an answer that is no JSON", retryable=False) from None
+        return answer

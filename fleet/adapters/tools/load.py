@@ -1,0 +1,84 @@
+"""The server's tools, from the settings."""
+
+import logging
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from fleet.adapters.tools.clock import Zones, clock_tool
+from fleet.adapters.tools.json_source import JsonSource
+from fleet.adapters.tools.languages import introduce_language, language_tools
+from fleet.adapters.tools.location import Locator
+from fleet.adapters.tools.mcp_config import Server, read_servers
+from fleet.adapters.tools.role_play import RolePlay, read_characters
+from fleet.adapters.tools.tool import BuiltIn
+from fleet.adapters.tools.toolset import Toolset
+from fleet.adapters.tools.weather import weather_tool
+from fleet.adapters.tools.weather_open_meteo import OpenMeteo
+from fleet.core.server_tools import ServerTools
+from fleet.ground.settings import Settings
+from fleet.ground.tasks import running
+
+if TYPE_CHECKING:
+    from fleet.adapters.tools.mcp_servers import McpServers
+
+SOURCE_SECONDS = 4.0
+"""Longest request to a public service: two of them and what is around them fit into a call's limit."""
+
+
+@asynccontextmanager
+async def open_tools(settings: Settings) -> AsyncIterator[ServerTools]:
+    """Give the tools for the block; MCP servers connect beside it, and their tools appear when they have.
+
+    Args:
+        settings: Of the process. Without MCP_ENABLED there are no tools.
+
+    Raises:
+        ConfigError: FLEET_CHARACTERS or FLEET_MCP_SERVERS names no good file.
+    """
+    if not settings.mcp_enabled:
+        yield Toolset({}, None, (), settings.tool_seconds)
+        return
+    role_play = RolePlay(read_characters(settings.characters))
+    servers = read_servers(settings.mcp_servers)
+    async with AsyncExitStack() as stack:
+        source = JsonSource(SOURCE_SECONDS)
+        stack.push_async_callback(source.aclose)
+        tools = {tool.offer.name: tool for tool in _built_in(settings, source, role_play)}
+        remote = await stack.enter_async_context(_connect(settings, servers, tools)) if servers else None
+        yield Toolset(tools, remote, (introduce_language, role_play.introduce), settings.tool_seconds)
+
+
+@asynccontextmanager
+async def _connect(
+    settings: Settings, servers: Mapping[str, Server], taken: Collection[str]
+) -> AsyncIterator["McpServers"]:
+    # The SDK takes a second and 30 MB, which nobody without MCP servers shall pay.
+    from fleet.adapters.tools.mcp_server import McpTerms
+    from fleet.adapters.tools.mcp_servers import McpServers
+
+    # Its own lines repeat what servers answer, and trace what is told already.
+    for name in ("mcp", "client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    terms = McpTerms(settings.tool_seconds, settings.mcp_server_name, settings.mcp_protocol_version)
+    remote = McpServers(servers, terms, taken)
+    async with running("MCP servers", remote.run):
+        yield remote
+
+
+def _built_in(settings: Settings, source: JsonSource, role_play: RolePlay) -> tuple[BuiltIn, ...]:
+    locator = Locator(settings.location, settings.location_url, source)
+    key = settings.weather_api_key.get_secret_value() if settings.weather_api_key else None
+    weather = OpenMeteo(source, settings.weather_url, settings.geocoding_url, key, _now)
+    return (
+        *(() if settings.weather == "off" else (weather_tool(weather, locator.place_of),)),
+        clock_tool(Zones(), _now),
+        locator.tool(),
+        *language_tools(),
+        *role_play.tools(),
+    )
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

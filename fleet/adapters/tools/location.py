@@ -1,0 +1,118 @@
+"""Where a client is: as far as the operator, or a service that the operator names, knows it."""
+
+import ipaddress
+from dataclasses import asdict, dataclass
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from fleet.adapters.tools.json_source import JsonSource
+from fleet.adapters.tools.tool import BuiltIn, built_in, failed
+from fleet.core.server_tools import Caller, ServerResult
+from fleet.ground.errors import ProviderError
+
+_ABOUT = "Tell where the user is, as far as it is known."
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place; empty and None for what is not known. `source` says how it is known: `settings` or `address`."""
+
+    source: str
+    city: str = ""
+    region: str = ""
+    country: str = ""
+    latitude: float | None = None
+    longitude: float | None = None
+    timezone: str = ""
+
+    @property
+    def name(self) -> str:
+        """The city with what tells it from others of that name."""
+        return ", ".join(part for part in (self.city, self.region, self.country) if part)
+
+
+class _Answer(BaseModel):
+    """An answer of a service; the usual ones differ in a few names."""
+
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+    city: str | None = None
+    region: str | None = Field(None, validation_alias=AliasChoices("region", "regionName", "region_name"))
+    country: str | None = Field(None, validation_alias=AliasChoices("country_name", "country"))
+    latitude: float | None = Field(None, validation_alias=AliasChoices("latitude", "lat"))
+    longitude: float | None = Field(None, validation_alias=AliasChoices("longitude", "lon", "lng"))
+    timezone: str | dict[str, JsonValue] | None = Field(None, validation_alias=AliasChoices("timezone", "time_zone"))
+
+
+class Locator:
+    """Knows where clients are.
+
+    Args:
+        place: Where the server's users are, `City` or `City, Region, Country`; None if the operator does not say.
+        url: Service that is asked about public addresses, with `{ip}` in it; None to ask nobody.
+        source: Asks it.
+    """
+
+    def __init__(self, place: str | None, url: str | None, source: JsonSource) -> None:
+        self._place = _parse(place) if place and place.strip() else None
+        self._url = url
+        self._source = source
+
+    async def find(self, caller: Caller) -> Spot | None:
+        """Return where a caller is, None if nobody knows.
+
+        Raises:
+            ProviderError: The service that would know could not tell.
+        """
+        if self._url is None or not _is_public(caller.address):
+            return self._place
+        answer = await self._source.ask("the location service", self._url.replace("{ip}", caller.address))
+        try:
+            found = _Answer.model_validate(answer)
+        except ValidationError:
+            raise ProviderError("the location service gave an answer that cannot be read", retryable=False) from None
+        if not found.city and not found.country:
+            return None
+        zone = found.timezone if isinstance(found.timezone, str) else ""
+        return Spot(
+            "address",
+            found.city or "",
+            found.region or "",
+            found.country or "",
+            found.latitude,
+            found.longitude,
+            zone,
+        )
+
+    async def place_of(self, caller: Caller) -> str:
+        """Return the name of the place where a caller is, empty if that is not known."""
+        try:
+            spot = await self.find(caller)
+        except ProviderError:
+            return ""
+        return spot.name if spot and spot.city else ""
+
+    def tool(self) -> BuiltIn:
+        return built_in("get_location", _ABOUT, self._run)
+
+    async def _run(self, arguments: dict[str, JsonValue], caller: Caller) -> ServerResult:
+        try:
+            spot = await self.find(caller)
+        except ProviderError as error:
+            return failed(f"where the user is is not known now: {error}")
+        if spot is None:
+            return ServerResult({"known": False, "note": "Where the user is is not known; ask the user."})
+        known = {key: value for key, value in asdict(spot).items() if value not in (None, "")}
+        return ServerResult({"known": True, **known})
+
+
+def _parse(place: str) -> Spot:
+    city, *rest = (part.strip() for part in place.replace("，", ",").split(","))
+    region = ", ".join(rest[:-1])
+    return Spot("settings", city, region, rest[-1] if rest else "")
+
+
+def _is_public(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_global
+    except ValueError:
+        return False

@@ -1,0 +1,222 @@
+"""One MCP server: connected in the background, listed anew when it says so, and connected anew when it went away."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from mcp import ClientSession, MCPError
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp_types import CONNECTION_CLOSED, Implementation, ServerNotification, ToolListChangedNotification
+from pydantic import JsonValue, ValidationError
+
+from fleet.adapters.tools import mcp_http, mcp_stdio
+from fleet.adapters.tools.mcp_config import Program, Server
+from fleet.adapters.tools.tool import failed
+from fleet.core.server_tools import ServerResult
+from fleet.ground.errors import Unavailable
+from fleet.ground.tasks import Backoff, isolate, keep_running, sole
+from fleet.wire.mcp import LARGEST_RESULT, ToolSpec, clip, parse_page, parse_result
+
+log = logging.getLogger(__name__)
+
+CONNECT_SECONDS = 60.0
+"""Longest time from the start of a server to its tools: some are downloaded first."""
+ASK_SECONDS = 10.0
+"""Longest wait for a page of tools."""
+LOOK_SECONDS = 30.0
+"""From one look at the tools to the next, which is how a server that is gone or hangs is noticed."""
+STEADY_SECONDS = 15.0
+"""A connection that lasted so long was no failure, even if it ended."""
+MOST_TOOLS = 128
+MOST_CALLS = 32
+"""Calls of one server under way; more are refused, for they would only wait for it."""
+
+_PAUSE_SECONDS = 1.0
+_LONGEST_PAUSE = 30.0
+_MOST_PAGES = 20
+_SHOWN = 200
+
+_Peer = JSONRPCDispatcher[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteTool:
+    """A tool of a server; `reads_only` as the server says: it may be run again."""
+
+    spec: ToolSpec
+    reads_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class McpTerms:
+    """On what terms servers are spoken with."""
+
+    seconds: float
+    """Longest time of a call."""
+    name: str = "fleet"
+    """How this process introduces itself."""
+    oldest: str = ""
+    """Lowest version of the protocol, a date such as 2024-11-05; empty for any that the SDK knows."""
+
+
+class McpServer:
+    """A server that comes and goes.
+
+    Args:
+        name: In the configuration.
+        server: How it is reached.
+        terms: With all servers.
+    """
+
+    def __init__(self, name: str, server: Server, terms: McpTerms) -> None:
+        self.name = name
+        self.tools: tuple[RemoteTool, ...] = ()
+        """What it offers now; nothing while it is away."""
+        self._server = server
+        self._terms = terms
+        self._peer: _Peer | None = None
+        self._look = asyncio.Event()
+        self._calls = 0
+        self._reason = ""
+        """Why the last connection ended."""
+        self._clock = asyncio.get_running_loop().time
+        self._backoff = Backoff(first=0.5, limit=_LONGEST_PAUSE)
+
+    async def run(self) -> None:
+        """Keep it connected until cancelled."""
+        await keep_running(f"MCP server {self.name}", self._attempt, self._backoff)
+
+    async def call(self, tool: str, arguments: dict[str, JsonValue]) -> ServerResult:
+        """Run one of its tools, once, within the limit in time; failures are results."""
+        peer = self._peer
+        if peer is None:
+            return failed("not done, the server of this tool is away; it may be back soon")
+        if self._calls >= MOST_CALLS:
+            return failed("not done, the server of this tool has too many calls to do")
+        self._calls += 1
+        try:
+            async with asyncio.timeout(self._terms.seconds):
+                answer = await peer.send_raw_request("tools/call", {"name": tool, "arguments": arguments})
+        except TimeoutError:
+            self._look.set()
+            return failed(f"unknown whether it was done, the server did not answer within {self._terms.seconds:g} s")
+        except MCPError as error:
+            self._look.set()
+            return failed(_explain(error))
+        finally:
+            self._calls -= 1
+        return _result(answer)
+
+    async def _attempt(self) -> None:
+        began = self._clock()
+        self._reason = "the connection failed"
+        # What a library may raise beside the expected is logged, and ends nothing but this attempt.
+        await isolate(f"MCP server {self.name}", self._connect())
+        if self._clock() - began > STEADY_SECONDS:
+            self._backoff.reset()
+        raise Unavailable(self._reason)
+
+    async def _connect(self) -> None:
+        try:
+            async with self._streams() as (received, sent):
+                peer: _Peer = JSONRPCDispatcher(received, sent)
+                about = Implementation(name=self._terms.name, version="1")
+                async with ClientSession(dispatcher=peer, client_info=about, message_handler=self._hear) as session:
+                    self._reason = await self._serve(session, peer)
+        except Unavailable as error:
+            self._reason = str(error)
+        except ExceptionGroup as group:
+            # From the tasks of a transport: that of HTTP ends so when its server cannot be reached.
+            self._reason = f"the connection broke off ({type(sole(group)).__name__})"
+
+    def _streams(self) -> AbstractAsyncContextManager[mcp_stdio.Streams | mcp_http.Streams]:
+        if isinstance(self._server, Program):
+            return mcp_stdio.open_program(self._server, self._look.set)
+        return mcp_http.open_address(self._server)
+
+    async def _serve(self, session: ClientSession, peer: _Peer) -> str:
+        """Keep the list of tools fresh until that fails; return why it did."""
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                version = str((await session.initialize()).protocol_version)
+                if version < self._terms.oldest:
+                    return f"it speaks MCP {version} only"
+                tools = await _list(peer)
+            log.info("MCP server connected", extra={"server": self.name, "tools": len(tools)})
+            self._peer = peer
+            while True:
+                self.tools, listed = tools, self._clock()
+                await self._wait(listed)
+                async with asyncio.timeout(ASK_SECONDS):
+                    tools = await _list(peer)
+        except TimeoutError:
+            return "it did not answer in time"
+        except MCPError as error:
+            return f"it refused, or went away: {clip(error.message)[:_SHOWN]}"
+        except (ValidationError, RuntimeError):
+            return "it speaks no version of MCP that is known here"
+        except Unavailable as error:
+            return str(error)
+        finally:
+            self._peer, self.tools = None, ()
+
+    async def _wait(self, listed: float) -> None:
+        """Return when it is time to look at the tools again; not at once, however often the server says so."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_SECONDS):
+                await self._look.wait()
+        await asyncio.sleep(listed + _PAUSE_SECONDS - self._clock())
+        self._look.clear()
+
+    async def _hear(self, message: ServerNotification | Exception) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            self._look.set()
+
+
+async def _list(peer: _Peer) -> tuple[RemoteTool, ...]:
+    tools: dict[str, RemoteTool] = {}
+    cursor: object = None
+    for _ in range(_MOST_PAGES):
+        answer = await peer.send_raw_request("tools/list", {"cursor": cursor} if cursor else None)
+        page = parse_page(answer)
+        if page is None:
+            raise Unavailable("it gave no list of tools")
+        if page.damaged:
+            log.warning("tools of an MCP server left out", extra={"tools": page.damaged})
+        safe = set(_read_only(answer["tools"]))
+        tools |= {spec.name: RemoteTool(spec, spec.name in safe) for spec in page.tools}
+        cursor = answer.get("nextCursor")
+        if not isinstance(cursor, str) or not cursor or len(tools) >= MOST_TOOLS:
+            break
+    return tuple(tools.values())[:MOST_TOOLS]
+
+
+def _read_only(entries: Sequence[object]) -> Iterator[object]:
+    """Yield the names of the tools that their server says to change nothing."""
+    for entry in entries:
+        if isinstance(entry, dict):
+            hints = entry.get("annotations")
+            if isinstance(hints, dict) and hints.get("readOnlyHint") is True:
+                yield str(entry.get("name"))
+
+
+def _result(answer: dict[str, Any]) -> ServerResult:
+    text = parse_result(answer)
+    structured = answer.get("structuredContent")
+    if text.failed or not isinstance(structured, dict):
+        return ServerResult(text.text or "the server says nothing about it", failed=text.failed)
+    whole = json.dumps(structured, ensure_ascii=False)
+    small = len(whole) <= LARGEST_RESULT and clip(whole) == whole
+    return ServerResult(structured if small else text.text or clip(whole))
+
+
+def _explain(error: MCPError) -> str:
+    if error.code == CONNECTION_CLOSED:
+        return "unknown whether it was done, the server went away"
+    if error.code == mcp_stdio.TOO_LONG:
+        return "done perhaps, but the server's answer is too large"
+    return clip(error.message).strip() or f"the server answered with the error {error.code}"

@@ -1,0 +1,171 @@
+"""MCP servers as child processes.
+
+The SDK's own transport keeps a line of any length in memory, copies it with every piece and hands what is no message to
+the log; here both are bounded, and what a server writes to its standard error is told at debug level.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client.stdio import get_default_environment
+from mcp.shared.message import SessionMessage
+from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
+
+from fleet.adapters.tools.mcp_config import Program
+from fleet.adapters.tools.mcp_lines import LARGEST_MESSAGE, MESSAGE_COST, LinePace, Lines, TooLong
+from fleet.ground.errors import Unavailable
+from fleet.ground.tasks import finish, running
+
+log = logging.getLogger(__name__)
+
+TOO_LONG = -32001
+"""Code of the error in place of an answer that was thrown away."""
+
+_PIECE = 64 * 1024
+_WAITING = 128
+"""Messages to a server that reads none; more are not sent, for so many calls are never under way."""
+_END_SECONDS = 2.0
+"""From each step of asking a program to end to the next, harder one."""
+_LOGGED = 400
+
+Incoming = SessionMessage | Exception
+Streams = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[SessionMessage]]
+
+
+@asynccontextmanager
+async def open_program(program: Program, over: Callable[[], None]) -> AsyncIterator[Streams]:
+    """Run a server as long as the block, and give the streams to and from it.
+
+    Args:
+        program: What is run. Of the environment it gets a few harmless variables and its own.
+        over: Called when it has closed its output, which is when it has ended.
+
+    Raises:
+        Unavailable: It cannot be run.
+    """
+    process = await _start(program)
+    incoming, received = anyio.create_memory_object_stream[Incoming](0)
+    sent, outgoing = anyio.create_memory_object_stream[SessionMessage](_WAITING)
+    async with AsyncExitStack() as stack:
+        # Python 3.11's first releases cancel a second time here, and the program would go on for ever.
+        stack.push_async_callback(lambda: finish("end of an MCP server", _end(process)))
+        for stream in (incoming, received, sent, outgoing):
+            stack.callback(stream.close)
+        await stack.enter_async_context(running("MCP server's output", lambda: _read(process, incoming, over)))
+        await stack.enter_async_context(running("MCP server's input", lambda: _write(process, outgoing)))
+        await stack.enter_async_context(running("MCP server's errors", lambda: _tell_errors(process)))
+        yield received, sent
+
+
+async def _start(program: Program) -> Process:
+    try:
+        return await asyncio.create_subprocess_exec(
+            program.command,
+            *program.args,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env=get_default_environment() | program.env,
+            cwd=program.cwd,
+            start_new_session=True,  # so that what it starts itself can be ended with it
+        )
+    except (OSError, ValueError) as error:
+        raise Unavailable(f"cannot be run: {error}") from error
+
+
+async def _read(process: Process, incoming: MemoryObjectSendStream[Incoming], over: Callable[[], None]) -> None:
+    output, lines, pace = process.stdout, Lines(), LinePace()
+    assert output is not None, "it was started with a pipe"  # noqa: S101 - for the type checker
+    try:
+        while piece := await output.read(_PIECE):
+            found = lines.feed(piece)
+            await pace.take(max(len(piece), len(found) * MESSAGE_COST))
+            for line in found:
+                if (message := _parse(line)) is not None:
+                    await incoming.send(message)
+    except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+        log.debug("MCP session is over")
+    except OSError as error:
+        log.debug("MCP server's output broke off", extra={"reason": str(error)})
+    incoming.close()
+    over()
+
+
+def _parse(line: bytes | TooLong) -> SessionMessage | None:
+    if isinstance(line, TooLong):
+        log.warning("MCP server's message thrown away", extra={"reason": f"longer than {LARGEST_MESSAGE} bytes"})
+        if line.answers is None:
+            return None
+        error = ErrorData(code=TOO_LONG, message="the answer is too large")
+        return SessionMessage(JSONRPCError(jsonrpc="2.0", id=line.answers, error=error))
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except (ValueError, RecursionError):
+        log.debug("MCP server wrote what is no message", extra={"pii": line[:_LOGGED].decode("utf-8", "replace")})
+        return None
+
+
+async def _write(process: Process, outgoing: MemoryObjectReceiveStream[SessionMessage]) -> None:
+    pipe = process.stdin
+    assert pipe is not None, "it was started with a pipe"  # noqa: S101 - for the type checker
+    try:
+        async for item in outgoing:
+            pipe.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+            await pipe.drain()
+    except (OSError, RuntimeError) as error:
+        # That it has closed its output tells the session.
+        log.debug("MCP server's input broke off", extra={"reason": str(error) or type(error).__name__})
+    outgoing.close()
+
+
+async def _tell_errors(process: Process) -> None:
+    errors, pace = process.stderr, LinePace()
+    assert errors is not None, "it was started with a pipe"  # noqa: S101 - for the type checker
+    with suppress(OSError):
+        while piece := await errors.read(_PIECE):
+            await pace.take(len(piece))
+            log.debug("MCP server says", extra={"pii": piece[:_LOGGED].decode("utf-8", "replace").strip()})
+
+
+async def _end(process: Process) -> None:
+    """End a program and all that it started: asked by the end of its input, then by signals (MCP, lifecycle)."""
+    if process.stdin is not None:
+        process.stdin.close()
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        await _ended(process)
+        if not _signal(process, number):
+            break
+    if not await _ended(process):
+        log.warning("MCP server does not end", extra={"pid": process.pid})
+    # Nothing public closes the pipes of a program whose last words nobody reads.
+    close = getattr(getattr(process, "_transport", None), "close", None)
+    if callable(close):
+        close()
+        await asyncio.sleep(0)
+
+
+def _signal(process: Process, number: signal.Signals) -> bool:
+    """Send a signal to a program and all that it started; return whether anything of that was left."""
+    try:
+        os.killpg(process.pid, number)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return process.returncode is None
+    return True
+
+
+async def _ended(process: Process) -> bool:
+    try:
+        async with asyncio.timeout(_END_SECONDS):
+            await process.wait()
+    except TimeoutError:
+        return process.returncode is not None
+    return True

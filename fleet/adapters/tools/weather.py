@@ -1,0 +1,89 @@
+"""The weather of a place on a day: the port, and the tool."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, dataclass
+from typing import Protocol
+
+from pydantic import JsonValue
+
+from fleet.adapters.tools import days
+from fleet.adapters.tools.tool import BuiltIn, built_in, failed, text_of
+from fleet.core.server_tools import Caller, ServerResult
+from fleet.ground.errors import ProviderError
+
+_LONGEST = 80
+"""Characters of a place or a day."""
+
+
+@dataclass(frozen=True, slots=True)
+class DayForecast:
+    """The weather of one day in °C, percent and km/h; what is not known is None.
+
+    Of today `temperature` and what belongs to it is that of the present moment, of other days the day's mean.
+    """
+
+    city: str
+    region: str
+    country: str
+    date: str
+    timezone: str
+    condition: str | None = None
+    temperature: float | None = None
+    apparent_temperature: float | None = None
+    temperature_max: float | None = None
+    temperature_min: float | None = None
+    humidity: float | None = None
+    precipitation_probability: float | None = None
+    wind_speed: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """What was asked for does not exist; the reason is in words for the model."""
+
+    reason: str
+
+
+class Weather(Protocol):
+    """Tells the weather."""
+
+    async def tell(self, city: str, day: str) -> DayForecast | Unknown:
+        """Return the weather of a place.
+
+        Args:
+            city: Its name in any language, perhaps with a region or country after a comma.
+            day: As `fleet.adapters.tools.days` understands it; empty for today.
+
+        Raises:
+            ProviderError: The service cannot be reached, was silent for too long, or refused.
+        """
+
+
+def weather_tool(weather: Weather, place_of: Callable[[Caller], Awaitable[str]]) -> BuiltIn:
+    """Return the tool.
+
+    Args:
+        weather: Who tells it.
+        place_of: Returns where a caller is, empty where that is not known.
+    """
+
+    async def run(arguments: dict[str, JsonValue], caller: Caller) -> ServerResult:
+        city, day = text_of(arguments, "city")[:_LONGEST], text_of(arguments, "date")[:_LONGEST]
+        city = city or await place_of(caller)
+        if not city:
+            return failed("name a city: where the user is is not known")
+        try:
+            found = await weather.tell(city, day)
+        except ProviderError as error:
+            return failed(f"the weather is not available now: {error}")
+        if isinstance(found, Unknown):
+            return failed(found.reason)
+        return ServerResult({key: value for key, value in asdict(found).items() if value not in (None, "")})
+
+    return built_in(
+        "get_weather",
+        "Tell the weather of a city: now, or on a day from some weeks ago to two weeks ahead. Temperatures are in °C.",
+        run,
+        city={"type": "string", "description": "Name of the city; empty for that of the user.", "required": True},
+        date={"type": "string", "description": f"The day, today without it: {days.FORMS}."},
+    )

@@ -1,0 +1,202 @@
+"""The weather from open-meteo.com, or a server with the same API, which needs no key.
+
+Source: the API's documentation, https://open-meteo.com/en/docs and …/en/docs/geocoding-api.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from typing import Any, TypeVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import BaseModel, Field, JsonValue, ValidationError
+
+from fleet.adapters.tools.days import FORMS, find_day
+from fleet.adapters.tools.json_source import JsonSource, Query
+from fleet.adapters.tools.weather import DayForecast, Unknown
+from fleet.ground.errors import ProviderError
+
+DAYS_AGO = 60
+DAYS_AHEAD = 15
+"""How far forecasts reach; the service keeps three months of past ones."""
+
+_HAN = re.compile(r"[㐀-䶿一-鿿]")
+_SUFFIX = re.compile(r"(?<=..)(?:特别行政区|市区|市|省|县|区)$")
+_CURRENT = "temperature_2m,apparent_temperature,relative_humidity_2m,weather_code,wind_speed_10m"
+_DAILY = (
+    "weather_code,temperature_2m_max,temperature_2m_min,temperature_2m_mean,relative_humidity_2m_mean,"
+    "precipitation_probability_max,wind_speed_10m_max"
+)
+_CONDITIONS = {
+    0: "Sunny",
+    1: "Mostly sunny",
+    2: "Partly cloudy",
+    3: "Overcast",
+    45: "Fog",
+    48: "Freezing fog",
+    51: "Light drizzle",
+    53: "Drizzle",
+    55: "Heavy drizzle",
+    56: "Light freezing drizzle",
+    57: "Freezing drizzle",
+    61: "Light rain",
+    63: "Rain",
+    65: "Heavy rain",
+    66: "Light freezing rain",
+    67: "Freezing rain",
+    71: "Light snow",
+    73: "Snow",
+    75: "Heavy snow",
+    77: "Snow grains",
+    80: "Light rain showers",
+    81: "Rain showers",
+    82: "Violent rain showers",
+    85: "Light snow showers",
+    86: "Heavy snow showers",
+    95: "Thunderstorm",
+    96: "Thunderstorm with light hail",
+    99: "Thunderstorm with hail",
+}
+"""WMO weather codes, as the service writes them."""
+
+
+class _Place(BaseModel):
+    name: str
+    latitude: float
+    longitude: float
+    timezone: str = "UTC"
+    country: str = ""
+    country_code: str = ""
+    admin1: str = ""
+    admin2: str = ""
+
+    @property
+    def zone(self) -> tzinfo:
+        try:
+            return ZoneInfo(self.timezone)
+        except (ZoneInfoNotFoundError, ValueError):
+            return UTC
+
+
+class _Places(BaseModel):
+    results: list[_Place] = Field(default_factory=list)
+
+
+class _Current(BaseModel):
+    temperature_2m: float | None = None
+    apparent_temperature: float | None = None
+    relative_humidity_2m: float | None = None
+    weather_code: int | None = None
+    wind_speed_10m: float | None = None
+
+
+class _Daily(BaseModel):
+    weather_code: list[int | None] = Field(default_factory=list)
+    temperature_2m_max: list[float | None] = Field(default_factory=list)
+    temperature_2m_min: list[float | None] = Field(default_factory=list)
+    temperature_2m_mean: list[float | None] = Field(default_factory=list)
+    relative_humidity_2m_mean: list[float | None] = Field(default_factory=list)
+    precipitation_probability_max: list[float | None] = Field(default_factory=list)
+    wind_speed_10m_max: list[float | None] = Field(default_factory=list)
+
+
+class _Forecast(BaseModel):
+    current: _Current | None = None
+    daily: _Daily = _Daily()
+
+
+_Answer = TypeVar("_Answer", bound=BaseModel)
+_Value = TypeVar("_Value")
+
+
+class OpenMeteo:
+    """See `fleet.adapters.tools.weather.Weather`.
+
+    Args:
+        source: Asks the servers.
+        forecasts: URL of the server of forecasts.
+        places: URL of the server that finds places.
+        key: Sent to both where they want one.
+        now: Returns the present time, with a time zone.
+    """
+
+    def __init__(
+        self, source: JsonSource, forecasts: str, places: str, key: str | None, now: Callable[[], datetime]
+    ) -> None:
+        self._source = source
+        self._forecasts = f"{forecasts}/v1/forecast"
+        self._places = f"{places}/v1/search"
+        self._key: dict[str, str] = {"apikey": key} if key else {}
+        self._now = now
+
+    async def tell(self, city: str, day: str) -> DayForecast | Unknown:
+        place = await self._find(city)
+        if place is None:
+            return Unknown(f"there is no city {city!r} that the weather service knows; try its English name")
+        today = self._now().astimezone(place.zone).date()
+        wanted = find_day(day, today)
+        if wanted is None:
+            return Unknown(f"the day {day!r} is not understood; give {FORMS}")
+        first, last = today - timedelta(days=DAYS_AGO), today + timedelta(days=DAYS_AHEAD)
+        if not first <= wanted <= last:
+            return Unknown(f"the weather of {wanted} is not known, only that from {first} to {last}")
+        return _report(place, wanted, await self._look(place, wanted, now=wanted == today))
+
+    async def _find(self, city: str) -> _Place | None:
+        name, *hints = (part.strip() for part in re.split("[,，]", city))
+        for spelling in dict.fromkeys((name, _SUFFIX.sub("", name))):
+            language = "zh" if _HAN.search(spelling) else "en"
+            query: Query = {"name": spelling, "count": 10, "language": language, "format": "json"}
+            found = await self._ask("the place finder", self._places, query, _Places)
+            if found.results:
+                return _choose(found.results, hints)
+        return None
+
+    async def _look(self, place: _Place, day: date, *, now: bool) -> _Forecast:
+        where: Query = {"latitude": place.latitude, "longitude": place.longitude, "timezone": place.timezone}
+        when = {"daily": _DAILY, "start_date": f"{day}", "end_date": f"{day}", **({"current": _CURRENT} if now else {})}
+        return await self._ask("the weather service", self._forecasts, {**where, **when}, _Forecast)
+
+    async def _ask(self, what: str, url: str, query: Query, kind: type[_Answer]) -> _Answer:
+        answer: JsonValue = await self._source.ask(what, url, {**query, **self._key})
+        try:
+            return kind.model_validate(answer)
+        except ValidationError:
+            raise ProviderError(f"{what} gave an answer that cannot be read", retryable=False) from None
+
+
+def _choose(places: Sequence[_Place], hints: Sequence[str]) -> _Place:
+    """Return the place that most of the words after the comma fit; the service names the best known first."""
+
+    def fits(place: _Place) -> int:
+        about = {part.casefold() for part in (place.country, place.country_code, place.admin1, place.admin2)}
+        return sum(hint.casefold() in about for hint in hints)
+
+    return max(places, key=fits)
+
+
+def _report(place: _Place, day: date, forecast: _Forecast) -> DayForecast:
+    now, daily = forecast.current, forecast.daily
+    code = _first(daily.weather_code) if now is None or now.weather_code is None else now.weather_code
+    figures: dict[str, Any] = {
+        "temperature": now.temperature_2m if now else _first(daily.temperature_2m_mean),
+        "apparent_temperature": now.apparent_temperature if now else None,
+        "humidity": now.relative_humidity_2m if now else _first(daily.relative_humidity_2m_mean),
+        "wind_speed": now.wind_speed_10m if now else _first(daily.wind_speed_10m_max),
+    }
+    return DayForecast(
+        city=place.name,
+        region=place.admin1,
+        country=place.country,
+        date=f"{day}",
+        timezone=place.timezone,
+        condition=None if code is None else _CONDITIONS.get(code, f"weather code {code}"),
+        temperature_max=_first(daily.temperature_2m_max),
+        temperature_min=_first(daily.temperature_2m_min),
+        precipitation_probability=_first(daily.precipitation_probability_max),
+        **figures,
+    )
+
+
+def _first(values: Sequence[_Value | None]) -> _Value | None:
+    return values[0] if values else None

@@ -1,0 +1,1 @@
+"""JSON Schemas of tools: cleaned, shown to models, and arguments validated against them, within bounds."""

@@ -1,0 +1,114 @@
+"""A call's arguments, made fit for the tool's schema where models often slip; nothing is left out unsaid."""
+
+import re
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from typing import Any
+
+from pydantic import JsonValue
+from pydantic_core import from_json
+
+from fleet.core.schemas.json_types import is_number, is_of
+from fleet.core.schemas.validator import SchemaValidator
+from fleet.core.schemas.verdict import Fault, Path
+from fleet.core.schemas.words import explain
+
+LARGEST_INTEGER = 2**31 - 1
+"""Firmware reads integers as int32."""
+MOST_ROUNDS = 4
+"""How often what was mended is looked at again: a text may hold an object that holds a text."""
+MOST_TOLD = 3
+
+_NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?")
+
+
+def fit(
+    schema: Mapping[str, Any], arguments: Mapping[str, JsonValue], furthest: int = LARGEST_INTEGER
+) -> dict[str, JsonValue] | str:
+    """Return the arguments as the tool may be sent them, or which ones are wrong, and why, in words for the model.
+
+    What the schema allows, and what cannot be validated here, passes as it is. What is wrong is mended if it is a
+    harmless slip. An optional argument that is null, and may not be, was not given.
+
+    Args:
+        schema: As the tool's owner wrote it.
+        arguments: As the model wrote them.
+        furthest: The largest integer that the tool's owner can read, with either sign.
+    """
+    validator = SchemaValidator(schema, furthest)
+    fitted = dict(arguments)
+    wrong = validator.find_faults(fitted)
+    if wrong:
+        fitted = deepcopy(fitted)
+    for _ in range(MOST_ROUNDS):
+        if not wrong:
+            return fitted
+        if left := _mend_all(fitted, wrong):
+            wrong = left
+            break
+        wrong = validator.find_faults(fitted)
+    return "; ".join(dict.fromkeys(explain(fault, arguments) for fault in wrong[:MOST_TOLD])) or fitted
+
+
+def _mend_all(arguments: dict[str, JsonValue], faults: Sequence[Fault]) -> list[Fault]:
+    """Mend the arguments where they are; return the faults that cannot be mended."""
+    groups: dict[Path, list[Fault]] = {}
+    for fault in faults:
+        groups.setdefault(fault.path, []).append(fault)
+    return [group[0] for path, group in groups.items() if not _mend_at(arguments, path, group)]
+
+
+def _mend_at(arguments: dict[str, JsonValue], path: Path, faults: Sequence[Fault]) -> bool:
+    """Mend what is at a path; return whether that could be done."""
+    if not path or any(fault.kind != "wrong" for fault in faults):
+        return False
+    holder: Any = arguments
+    try:
+        for step in path[:-1]:
+            holder = holder[step]
+        value = holder[path[-1]]
+    except (KeyError, IndexError, TypeError):
+        return True  # what was around it has just been mended
+    if value is None and isinstance(holder, dict):
+        del holder[path[-1]]
+        return True
+    types = dict.fromkeys(name for fault in faults for name in fault.types)
+    mended = _mend(value, tuple(types))
+    if mended is not None:
+        holder[path[-1]] = mended
+    return mended is not None
+
+
+def _mend(value: JsonValue, types: Sequence[str]) -> JsonValue:
+    """Return a value as one of the types, None where it does not stand for any."""
+    for name in types:
+        mended = None if is_of(name, value) else _as_type(value, name)
+        if mended is not None and is_of(name, mended):
+            return mended
+    return None
+
+
+def _as_type(value: JsonValue, name: str) -> JsonValue:
+    """Read what models often write: `"30"` or `30.0` for an integer, `"true"` for a boolean, `5` for a text."""
+    text = value.strip() if isinstance(value, str) else ""
+    match name:
+        case "integer" | "number":
+            number = (float(text) if "." in text else int(text)) if _NUMBER.fullmatch(text) else value
+            whole = name == "integer" and isinstance(number, float) and number.is_integer()
+            return int(number) if whole and isinstance(number, float) else number
+        case "boolean":
+            return text.lower() == "true" if text.lower() in ("true", "false") else None
+        case "string":
+            return str(value) if is_number(value) else None
+    return _unpack(text, name)
+
+
+def _unpack(text: str, name: str) -> JsonValue:
+    """Return the object or list that was written as text; for some objects models are asked for that."""
+    if not text.startswith("{" if name == "object" else "["):
+        return None
+    try:
+        found: JsonValue = from_json(text, allow_inf_nan=False)
+    except ValueError:
+        return None
+    return found

@@ -1,0 +1,57 @@
+"""A tool's cleaned schema as it is shown to models: nothing in it that endpoints are known to refuse.
+
+Gemini refuses a rule without a type, choices that are no texts or are empty, and objects without properties; OpenAI
+refuses lists without items; llama.cpp lets a model write nothing into an object whose list of properties is empty
+(docs/adr/0014-shown-schemas.md).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+_TEXT: dict[str, Any] = {"type": "string"}
+_OBJECT_AS_TEXT = "A JSON object, written as text."
+_NUMBERS = frozenset({"integer", "number"})
+
+
+def shown(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema as models see it.
+
+    Args:
+        schema: As `fleet.core.schemas.cleaning.clean` returned it; arguments are still to be checked against that.
+    """
+    required = {"required": list(schema["required"])} if schema.get("required") else {}
+    properties = {name: _rule(rule) for name, rule in schema.get("properties", {}).items()}
+    return {"type": "object", "properties": properties, **required}
+
+
+def _rule(rule: Mapping[str, Any]) -> dict[str, Any]:
+    kind = rule.get("type", "string")
+    told = {"description": rule["description"]} if rule.get("description") else {}
+    if kind == "object":
+        return {**shown(rule), **told} if rule.get("properties") else {**_TEXT, **_tell(told, _OBJECT_AS_TEXT)}
+    kept: dict[str, Any] = {"type": kind, **told}
+    if kind == "array":
+        return {**kept, "items": _rule(rule.get("items", _TEXT))}
+    if choices := rule.get("enum"):
+        kept.update(_choose(kind, choices, told))
+    if kind in _NUMBERS:
+        kept.update({edge: rule[edge] for edge in ("minimum", "maximum") if edge in rule})
+    if _is_of(kind, default := rule.get("default")):
+        kept["default"] = default
+    return kept
+
+
+def _choose(kind: str, choices: list[Any], told: Mapping[str, Any]) -> dict[str, Any]:
+    if kind == "string" and all(isinstance(choice, str) and choice for choice in choices):
+        return {"enum": choices}
+    return _tell(told, f"One of: {', '.join(str(choice) for choice in choices)}.")
+
+
+def _tell(told: Mapping[str, Any], words: str) -> dict[str, Any]:
+    return {"description": f"{told.get('description', '')} {words}".strip()}
+
+
+def _is_of(kind: str, value: object) -> bool:
+    if isinstance(value, bool) or kind == "boolean":
+        return isinstance(value, bool) and kind == "boolean"
+    return isinstance(value, int | float) if kind in _NUMBERS else isinstance(value, str) and kind == "string"

@@ -1,0 +1,71 @@
+"""Validation of arguments against a JSON Schema that a stranger wrote.
+
+The verdict on a value has three forms: valid, invalid, or unknown. Unknown is what only a regular expression, another
+document or another dialect of JSON Schema could decide; it passes, and the tool's owner validates it. Nothing here
+evaluates a pattern, fetches a reference or compiles a schema, and a budget of steps bounds every validation
+(docs/adr/0022-tool-arguments.md).
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import JsonValue
+
+from fleet.core.schemas.keywords import ANNOTATIONS, CHECKS
+from fleet.core.schemas.verdict import Fault, Path, SchemaPlace, Verdict, both
+
+MOST_STEPS = 5_000
+"""Keywords, members, items and choices that are looked at for one call; about 10 ms."""
+DEEPEST = 40
+"""Schemas inside each other, references included."""
+
+_OTHER_DOCUMENT = ("$id", "id", "$schema")
+
+
+class SchemaValidator:
+    """Validates one call's arguments, perhaps several times; the steps of all times count together.
+
+    Args:
+        schema: As its author wrote it.
+        furthest: The largest integer that the tool's owner can read, with either sign.
+    """
+
+    def __init__(self, schema: Mapping[str, Any], furthest: int) -> None:
+        self.root = schema
+        self.furthest = furthest
+        self.left = MOST_STEPS
+        """Steps that may still be made; below 0 what is not validated yet is unknown."""
+
+    def find_faults(self, arguments: Mapping[str, JsonValue]) -> list[Fault]:
+        """Return what is certainly wrong; never raises."""
+        return self.apply(self.root, arguments, (), 0) or []
+
+    def spend(self, steps: int = 1) -> bool:
+        self.left -= steps
+        return self.left >= 0
+
+    def apply(self, schema: object, value: object, path: Path, depth: int) -> Verdict:
+        """Return the verdict of one schema on one value."""
+        if schema is True:
+            return []
+        if schema is False:
+            return [Fault(path, {"not": {}})]
+        if not isinstance(schema, dict) or depth > DEEPEST or self._is_another_document(schema):
+            return None
+        if value is None and schema.get("nullable") is True:  # OpenAPI, Gemini
+            return []
+        return both(self._verdicts(schema, value, SchemaPlace(schema, path, depth)))
+
+    def _verdicts(self, schema: Mapping[str, Any], value: object, place: SchemaPlace) -> Iterable[Verdict]:
+        for word, rule in schema.items():
+            if not self.spend():
+                yield None
+                return
+            if check := CHECKS.get(word):
+                yield check(self, rule, value, place)
+            elif word not in ANNOTATIONS and not word.startswith("x-"):
+                yield None
+
+    def _is_another_document(self, schema: Mapping[str, Any]) -> bool:
+        """Whether references in a schema may not count from the root, or its keywords mean something else."""
+        return schema is not self.root and any(word in schema for word in _OTHER_DOCUMENT)

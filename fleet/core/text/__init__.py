@@ -1,0 +1,1 @@
+"""Text of answers: cut into sentences, cleaned for speech, and the few phrases of the server."""

@@ -1,0 +1,49 @@
+"""The exception tree.
+
+FleetError
+├── ConfigError        a setting is missing, unknown or contradicts another: told to the operator, exit code 2
+├── Unavailable        something outside is away (broker, Redis, provider); trying again later may help
+│   └── ProviderError  a model endpoint refused or failed; `retryable` says whether the same request may succeed
+│       └── ProviderTimeout   it was silent for too long
+├── Fenced             this process no longer owns the shard that it tried to write
+└── Overloaded         a bounded queue is full
+
+Failures of tools, bad frames and late answers are values, not exceptions: see `fleet.wire.messages`.
+"""
+
+
+class FleetError(Exception):
+    """Everything that fleet raises on purpose."""
+
+
+class ConfigError(FleetError):
+    """A setting is missing, unknown or contradicts another."""
+
+
+class Unavailable(FleetError):
+    """Something outside this process is away."""
+
+
+class ProviderError(Unavailable):
+    """A model endpoint refused or failed.
+
+    Args:
+        message: One line for the log: who failed and how. Holds no speech and no key.
+        retryable: Whether the same request may succeed later.
+    """
+
+    def __init__(self, message: str, *, retryable: bool) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+
+
+class ProviderTimeout(ProviderError):
+    """A model endpoint was silent for too long."""
+
+
+class Fenced(FleetError):
+    """This process no longer owns the shard that it tried to write."""
+
+
+class Overloaded(FleetError):
+    """A bounded queue is full; the message names it."""

@@ -1,0 +1,157 @@
+"""Logging: constant messages with fields, as JSON or for a console.
+
+Fields of every line inside a session's work come from the context: device, session, turn. What people say and what
+models are told goes only under the key `pii`, which is dropped unless the operator switched it on.
+"""
+
+import json
+import logging
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Literal, TextIO
+
+from fleet.ground.log_sampling import Sampling
+
+LogFormat = Literal["json", "console"]
+
+_context: ContextVar[Mapping[str, str]] = ContextVar("fleet_log_context", default={})  # noqa: B039 - never mutated
+LONGEST_FIELD = 2_000
+"""Characters of a field."""
+_ENCODER = json.JSONEncoder(ensure_ascii=False, default=str)
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+@contextmanager
+def fields(**named: str) -> Iterator[None]:
+    """Add fields (device, session, turn) to every line logged inside the block, in this task and its children."""
+    token = _context.set({**_context.get(), **named})
+    try:
+        yield
+    finally:
+        _context.reset(token)
+
+
+def _collect(record: logging.LogRecord, pii: bool) -> dict[str, object]:
+    extra = {key: value for key, value in vars(record).items() if key not in _STANDARD}
+    if not pii:
+        extra.pop("pii", None)
+    found = {**_context.get(), **extra}
+    return {key: _shorten(value) if isinstance(value, str) else value for key, value in found.items()}
+
+
+def _shorten(text: str) -> str:
+    """Cut what is longer than anybody reads: some of it comes from outside."""
+    return text if len(text) <= LONGEST_FIELD else f"{text[:LONGEST_FIELD]}…"
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line: time, level, logger, message, then the fields."""
+
+    def __init__(self, *, pii: bool) -> None:
+        super().__init__()
+        self._pii = pii
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        line.update(_collect(record, self._pii))
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return _ENCODER.encode(line)
+
+
+class ConsoleFormatter(logging.Formatter):
+    """A line for a person: time, level, message, key=value."""
+
+    def __init__(self, *, pii: bool) -> None:
+        super().__init__()
+        self._pii = pii
+
+    def format(self, record: logging.LogRecord) -> str:
+        clock = datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S.%f")[:-3]
+        pairs = " ".join(f"{key}={value}" for key, value in _collect(record, self._pii).items())
+        text = f"{clock} {record.levelname.lower():7} {record.getMessage():32} {pairs}".rstrip()
+        return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
+
+
+class _Magnifier(logging.Filter):
+    """Lets all lines of a few devices through, whatever the level of the others.
+
+    While there is no such device nothing is different from a log without it: the level of fleet's loggers keeps lines
+    from being made. With one, debug lines of all are made, and those of the others dropped here.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._devices: frozenset[str] = frozenset()
+        self._handler: logging.Handler | None = None
+        self._level = logging.INFO
+
+    def begin(self, handler: logging.Handler, level: int) -> None:
+        self._handler, self._level = handler, level
+        self.watch(self._devices)
+
+    def watch(self, devices: frozenset[str]) -> None:
+        self._devices = devices
+        ours = logging.getLogger("fleet")
+        if self._handler is None:
+            return
+        self._handler.removeFilter(self)
+        ours.setLevel(logging.NOTSET)
+        if devices and self._level > logging.DEBUG:
+            self._handler.addFilter(self)
+            ours.setLevel(logging.DEBUG)
+
+    def watches(self, device: str) -> bool:
+        return device in self._devices
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno >= self._level:
+            return True
+        return getattr(record, "device", None) in self._devices or _context.get().get("device") in self._devices
+
+
+_magnifier = _Magnifier()
+
+
+def watch_devices(devices: frozenset[str]) -> None:
+    """Write all lines of these devices (canonical MACs), down to the level debug, from now on and of no others."""
+    _magnifier.watch(devices)
+
+
+def _subject(record: logging.LogRecord) -> str:
+    """Return the device or the address that a record is about; none for one that is looked at closely."""
+    device = str(getattr(record, "device", "") or _context.get().get("device", ""))
+    return "" if _magnifier.watches(device) else device or str(getattr(record, "address", ""))
+
+
+def configure(
+    level: str, form: LogFormat, *, pii: bool, stream: TextIO | None = None, rate: tuple[float, int] | None = None
+) -> None:
+    """Send all logging to one stream in one format.
+
+    Args:
+        level: Name of the lowest level that is written.
+        form: How a line looks.
+        pii: Whether speech and prompts (`pii` fields) are written.
+        stream: Where to; standard error without it.
+        rate: Lines of one message a second, and at once; without it nothing is left out.
+    """
+    # What no line tells need not be found out for each: half of a line's time went into it.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    logging._srcfile = None  # noqa: SLF001 - the way that the logging HOWTO names
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonFormatter(pii=pii) if form == "json" else ConsoleFormatter(pii=pii))
+    if rate is not None:
+        handler.addFilter(Sampling(*rate, _subject, handler.handle))
+    _magnifier.begin(handler, logging.getLevelNamesMapping()[level.upper()])
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    for noisy in ("httpx", "httpx2", "httpcore", "httpcore2", "openai", "uvicorn"):
+        logging.getLogger(noisy).setLevel(max(logging.WARNING, logging.getLogger().level))

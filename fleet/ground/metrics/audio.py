@@ -1,0 +1,71 @@
+"""Audio: packets in both directions, and the sessions that they belong to."""
+
+from typing import Final
+
+from fleet.ground.metrics.counter import CounterMetric
+from fleet.ground.metrics.definition import slug
+from fleet.ground.metrics.gauge import GaugeMetric
+from fleet.ground.metrics.histogram import HistogramMetric
+
+_RECEIVED: Final = "received"
+_NO_DROPS: Final = frozenset({_RECEIVED, "coughs"})
+DROPS: Final = (
+    "duplicate",
+    "flags",
+    "jump",
+    "late",
+    "late_sentences",
+    "lost",
+    "mail_without_session",
+    "malformed",
+    "not_audio",
+    "not_listening",
+    "outbox_failed",
+    "outbox_full",
+    "port_zero",
+    "queue_full",
+    "rate",
+    "receive_failed",
+    "replay",
+    "send_failed",
+    "send_full",
+    "sentences_full",
+    "too_short",
+    "unknown_ssrc",
+    "unproved",
+    "unwanted",
+)
+"""What an edge's `counters` count besides what is no drop."""
+
+sessions: Final = GaugeMetric("fleet_sessions", "Sessions whose audio this edge has.", "edge")
+packets: Final = CounterMetric(
+    "fleet_udp_packets_received",
+    "Datagrams that came from devices, or from whomever.",
+    "edge",
+    split=lambda key: () if key == _RECEIVED else None,
+)
+drops: Final = CounterMetric(
+    "fleet_edge_drops",
+    "What an edge did not use: packets, sentences and mail, by reason.",
+    "edge",
+    {"reason": DROPS},
+    split=lambda key: None if key in _NO_DROPS else (slug(key),),
+)
+first_uplink_delay: Final = HistogramMetric(
+    "fleet_udp_first_uplink_delay_seconds",
+    "From the opening of a session to the device's first packets that are believed.",
+    "edge",
+    (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0),
+)
+loss: Final = HistogramMetric(
+    "fleet_udp_loss_ratio",
+    "Part of a session's packets that never came, seen when it ends.",
+    "edge",
+    (0.0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0),
+)
+lateness: Final = HistogramMetric(
+    "fleet_downlink_frame_lateness_seconds",
+    "How long after its time the last packet of a tick was sent, of ticks that had anything to send.",
+    "edge",
+    (0.001, 0.002, 0.005, 0.01, 0.02, 0.04, 0.06, 0.1, 0.2, 0.5),
+)

@@ -1,0 +1,45 @@
+"""The endpoints and engines behind fleet: chat model, recognition, voice, vision."""
+
+from typing import Final
+
+from fleet.ground.metrics.counter import CounterMetric
+
+PROVIDERS: Final = ("llm", "asr", "tts", "vision")
+KINDS: Final = (
+    "bad_answer",
+    "broke_off",
+    "busy",
+    "engine",
+    "key",
+    "missing",
+    "overloaded",
+    "refused",
+    "request",
+    "server",
+    "silent",
+    "too_large",
+    "too_slow",
+    "unreachable",
+    "unreadable",
+)
+
+errors: Final = CounterMetric(
+    "fleet_provider_errors",
+    "Failed requests to a model or engine, those that were repeated too, by kind.",
+    "worker edge gateway api",
+    {"provider": PROVIDERS, "kind": KINDS},
+)
+_STATUSES: Final = {
+    400: "request",
+    401: "key",
+    403: "key",
+    404: "missing",
+    413: "too_large",
+    422: "request",
+    429: "busy",
+}
+
+
+def kind_of(status: int) -> str:
+    """Return the kind of an HTTP status."""
+    return _STATUSES.get(status, "server" if status >= 500 else "refused")

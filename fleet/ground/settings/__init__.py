@@ -1,0 +1,100 @@
+"""All settings, and the only reader of the environment.
+
+Each setting is a `FLEET_…` variable; those of the models keep the names that their users know (`LLM_BASE_URL`). A TOML
+file named by `FLEET_CONFIG` may hold the same names in lower case, without `fleet_`; the environment wins over it. A
+`FLEET_…` variable that is no setting is an error, so that a typing mistake does not pass unseen.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+from fleet.ground.errors import ConfigError
+from fleet.ground.settings.conversation import Conversation
+from fleet.ground.settings.emqx import Emqx
+from fleet.ground.settings.fields import PREFIX
+from fleet.ground.settings.gateway import GatewayApi
+from fleet.ground.settings.gateway_access import GatewayAccess
+from fleet.ground.settings.identity import Identity
+from fleet.ground.settings.logs import Logging
+from fleet.ground.settings.metrics import Metering
+from fleet.ground.settings.models import Models
+from fleet.ground.settings.operators import Operating
+from fleet.ground.settings.places import Places
+from fleet.ground.settings.rates import Rates
+from fleet.ground.settings.registrar import Registering
+from fleet.ground.settings.server_tools import ServerSide
+from fleet.ground.settings.sharding import Sharding
+from fleet.ground.settings.tls import Tls
+from fleet.ground.settings.wording import explain, unknown, variables
+
+
+class Settings(
+    Places,
+    Tls,
+    Identity,
+    Emqx,
+    Rates,
+    Operating,
+    Registering,
+    Sharding,
+    Conversation,
+    Models,
+    ServerSide,
+    GatewayApi,
+    GatewayAccess,
+    Metering,
+    Logging,
+    BaseSettings,
+):
+    """Every setting of every role."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", populate_by_name=True, validate_default=True)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        file = os.environ.get(f"{PREFIX}CONFIG")
+        toml = (TomlConfigSettingsSource(settings_cls, toml_file=file),) if file else ()
+        return (init_settings, env_settings, *toml)
+
+
+def load(**overrides: Any) -> Settings:
+    """Return the settings from the environment and the TOML file; `overrides` that are None are left out.
+
+    Raises:
+        ConfigError: A value is wrong, a `FLEET_…` variable is unknown, or the file cannot be read.
+    """
+    _refuse_unknown_variables()
+    file = os.environ.get(f"{PREFIX}CONFIG")
+    if file and not Path(file).is_file():
+        raise ConfigError(f"FLEET_CONFIG names {file}, which is no file")
+    try:
+        return Settings(**{name: value for name, value in overrides.items() if value is not None})
+    except ValidationError as error:
+        faults = (explain(fault, Settings.model_fields, file) for fault in error.errors(include_url=False))
+        raise ConfigError("; ".join(faults)) from error
+    except (ValueError, OSError) as error:
+        raise ConfigError(f"{file}: {error}") from error
+
+
+def variable(name: str) -> str:
+    """Return the environment variable of a setting."""
+    return variables(name, Settings.model_fields[name])[0]
+
+
+def _refuse_unknown_variables() -> None:
+    known = {one for name, field in Settings.model_fields.items() for one in variables(name, field)}
+    wrong = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known | {f"{PREFIX}CONFIG"})
+    if wrong:
+        told = ", ".join(unknown(name, Settings.model_fields) for name in wrong)
+        raise ConfigError(f"{told}; `fleet settings` lists all")

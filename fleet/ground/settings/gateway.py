@@ -1,0 +1,145 @@
+"""The settings of the LLM Gateway API, under the names of its document (section 8), without a prefix."""
+
+from typing import Literal
+
+from pydantic import BaseModel, field_validator
+
+from fleet.ground.settings.fields import EVERYWHERE, setting
+
+TEMPERATURE = 0.7
+"""Of LLM_TEMPERATURE."""
+MAX_TOKENS = 2048
+"""Of LLM_MAX_TOKENS."""
+
+Level = Literal["debug", "info", "warning", "error"]
+
+_LEVELS = {"warn": "warning", "critical": "error", "fatal": "error"}
+_FORMATS = {"text": "console", "plain": "console", "simple": "console"}
+
+
+class GatewayApi(BaseModel):
+    """The gateway's own settings. Those of the model it shares, with its document's defaults where they differ."""
+
+    cloud_host: str = setting(
+        EVERYWHERE,
+        "Address on which the gateway listens. It asks nobody for a password.",
+        ("gateway",),
+        variable="CLOUD_HOST",
+        form="address of this machine",
+    )
+    cloud_port: int = setting(
+        9400,
+        "Port of the gateway: WebSocket, the test page at /test, /healthz and /readyz.",
+        ("gateway",),
+        variable="CLOUD_PORT",
+        form="port",
+        ge=0,
+        le=65535,
+    )
+    cloud_ping_interval: float = setting(
+        30.0,
+        "Time between the gateway's pings. A proxy before it must bear a longer silence.",
+        ("gateway",),
+        variable="CLOUD_PING_INTERVAL",
+        unit="seconds",
+        ge=0.1,
+    )
+    cloud_ping_timeout: float = setting(
+        300.0,
+        "Time without an answer to a ping after which a connection is closed.",
+        ("gateway",),
+        variable="CLOUD_PING_TIMEOUT",
+        unit="seconds",
+        ge=0.1,
+    )
+    cloud_max_connections: int = setting(
+        100,
+        "Connections of one gateway; the next is closed with 1013.",
+        ("gateway",),
+        variable="CLOUD_MAX_CONNECTIONS",
+        ge=1,
+    )
+    cloud_session_timeout: int = setting(
+        3600,
+        "Time after its last use for which a session can be resumed.",
+        ("gateway",),
+        variable="CLOUD_SESSION_TIMEOUT",
+        unit="seconds",
+        ge=1,
+    )
+    cloud_log_level: Level | None = setting(
+        None,
+        "Lowest level that `fleet gateway` writes. Capital letters and the names warn, critical and fatal are "
+        "understood too.",
+        ("gateway",),
+        variable="CLOUD_LOG_LEVEL",
+        without="FLEET_LOG_LEVEL",
+        alone=True,
+    )
+    cloud_log_format: Literal["json", "console"] | None = setting(
+        None,
+        "Form of the log of `fleet gateway`. text, plain and simple mean `console`.",
+        ("gateway",),
+        variable="CLOUD_LOG_FORMAT",
+        without="FLEET_LOG_FORMAT if it is set, else `json`",
+        alone=True,
+    )
+    llm_enable_context: bool = setting(
+        False,
+        "Whether the gateway's model is given the session's history before a client says so with `configure`.",
+        ("gateway",),
+        variable="LLM_ENABLE_CONTEXT",
+    )
+    mcp_enabled: bool = setting(
+        True,
+        "Whether there are tools of the server at all, for clients and for voice devices.",
+        ("worker", "gateway"),
+        variable="MCP_ENABLED",
+    )
+    mcp_server_name: str = setting(
+        "arcs-mini-mcp-server",
+        "fleet's name towards MCP servers.",
+        ("worker", "gateway"),
+        variable="MCP_SERVER_NAME",
+    )
+    mcp_protocol_version: str = setting(
+        "2024-11-05",
+        "Lowest version of MCP that is spoken with MCP servers.",
+        ("worker", "gateway"),
+        variable="MCP_PROTOCOL_VERSION",
+        form="date of the version",
+    )
+    client_tools_enabled: bool = setting(
+        True,
+        "Whether clients of the LLM Gateway API may register tools.",
+        ("gateway",),
+        variable="CLIENT_TOOLS_ENABLED",
+    )
+    client_tools_max_count: int = setting(
+        32, "Tools that one connection may register.", ("gateway",), variable="CLIENT_TOOLS_MAX_COUNT", ge=1
+    )
+    client_tool_timeout: float = setting(
+        30.0,
+        "Time to wait for the result of a client's tool.",
+        ("gateway",),
+        variable="CLIENT_TOOL_TIMEOUT",
+        unit="seconds",
+        ge=0.05,
+    )
+    client_tool_result_queue_size: int = setting(
+        10,
+        "Calls of a connection's tools that wait for their result at a time; the client is told of others later.",
+        ("gateway",),
+        variable="CLIENT_TOOL_RESULT_QUEUE_SIZE",
+        ge=1,
+    )
+
+    @field_validator("cloud_log_level", mode="before")
+    @classmethod
+    def _name_level(cls, value: object) -> object:
+        return _LEVELS.get(value.lower(), value.lower()) if isinstance(value, str) else value
+
+    @field_validator("cloud_log_format", mode="before")
+    @classmethod
+    def _name_format(cls, value: object) -> object:
+        return _FORMATS.get(value.lower(), value.lower()) if isinstance(value, str) else value

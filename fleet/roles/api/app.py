@@ -1,0 +1,86 @@
+"""The api's routes."""
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from fleet.adapters.files.firmware_images import FirmwareImages
+from fleet.adapters.files.operator_tokens import OperatorTokens, tokens_path
+from fleet.adapters.files.serials import Serials
+from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.devices.devices import Devices
+from fleet.ground.settings import Settings
+from fleet.roles.api.activation import ActivationRoute, ActivationService
+from fleet.roles.api.bootstrap import Bootstrap
+from fleet.roles.api.devices import DevicesRoute
+from fleet.roles.api.firmware import Firmware
+from fleet.roles.api.headers import TitledHeaders
+from fleet.roles.api.health import Health
+from fleet.roles.api.mqtt_login import MqttLogin
+from fleet.roles.api.operators import Operators
+from fleet.roles.api.refusals import Refusals, TurnedAway
+from fleet.roles.api.throttle import Throttle
+from fleet.roles.api.vision import VisionRoute
+from fleet.wire.identity import CredentialKeys
+
+if TYPE_CHECKING:
+    from fleet.adapters.llm.vision import OpenAiVision
+
+
+def build_app(
+    settings: Settings,
+    keys: CredentialKeys,
+    store: Store,
+    shelf: FirmwareImages | None = None,
+    vision: "OpenAiVision | None" = None,
+) -> FastAPI:
+    """Return the api; it holds no state of its own but how often who asked.
+
+    `state.counts` has its refusals.
+
+    Args:
+        settings: Of the process.
+        keys: Derive passwords, and know who is revoked.
+        store: Redis.
+        shelf: The firmware, kept up to date by who made it; without it none is offered.
+        vision: Sees what is on photos; without it devices are told that nobody does.
+
+    Raises:
+        ConfigError: The file of serial numbers cannot be read, or the broker's token is too short.
+    """
+    app = FastAPI(title="fleet", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
+    throttle, counts = Throttle(settings), Counter[str]()
+    desk = ActivationService(settings, store, Serials(settings.serials_file), counts)
+    firmware = Firmware(shelf or FirmwareImages(None), store, throttle, counts)
+    operators = Operators(OperatorTokens(tokens_path(settings)), throttle, counts)
+    for part in (
+        Bootstrap(settings, keys, desk, firmware, throttle),
+        ActivationRoute(settings, desk, throttle),
+        firmware,
+        VisionRoute(keys, vision, Devices(store), throttle, counts),
+        DevicesRoute(operators, store, throttle),
+        Health(store),
+    ):
+        app.include_router(part.router)
+    if settings.broker_token is not None:
+        app.include_router(MqttLogin(keys, settings.broker_token.get_secret_value(), counts).router)
+    _surround(app, counts)
+    return app
+
+
+def _surround(app: FastAPI, counts: Counter[str]) -> None:
+    app.state.counts = counts
+
+    async def refuse(_: Request, error: Exception) -> JSONResponse:
+        if not isinstance(error, HTTPException):
+            return JSONResponse({"error": "the server failed"}, 500)
+        if isinstance(error, TurnedAway):
+            counts[error.reason] += 1
+        return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+
+    app.add_exception_handler(HTTPException, refuse)
+    app.add_middleware(TitledHeaders)
+    app.add_middleware(Refusals, counts=counts)

@@ -1,0 +1,79 @@
+"""Firmware: what a device is offered at bootstrap, and its download (contract 1.5)."""
+
+import logging
+from collections import Counter
+
+from fastapi import APIRouter, Request
+from fastapi.responses import FileResponse
+
+from fleet.adapters.files.firmware_images import FirmwareImages
+from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.devices.registry import MOST_OFFERS, DeviceRegistry
+from fleet.roles.api.refusals import TurnedAway
+from fleet.roles.api.requester import Requester
+from fleet.roles.api.throttle import Throttle
+from fleet.wire.bootstrap import FirmwareSection
+
+log = logging.getLogger(__name__)
+
+_PATH = "/xiaozhi/firmware"
+
+
+class Firmware:
+    """Offers images and sends them.
+
+    Args:
+        shelf: Has them.
+        store: Counts offers.
+        throttle: Limits how often somebody asks.
+        counts: Counts what is not offered again.
+    """
+
+    def __init__(self, shelf: FirmwareImages, store: Store, throttle: Throttle, counts: Counter[str]) -> None:
+        self._shelf = shelf
+        self._throttle = throttle
+        self._counts = counts
+        self._roster = DeviceRegistry(store)
+        self.router = APIRouter()
+        self.router.add_api_route(f"{_PATH}/{{board}}/{{name}}.bin", self.send, methods=["GET", "HEAD"])
+
+    async def offer(self, who: Requester, said_board: str, url: str) -> FirmwareSection | None:
+        """Return what a device that is served should install now, if anything; nobody else's requests are counted.
+
+        A device whose headers and body name different boards is offered nothing, nor is one that did not install the
+        same version after several offers: it would go on for ever.
+
+        Args:
+            who: The device.
+            said_board: The board's name in the request's body, empty without one.
+            url: Of the api, as the device reaches it.
+
+        Raises:
+            Unavailable: Redis did not answer.
+        """
+        image = self._shelf.offer(who.board, who.running)
+        if image is None or said_board not in ("", who.board):
+            return None
+        if await self._roster.count_offer(who.mac, who.client, image.name) > MOST_OFFERS:
+            self._counts["firmware: offered before"] += 1
+            log.warning("firmware is not offered again", extra={"device": who.mac, "version": image.name})
+            return None
+        log.info("firmware offered", extra={"device": who.mac, "board": who.board, "version": image.name})
+        return FirmwareSection(
+            version=image.name,
+            url=f"{url}{_PATH}/{image.board}/{image.name}.bin",
+            force=1 if self._shelf.is_forced(image) else None,
+        )
+
+    async def send(self, request: Request, board: str, name: str) -> FileResponse:
+        """Send an image; only what the shelf has is ever opened.
+
+        Raises:
+            TurnedAway: There is no such image, or not any more (404); its address asks too often (429).
+        """
+        self._throttle.admit_address("firmware", request)
+        image = self._shelf.find(board, name)
+        if image is None or not image.is_unchanged():
+            raise TurnedAway("firmware: no such image", 404, "there is no such firmware")
+        headers = {"ETag": f'"{image.sha256}"', "X-Checksum-Sha256": image.sha256}
+        return FileResponse(image.path, media_type="application/octet-stream", headers=headers)

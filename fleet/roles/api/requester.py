@@ -1,0 +1,101 @@
+"""Who asks, by the headers of the request; a body may be broken, so it only adds to them (contract 1.1)."""
+
+from dataclasses import dataclass
+
+from fastapi import Request
+
+from fleet.ground.settings import Settings
+from fleet.roles.api.refusals import TurnedAway
+from fleet.wire import topics
+from fleet.wire.activation import version_of
+from fleet.wire.bootstrap import clip, endpoint_host, is_firmware, parse_agent
+from fleet.wire.firmware import Version
+
+_LONGEST_SERIAL = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Requester:
+    """A device as it says of itself; nothing of it is proved, and all but the MAC may be empty."""
+
+    mac: str
+    client: str
+    """Its Client-Id, without which nobody is told from another."""
+    serial: str
+    """Only of devices that have one burnt in."""
+    board: str
+    running: Version | None
+    firmware: str
+    language: str
+    is_firmware: bool = False
+    """Whether it asks as xiaozhi firmware does, so that it speaks that dialect."""
+
+
+def visitor(request: Request) -> Requester:
+    """Return who sent a request.
+
+    Raises:
+        TurnedAway: No MAC is in its headers (400).
+    """
+    headers = request.headers
+    mac = topics.canonical_mac(headers.get("device-id", "")[:64])
+    if mac is None:
+        raise TurnedAway("no mac", 400, "the header Device-Id must hold the device's MAC")
+    agent = headers.get("user-agent", "")
+    board, running = parse_agent(agent)
+    serial = headers.get("serial-number", "") if version_of(headers.get("activation-version", "")) == 2 else ""
+    return Requester(
+        mac=mac,
+        client=clip(headers.get("client-id", "")).strip(),
+        serial=serial[:_LONGEST_SERIAL],
+        board=board,
+        running=running,
+        firmware=clip(agent.partition("/")[2]),
+        language=clip(headers.get("accept-language", "").partition(",")[0]),
+        is_firmware=is_firmware(agent, headers.get("activation-version", "")),
+    )
+
+
+def require_client(who: Requester, settings: Settings) -> None:
+    """Return if a visitor may be served as far as its Client-Id goes: a MAC alone is no secret.
+
+    Raises:
+        TurnedAway: It has none, and the policy is not open (400).
+    """
+    if not who.client and settings.activation != "open":
+        raise TurnedAway("no client id", 400, "the header Client-Id must hold what the device made at its first start")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedHost:
+    """Where a visitor may reach this server.
+
+    `host` and `url` go into the answer to this very request, and may come from its Host header. `written` is what is
+    kept for the device's MAC, which anybody may name: it never comes from a header, unless the MAC is proved.
+    """
+
+    host: str
+    url: str
+    """Of the api, without a slash at its end."""
+    written: str
+
+
+def place(request: Request, settings: Settings) -> RequestedHost:
+    """Return where the visitor may reach this server.
+
+    Raises:
+        TurnedAway: A device could not use the host of its request, and none is set (400).
+    """
+    named = request.headers.get("host", "")
+    host = settings.public_host or endpoint_host(named)
+    if host is None:
+        raise TurnedAway("no host", 400, "set FLEET_PUBLIC_HOST: devices cannot use the host of this URL")
+    _, colon, port = named.strip().rpartition(":")
+    authority = f"{host}:{port}" if colon and port.isdigit() else host
+    local = request.scope.get("server") or ("", 0)
+    proved = settings.activation != "open"
+    return RequestedHost(
+        host=host,
+        url=settings.http_public or f"{request.url.scheme}://{authority}",
+        written=settings.public_host or (host if proved else str(local[0])),
+    )

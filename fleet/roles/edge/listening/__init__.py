@@ -1,0 +1,1 @@
+"""From packets to utterances: order, voice activity, the end of an utterance, recognition."""

@@ -1,0 +1,84 @@
+"""What a device says that it detected: its wake word, or a question that was typed (docs/protocol/xiaozhi.md)."""
+
+import logging
+
+from fleet.core.wake_words import LONGEST_QUESTION, judge
+from fleet.ground.metrics import turns as timed
+from fleet.roles.edge.listening.burst import BURST_SECONDS
+from fleet.roles.edge.services import EdgeServices
+from fleet.roles.edge.transport.downlink import DownlinkTransport
+from fleet.roles.edge.transport.timer_wheel import Timer
+from fleet.roles.edge.turn_taking import TurnTaking
+
+log = logging.getLogger(__name__)
+
+LATE_SECONDS = 1.0
+"""How long the audio of a wake word may be under way when its message has come: they take different ways, and a modem's
+way differs by 0.4 s. Only a text that nothing else tells from a wake word waits for it."""
+
+
+class DetectedTextFilter:
+    """Tells wake words from typed questions for one session.
+
+    Args:
+        line: To the device.
+        services: Of the edge.
+        floor: Of the session.
+    """
+
+    def __init__(self, line: DownlinkTransport, services: EdgeServices, floor: TurnTaking) -> None:
+        self._line = line
+        self._services = services
+        self._floor = floor
+        self._text = ""
+        self._listening = False
+        self._timer = Timer(self._judge_late)
+
+    def take(self, text: str, now: float) -> None:
+        """Take a text; what was heard until now is no part of what the user says next, whatever it is."""
+        self.close()
+        self._text = text
+        # As it was when the text came: firmware opens its microphone right after it.
+        self._listening = self._floor.busy or self._floor.uplink.gate == "open"
+        self._floor.uplink.settle(now)
+        if not self._judge(now, late=False):
+            self._services.socket.wheel.set(self._timer, now + LATE_SECONDS)
+
+    def close(self) -> None:
+        """Forget a text that was not decided on."""
+        self._services.socket.wheel.cancel(self._timer)
+
+    def _judge_late(self, now: float) -> None:
+        with self._line.fields():
+            self._judge(now, late=True)
+
+    def _judge(self, now: float, *, late: bool) -> bool:
+        """Decide if that is possible, and do what follows; return whether it was."""
+        mac, words, text = self._line.opened.device, self._services.wake_words, self._text
+        uplink = self._floor.uplink
+        ahead = uplink.burst.seconds(now) - self._services.standstill.waited(now)
+        burst = ahead >= BURST_SECONDS
+        known = words.knows(mac, text)
+        verdict = judge(text, known=known, listening=self._listening, burst=burst, late=late)
+        if verdict.typed is None:
+            return False
+        about = {"characters": len(text), "reason": verdict.reason, "pii": {"text": text}}
+        log.info("typed question" if verdict.typed else "wake word", extra=about)
+        if verdict.typed:
+            self._answer(text, now)
+        else:
+            timed.utterances.add("wake_word")
+            if burst:
+                words.learn(mac, text)
+        return True
+
+    def _answer(self, text: str, now: float) -> None:
+        if self._services.questions.take(self._line.opened.device, now):
+            timed.utterances.add("typed_too_often")
+            log.warning("typed question refused", extra={"reason": "too often"})
+        elif len(text) > LONGEST_QUESTION:
+            timed.utterances.add("typed_too_long")
+            log.warning("typed question refused", extra={"reason": "too long", "characters": len(text)})
+            self._floor.fail("text_too_long")
+        else:
+            self._floor.take_question(text.strip(), now)

@@ -1,0 +1,102 @@
+"""Push-to-talk in one session: how long the button was held, what follows when nobody spoke, and the turn's end."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from fleet.core.text.phrases import Phrase, phrase
+from fleet.ground.metrics import turns as timed
+from fleet.roles.edge.services import EdgeServices
+from fleet.roles.edge.transport.downlink import DownlinkTransport
+from fleet.roles.edge.transport.timer_wheel import Timer
+from fleet.wire.edge_messages import SessionSilentEvent
+from fleet.wire.messages import AlertCommand
+
+log = logging.getLogger(__name__)
+
+ACCIDENT_SECONDS = 0.3
+"""A press that is shorter than this was no attempt to speak: the microphone alone takes 180 ms to begin."""
+GOODBYE_SECONDS = 0.3
+"""From the end of a press's turn to the goodbye: a new press may be on its way already, and a goodbye would end it. A
+wake word takes longer to say than that."""
+ABORTED_SECONDS = 2.0
+"""The same after an interruption. Firmware says `abort` first and `listen start` right behind it, or after a wake word
+when its queue has run dry; a button that only silences it sends no second message."""
+
+
+class PushToTalk:
+    """The push-to-talk button as the edge sees it.
+
+    Args:
+        line: To the device.
+        services: Of the edge.
+        say: Speaks one of the server's own sentences.
+        busy: Whether an answer is awaited or spoken.
+    """
+
+    def __init__(
+        self, line: DownlinkTransport, services: EdgeServices, say: Callable[[Phrase], None], busy: Callable[[], bool]
+    ) -> None:
+        self._line = line
+        self._services = services
+        self._say = say
+        self._busy = busy
+        self._began: float | None = None
+        self._seconds = 0.0
+        self._clock = asyncio.get_running_loop().time
+        self._goodbye_at = 0.0
+        self._goodbye = Timer(self._say_goodbye)
+
+    def begin(self, now: float) -> None:
+        """The button is pressed. Repeated, it changes nothing."""
+        if self._began is None:
+            self._began = now
+
+    def end(self, now: float) -> None:
+        """The button is released."""
+        self._seconds = 0.0 if self._began is None else now - self._began
+        self._began = None
+
+    def answer_silence(self, language: str) -> None:
+        """Answer a press in which nothing was heard as FLEET_UNHEARD_REPLY says; one by accident gets no answer.
+
+        Args:
+            language: Of the words on the screen.
+        """
+        timed.utterances.add("unheard")
+        if self._busy():
+            return
+        reply = self._services.settings.unheard_reply
+        accident = self._seconds < ACCIDENT_SECONDS
+        log.info("nothing heard", extra={"press_seconds": round(self._seconds, 2), "reply": not accident and reply})
+        if accident or reply == "off":
+            self.finish()
+        elif reply == "spoken" and self._line.addressed:
+            self._say("not_heard")
+        else:
+            self._line.order(AlertCommand("", phrase("not_heard", language), "confused"))
+            self.finish()
+
+    def finish(self, wait: float = GOODBYE_SECONDS) -> None:
+        """The turn of a press is over: firmware that would lose the next wake word gets a goodbye, if it stays idle.
+
+        Args:
+            wait: Seconds in which it may still say that it listens again.
+        """
+        if self._line.opened.ends_presses:
+            self._goodbye_at = self._clock() + wait
+            self._services.socket.wheel.set(self._goodbye, self._goodbye_at)
+
+    def go_on(self) -> None:
+        """The device listens again, or its session is over: no goodbye."""
+        self._services.socket.wheel.cancel(self._goodbye)
+
+    def _say_goodbye(self, now: float) -> float | None:
+        if now < self._goodbye_at:
+            # The wheel fires long waits early.
+            return self._goodbye_at
+        if self._began is None and not self._busy():
+            opened = self._line.opened
+            silent = SessionSilentEvent(device=opened.device, session=opened.session, reason="pressed")
+            self._services.tell(opened.shard, silent)
+        return None

@@ -1,0 +1,148 @@
+"""Cuts what a session's ear hears into utterances."""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fleet.core.endpointing import (
+    LONGEST_MS,
+    PREROLL_MS,
+    START,
+    WINDOW_MS,
+    Ended,
+    Endpointer,
+    Paused,
+    PauseFinder,
+    Started,
+)
+from fleet.core.ports import ASR_RATE
+
+BYTES_PER_MS = ASR_RATE * 2 // 1000
+LEAST_VOICED_MS = 60.0
+"""A push-to-talk recording with less speech than this says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """What somebody said, with a little silence around it."""
+
+    pcm: bytes
+    voiced_ms: float
+    """How much of it is speech."""
+    ended_at: float
+    """When the edge heard the last speech, on the loop's clock: later than it was said by a packet and its way."""
+
+
+class UtteranceCollector:
+    """Collects the frames of one listening period.
+
+    Args:
+        endpoint_ms: Silence that ends an utterance; None when only the user ends it (push-to-talk).
+        on_utterance: Takes an utterance that silence has ended, and `now`.
+        pause_ms: Silence after which `on_pause` is told what was said so far.
+        on_pause: Takes an utterance that has perhaps ended.
+    """
+
+    def __init__(
+        self,
+        endpoint_ms: float | None,
+        on_utterance: Callable[[Utterance, float], None],
+        pause_ms: float = LONGEST_MS,
+        on_pause: Callable[[Utterance], None] | None = None,
+    ) -> None:
+        self._endpoint = None if endpoint_ms is None else Endpointer(endpoint_ms, pause_ms)
+        self._pauses = PauseFinder(pause_ms)
+        self._on_utterance = on_utterance
+        self._on_pause = on_pause
+        self._before: deque[tuple[bytes, float]] = deque()
+        self._before_ms = 0.0
+        self._pieces: list[bytes] = []
+        self._length_ms = 0.0
+        self._ended_at = 0.0
+        self.recording = endpoint_ms is None
+        """Whether an utterance is under way."""
+        self.voiced_ms = 0.0
+        """Speech in the utterance that is under way."""
+        self.overlap_ms = 0.0
+        """Speech in it since `mark_overlap`."""
+
+    @property
+    def pressed(self) -> bool:
+        """Whether only the user ends an utterance."""
+        return self._endpoint is None
+
+    def mark_overlap(self) -> None:
+        """The server begins to speak: from now on speech is an interruption."""
+        self.overlap_ms = 0.0
+
+    def hear(self, pcm: bytes, speech: float, now: float) -> bool:
+        """Take the next frame; return whether it is speech that belongs to an utterance."""
+        ms = len(pcm) / BYTES_PER_MS
+        if self._endpoint is None:
+            return self._hear_pressed(pcm, speech, ms, now)
+        event = self._endpoint.step(speech, ms)
+        if not self.recording:
+            self._keep_before(pcm, ms)
+            if not isinstance(event, Started):
+                return False
+            self._begin(event, now)
+            return True
+        self._append(pcm, speech, ms, now)
+        if isinstance(event, Ended):
+            utterance = self._take()
+            self._on_utterance(utterance, now)
+            return False
+        if isinstance(event, Paused) and self._on_pause:
+            self._on_pause(self._so_far())
+        return speech >= START
+
+    def finish(self) -> Utterance | None:
+        """The user ended the recording: return what was said, None when it was nothing."""
+        if not self.recording or self.voiced_ms < LEAST_VOICED_MS:
+            return None
+        return self._take()
+
+    def _hear_pressed(self, pcm: bytes, speech: float, ms: float, now: float) -> bool:
+        if self._length_ms >= LONGEST_MS:
+            return False
+        self._append(pcm, speech, ms, now)
+        paused = self._pauses.step(speech, ms)
+        if paused and self._on_pause and self.voiced_ms >= LEAST_VOICED_MS:
+            self._on_pause(self._so_far())
+        return speech >= START
+
+    def _keep_before(self, pcm: bytes, ms: float) -> None:
+        self._before.append((pcm, ms))
+        self._before_ms += ms
+        while self._before_ms - self._before[0][1] >= WINDOW_MS + PREROLL_MS:
+            self._before_ms -= self._before.popleft()[1]
+
+    def _begin(self, started: Started, now: float) -> None:
+        length = 0.0
+        while self._before and length < started.back_ms:
+            pcm, ms = self._before.pop()
+            self._pieces.append(pcm)
+            length += ms
+        self._pieces.reverse()
+        self._before.clear()
+        self._before_ms = 0.0
+        self._length_ms, self._ended_at, self.recording = length, now, True
+        self.voiced_ms = self.overlap_ms = started.voiced_ms
+
+    def _append(self, pcm: bytes, speech: float, ms: float, now: float) -> None:
+        self._pieces.append(pcm)
+        self._length_ms += ms
+        if speech >= START:
+            self.voiced_ms += ms
+            self.overlap_ms += ms
+            self._ended_at = now
+
+    def _take(self) -> Utterance:
+        utterance = self._so_far()
+        self._pieces, self._length_ms = [], 0.0
+        self.voiced_ms = self.overlap_ms = 0.0
+        self.recording = self._endpoint is None
+        return utterance
+
+    def _so_far(self) -> Utterance:
+        return Utterance(b"".join(self._pieces), self.voiced_ms, self._ended_at)

@@ -1,0 +1,38 @@
+"""The sessions of an edge, found by the ssrc of a packet or the device of a mail."""
+
+from collections.abc import Iterator
+
+from fleet.roles.edge.session import EdgeSession
+
+
+class SessionRegistry:
+    """Holds each device's newest session."""
+
+    def __init__(self) -> None:
+        self.by_ssrc: dict[int, EdgeSession] = {}
+        self._by_device: dict[str, EdgeSession] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_device)
+
+    def __iter__(self) -> Iterator[EdgeSession]:
+        return iter(list(self._by_device.values()))
+
+    def find(self, device: str, session: str) -> EdgeSession | None:
+        """Return a session that is live; an older one of the same device is not."""
+        found = self._by_device.get(device)
+        return found if found and found.opened.session == session else None
+
+    def add(self, session: EdgeSession) -> None:
+        """Add a session; the device's earlier one is closed."""
+        self.remove(session.opened.device)
+        self._by_device[session.opened.device] = session
+        self.by_ssrc[session.opened.ssrc] = session
+
+    def remove(self, device: str) -> None:
+        """Close a device's session, if there is one."""
+        session = self._by_device.pop(device, None)
+        if session:
+            if self.by_ssrc.get(session.opened.ssrc) is session:
+                del self.by_ssrc[session.opened.ssrc]
+            session.close()

@@ -1,0 +1,1 @@
+"""From sentences to packets: voice, playout, answers that a device missed."""

@@ -1,0 +1,169 @@
+"""One answer being spoken: its sentences, the work of the voice, its playout."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Final
+
+from fleet.adapters.speech.voice import Voice
+from fleet.core.playout import Playout
+from fleet.ground.errors import FleetError
+from fleet.ground.metrics import turns as timed
+from fleet.ground.tracing import spans
+from fleet.ground.tracing import turns as traced
+from fleet.wire.edge_messages import SpeakSentenceCommand
+from fleet.wire.messages import AudioFormat
+from fleet.wire.packet import HEADER, LARGEST
+
+log = logging.getLogger(__name__)
+
+MOST_SENTENCES = 64
+"""Sentences that wait for the voice; more are dropped."""
+MOST_PACKETS = 1000
+"""Packets that wait to be sent (a minute); the voice then waits for room."""
+PACKET_SECONDS = 20.0
+"""Longest wait for the voice's next packet; its engines have shorter limits of their own."""
+RENEWAL_SECONDS = 1.0
+"""How often that limit is moved: a timer for each packet would cost more than the packet."""
+
+_ABOUT: Final = {"gen_ai.operation.name": "text_to_speech"}
+
+
+@dataclass(slots=True)
+class SpokenAnswer:
+    """The state of one answer.
+
+    `own` marks an apology of the edge's own, of which no shard knows; `lazy` that the device is told only when there is
+    audio; `again` that it was spoken before; `since` when the user stopped speaking, on the loop's clock; `emotion` the
+    face that the device is still to be sent.
+    """
+
+    turn: str
+    playout: Playout
+    since: float | None = None
+    own: bool = False
+    lazy: bool = False
+    again: bool = False
+    emotion: str = ""
+    begun_at: float = 0.0
+    first_sent: bool = False
+    dropped: bool = False
+    """Whether it lacks sentences, because too many waited."""
+    texts: dict[int, str] = field(default_factory=dict)
+    """Sentences that wait for their first packet."""
+    said: deque[SpeakSentenceCommand] = field(default_factory=lambda: deque(maxlen=MOST_SENTENCES))
+    """The answer itself; of a very long one its end."""
+    unheard: int = 0
+    """Packets that the device sent when it should have been speaking."""
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _waiting: deque[SpeakSentenceCommand] = field(default_factory=deque)
+    _newest: int = -1
+    _spoken: int = 0
+    _ended: bool = False
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more will be given to it."""
+        return self._ended
+
+    def add(self, sentence: SpeakSentenceCommand) -> bool:
+        """Queue a sentence; False when it is refused. One that came before is skipped."""
+        if self._ended or sentence.index <= self._newest:
+            return True
+        if len(self._waiting) >= MOST_SENTENCES:
+            return False
+        self._newest = sentence.index
+        self.emotion = sentence.emotion or self.emotion
+        self._waiting.append(sentence)
+        self.said.append(sentence)
+        self.changed.set()
+        return True
+
+    def end(self) -> None:
+        """No more sentences will come."""
+        self._ended = True
+        self.changed.set()
+
+    async def next(self) -> SpeakSentenceCommand | None:
+        """Return the next sentence for the voice, at most one ahead of what plays; None after the last."""
+        while True:
+            self.changed.clear()
+            if self._waiting and self._spoken <= self.playout.begun + 1:
+                self._spoken += 1
+                return self._waiting.popleft()
+            if self._ended and not self._waiting:
+                return None
+            await self.changed.wait()
+
+    async def room(self) -> None:
+        """Wait until the playout takes more packets."""
+        while self.playout.waiting >= MOST_PACKETS:
+            self.changed.clear()
+            await self.changed.wait()
+
+
+async def synthesise(speech: SpokenAnswer, voice: Voice, downlink: AudioFormat, ready: Callable[[], None]) -> None:
+    """Give the playout all sentences of an answer as the voice speaks them; what fails ends the answer early.
+
+    Args:
+        speech: The answer.
+        voice: Speaks.
+        downlink: Format of the device.
+        ready: Called when the playout has something new.
+    """
+    try:
+        while (sentence := await speech.next()) is not None:
+            with spans.span("speak", _ABOUT, traced.find(speech.turn).traceparent) as span:
+                span.set({"fleet.sentence": sentence.index})
+                spans.private(span, {"fleet.text": sentence.text})
+                async with aclosing(voice.packets(sentence.text, sentence.language, downlink)) as packets:
+                    await _speak(sentence, speech, packets, ready)
+    except (FleetError, TimeoutError) as error:
+        reason = str(error) or "no audio within the limit"
+        log.warning("speech failed", extra={"reason": reason, "kind": type(error).__name__})
+    speech.end()
+    speech.playout.end()
+    ready()
+
+
+async def _speak(
+    sentence: SpeakSentenceCommand,
+    speech: SpokenAnswer,
+    packets: AsyncGenerator[bytes, None],
+    ready: Callable[[], None],
+) -> None:
+    clock = asyncio.get_running_loop().time
+    asked_at = renewed_at = clock()
+    speech.texts[sentence.index] = sentence.text
+    speech.playout.mark(sentence.index)
+    first = True
+    try:
+        async with asyncio.timeout(PACKET_SECONDS) as limit:
+            async for packet in packets:
+                if not 0 < len(packet) <= LARGEST - HEADER:
+                    log.warning("packet dropped", extra={"size": len(packet)})
+                    continue
+                now = clock()
+                if first and sentence.index == 0:
+                    _note_first_audio(now - asked_at)
+                if first or now - renewed_at >= RENEWAL_SECONDS:
+                    renewed_at = now
+                    limit.reschedule(now + PACKET_SECONDS)
+                first = False
+                if speech.playout.waiting >= MOST_PACKETS:
+                    limit.reschedule(None)
+                    await speech.room()
+                    limit.reschedule(clock() + PACKET_SECONDS)
+                speech.playout.add(packet)
+                ready()
+    finally:
+        speech.playout.rest()
+
+
+def _note_first_audio(seconds: float) -> None:
+    timed.tts_ttfb.observe(seconds)
+    spans.current().note("first audio")
+    log.info("first audio ready", extra={"tts_seconds": round(seconds, 3)})

@@ -1,0 +1,42 @@
+"""The way of a datagram to its session."""
+
+from collections import Counter
+
+from fleet.roles.edge.registry import SessionRegistry
+from fleet.roles.edge.session import EdgeSession
+from fleet.roles.edge.transport.early_packets import EarlyPacketBuffer
+from fleet.roles.edge.transport.socket import Address
+from fleet.wire import packet
+
+
+class PacketRouter:
+    """Hands packets to their sessions; those that are faster than their session's mail wait for it.
+
+    Args:
+        registry: The edge's sessions.
+        counters: Of what is dropped, by reason.
+    """
+
+    def __init__(self, registry: SessionRegistry, counters: Counter[str]) -> None:
+        self._registry = registry
+        self._counters = counters
+        self._lobby = EarlyPacketBuffer(counters)
+
+    def receive(self, datagram: bytes, address: Address, now: float) -> None:
+        """Take whatever came in at the socket."""
+        header = packet.parse(datagram)
+        if header is None:
+            self._counters["too_short" if len(datagram) < packet.HEADER else "malformed"] += 1
+        elif session := self._registry.by_ssrc.get(header.ssrc):
+            session.receive(header, datagram, address, now)
+        else:
+            self._lobby.keep(header.ssrc, datagram, address, now)
+
+    def admit(self, session: EdgeSession, now: float) -> None:
+        """Hand a session that has opened the packets that waited for it."""
+        for datagram, address, _ in self._lobby.claim(session.opened.ssrc, now):
+            self.receive(datagram, address, now)
+
+    def expire(self, now: float) -> None:
+        """Forget packets whose session has not come."""
+        self._lobby.expire(now)

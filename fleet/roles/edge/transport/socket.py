@@ -1,0 +1,140 @@
+"""The UDP socket of an edge and the tick that drives everything that is done by the clock.
+
+A wake-up costs more than a packet. So the loop watches the socket only while it is idle; from the first packet on, a
+tick every 10 ms takes what has come and turns the wheel, until nothing came for a while and no timer is on.
+"""
+
+import asyncio
+import socket
+from collections import Counter
+from collections.abc import Callable
+from contextvars import Context
+
+from fleet.roles.edge.transport.timer_wheel import TICK, TimerWheel, tick_of
+
+Address = tuple[str, int]
+
+LARGEST_DRAIN = 1024
+"""Packets taken a tick: an unbounded drain starves the loop above 100,000 packets a second."""
+IDLE_TICKS = 20
+"""Ticks without packets and timers after which the loop watches the socket again."""
+RECEIVE_BUFFER = 4 * 1024 * 1024
+_LARGEST_DATAGRAM = 2048
+
+
+class AudioSocket:
+    """One non-blocking UDP socket.
+
+    Args:
+        on_packet: Takes datagram, sender and `now` of every datagram.
+        counters: Counts what was received, and what could not be received or sent.
+        beat: Called with `now` at the beginning of each tick.
+    """
+
+    def __init__(
+        self,
+        on_packet: Callable[[bytes, Address, float], None],
+        counters: Counter[str],
+        beat: Callable[[float], None] = lambda _: None,
+    ) -> None:
+        self._on_packet = on_packet
+        self._beat = beat
+        self._counters = counters
+        self._loop = asyncio.get_running_loop()
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._sendto = self._socket.sendto
+        self._context = Context()
+        self._handle: asyncio.Handle | None = None
+        self._idle = 0
+        # A new buffer a packet costs more than to copy what came: it is far larger than that.
+        self._buffer = memoryview(bytearray(_LARGEST_DATAGRAM))
+        self.bound = False
+        self.wheel = TimerWheel(self._loop.time, self._wake)
+
+    def bind(self, host: str, port: int) -> None:
+        """Listen for packets.
+
+        Raises:
+            OSError: The address is taken or is none of this machine's.
+        """
+        self._socket.setblocking(False)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
+        try:
+            self._socket.bind((host, port))
+        except OSError:
+            self.close()
+            raise
+        self.bound = True
+        self._loop.add_reader(self._socket, self._wake)
+
+    @property
+    def port(self) -> int:
+        return int(self._socket.getsockname()[1])
+
+    @property
+    def _is_open(self) -> bool:
+        return self._socket.fileno() >= 0
+
+    def send(self, datagram: bytes, address: Address) -> None:
+        """Send one datagram; one that the kernel does not take is counted and dropped."""
+        try:
+            self._sendto(datagram, address)
+        except BlockingIOError:
+            self._counters["send_full"] += 1
+        except OSError:
+            self._counters["send_failed"] += 1
+
+    def close(self) -> None:
+        if self._handle:
+            self._handle.cancel()
+        self._loop.remove_reader(self._socket)
+        self._socket.close()
+
+    def _wake(self) -> None:
+        if self._handle is None and self._is_open:
+            self._idle = 0
+            self.wheel.expected = self._loop.time()
+            self._loop.remove_reader(self._socket)
+            # An empty context: else all later lines would be logged with the fields of the session that came first.
+            self._handle = self._loop.call_soon(self._tick, context=self._context)
+
+    def _tick(self) -> None:
+        now = self._loop.time()
+        self._beat(now)
+        try:
+            # First what is due: devices hear when it is late, and nobody hears when their packets wait.
+            self.wheel.run(now)
+            received = self._drain(now)
+            self._counters["received"] += received
+            self._idle = 0 if received or self.wheel.pending else self._idle + 1
+        finally:
+            self._schedule(now)
+
+    def _schedule(self, now: float) -> None:
+        self._handle = None
+        if not self._is_open:
+            return
+        if self._idle < IDLE_TICKS:
+            # On a grid, not a while from now: the wheel's times lie on it, and delays must not add up. But not at once
+            # after a tick that was late: a device's packets of both would reach it together.
+            self.wheel.expected = due = max((tick_of(now) + 1) * TICK, now + TICK / 2)
+            self._handle = self._loop.call_at(due, self._tick, context=self._context)
+        else:
+            self._loop.add_reader(self._socket, self._wake)
+
+    def _drain(self, now: float) -> int:
+        receive, on_packet, buffer = self._socket.recvfrom_into, self._on_packet, self._buffer
+        for count in range(LARGEST_DRAIN):
+            try:
+                size, address = receive(buffer)
+            except BlockingIOError:
+                return count
+            except OSError:
+                # An ICMP error of an earlier send: it belongs to no packet here.
+                self._counters["receive_failed"] += 1
+                continue
+            if address[1]:
+                on_packet(bytes(buffer[:size]), address, now)
+            else:
+                self._counters["port_zero"] += 1
+        return LARGEST_DRAIN

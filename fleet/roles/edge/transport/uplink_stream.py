@@ -1,0 +1,235 @@
+"""Which datagrams of a session are believed, and where the device is.
+
+Nothing in a packet proves that it was sealed under the key. What SECURITY.md promises for audio rests on these rules:
+
+- A packet from the device's address is used at once while the stream is live, its number is at most `NEAR` ahead, and
+  its first byte is the one that this encoder writes.
+- Everything else (another address, a gap, a microphone that opens again, another first byte) waits for a chain of good
+  packets (`fleet.roles.edge.transport.proof`). It is used when the chain is proved: no packet of the device is lost.
+- No number is used twice, and none is ahead of the clock (`fleet.roles.edge.transport.allowance`).
+"""
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+from fleet.roles.edge.transport.allowance import Allowance
+from fleet.roles.edge.transport.proof import (
+    LARGEST_STEP,
+    SAME_TOC,
+    Candidates,
+    GoodPacket,
+    Packets,
+    Proof,
+    follow,
+    reached,
+)
+from fleet.roles.edge.transport.socket import Address
+from fleet.wire import toc
+from fleet.wire.messages import AudioFormat
+from fleet.wire.packet import Channel, Header
+from fleet.wire.replay import UsedNumbers
+
+NEAR: Final = 3
+"""Numbers ahead of the newest that one packet may claim: with more, one lucky guess costs several of the device's."""
+LATE: Final = 64
+"""Numbers behind the newest that may still come."""
+LIVE_SECONDS: Final = 0.6
+"""Time since the last packet but one within which one packet is enough. The last but one, because a single lucky guess
+must not prolong it."""
+BEHIND: Final = 8
+"""Numbers behind the newest from which a chain of another address may still begin. Older ones are packets that were
+lost: who has seen them could send them at any time."""
+MOVE_SECONDS: Final = 0.15
+"""Shortest chain that moves the address: a copy of a burst arrives in less time."""
+COMPARED: Final = 8
+"""How many of the last packets of another address's chain are compared with what came from the device's address."""
+RETURN_SECONDS: Final = 5.0
+"""After a move: when the former address goes on with the same numbers, the move is undone."""
+QUIET_SECONDS: Final = 0.3
+"""After this time without a good packet, payloads too short for audio stand for silence."""
+PINNED_RATE: Final = 16_000
+"""Hz: at this rate firmware's encoder (AS_OPUS_ENC_CONFIG in audio_service.h) always writes one TOC, in silence too."""
+SILENCE: Final = b""
+"""What `admit` returns for a packet that claims no number and stands for a silent frame."""
+
+
+class UplinkStream:
+    """Opens the packets of one session.
+
+    Args:
+        channel: Of the session.
+        uplink: What the device announced.
+        drops: Counts dropped packets by reason.
+        now: When the session began.
+    """
+
+    def __init__(self, channel: Channel, uplink: AudioFormat, drops: Counter[str], now: float) -> None:
+        self._channel = channel
+        self._frame_ms = uplink.frame_ms
+        self._drops = drops
+        self._allowance = Allowance(uplink.frame_ms, now)
+        self._used = UsedNumbers()
+        self._track = _Track()
+        self._candidates = Candidates(drops, pinned=uplink.sample_rate == PINNED_RATE)
+        self._toc: int | None = None
+        self._former = _Former()
+        self.address: Address | None = None
+        """Where the device sends from; None until it has proved that."""
+        self.proved: Packets = []
+        """Numbers and payloads that the packet admitted last has proved; they come before it. The user empties it."""
+
+    @property
+    def newest(self) -> int:
+        """The sequence number that the device has reached: how many packets it has sent."""
+        return self._track.newest
+
+    def admit(self, header: Header, datagram: bytes, address: Address, now: float) -> bytes | None:
+        """Return the Opus packet of a datagram, `SILENCE`, or None when it is not used, or not yet."""
+        sequence = header.sequence
+        if header.flags:
+            # The nonce's flags are 0; with others it may be a packet of ours that somebody sent back.
+            self._drops["flags"] += 1
+            return None
+        used = self._used
+        if sequence <= used.newest and sequence in used:
+            self._repeat(sequence, datagram, address, now)
+            return None
+        if reason := self._allowance.refuse(sequence, now):
+            self._drops[reason] += 1
+            return None
+        payload = self._channel.open(datagram)
+        if toc.duration_ms(payload) != self._frame_ms:
+            return self._refuse(payload, address, now)
+        usual = address == self.address and (self._toc is None or payload[0] == self._toc)
+        if usual and self._track.take(sequence, now):
+            used.add(sequence)
+            self._allowance.tokens -= 1
+            return payload
+        if self._is_old(sequence, address, now):
+            self._drops["late"] += 1
+            return None
+        proof = self._candidates.offer(GoodPacket(address, sequence, payload), now, self._track.taken)
+        return self._follow(proof, now) if proof and self._believe(proof, now) else None
+
+    def _refuse(self, payload: bytes, address: Address, now: float) -> bytes | None:
+        """Handle a payload that is no audio of this device."""
+        self._candidates.spoil(address)
+        silent = address == self.address and len(payload) < toc.SHORTEST_AUDIO
+        if silent and self._track.pause(now, self._frame_ms / 1000):
+            # It shows no sign of the key, so it takes no number. The gap that it leaves is filled like a lost packet's.
+            return SILENCE
+        self._drops["not_audio"] += 1
+        return None
+
+    def _is_old(self, sequence: int, address: Address, now: float) -> bool:
+        """Return whether no chain may begin with a number, as the device is further than that.
+
+        The device itself may come back from a jump that was none.
+        """
+        if address == self.address and not self._track.is_live(now):
+            return False
+        return sequence <= self._track.newest - BEHIND
+
+    def _believe(self, proof: Proof, now: float) -> bool:
+        """Return whether a proved chain is the device and no copy of what the device sends at the same time."""
+        address = proof.last.address
+        if self.address in (None, address) or self._former.is_at(address, now):
+            return True
+        if now - proof.chain.began < MOVE_SECONDS:
+            return False
+        since = proof.back(COMPARED - 1)
+        rivals = self._track.taken - since.admitted + self._candidates.longest_since(self.address, since.at)
+        return 2 * rivals < min(proof.chain.length, COMPARED)
+
+    def _follow(self, proof: Proof, now: float) -> bytes:
+        """Go on where a chain is; return the payload of its last packet."""
+        candidates, address = self._candidates, proof.last.address
+        packets = candidates.take(proof)
+        if self.address not in (None, address):
+            self._former = _Former(None if self._former.is_at(address, now) else self.address, now + RETURN_SECONDS)
+        self.address = candidates.home = address
+        self._toc = candidates.toc = proof.toc
+        candidates.pinned &= proof.toc is not None
+        packets = [one for one in packets if one[0] not in self._used]
+        for sequence, _ in packets:
+            self._used.add(sequence)
+        self._allowance.tokens -= len(packets)
+        self._track.begin(packets[-1][0], len(packets), now)
+        self.proved = packets[:-1]
+        return packets[-1][1]
+
+    def _repeat(self, sequence: int, datagram: bytes, address: Address, now: float) -> None:
+        """Handle a number that was used: the former address may go on sending what the new one copies."""
+        self._drops["replay"] += 1
+        if not self._former.is_at(address, now):
+            return
+        payload = self._channel.open(datagram)
+        good = toc.duration_ms(payload) == self._frame_ms and self._toc in (None, payload[0])
+        if self._former.goes_on(sequence, good=good):
+            self.address = self._candidates.home = self._former.address
+            self._former = _Former()
+
+
+class _Track:
+    """Where the device's numbers are, and whether they go on in real time."""
+
+    __slots__ = ("_last", "_last_but_one", "_paused", "newest", "taken")
+
+    def __init__(self) -> None:
+        self.newest = 0
+        self.taken = 0
+        """Packets that were admitted."""
+        self._last = self._last_but_one = self._paused = -math.inf
+
+    def take(self, sequence: int, now: float) -> bool:
+        """Go on with a number, if one packet is enough for it."""
+        step = sequence - self.newest
+        if step > NEAR or step <= -LATE or not self.is_live(now):
+            return False
+        if step > 0:
+            self.newest = sequence
+        self._last_but_one, self._last = self._last, now
+        self.taken += 1
+        return True
+
+    def is_live(self, now: float) -> bool:
+        """Return whether one packet is enough."""
+        return now - self._last_but_one <= LIVE_SECONDS
+
+    def begin(self, sequence: int, packets: int, now: float) -> None:
+        """Go on with the last number of a chain of so many packets."""
+        self.newest, self._last_but_one, self._last = sequence, now, now
+        self.taken += packets
+
+    def pause(self, now: float, frame: float) -> bool:
+        """Return whether a silent frame fits here: nothing came for a while, and one at most in `frame` seconds."""
+        if now - self._last < QUIET_SECONDS or now - self._paused < frame * 0.9:
+            return False
+        self._paused = now
+        return True
+
+
+@dataclass(slots=True)
+class _Former:
+    """The address before the last move."""
+
+    address: Address | None = None
+    until: float = 0.0
+    _newest: int = 0
+    _tries: int = 0
+    _steps: tuple[int, ...] = (0,) * len(SAME_TOC)
+
+    def is_at(self, address: Address, now: float) -> bool:
+        return address == self.address and now < self.until
+
+    def goes_on(self, sequence: int, *, good: bool) -> bool:
+        """Take a packet of it; return whether a chain of good ones proves that it is the device."""
+        self._tries += 1
+        if not good or sequence == self._newest:
+            return False
+        follows = 0 < sequence - self._newest <= LARGEST_STEP
+        self._steps = follow(self._steps, self._tries, SAME_TOC) if follows else (0,) * len(SAME_TOC)
+        self._newest, self._tries = sequence, 0
+        return reached(self._steps, SAME_TOC)

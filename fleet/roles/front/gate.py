@@ -1,0 +1,216 @@
+"""What passes between one device and the broker, decided without IO.
+
+The device's messages go to its own up topic and nowhere else. The front subscribes in the device's place, before the
+device hears that it is connected, and answers the device's own SUBSCRIBE itself: so everything arrives, and once. The
+subscription has QoS 0: a tool call must not act twice, and nothing waits in the broker for a device that is away.
+
+The presence that says "online" goes on the same connection, and the device hears that it is connected only when the
+broker has acknowledged it. So no frame of the device reaches the broker before its presence (docs/adr/0021).
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from fleet.roles.front.admission import Admitted
+from fleet.wire import mqtt_packet as mqtt
+from fleet.wire.identity import Credentials
+from fleet.wire.mqtt_packet import Kind
+from fleet.wire.topics import down_topic, presence_topic, up_topic
+
+_SUBSCRIPTION: Final = 1
+_PRESENCE: Final = 2
+_ABSENCE: Final = 3
+"""Packet ids of the front's SUBSCRIBE and messages; free again before the device's first packet passes."""
+_MOST_EARLY: Final = 8 * 1024
+"""Bytes for a device that may wait for its CONNACK; stock firmware is sent messages of at most 1 KB."""
+_MOST_REFUSED: Final = 64
+"""QoS 2 messages that may be between their refusal and their PUBREL."""
+
+
+@dataclass(slots=True)
+class GateStep:
+    """What to write now; `end` is the reason to end the connection, empty while it goes on."""
+
+    to_device: bytes = b""
+    to_broker: bytes = b""
+    end: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """The presence messages with which a device's connection begins and ends; they have one epoch."""
+
+    online: bytes
+    offline: bytes
+
+
+class FrontGate:
+    """One device's connection from its admission to its end.
+
+    Args:
+        device: Who was let in.
+        counts: Counts what is dropped.
+        affords: Says whether the device may send one more message of so many bytes now.
+    """
+
+    def __init__(self, device: Admitted, counts: Counter[str], affords: Callable[[int], bool] = lambda _: True) -> None:
+        self._device = device
+        self._counts = counts
+        self._affords = affords
+        self._up = up_topic(device.mac).encode()
+        self._down = down_topic(device.mac)
+        self._from_broker = mqtt.Splitter()
+        self._refused: set[int] = set()
+        self._left = False
+        self._news = Announcement(b"", b"")
+        self._awaited = {Kind.SUBACK, Kind.PUBACK}
+        self._early = b""
+        self.state: Literal["connecting", "announcing", "open"] = "connecting"
+
+    @property
+    def keepalive(self) -> int:
+        """The device's, in seconds; 0 is none."""
+        return self._device.keepalive
+
+    @property
+    def announced(self) -> bool:
+        """Whether the broker may have been told that the device is online."""
+        return self.state != "connecting"
+
+    def introduce(self, news: Announcement, login: Credentials | None) -> bytes:
+        """Return the CONNECT for the broker.
+
+        Always a clean session: nothing of a device stays behind in the broker.
+
+        Args:
+            news: The device's presence; the broker publishes its end should the front die.
+            login: User name and password of the front; the client id stays the device's.
+        """
+        self._news = news
+        will = mqtt.Will(presence_topic(self._device.mac), news.offline, qos=1)
+        name, password = (login.username, login.password) if login else (None, None)
+        return mqtt.connect(mqtt.Connect(self._device.mac, name, password, self._device.keepalive, will))
+
+    def from_broker(self, data: bytes) -> GateStep:
+        """Take bytes from the broker."""
+        step = GateStep()
+        for packet in self._from_broker.feed(data):
+            if self.state == "open":
+                step.to_device += packet.raw
+            else:
+                self._prepare(packet, step)
+        if self._from_broker.fault:
+            step.end = step.end or f"broker {self._from_broker.fault}"
+        return step
+
+    def from_device(self, packet: mqtt.Packet, step: GateStep) -> None:
+        """Take one packet of the device's, of an open gate; write the effect into `step`."""
+        match packet.kind:
+            case Kind.PUBLISH:
+                self._publish(packet, step)
+            case Kind.PINGREQ:
+                step.to_broker += packet.raw
+            case Kind.SUBSCRIBE:
+                self._subscribe(packet, step)
+            case Kind.UNSUBSCRIBE:
+                step.to_device += mqtt.acknowledge(Kind.UNSUBACK, mqtt.parse_id(packet))
+            case Kind.PUBREL:
+                self._release(packet, step)
+            case Kind.PUBACK | Kind.PUBREC | Kind.PUBCOMP:
+                # Nothing above QoS 0 is delivered; some brokers close a connection for an unknown packet id.
+                self._counts["stray acknowledgement"] += 1
+            case Kind.DISCONNECT:
+                self._left = True
+                step.end = "left"
+            case _:
+                step.end = "protocol"
+
+    def farewell(self) -> bytes:
+        """Return what the broker is told at the end: the device's last message unless it said goodbye, DISCONNECT.
+
+        A presence that the broker has not acknowledged may still be read after a message of another connection, so its
+        end follows on this one.
+        """
+        if self.state == "connecting":
+            return b""
+        if self.state == "announcing":
+            return _announce(self._device.mac, self._news.offline, _ABSENCE) + mqtt.DISCONNECT
+        return (b"" if self._left else self._device.will) + mqtt.DISCONNECT
+
+    def _prepare(self, packet: mqtt.Packet, step: GateStep) -> None:
+        if self.state == "connecting" and packet.kind == Kind.CONNACK and mqtt.parse_connack(packet) == 0:
+            self.state = "announcing"
+            # In this order: a worker answers the presence, and the device is to get that.
+            step.to_broker += mqtt.subscribe(_SUBSCRIPTION, self._down, 0)
+            step.to_broker += _announce(self._device.mac, self._news.online, _PRESENCE)
+        elif self.state == "announcing" and packet.kind == Kind.PUBLISH:
+            self._keep(packet.raw)
+        elif self.state == "announcing" and self._grants(packet):
+            self._awaited.discard(packet.kind)
+            if not self._awaited:
+                self._open(step)
+        else:
+            step.end = "broker refused"
+
+    def _grants(self, packet: mqtt.Packet) -> bool:
+        if packet.kind == Kind.SUBACK:
+            return mqtt.parse_suback(packet) == (_SUBSCRIPTION, b"\0")
+        return packet.kind == Kind.PUBACK and mqtt.parse_id(packet) == _PRESENCE
+
+    def _keep(self, message: bytes) -> None:
+        """Keep a message that came before the device has its CONNACK: nothing else may come to it before that."""
+        if len(self._early) + len(message) > _MOST_EARLY:
+            self._counts["early"] += 1
+        else:
+            self._early += message
+
+    def _open(self, step: GateStep) -> None:
+        self.state = "open"
+        step.to_device += mqtt.connack(0) + self._early
+        self._early = b""
+
+    def _publish(self, packet: mqtt.Packet, step: GateStep) -> None:
+        head = mqtt.parse_publish(packet)
+        if head is None:
+            step.end = "malformed"
+        elif head.topic != self._up or head.retain:
+            self._drop(head, step, "foreign topic")
+        elif not self._affords(len(packet.raw)):
+            self._drop(head, step, "flood")
+        else:
+            step.to_broker += packet.raw
+
+    def _drop(self, head: mqtt.Publish, step: GateStep, reason: str) -> None:
+        """Drop a message as MQTT 3.1.1 has it: acknowledged, for there is no way to refuse one (3.3.5)."""
+        self._counts[reason] += 1
+        if head.qos == 1:
+            step.to_device += mqtt.acknowledge(Kind.PUBACK, head.packet_id)
+        elif head.qos == 2:
+            self._refused.add(head.packet_id)
+            step.to_device += mqtt.acknowledge(Kind.PUBREC, head.packet_id)
+            if len(self._refused) > _MOST_REFUSED:
+                step.end = "protocol"
+
+    def _release(self, packet: mqtt.Packet, step: GateStep) -> None:
+        number = mqtt.parse_id(packet)
+        if number in self._refused:
+            self._refused.discard(number)
+            step.to_device += mqtt.acknowledge(Kind.PUBCOMP, number)
+        else:
+            step.to_broker += packet.raw
+
+    def _subscribe(self, packet: mqtt.Packet, step: GateStep) -> None:
+        wish = mqtt.parse_subscribe(packet)
+        if wish is None:
+            step.end = "malformed"
+            return
+        number, wanted = wish
+        codes = bytes(0 if topic == self._down else mqtt.SUBSCRIBE_DENIED for topic, _ in wanted)
+        self._counts["foreign filter"] += codes.count(mqtt.SUBSCRIBE_DENIED)
+        step.to_device += mqtt.suback(number, codes)
+
+
+def _announce(mac: str, message: bytes, packet_id: int) -> bytes:
+    return mqtt.publish(presence_topic(mac), message, 1, packet_id)

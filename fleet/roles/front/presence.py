@@ -1,0 +1,92 @@
+"""Presence messages that wait for the broker, decided without IO."""
+
+import json
+from collections import Counter
+from typing import Final
+
+from fleet.wire import mqtt_packet as mqtt
+from fleet.wire.topics import presence_topic
+
+WINDOW: Final = 50
+"""Messages sent and not yet acknowledged: what may be sent twice around a lost connection."""
+
+
+def compose(epoch: int, *, online: bool, ip: str = "", user: str = "", expired: bool = False) -> bytes:
+    """Return a presence message; `ip` is the device's address, `user` its user name.
+
+    Both go only with `online`, `expired` only without.
+    """
+    news: dict[str, object] = {"online": online, "epoch": epoch}
+    if online and ip:
+        news["ip"] = ip
+    if online and user:
+        news["user"] = user
+    if expired and not online:
+        news["expired"] = True
+    return json.dumps(news, separators=(",", ":")).encode()
+
+
+class Epochs:
+    """Hands out numbers below 2**53 that rise within a process, and across processes as their clocks agree.
+
+    A number is the time of the connection, not a count from the start of the process: a device may come back through
+    a front that started earlier.
+    """
+
+    def __init__(self) -> None:
+        self._last = 0
+
+    def next(self, now_us: int) -> int:
+        """Return the next number; `now_us` is in microseconds since 1970."""
+        self._last = max(self._last + 1, now_us)
+        return self._last
+
+
+class PresenceOutbox:
+    """The latest presence of each device that the broker has not acknowledged yet.
+
+    Args:
+        limit: Devices that may wait; when full the one that waits longest is dropped and counted.
+        counts: Counts what is dropped.
+    """
+
+    def __init__(self, limit: int, counts: Counter[str]) -> None:
+        self._limit = limit
+        self._counts = counts
+        self._waiting: dict[str, bytes] = {}
+        self._sent: dict[int, tuple[str, bytes]] = {}
+        self._last_id = 0
+
+    def put(self, mac: str, message: bytes) -> None:
+        """Take a device's newest presence; an older one that still waits is dropped for it."""
+        self._waiting.pop(mac, None)
+        self._waiting[mac] = message
+        if len(self._waiting) > self._limit:
+            self._waiting.pop(next(iter(self._waiting)))
+            self._counts["presence lost"] += 1
+
+    def take(self) -> bytes:
+        """Return the packets that may be sent now, in the order in which they came."""
+        packets = bytearray()
+        while self._waiting and len(self._sent) < WINDOW:
+            mac = next(iter(self._waiting))
+            message = self._waiting.pop(mac)
+            number = self._free_id()
+            self._sent[number] = (mac, message)
+            packets += mqtt.publish(presence_topic(mac), message, 1, number)
+        return bytes(packets)
+
+    def acknowledge(self, packet_id: int) -> None:
+        self._sent.pop(packet_id, None)
+
+    def rewind(self) -> None:
+        """Let everything that was sent and not acknowledged wait again, first, unless the device has newer news."""
+        unsure = dict(self._sent.values())
+        self._sent.clear()
+        self._waiting = {**{mac: news for mac, news in unsure.items() if mac not in self._waiting}, **self._waiting}
+
+    def _free_id(self) -> int:
+        self._last_id = self._last_id % 0xFFFF + 1
+        while self._last_id in self._sent:
+            self._last_id = self._last_id % 0xFFFF + 1
+        return self._last_id

@@ -1,0 +1,212 @@
+"""The gateway: its port, its connections, its end."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from typing import Protocol
+
+from websockets.frames import CloseCode
+from websockets.http11 import Request, Response
+from websockets.protocol import State
+
+from fleet.adapters.net.mqtt.loop_budget import LoopBudget
+from fleet.adapters.net.tls.certificate import ServerCertificate
+from fleet.core.proxies import site
+from fleet.core.rates import Buckets, Rate
+from fleet.ground.tasks import isolate
+from fleet.roles.gateway.client import Client, ClientGone
+from fleet.roles.gateway.conversation import converse
+from fleet.roles.gateway.port.connection_limits import ClientLimits, ConnectionLimits
+from fleet.roles.gateway.port.entrance import AccessCheck
+from fleet.roles.gateway.port.http_answers import HttpAnswers
+from fleet.roles.gateway.port.limited_connection import LimitedConnection
+from fleet.roles.gateway.port.port import Port
+from fleet.roles.gateway.resources import GatewayResources
+from fleet.roles.gateway.turns.turns import GatewayTurns
+from fleet.wire.gateway import is_jsonrpc
+
+log = logging.getLogger(__name__)
+
+COSTS_ONE = 8 * 1024
+"""Characters of a message that count as one message more: 1 MB costs 129 of what FLEET_RATE_GATEWAY allows."""
+
+_DRAIN_STEP = 0.05
+_LEAVING = "the server is leaving"
+_LONGEST_PAUSE = 1.0
+
+
+class Dialogue(Protocol):
+    """A dialect on one connection."""
+
+    @property
+    def turns(self) -> GatewayTurns:
+        """The client's questions; the gateway's end waits for them."""
+
+    async def receive(self, frame: str | bytes) -> None:
+        """Take a frame; raises `ClientGone` when the client is."""
+
+    async def refuse(self, frame: str | bytes) -> None:
+        """Say that a frame is not taken, as there are too many; raises `ClientGone` when the client is."""
+
+
+Opener = Callable[[Client], AbstractAsyncContextManager[Dialogue]]
+"""Serves a client in a dialect beside the block, which hands over the frames."""
+
+
+class Gateway:
+    """Serves the LLM Gateway API; listens from its construction on.
+
+    A connection's first frame decides its dialect: JSON-RPC is another's, if there is one.
+
+    Args:
+        resources: What all connections share.
+        ping: Returns when Redis answers; raises `Unavailable`.
+        registrar: Serves those who speak JSON-RPC.
+        certificate: For TLS; followed by who made it.
+        limits: Of each connection.
+
+    Raises:
+        ConfigError: An address is in use or not this machine's.
+    """
+
+    def __init__(
+        self,
+        resources: GatewayResources,
+        ping: Callable[[], Awaitable[None]],
+        registrar: Opener | None = None,
+        *,
+        certificate: ServerCertificate | None = None,
+        limits: ClientLimits | None = None,
+    ) -> None:
+        settings = resources.settings
+        self._resources = resources
+        self._registrar = registrar
+        self._http = HttpAnswers(ping, lambda: self.draining)
+        self._entrance = AccessCheck(settings)
+        self._connections: set[LimitedConnection] = set()
+        self._dialogues: dict[Dialogue, Client] = {}
+        self._parsing = LoopBudget()
+        self.started = asyncio.Event()
+        self.draining = False
+        """Whether new clients are turned away."""
+        self.crowd = ConnectionLimits(limits or ClientLimits())
+        self.ports = Port(settings, self.crowd, certificate)
+        self.port = self.ports.number
+
+    @property
+    def connections(self) -> int:
+        """Clients; one that has said goodbye counts no more, though its connection still ends."""
+        return sum(one.state is State.OPEN for one in self._connections)
+
+    async def run(self) -> None:
+        """Serve until cancelled; clients are told then that the server goes away (1001)."""
+        async with self.ports.open(self._serve, self._answer_http):
+            log.info("gateway listens", extra={"port": self.port, "tls_port": self.ports.tls_number})
+            self.started.set()
+            await asyncio.Event().wait()
+
+    async def drain(self, seconds: float) -> None:
+        """Take no new clients, and send each away (1001) once its questions are answered; not longer than this.
+
+        One after the other: clients that ask all the time would never all be silent at the same moment.
+        """
+        self.draining = True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds), asyncio.TaskGroup() as group:
+                dismissed: set[Dialogue] = set()
+                while self._dialogues:
+                    for dialogue, peer in self._dialogues.items():
+                        if dialogue not in dismissed and not dialogue.turns.busy:
+                            dismissed.add(dialogue)
+                            goodbye = peer.socket.close(CloseCode.GOING_AWAY, _LEAVING)
+                            group.create_task(goodbye, name="goodbye to a client")
+                    await asyncio.sleep(_DRAIN_STEP)
+        if any(one.turns.busy for one in self._dialogues):
+            log.warning("left before everything was answered")
+
+    async def _answer_http(self, connection: LimitedConnection, request: Request) -> Response | None:
+        response = await self._http.answer(request)
+        return response or self._entrance.admit(connection, request)
+
+    async def _serve(self, connection: LimitedConnection) -> None:
+        if self.draining:
+            await connection.close(CloseCode.GOING_AWAY, _LEAVING)
+        elif full := self._full_for(connection):
+            log.warning(full, extra={"address": connection.address})
+            self.crowd.counts[full] += 1
+            await connection.close(CloseCode.TRY_AGAIN_LATER, full)
+        else:
+            connection.become_client()
+            self._connections.add(connection)
+            try:
+                await isolate("gateway connection", self._converse(Client(connection)))
+            finally:
+                self._connections.discard(connection)
+
+    def _full_for(self, connection: LimitedConnection) -> str:
+        """Return why there is no room for a client, if there is none."""
+        settings = self._resources.settings
+        if self.connections >= settings.cloud_max_connections:
+            return "too many connections"
+        here = site(connection.address)
+        most = self._entrance.share(connection, settings.cloud_max_connections)
+        if sum(one.state is State.OPEN and site(one.address) == here for one in self._connections) >= most:
+            return "too many connections of an address"
+        return ""
+
+    async def _converse(self, peer: Client) -> None:
+        try:
+            async with AsyncExitStack() as stack:
+                conversation = await stack.enter_async_context(converse(peer, self._resources))
+                first = await self._await_first(peer)
+                if first is None or self._registrar is None or not is_jsonrpc(first):
+                    await self._hand_over(peer, conversation, first)
+                    return
+            async with self._registrar(peer) as dialogue:
+                await self._hand_over(peer, dialogue, first)
+        except ClientGone as gone:
+            log.info("client left", extra={"reason": str(gone)})
+
+    async def _await_first(self, peer: Client) -> str | bytes | None:
+        """Return a client's first frame once there is time to look at it."""
+        first = await peer.receive()
+        if first is not None:
+            await self._parsing.take(len(first))
+        return first
+
+    async def _hand_over(self, peer: Client, dialogue: Dialogue, frame: str | bytes | None) -> None:
+        """Hand over a client's frames until it leaves."""
+        rate = Rate.parse(self._resources.settings.rate_gateway)
+        bucket = Buckets(rate, most=1)
+        self._dialogues[dialogue] = peer
+        try:
+            while frame is not None and await self._may_go_on(peer):
+                cost = min(1 + len(frame) // COSTS_ONE, rate.burst)
+                wait = bucket.take("", asyncio.get_running_loop().time(), cost)
+                await self._parsing.take(len(frame))
+                if wait:
+                    self.crowd.counts["too many messages"] += 1
+                    await dialogue.refuse(frame)
+                    await _pause(peer, wait)
+                else:
+                    await dialogue.receive(frame)
+                frame = await peer.receive()
+        except ClientGone as gone:
+            log.info("client left", extra={"reason": str(gone)})
+        finally:
+            del self._dialogues[dialogue]
+
+    async def _may_go_on(self, peer: Client) -> bool:
+        if self._entrance.remembers(peer.socket):
+            return True
+        self.crowd.counts["revoked"] += 1
+        await peer.socket.close(CloseCode.POLICY_VIOLATION, "the token was revoked")
+        return False
+
+
+async def _pause(peer: Client, seconds: float) -> None:
+    """Take nothing of a client for a while, so that a flood costs no more than what is allowed."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(min(seconds, _LONGEST_PAUSE)):
+            await peer.socket.wait_closed()

@@ -1,0 +1,139 @@
+"""The session that a connection is in."""
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Awaitable
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from fleet.adapters.redis.sessions.gateway_sessions import GatewaySession, GatewaySessions, new_id
+from fleet.core.ports import Message
+from fleet.core.server_tools import Persona
+from fleet.ground.errors import Unavailable
+from fleet.wire.gateway import RequestRefused
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+STORE_SECONDS = 2.0
+"""Longest wait for Redis where a turn can go on without it: somebody who speaks waits no longer."""
+
+_AWAY = RequestRefused("SESSION_ERROR", "Session unavailable", "The store of sessions cannot be reached now")
+
+
+class ClientSession:
+    """A connection's session: begun, resumed, ended.
+
+    While Redis is away connections are served without history, in sessions that nobody can resume.
+
+    Args:
+        sessions: Where sessions are kept.
+    """
+
+    def __init__(self, sessions: GatewaySessions) -> None:
+        self._sessions = sessions
+        self.id = ""
+        """The session's; empty after its end."""
+        self.resumed = False
+        """Whether it was taken up by its id."""
+        self._kept = False
+
+    async def begin(self) -> None:
+        """Begin a new session."""
+        self.resumed = False
+        try:
+            self.id = (await _soon(self._sessions.begin(_now()))).id
+            self._kept = True
+        except Unavailable as error:
+            log.warning("session not kept", extra={"reason": str(error)})
+            self.id, self._kept = new_id(), False
+
+    async def resume(self, session: str) -> RequestRefused | None:
+        """Go on with an earlier session, by its id; return why not."""
+        if session == self.id and not self._kept:
+            return None
+        try:
+            found = await self._sessions.read(session, _now())
+        except Unavailable as error:
+            log.warning("session not resumed", extra={"reason": str(error)})
+            return _AWAY
+        if found is None:
+            return RequestRefused("SESSION_ERROR", "Session not found", "There is no such session, or it has expired")
+        self.id, self.resumed, self._kept = session, True, True
+        return None
+
+    async def lives(self) -> bool:
+        """Whether the session goes on: it may have expired, or been ended through another connection."""
+        if not self.id:
+            return False
+        try:
+            return not self._kept or await _soon(self._sessions.read(self.id, _now())) is not None
+        except Unavailable:
+            return True
+
+    async def end(self) -> None:
+        """End the session."""
+        session, self.id = self.id, ""
+        try:
+            await self._sessions.end(session)
+        except Unavailable as error:
+            log.warning("session not ended", extra={"reason": str(error)})
+
+
+class SessionNotes:
+    """What one turn reads from its session and writes into it.
+
+    Args:
+        sessions: Where sessions are kept.
+        session: Which one.
+    """
+
+    def __init__(self, sessions: GatewaySessions, session: str) -> None:
+        self._sessions = sessions
+        self.session = session
+        self._away = False
+
+    async def read(self) -> GatewaySession:
+        """Return the session; an empty one where it cannot be read."""
+        try:
+            return await _soon(self._sessions.read(self.session, _now())) or GatewaySession(self.session)
+        except Unavailable as error:
+            log.warning("session not read", extra={"reason": str(error)})
+            self._away = True
+            return GatewaySession(self.session)
+
+    async def remember(self, question: str, answer: str) -> None:
+        """Add a question and its answer to the history."""
+        if self._away:
+            return
+        messages = (Message("user", question), Message("assistant", answer))
+        try:
+            await _soon(self._sessions.remember(self.session, messages, _now()))
+        except Unavailable as error:
+            log.warning("turn not remembered", extra={"reason": str(error)})
+
+    async def change(self, persona: Persona) -> None:
+        """Keep a new persona."""
+        try:
+            await _soon(self._sessions.change(self.session, persona))
+        except Unavailable as error:
+            log.warning("persona not kept", extra={"reason": str(error)})
+
+
+def shown(session: str) -> str:
+    """Return what the log calls a session: its id is a secret."""
+    return hashlib.sha256(session.encode(errors="replace")).hexdigest()[:8]
+
+
+async def _soon(work: Awaitable[T]) -> T:
+    try:
+        async with asyncio.timeout(STORE_SECONDS):
+            return await work
+    except TimeoutError:
+        raise Unavailable("Redis: no answer in time") from None
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

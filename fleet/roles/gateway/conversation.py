@@ -1,0 +1,173 @@
+"""The LLM Gateway API on one connection."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from dataclasses import replace
+
+from fleet.ground.metrics import http as metrics
+from fleet.ground.tasks import running
+from fleet.roles.gateway.client import Client
+from fleet.roles.gateway.client_session import ClientSession
+from fleet.roles.gateway.failure import explain
+from fleet.roles.gateway.resources import GatewayResources
+from fleet.roles.gateway.turns.callbacks import Callbacks
+from fleet.roles.gateway.turns.client_tools import ClientTools
+from fleet.roles.gateway.turns.tool_room import ToolShare
+from fleet.roles.gateway.turns.turn import Choices, GatewayTurn, Question
+from fleet.roles.gateway.turns.turns import MOST_WAITING, GatewayTurns
+from fleet.wire.gateway import (
+    Configure,
+    EndSession,
+    Ping,
+    RegisterTools,
+    Request,
+    RequestRefused,
+    StartSession,
+    TextInput,
+    ToolAnswer,
+    receive,
+)
+from fleet.wire.gateway_messages import PongMessage, Status
+
+_EXPIRED = RequestRefused("SESSION_ERROR", "Session not found", "There is no such session, or it has expired")
+_FULL = RequestRefused(
+    "INTERNAL_ERROR", "Too many requests", f"{MOST_WAITING} requests wait already; this one was not taken"
+)
+_TOO_FAST = RequestRefused(
+    "INTERNAL_ERROR", "Too many requests", "Too many messages in this time; this one was not taken"
+)
+_NO_CALL = RequestRefused("INVALID_MESSAGE", "Invalid call_id", "No tool call of this id waits for a result")
+_NO_TOOLS = RequestRefused("TOOL_REGISTRATION_FAILED", "Client tools are disabled", "CLIENT_TOOLS_ENABLED is false")
+_ENDED = RequestRefused("SESSION_ERROR", "Session ended", "The session was ended before the request was answered")
+
+
+class Conversation:
+    """One client of the API.
+
+    Args:
+        peer: The client.
+        resources: What all connections share.
+        share: What its tools take of the room for those of all connections.
+    """
+
+    def __init__(self, peer: Client, resources: GatewayResources, share: ToolShare) -> None:
+        settings, terms = resources.settings, resources.terms
+        self._peer = peer
+        self._resources = resources
+        self._visit = ClientSession(resources.sessions)
+        self._tools = ClientTools(settings.client_tools_max_count, share)
+        self._callbacks = Callbacks(peer, settings.client_tool_timeout, settings.client_tool_result_queue_size)
+        self._choices = Choices(terms.temperature, terms.max_tokens, settings.llm_enable_context)
+        self._context_chosen = False
+        self.turns = GatewayTurns(self._answer)
+
+    async def greet(self) -> None:
+        """Begin a session and tell the client its id.
+
+        Raises:
+            Gone: The client is gone.
+        """
+        await self._visit.begin()
+        await self._tell_session()
+
+    async def receive(self, frame: str | bytes) -> None:
+        """Do what a frame asks for; what takes long goes on beside.
+
+        Raises:
+            Gone: The client is gone.
+        """
+        request = receive(frame)
+        refused = request if isinstance(request, RequestRefused) else await self._take(request)
+        if refused is not None:
+            await self._refuse(refused)
+
+    async def refuse(self, _: str | bytes) -> None:
+        """Say that a frame is not taken, as there are too many.
+
+        Raises:
+            Gone: The client is gone.
+        """
+        await self._refuse(_TOO_FAST)
+
+    async def _refuse(self, refused: RequestRefused) -> None:
+        metrics.gateway_refusals.add(refused.code.lower())
+        await self._peer.send(explain(refused))
+
+    async def _take(self, request: Request) -> RequestRefused | None:
+        match request:
+            case TextInput():
+                return await self._ask(request)
+            case Configure():
+                self._configure(request)
+            case StartSession():
+                return await self._start(request.session)
+            case EndSession():
+                await self._end()
+            case RegisterTools():
+                return await self._register(request)
+            case ToolAnswer():
+                return None if self._callbacks.settle(request) else _NO_CALL
+            case Ping():
+                await self._peer.send(PongMessage())
+        return None
+
+    async def _ask(self, request: TextInput) -> RequestRefused | None:
+        if request.session and request.session != self._visit.id:
+            if refused := await self._visit.resume(request.session):
+                return refused
+        elif not await self._visit.lives():
+            if request.session:
+                return _EXPIRED
+            await self._visit.begin()
+            await self._tell_session()
+        # A session that was taken up is meant to go on, unless the client says otherwise (4.1 and 9.6 against 4.2).
+        context = self._choices.context if self._context_chosen else self._choices.context or self._visit.resumed
+        question = Question(request.text, self._visit.id, replace(self._choices, context=context))
+        return None if self.turns.add(question) else _FULL
+
+    def _configure(self, request: Configure) -> None:
+        now, most = self._choices, self._resources.terms.max_tokens
+        self._context_chosen = self._context_chosen or request.enable_context is not None
+        self._choices = Choices(
+            now.temperature if request.temperature is None else request.temperature,
+            now.max_tokens if request.max_tokens is None else min(request.max_tokens, most),
+            now.context if request.enable_context is None else request.enable_context,
+            now.stream if request.stream is None else request.stream,
+        )
+
+    async def _start(self, session: str) -> RequestRefused | None:
+        if not session:
+            await self._visit.begin()
+        elif refused := await self._visit.resume(session):
+            return refused
+        await self._tell_session()
+        return None
+
+    async def _end(self) -> None:
+        for _ in range(self.turns.drop()):
+            await self._peer.send(explain(_ENDED))
+        session = self._visit.id
+        await self._visit.end()
+        await self._peer.send(Status(status="idle", data={"session_id": session}))
+
+    async def _register(self, request: RegisterTools) -> RequestRefused | None:
+        if not self._resources.settings.client_tools_enabled:
+            return _NO_TOOLS
+        await self._peer.send(self._tools.register(request.tools))
+        return None
+
+    async def _answer(self, question: Question) -> None:
+        await GatewayTurn(self._resources, self._peer, self._callbacks, self._tools.tools, question).run()
+
+    async def _tell_session(self) -> None:
+        await self._peer.send(Status(status="connected", data={"session_id": self._visit.id}))
+
+
+@asynccontextmanager
+async def converse(peer: Client, resources: GatewayResources) -> AsyncIterator[Conversation]:
+    """Serve a client beside the block, which hands over its frames."""
+    with closing(ToolShare(resources.tool_room)) as share:
+        conversation = Conversation(peer, resources, share)
+        await conversation.greet()
+        async with running("gateway turns", conversation.turns.run):
+            yield conversation

@@ -1,0 +1,185 @@
+"""WebSocket connections that cannot be held for nothing, nor fill the memory.
+
+The library bounds messages, and the time of an opening. It does not bound how long a message may take, how many pings
+there may be, or what waits for a client that sends pings and never reads; and it takes all that has come at once, which
+may be forty thousand frames.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from websockets.asyncio.server import ServerConnection
+from websockets.frames import CloseCode, Frame, Opcode
+from websockets.protocol import Event, Protocol, State
+
+from fleet.adapters.files.operator_tokens import Operator
+from fleet.core.rates import Buckets
+from fleet.roles.gateway.port.connection_limits import ConnectionLimits
+from fleet.wire.websocket_edges import FrameEdges
+
+_PIECE = 4096
+"""Bytes that are looked at before it is asked again whether there is room for more."""
+_HEAD_END = b"\r\n\r\n"
+_FAULTS: dict[int, str] = {
+    CloseCode.PROTOCOL_ERROR: "protocol",
+    CloseCode.INVALID_DATA: "protocol",
+    CloseCode.MESSAGE_TOO_BIG: "too large",
+}
+"""What clients do that makes the library end their connection."""
+_SILENT = "keepalive ping timeout"
+
+
+class Deadlines:
+    """What must not happen in time, or the connection ends.
+
+    Args:
+        end: Ends it for a reason.
+    """
+
+    def __init__(self, end: Callable[[str], None]) -> None:
+        self._end = end
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+
+    def set(self, reason: str, seconds: float) -> None:
+        """End it after so long, or as soon as was said before."""
+        if reason not in self._timers:
+            self._timers[reason] = asyncio.get_running_loop().call_later(seconds, self._end, reason)
+
+    def drop(self, *reasons: str) -> None:
+        """Forget these; without any, all."""
+        for reason in reasons or tuple(self._timers):
+            if timer := self._timers.pop(reason, None):
+                timer.cancel()
+
+
+class LimitedConnection(ServerConnection):
+    """A connection within the limits of `crowd`, which a subclass for each gateway holds."""
+
+    crowd: ConnectionLimits
+    operator: Operator | None = None
+    """Whose token it has shown."""
+
+    @classmethod
+    def of(cls, crowd: ConnectionLimits) -> type["LimitedConnection"]:
+        return type(cls.__name__, (cls,), {"crowd": crowd})
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._head: bytearray | None = bytearray()
+        self._held = bytearray()
+        self._full = self._ended = False
+        self._edges, self._messages = FrameEdges(), 0
+        self._controls = Buckets(self.crowd.limits.controls, most=1)
+        self._deadlines = Deadlines(self.end)
+        super().connection_made(transport)
+        self.recv_messages.pause, self.recv_messages.resume = self._fill, self._empty
+        place = self.remote_address
+        self.address = str(place[0]) if isinstance(place, tuple) and place else ""
+        """The client's; its proxy's until its request was read."""
+        self._deadlines.set("no request", self.crowd.limits.head)
+        self.crowd.enter(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._deadlines.drop()
+        self._held.clear()
+        self.crowd.leave(self)
+        if not self._ended and (reason := _failure(self.protocol)):
+            self.crowd.counts[reason] += 1
+        self._ended = True
+        super().connection_lost(exc)
+
+    def become_client(self) -> None:
+        """Be no passer-by any more."""
+        self._deadlines.drop("not closed")
+        self.crowd.leave(self)
+
+    def end(self, reason: str) -> None:
+        """End it at once."""
+        if not self._ended:
+            self._ended = True
+            self.crowd.counts[reason] += 1
+            self.transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        self._held += data
+        self._feed()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._deadlines.set("not read", self.crowd.limits.unread)
+        self.transport.pause_reading()  # each ping would be answered
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._deadlines.drop("not read")
+        self.loop.call_soon(self._feed)
+
+    def process_event(self, event: Event) -> None:
+        controls = isinstance(event, Frame) and event.opcode in (Opcode.PING, Opcode.PONG)
+        if controls and self._controls.take("", self.loop.time()):
+            self.end("too many pings")
+        super().process_event(event)
+
+    @property
+    def _waits(self) -> bool:
+        """Whether we are those who do not read."""
+        return self._full or self.paused
+
+    def _fill(self) -> None:
+        self._full = True
+        self.transport.pause_reading()
+
+    def _empty(self) -> None:
+        self._full = False
+        self.loop.call_soon(self._feed)
+
+    def _feed(self) -> None:
+        while self._held and not (self._waits or self._ended or self.protocol.reader.eof):
+            piece = bytes(self._held[:_PIECE])
+            del self._held[:_PIECE]
+            self._follow(piece)
+            if not self._ended:
+                super().data_received(piece)
+        if self._ended:
+            return
+        if not self._waits:
+            self.transport.resume_reading()
+        if self._head is None and self.state is not State.OPEN:
+            self._deadlines.set("not closed", self.crowd.limits.goodbye)
+            self.crowd.enter(self)
+        self._watch()
+
+    def _follow(self, piece: bytes) -> None:
+        """Keep the request's head until it is complete, and account of frames after it."""
+        if self._head is None:
+            self._edges.feed(piece)
+            return
+        searched = max(0, len(self._head) - len(_HEAD_END))
+        self._head += piece
+        end = self._head.find(_HEAD_END, searched)
+        if end >= 0:
+            rest, self._head = bytes(self._head[end + len(_HEAD_END) :]), None
+            self._edges.feed(rest)
+            self._deadlines.drop("no request")
+            self._deadlines.set("not closed", self.crowd.limits.head)
+        elif len(self._head) > self.crowd.limits.head_bytes:
+            self.end("head too large")
+
+    def _watch(self) -> None:
+        """Limit the time of what has begun, as long as it is the client for whom we wait."""
+        if self._edges.between or self._waits or self._edges.messages != self._messages:
+            self._deadlines.drop("message too slow")
+        self._messages = self._edges.messages
+        if not self._edges.between and not self._waits:
+            self._deadlines.set("message too slow", self.crowd.limits.message)
+
+
+def _failure(protocol: Protocol) -> str | None:
+    """Return what the client did wrong, if that is why the connection was ended."""
+    wrong = protocol.handshake_exc
+    if wrong is not None:
+        # Who only looked whether somebody is there did nothing wrong.
+        return None if isinstance(wrong.__cause__, EOFError) else "malformed request"
+    sent = protocol.close_sent
+    if sent is None or protocol.close_rcvd_then_sent:
+        return None
+    return "silent" if sent.reason == _SILENT else _FAULTS.get(sent.code)

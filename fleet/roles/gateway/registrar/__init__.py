@@ -1,0 +1,1 @@
+"""WebSocket clients of the gateway that are devices of the registrar dialect."""

@@ -1,0 +1,183 @@
+"""A WebSocket client as a device: its own MQTT connection with its own credentials.
+
+They are checked here, since the broker behind a front may let in whomever it meets, and by the broker once more. So the
+client is exactly what a device on the broker is: presence, revocation, its topics, its worker, calls at most once, and
+texts that operators enter. Frames pass as they are, both ways, except that the password goes no further than into
+CONNECT.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from uuid import uuid4
+
+from fleet.adapters.net.mqtt.session import MqttSession, Reading
+from fleet.adapters.net.mqtt.url import MqttAddress
+from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.shards.inbox import Inboxes
+from fleet.ground.errors import FleetError, Overloaded, Unavailable
+from fleet.ground.tasks import running, sole
+from fleet.roles.gateway.client import Client, ClientGone
+from fleet.roles.gateway.registrar.registrar import RegistrarDevice, RegistrarRefused
+from fleet.wire.edge_messages import UtteranceEvent
+from fleet.wire.identity import CredentialKeys, Credentials, parse_username
+from fleet.wire.json_text import dump, parse
+from fleet.wire.messages import RegisterToolsEvent
+from fleet.wire.topics import down_topic, up_topic
+
+log = logging.getLogger(__name__)
+
+CONNECT_SECONDS = 10.0
+KEEPALIVE = 30
+
+_NOT_PROVED = "the device is not admitted with these credentials"
+
+OpenSession = Callable[[Reading], MqttSession]
+Post = Callable[[UtteranceEvent], Awaitable[None]]
+
+
+class DeviceConnection:
+    """One client as one device.
+
+    Args:
+        peer: The client.
+        mac: The device.
+        open_session: Makes its connection to the broker, which reads so.
+        post: Takes texts for its agent.
+    """
+
+    def __init__(self, peer: Client, mac: str, open_session: OpenSession, post: Post) -> None:
+        self._peer = peer
+        self._mac = mac
+        self._post = post
+        # One at a time: a client hears its frames in their order.
+        self._session = open_session(Reading([down_topic(mac)], self._hear, bound=1))
+        self._settled = asyncio.Event()
+        self._refusal = ""
+
+    async def run(self) -> None:
+        """Keep the connection until it ends; then the client is cut off, so that it comes again."""
+        try:
+            await self._session.run(self._settled.set)
+        except* FleetError as ended:
+            self._refusal = str(sole(ended))
+        was_connected = self._settled.is_set()
+        self._settled.set()
+        if was_connected:
+            log.info("device line ended", extra={"device": self._mac, "reason": self._refusal})
+            self._peer.cut()
+
+    async def until_connected(self) -> None:
+        """Wait until the broker has taken the device.
+
+        Raises:
+            LineRefused: It has not.
+        """
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await self._settled.wait()
+        except TimeoutError:
+            raise RegistrarRefused("the broker does not answer") from None
+        if self._refusal:
+            # Why is for the log: it may name the broker.
+            log.info("broker refused a client", extra={"device": self._mac, "reason": self._refusal})
+            raise RegistrarRefused(_NOT_PROVED)
+
+    async def receive(self, frame: bytes) -> None:
+        """Pass a frame on.
+
+        Raises:
+            Gone: The device's connection is gone.
+        """
+        try:
+            self._session.publish(up_topic(self._mac), without_login(frame))
+        except Unavailable as error:
+            raise ClientGone(str(error)) from error
+        except Overloaded as error:
+            log.warning("frame dropped", extra={"device": self._mac, "reason": str(error)})
+
+    async def enter(self, text: str) -> None:
+        """Begin a turn with a text, in place of one that is being answered.
+
+        Raises:
+            Gone: The store is away.
+        """
+        try:
+            await self._post(UtteranceEvent(device=self._mac, session="", turn=uuid4().hex, text=text, typed=True))
+        except Unavailable as error:
+            raise ClientGone(str(error)) from error
+
+    async def _hear(self, topic: str, payload: bytes) -> None:
+        if topic == down_topic(self._mac):
+            await self._peer.send_text(payload.decode("utf-8", "replace"))
+
+
+class DeviceConnections:
+    """Connects clients as devices, and cuts them off when their credentials count no longer.
+
+    The broker behind a front does not know who was revoked, and this connection has not come through the front.
+
+    Args:
+        broker: Where devices connect.
+        keys: Tell whose credentials are genuine, and count.
+        store: Reaches the mailboxes of their shards.
+    """
+
+    def __init__(self, broker: MqttAddress, keys: CredentialKeys, store: Store) -> None:
+        self._broker = broker
+        self._keys = keys
+        self._store = store
+        self._mailboxes = Inboxes(store)
+        self._open: dict[Client, Credentials] = {}
+
+    def expel(self, macs: frozenset[str] | None) -> None:
+        """Cut off the clients that are these devices, None: all, whose credentials `keys` no longer admits."""
+        for peer, credentials in self._open.items():
+            mac = credentials.client_id
+            concerned = macs is None or mac in macs
+            if concerned and not self._keys.admit(mac, parse_username(credentials.username)):
+                log.info("client is a device no more", extra={"device": mac})
+                peer.cut()
+
+    @asynccontextmanager
+    async def connect(self, peer: Client, asked: RegisterToolsEvent) -> AsyncIterator[RegistrarDevice]:
+        """Connect a client as the device that it says it is, beside the block.
+
+        Raises:
+            LineRefused: It has not proved it, or the broker does not take it.
+        """
+        if asked.mac is None or asked.login is None:
+            raise RegistrarRefused("params.auth needs params.mac_addr")
+        if self._keys.verify(asked.mac, *asked.login) != "device":
+            raise RegistrarRefused(_NOT_PROVED)
+        credentials = Credentials(asked.mac, *asked.login)
+        shard = self._store.keys.shard(asked.mac)
+        line = DeviceConnection(
+            peer,
+            asked.mac,
+            lambda reading: MqttSession(self._broker, credentials, keepalive=KEEPALIVE, reading=reading),
+            lambda mail: self._mailboxes.to_shard(shard, mail),
+        )
+        self._open[peer] = credentials
+        try:
+            async with running(f"device line {asked.mac}", line.run):
+                await line.until_connected()
+                log.info("client is a device", extra={"device": asked.mac})
+                yield line
+        finally:
+            del self._open[peer]
+
+
+def without_login(frame: bytes) -> bytes:
+    """Return a frame without the password that it may hold: nobody behind the broker needs it."""
+    if b"auth" not in frame and b"\\u" not in frame:
+        return frame
+    try:
+        document = parse(frame)
+    except (ValueError, RecursionError):
+        return frame
+    params = document.get("params") if isinstance(document, dict) else None
+    if isinstance(document, dict) and isinstance(params, dict) and "auth" in params:
+        return dump({**document, "params": {name: value for name, value in params.items() if name != "auth"}})
+    return frame

@@ -1,0 +1,59 @@
+"""The tools that one client has registered; they end with its connection."""
+
+from collections.abc import Sequence
+
+from fleet.roles.gateway.turns.tool_room import ToolShare
+from fleet.wire.gateway_messages import ToolsRegistered, ToolStatus
+from fleet.wire.gateway_tools import LARGEST_TOOLS, TOO_MUCH, BadTool
+from fleet.wire.json_text import json_length
+from fleet.wire.mcp import ToolSpec
+
+ALL_FULL = "The tools of all connections together are too many now, come again later"
+
+
+class ClientTools:
+    """A connection's own list.
+
+    A name is unique in it (the document's section 7.3); one that a server's tool has too hides that one.
+
+    Args:
+        most: How many it takes.
+        share: What they may take of the room for all connections' tools.
+    """
+
+    def __init__(self, most: int, share: ToolShare) -> None:
+        self._most = most
+        self._share = share
+        self._size = 0
+        self._tools: dict[str, ToolSpec] = {}
+
+    @property
+    def tools(self) -> Sequence[ToolSpec]:
+        """What is registered, under the client's own names."""
+        return tuple(self._tools.values())
+
+    def register(self, entries: Sequence[ToolSpec | BadTool]) -> ToolsRegistered:
+        """Add tools; return what became of each."""
+        statuses = [self._add(entry) for entry in entries]
+        count = sum(status.status == "registered" for status in statuses)
+        return ToolsRegistered(count=count, tools=statuses)
+
+    def _add(self, entry: ToolSpec | BadTool) -> ToolStatus:
+        if isinstance(entry, BadTool):
+            return ToolStatus(name=entry.name, status="failed", error=entry.reason, code=entry.code)
+        if entry.name in self._tools:
+            return _refuse(entry, "Tool name already exists")
+        if len(self._tools) >= self._most:
+            return _refuse(entry, f"Too many tools, at most {self._most} can be registered")
+        size = self._size + json_length([entry.name, entry.description, entry.input_schema])
+        if size > LARGEST_TOOLS:
+            return _refuse(entry, TOO_MUCH)
+        if not self._share.change(size, len(self._tools) + 1):
+            return _refuse(entry, ALL_FULL)
+        self._size = size
+        self._tools[entry.name] = entry
+        return ToolStatus(name=entry.name)
+
+
+def _refuse(tool: ToolSpec, reason: str) -> ToolStatus:
+    return ToolStatus(name=tool.name, status="failed", error=reason, code="TOOL_REGISTRATION_FAILED")

@@ -1,0 +1,51 @@
+"""The tools of one turn: those of the client and those of the server, under names that the model accepts."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fleet.core.ports import ToolCall, ToolOffer
+from fleet.core.toolbox import MOST_OFFERS, PROGRAM, Prepared, Refusal, Toolbox, no_such_tool, read_arguments
+from fleet.roles.gateway.turns.round import Ready, ServerCall
+from fleet.wire.mcp import ToolSpec
+
+_UNREADABLE = Refusal(
+    "error: INVALID_TOOL_PARAMETERS, not done, the arguments are no valid JSON object; write them again",
+    "INVALID_TOOL_PARAMETERS",
+)
+
+
+class TurnToolset:
+    """All that may be called in a turn.
+
+    Args:
+        clients: What the client has registered; dots in names stay its own business.
+        servers: What the server offers; a tool of the client hides one of the same name.
+    """
+
+    def __init__(self, clients: Sequence[ToolSpec], servers: Sequence[ToolOffer]) -> None:
+        own = {tool.name for tool in clients}
+        self._servers = {offer.name: offer for offer in servers if offer.name not in own}
+        self._clients = Toolbox(clients, taken=self._servers, limits=PROGRAM)
+        self._names = frozenset(offer.name for offer in self._clients.offers)
+        both = (*self._clients.offers, *self._servers.values())
+        self.offers: Sequence[ToolOffer] = both[:MOST_OFFERS]
+        self.left_out = self._clients.left_out + len(both) - len(self.offers)
+        """How many tools are not offered because there are too many."""
+
+    def prepare(self, call: ToolCall) -> Ready:
+        """Look at a call; never raises."""
+        if call.name in self._names:
+            return self._clients.prepare(call)
+        if call.name not in self._servers:
+            return self._prepare_dotted(call)
+        arguments = read_arguments(call.arguments)
+        return _UNREADABLE if arguments is None else ServerCall(call.name, arguments)
+
+    def _prepare_dotted(self, call: ToolCall) -> Prepared | Refusal:
+        """Some models write the name that they read in a description, and not the one in the offer."""
+        plain = re.sub(r"[^a-zA-Z0-9_-]", "_", call.name.removeprefix("self."))
+        ready = self._clients.prepare(replace(call, name=plain))
+        if isinstance(ready, Prepared) and ready.tool.name == call.name:
+            return ready
+        return no_such_tool(call.name, (offer.name for offer in self.offers))

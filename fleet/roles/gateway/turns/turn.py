@@ -1,0 +1,188 @@
+"""One `text_input`, until its one answer: an `llm_response` or an `error`."""
+
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from fleet.adapters.redis.sessions.gateway_sessions import GatewaySession
+from fleet.core import agent
+from fleet.core.history import since_user
+from fleet.core.ports import LlmOptions, Message
+from fleet.core.server_tools import Caller
+from fleet.ground.errors import ProviderError, ProviderTimeout
+from fleet.ground.metrics import turns as timed
+from fleet.ground.tasks import isolate
+from fleet.ground.tracing import spans
+from fleet.roles.gateway.client import Client, ClientGone
+from fleet.roles.gateway.client_session import SessionNotes
+from fleet.roles.gateway.failure import RequestFailed
+from fleet.roles.gateway.resources import GatewayResources
+from fleet.roles.gateway.turns.callbacks import Callbacks
+from fleet.roles.gateway.turns.prompt import write_prompt
+from fleet.roles.gateway.turns.spoken import SpokenText
+from fleet.roles.gateway.turns.toolset import TurnToolset
+from fleet.roles.gateway.turns.turn_tools import TurnTools
+from fleet.wire.gateway_messages import PROCESSING, Failure, LlmResponse, Status
+from fleet.wire.mcp import ToolSpec
+
+log = logging.getLogger(__name__)
+
+_NO_TOOLS: tuple[()] = ()
+_ADDRESS = re.compile(r"\S*://\S+ ")
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What a client has configured."""
+
+    temperature: float
+    max_tokens: int
+    context: bool
+    stream: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Question:
+    """A `text_input` that was taken: with what was configured, and the session that it came in, at that moment."""
+
+    text: str
+    session: str
+    choices: Choices
+    answered: bool = False
+    """Whether its one answer is on its way."""
+
+
+class GatewayTurn:
+    """Answers one question.
+
+    Args:
+        resources: What it works with.
+        peer: Who asks.
+        callbacks: Reach the client's tools.
+        tools: What the client has registered.
+        question: What is asked.
+    """
+
+    def __init__(
+        self,
+        resources: GatewayResources,
+        peer: Client,
+        callbacks: Callbacks,
+        tools: Sequence[ToolSpec],
+        question: Question,
+    ) -> None:
+        self._resources = resources
+        self._peer = peer
+        self._callbacks = callbacks
+        self._client_tools = tools
+        self._question = question
+        self._notes = SessionNotes(resources.sessions, question.session)
+        self._spoken = SpokenText()
+        self._answer: LlmResponse | Failure = Failure(
+            code="INTERNAL_ERROR", message="Internal error", details="The server failed; its log says why"
+        )
+
+    async def run(self) -> None:
+        """Answer.
+
+        Raises:
+            Gone: The client is gone.
+        """
+        await self._peer.send(Status(status="processing", data={"message": PROCESSING}))
+        with spans.span("turn", {"fleet.session": self._question.session}):
+            await isolate("gateway turn", self._try())
+        self._question.answered = True
+        # Before the answer: after it a client may take the next message for that to its next request.
+        await self._peer.send(Status(status="idle", data={"session_id": self._question.session}))
+        await self._peer.send(self._answer)
+        timed.gateway.add("answered" if isinstance(self._answer, LlmResponse) else str(self._answer.code).lower())
+
+    async def _try(self) -> None:
+        try:
+            self._answer = await self._ask()
+        except RequestFailed as failed:
+            log.warning("turn failed", extra={"code": failed.failure.code, "pii": failed.failure.details})
+            self._answer = failed.failure
+        except ProviderError as error:
+            log.warning("turn failed", extra={"reason": str(error)})
+            self._answer = _explain(error)
+        except ClientGone as gone:
+            log.info("client left its turn", extra={"reason": str(gone)})
+
+    async def _ask(self) -> LlmResponse:
+        session, question = await self._notes.read(), self._question
+        tools = self._open_tools(session)
+        choices = question.choices
+        context = since_user(session.history) if choices.context else ()
+        asked = (Message("system", self._prompt(session)), *context, Message("user", question.text))
+        added = await agent.run_turn(
+            asked,
+            self._resources.llm,
+            tools,
+            self._say,
+            _Steps(self, tools),
+            options=LlmOptions(temperature=choices.temperature, max_tokens=choices.max_tokens),
+        )
+        if not any(message.text.strip() for message in added if message.role == "assistant"):
+            raise RequestFailed("LLM_ERROR", "Failed to process request", "The model gave no answer")
+        await self._notes.remember(question.text, self._spoken.text)
+        return LlmResponse(content=self._spoken.text, tool_calls=tools.done)
+
+    def _open_tools(self, session: GatewaySession) -> TurnTools:
+        settings, server = self._resources.settings, self._resources.tools
+        toolset = TurnToolset(self._client_tools, server.offers if settings.mcp_enabled else _NO_TOOLS)
+        if toolset.left_out:
+            log.warning("too many tools to offer", extra={"left_out": toolset.left_out})
+        caller = Caller(session.id, self._peer.address, settings.timezone_offset, session.persona)
+        tools = TurnTools(toolset, server, self._callbacks, self._peer, caller, settings.tool_seconds)
+        tools.on_persona = self._notes.change
+        return tools
+
+    def _prompt(self, session: GatewaySession) -> str:
+        settings = self._resources.settings
+        now = datetime.now(UTC) + timedelta(minutes=settings.timezone_offset)
+        return write_prompt(settings.prompt, self._resources.tools.introduce(session.persona), now)
+
+    async def _say(self, text: str) -> None:
+        await self._stream(self._spoken.feed(text))
+
+    async def end_message(self) -> None:
+        """Say the rest of a message of the model."""
+        await self._stream(self._spoken.flush())
+
+    async def _stream(self, pieces: Sequence[str]) -> None:
+        if self._question.choices.stream:
+            for piece in pieces:
+                await self._peer.send(LlmResponse(content=piece, is_final=False))
+
+
+class _Steps:
+    """The agent's journal: between its steps is where a turn ends that went wrong."""
+
+    def __init__(self, turn: GatewayTurn, tools: TurnTools) -> None:
+        self._turn = turn
+        self._tools = tools
+
+    async def record(self, messages: Sequence[Message]) -> None:
+        """Look at what comes next.
+
+        Raises:
+            RequestFailed: A call ends the turn.
+            Gone: The client is gone.
+        """
+        self._tools.check()
+        last = messages[-1]
+        if last.role == "assistant":
+            await self._turn.end_message()
+            if last.calls:
+                self._tools.begin(last)
+
+
+def _explain(error: ProviderError) -> Failure:
+    """Return what a client is told of the model's failure: not where the endpoint is."""
+    details = _ADDRESS.sub("", str(error))
+    if isinstance(error, ProviderTimeout):
+        return Failure(code="TIMEOUT", message="LLM request timeout", details=details)
+    return Failure(code="LLM_ERROR", message="Failed to process request", details=details)

@@ -1,0 +1,72 @@
+"""The questions of one connection: one is answered after the other."""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Awaitable, Callable
+
+from fleet.ground.log import fields
+from fleet.roles.gateway.client import ClientGone
+from fleet.roles.gateway.client_session import shown
+from fleet.roles.gateway.turns.turn import Question
+
+log = logging.getLogger(__name__)
+
+MOST_WAITING = 8
+"""Questions that wait for the one before; a further one is refused."""
+
+
+class GatewayTurns:
+    """Answers in the order of the questions.
+
+    Args:
+        answer: Answers one.
+    """
+
+    def __init__(self, answer: Callable[[Question], Awaitable[None]]) -> None:
+        self._answer = answer
+        self._waiting: asyncio.Queue[Question] = asyncio.Queue(MOST_WAITING)
+        self._running: tuple[Question, asyncio.Task[None]] | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether a question is not answered yet."""
+        return self._running is not None or not self._waiting.empty()
+
+    def add(self, question: Question) -> bool:
+        """Take a question; return whether there was room for it."""
+        try:
+            self._waiting.put_nowait(question)
+        except asyncio.QueueFull:
+            return False
+        return True
+
+    def drop(self) -> int:
+        """Forget all questions, the running one too; return how many had not been answered."""
+        dropped = 0
+        while not self._waiting.empty():
+            self._waiting.get_nowait()
+            dropped += 1
+        if self._running is not None:
+            question, task = self._running
+            dropped += not question.answered
+            task.cancel()
+        return dropped
+
+    async def run(self) -> None:
+        """Answer until cancelled."""
+        while True:
+            question = await self._waiting.get()
+            async with asyncio.TaskGroup() as group:
+                task = group.create_task(self._serve(question), name="gateway turn")
+                self._running = (question, task)
+            self._running = None
+
+    async def _serve(self, question: Question) -> None:
+        with fields(session=shown(question.session), turn=secrets.token_hex(4)):
+            log.info("turn begins", extra={"pii": {"text": question.text}})
+            try:
+                await self._answer(question)
+            except ClientGone as gone:
+                log.info("client left", extra={"reason": str(gone)})
+            log.info("turn ended")

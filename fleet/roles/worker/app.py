@@ -1,0 +1,140 @@
+"""The worker role."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+
+from fleet.adapters.net.mqtt.url import MqttAddress
+from fleet.adapters.redis.shards.census import Census
+from fleet.adapters.redis.shards.leases import Leases
+from fleet.adapters.redis.shards.owner import Owner
+from fleet.core.rates import Rate
+from fleet.roles.worker.calls.device_calls import DeviceCalls
+from fleet.roles.worker.calls.expirer import CallExpirer
+from fleet.roles.worker.calls.tool_budget import ListBudget
+from fleet.roles.worker.inbound.dead_edges import DeadEdgeReaper
+from fleet.roles.worker.inbound.device_messages import DeviceDispatcher
+from fleet.roles.worker.inbound.edge_messages import InboxReader
+from fleet.roles.worker.ownership.balancer import ShardBalancer
+from fleet.roles.worker.ownership.census import ShardGauges
+from fleet.roles.worker.ownership.owner_loss import OwnerLossListener
+from fleet.roles.worker.ownership.shard import Shard, shard_session
+from fleet.roles.worker.plugin_counts import PluginCounts
+from fleet.roles.worker.resources import WorkerResources
+from fleet.roles.worker.sessions.discovery import Discovery
+from fleet.roles.worker.sessions.edge_directory import EdgeDirectory
+from fleet.roles.worker.sessions.opener import SessionOpener
+from fleet.roles.worker.sessions.registration import Registrations
+from fleet.roles.worker.sessions.renewals import PasswordRenewals
+from fleet.roles.worker.turns.turns import WorkerTurns
+from fleet.wire import topics
+
+COUNTING_SHARD = 0
+"""Its owner counts what belongs to no shard."""
+
+
+class Worker:
+    """Serves a share of the fleet's devices.
+
+    Args:
+        resources: What it works with.
+        worker_id: Different from every other process's.
+        broker: Where the devices' messages come from.
+    """
+
+    def __init__(self, resources: WorkerResources, worker_id: str, broker: MqttAddress) -> None:
+        settings = resources.settings
+        self.counts: Counter[str] = Counter()
+        """What was refused, by reason."""
+        self._resources = resources
+        self._broker = broker
+        self._directory = EdgeDirectory(resources.edges, settings.edge_sessions)
+        receptionist = SessionOpener(resources, self._directory, self.counts)
+        calls = DeviceCalls(resources.calls, resources.reports, Rate.parse(settings.rate_tools), self.counts)
+        discovery = Discovery(resources, self.counts)
+        turns = WorkerTurns(resources, calls, discovery, self.counts)
+        registrations = Registrations(resources, discovery, self.counts)
+        self._frames = DeviceDispatcher(resources, receptionist, turns, calls, discovery, registrations)
+        name = f"fleet-worker-{worker_id}"
+        self._losses = OwnerLossListener(broker, lambda: resources.keys.issue("service", name), self._lost)
+        self._plugin = PluginCounts(
+            broker,
+            lambda: resources.keys.issue("service", f"{name}-counts"),
+            lambda: COUNTING_SHARD in self._shards.owned,
+            self.counts,
+        )
+        leases = Leases(resources.store, worker_id, settings.lease_seconds)
+        self._shards = ShardBalancer(leases, settings.shards, self._make_shard, self._losses)
+        self._letters = InboxReader(resources.mailboxes, lambda: self._shards.owned, receptionist, turns)
+        self.figures = ShardGauges(Census(resources.store), lambda: self._shards.owned, self._letters.positions)
+        self._renewals = PasswordRenewals(resources, lambda: self._shards.owned)
+        self._watchers: Mapping[str, CallExpirer | DeadEdgeReaper | PasswordRenewals] = {
+            "sweeper": CallExpirer(resources.calls, lambda: self._shards.owned),
+            "orphans": DeadEdgeReaper(
+                resources.sessions, self._directory, lambda: self._shards.owned, receptionist, turns
+            ),
+            "renewals": self._renewals,
+        }
+
+    async def run(self) -> None:
+        """Serve until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._directory.run(), name="edge directory")
+            group.create_task(self._losses.run(), name="shard losses")
+            group.create_task(self._plugin.run(), name="plugin counts")
+            group.create_task(self._shards.run(), name="shards")
+            group.create_task(self._letters.run(), name="letters")
+            for name, watcher in self._watchers.items():
+                group.create_task(watcher.run(), name=name)
+            group.create_task(self.figures.run(), name="census")
+
+    async def drain(self, seconds: float) -> None:
+        """Hand everything over to the other workers; turns that run are waited for, at most so long."""
+        await self._shards.leave(seconds)
+
+    @property
+    def lists(self) -> ListBudget:
+        """The tool lists that are being read."""
+        return self._frames.lists
+
+    @property
+    def new_devices(self) -> int | None:
+        """How many MACs of one shard never connected, in the shard with the most; None while none was looked at."""
+        return max(self._renewals.young.values(), default=None)
+
+    @property
+    def ready(self) -> bool:
+        """Whether this worker owns shards and hears all of their devices."""
+        owned = self._shards.owned.values()
+        return bool(owned) and all(shard.connected for shard in owned)
+
+    @property
+    def connected(self) -> bool:
+        """Whether it reaches the broker."""
+        return self._losses.connected
+
+    @property
+    def settled(self) -> bool:
+        """Whether it is ready, or owns nothing because there are more workers than shards."""
+        return self.ready or (self._shards.spare and not self._shards.owned)
+
+    def _make_shard(self, number: int, owner: Owner) -> Shard:
+        keys, shards = self._resources.keys, self._resources.settings.shards
+        return Shard(
+            number,
+            owner,
+            # Each connection has credentials of its own, as keys may have changed since the last one.
+            lambda shard: shard_session(
+                shard, self._broker, keys.issue("service", topics.shard_client_id(number)), shards
+            ),
+            self._receive,
+            self._shards.confirm,
+        )
+
+    async def _receive(self, shard: Shard, kind: str, mac: str, payload: bytes) -> None:
+        if kind == "boot":
+            self._plugin.meet()
+        await self._frames.receive(shard, kind, mac, payload)
+
+    async def _lost(self, shard: int, fence: str, released: bool) -> None:
+        await self._shards.lost(shard, fence, released)

@@ -1,0 +1,1 @@
+"""Tool calls of devices: begun once, awaited, ended in exactly one outcome."""

@@ -1,0 +1,260 @@
+"""Calling a device's tools: begun in Redis, published once, awaited, ended in exactly one outcome.
+
+A call that controls something may not be awaited (`CallTerms.control`): the turn goes on as soon as it was published.
+"""
+
+import asyncio
+import functools
+import json
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from fleet.adapters.redis.devices.reports import Reports
+from fleet.adapters.redis.sessions.calls import CallBegun, CallingTurn, CallKnown, CallRefused, CallTable
+from fleet.core import reports
+from fleet.core.rates import Buckets, Rate
+from fleet.ground.errors import Overloaded, Unavailable
+from fleet.roles.worker.calls.pending import DISCONNECTED, PendingCalls
+from fleet.roles.worker.ownership.shard import Shard
+from fleet.wire.dialects import XIAOZHI
+from fleet.wire.mcp import ToolResult, clip, parse_result
+from fleet.wire.messages import CallToolCommand, ResponseEvent
+
+log = logging.getLogger(__name__)
+
+Status = Literal["ok", "error", "not_sent", "unknown"]
+
+_OFFLINE = "the device is not connected"
+_BUSY = "the device has too many calls to do"
+_TOO_OFTEN = "the device is called too often; wait before another try"
+_OVER = "the user has said something else meanwhile"
+_NO_ANSWER = "the device did not answer in time"
+_GONE = "the device disconnected before it answered"
+_SENT = "success"
+_NOT_INSTALLED = "the firmware was not installed; the device goes on with the one that it has"
+_LEFT = "the device was told to and does it now; it goes offline for that and confirms nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a call ended, and its text for the model."""
+
+    status: Status
+    text: str
+
+    def for_model(self) -> str:
+        match self.status:
+            case "ok":
+                return self.text
+            case "error":
+                return f"error: {self.text}"
+            case "not_sent":
+                return f"error: not done, {self.text}"
+            case "unknown":
+                return f"error: unknown whether it was done, {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class CallTerms:
+    """On what terms a call is made: its turn, its name there, and the longest wait for its answer."""
+
+    turn: str
+    name: str
+    seconds: float
+    leaves: bool = False
+    """The device goes away, which is its answer."""
+    fails_if_answered: bool = False
+    """It answers only when it could not do it (`self.upgrade_firmware`)."""
+    control: bool = False
+    """It counts as done when it was sent; should its answer be an error, the next turn is told so."""
+    dialect: str = XIAOZHI
+    """Of the device."""
+
+    @property
+    def idempotency(self) -> str:
+        """The call's name for ever."""
+        return f"{self.turn}:{self.name}"
+
+
+class DeviceCalls:
+    """Calls tools of the devices of this worker's shards.
+
+    Args:
+        calls: In the store.
+        reports: Tell later turns of what came too late for its own.
+        rate: How often one device is called.
+        counts: Counts what is refused.
+    """
+
+    def __init__(self, calls: CallTable, reports: Reports, rate: Rate, counts: Counter[str]) -> None:
+        self._calls = calls
+        self._reports = reports
+        self._rate = Buckets(rate)
+        self._counts = counts
+        self._waiters = PendingCalls()
+        self._leaving = PendingCalls()
+        """Those whose device goes away, which is their answer."""
+
+    async def call(self, shard: Shard, mac: str, order: CallToolCommand, terms: CallTerms) -> Outcome:
+        """Run a tool at most once, ever, for one idempotency key; `order.id` is replaced.
+
+        Begun before, by whomever, it is not sent again: its outcome is returned, or waited for.
+
+        Raises:
+            Fenced: The shard is another worker's now; nothing was sent.
+            Unavailable: Redis is away; nothing was sent.
+        """
+        outcome = await self._call(shard, mac, order, terms)
+        if terms.fails_if_answered and outcome.status == "ok" and outcome.text != _LEFT:
+            return Outcome("error", _NOT_INSTALLED)
+        return outcome
+
+    async def _call(self, shard: Shard, mac: str, order: CallToolCommand, terms: CallTerms) -> Outcome:
+        begun = await self._calls.begin(mac, terms.idempotency, terms.seconds, CallingTurn(shard.owner, terms.turn))
+        log.debug("call begun", extra={"call": terms.name, "verdict": type(begun).__name__})
+        match begun:
+            case CallRefused("offline"):
+                return Outcome("not_sent", _OFFLINE)
+            case CallRefused("over"):
+                return Outcome("not_sent", _OVER)
+            case CallRefused():
+                return Outcome("not_sent", _BUSY)
+            case CallKnown(_, "done"):
+                return _decode(begun.result)
+            case CallKnown(number, "pending"):
+                log.info("call was begun before", extra={"id": number, "seconds": begun.seconds})
+                pending = CallToolCommand(number, order.name)
+                return await self._run(shard, mac, pending, replace(terms, seconds=begun.seconds), None)
+            case CallKnown(_, "never sent"):
+                return Outcome("not_sent", _OFFLINE)
+            case CallKnown():
+                return Outcome("ok", _LEFT) if terms.leaves else Outcome("unknown", _NO_ANSWER)
+            case CallBegun(number) if self._rate.take(mac, asyncio.get_running_loop().time()):
+                # Only now: of a call that was begun before it would not be true that nothing was sent.
+                self._counts["call: too often"] += 1
+                log.warning("call refused", extra={"call": terms.name, "reason": "too often"})
+                await self._calls.give_up(mac, number, sent=False)
+                return Outcome("not_sent", _TOO_OFTEN)
+            case CallBegun(number):
+                request = CallToolCommand(number, order.name, order.arguments, order.session)
+                return await self._run(shard, mac, request, terms, lambda: shard.tell(mac, request, terms.dialect))
+
+    async def answer(self, shard: Shard, mac: str, answer: ResponseEvent) -> bool:
+        """Take a device's answer; False when it is late, repeated, or to no call."""
+        log.debug("call answered", extra={"id": answer.id[:32]})
+        fresh = await self._calls.complete(mac, answer.id, _encode(answer))
+        if fresh:
+            log.debug("call completed", extra={"id": answer.id})
+        awaited = [waiters.resolve(mac, answer) for waiters in (self._waiters, self._leaving)]
+        if fresh and answer.plain and not any(awaited):
+            # The worker that followed the call is gone, or its turn is.
+            await self._report(shard, mac, "", _outcome(answer))
+        return fresh
+
+    def disconnect(self, mac: str) -> None:
+        """A device went away: what it did not answer it will not answer any more."""
+        self._waiters.disconnect(mac)
+        self._leaving.disconnect(mac)
+
+    def reconnect(self, mac: str) -> None:
+        """A device came back, perhaps unnoticed: it may still answer calls, but has done what makes it go away."""
+        self._leaving.disconnect(mac)
+
+    async def _run(
+        self, shard: Shard, mac: str, request: CallToolCommand, terms: CallTerms, send: Callable[[], None] | None
+    ) -> Outcome:
+        """Send a call that was begun, if it was not sent before, and wait for it as long as its terms say."""
+        if not terms.control:
+            return await self._await(mac, request.id, terms, send)
+        sent: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+
+        def dispatch() -> None:
+            if send is not None:
+                send()
+            sent.set_result(Outcome("ok", _SENT))
+
+        if send is None:
+            dispatch()
+        await_it = functools.partial(self._await, mac, request.id, terms, dispatch if send else None)
+        shard.spawn(f"control {mac}", self._follow(shard, mac, request.name, await_it, sent))
+        return await sent
+
+    async def _follow(
+        self,
+        shard: Shard,
+        mac: str,
+        tool: str,
+        await_it: Callable[[], Awaitable[Outcome]],
+        sent: asyncio.Future[Outcome],
+    ) -> None:
+        """See a call to its end for which its turn does not wait."""
+        try:
+            outcome = await await_it()
+            if not sent.done():
+                sent.set_result(outcome)
+                return
+        finally:
+            sent.cancel()
+        log.info("control ended", extra={"tool": tool, "outcome": outcome.status, "pii": {"result": outcome.text}})
+        await self._report(shard, mac, tool, outcome)
+
+    async def _report(self, shard: Shard, mac: str, tool: str, outcome: Outcome) -> None:
+        """Let the next turn know of a failure of which no turn heard."""
+        if outcome.status == "error":
+            about = {"tool": tool} if tool else {}
+            await self._reports.add(shard.owner, mac, reports.write("tool failed", {**about, "error": outcome.text}))
+
+    async def _await(self, mac: str, number: int, terms: CallTerms, send: Callable[[], None] | None) -> Outcome:
+        with (self._leaving if terms.leaves else self._waiters).expect(mac, number) as waiting:
+            if send is not None:
+                try:
+                    send()
+                except (Unavailable, Overloaded):
+                    await self._calls.give_up(mac, number, sent=False)
+                    return Outcome("not_sent", _OFFLINE)
+                log.debug("call published", extra={"call": terms.name, "id": number})
+            elif (known := await self._calls.result(mac, number)) is not None:
+                return _decode(known)  # answered before anybody waited here
+            try:
+                async with asyncio.timeout(terms.seconds):
+                    answer = await waiting
+            except TimeoutError:
+                answer = None
+        if answer is not None and answer is not DISCONNECTED:
+            return _outcome(answer)
+        if terms.leaves:
+            end, outcome = self._calls.complete(mac, str(number), _dump(Outcome("ok", _LEFT))), Outcome("ok", _LEFT)
+        else:
+            reason = _NO_ANSWER if answer is None else _GONE
+            end, outcome = self._calls.give_up(mac, number, sent=True), Outcome("unknown", reason)
+        if await end:
+            return outcome
+        # Another process took the answer, or the sweep was faster.
+        known = await self._calls.result(mac, number)
+        return outcome if known is None else _decode(known)
+
+
+def _outcome(answer: ResponseEvent) -> Outcome:
+    if answer.error is not None:
+        return Outcome("error", clip(answer.error))
+    if answer.plain:
+        plain = answer.result if isinstance(answer.result, str) else json.dumps(answer.result, ensure_ascii=False)
+        return Outcome("ok", clip(plain))
+    result: ToolResult = parse_result(answer.result)
+    return Outcome("error" if result.failed else "ok", result.text)
+
+
+def _encode(answer: ResponseEvent) -> str:
+    return _dump(_outcome(answer))
+
+
+def _dump(outcome: Outcome) -> str:
+    return json.dumps([outcome.status, outcome.text], ensure_ascii=False)
+
+
+def _decode(text: str) -> Outcome:
+    status, words = json.loads(text)
+    return Outcome(status, words)

@@ -1,0 +1,114 @@
+"""A device's tools as the agent calls them."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+from fleet.adapters.redis.sessions.sessions import SessionRecord
+from fleet.core.ports import ToolCall, ToolOffer
+from fleet.core.tool_kinds import QUICK, ToolKind, kind_of
+from fleet.core.toolbox import Prepared, Refusal, Toolbox
+from fleet.ground.errors import Fenced, Overloaded, Unavailable
+from fleet.ground.metrics import calls as counted
+from fleet.ground.tracing import tools as traced
+from fleet.roles.worker.calls.device_calls import CallTerms, Outcome
+from fleet.roles.worker.calls.gate import CallGate
+from fleet.roles.worker.turns.deadline import TurnDeadline
+from fleet.wire.dialects import REGISTRAR
+from fleet.wire.messages import CallToolCommand
+
+log = logging.getLogger(__name__)
+
+MOST_SLOW = 4
+"""Slow calls in one turn, each of which makes the turn longer."""
+
+_TOO_MANY = Outcome("not_sent", "it takes long and was asked for too often")
+_NO_STORE = Outcome("not_sent", "the server cannot reach its store")
+
+
+class DeviceTools:
+    """The tools of one device during one turn.
+
+    Args:
+        toolbox: What it can do, under the model's names.
+        send: Sends a call to the device and waits for its outcome.
+        session: The device's.
+        turn: The turn's id, the first half of each call's idempotency key.
+        patience: Of the turn.
+        seconds: Longest wait for an answer of a tool that is not known to be slow.
+    """
+
+    def __init__(
+        self,
+        toolbox: Toolbox,
+        send: Callable[[CallToolCommand, CallTerms], Awaitable[Outcome]],
+        session: SessionRecord,
+        turn: str,
+        patience: TurnDeadline,
+        seconds: float,
+    ) -> None:
+        self._toolbox = toolbox
+        self._send = send
+        self._session = session
+        self._turn = turn
+        self._patience = patience
+        self._seconds = seconds
+        self._gate = CallGate()
+        self._slow = 0
+
+    @property
+    def offers(self) -> Sequence[ToolOffer]:
+        return self._toolbox.offers
+
+    async def call(self, call: ToolCall) -> str:
+        prepared = self._toolbox.prepare(call)
+        if isinstance(prepared, Refusal):
+            counted.refuse("device")
+            log.info("tool call refused", extra={"tool": call.name[:64], "pii": {"reason": prepared.reason}})
+            return prepared.reason
+        name, clock = prepared.tool.name, asyncio.get_running_loop().time
+        begun = clock()
+        # The names of registered tools are their makers' own, and tell nothing.
+        kind = QUICK if self._session.dialect == REGISTRAR else kind_of(name)
+        with traced.calling(name, call.id, prepared.arguments) as note:
+            outcome = await self._pass(prepared, call.id, kind)
+            note(outcome.status, outcome.text)
+        counted.end("device", outcome.status, clock() - begun)
+        log.info(
+            "tool called",
+            extra={
+                "tool": name,
+                "outcome": outcome.status,
+                "seconds": round(clock() - begun, 3),
+                "pii": {"arguments": prepared.arguments, "result": outcome.text},
+            },
+        )
+        return outcome.for_model()
+
+    async def _pass(self, prepared: Prepared, name: str, kind: ToolKind) -> Outcome:
+        terms = CallTerms(
+            self._turn,
+            name,
+            max(kind.seconds, self._seconds),
+            leaves=kind.leaves,
+            fails_if_answered=kind.fails_if_answered,
+            control=prepared.tool.control,
+            dialect=self._session.dialect,
+        )
+        if not kind.slow:
+            async with self._gate.side_by_side():
+                return await self._call(prepared, terms)
+        self._slow += 1
+        if self._slow > MOST_SLOW:
+            return _TOO_MANY
+        async with self._gate.alone(), self._patience.slow(terms.seconds):
+            return await self._call(prepared, terms)
+
+    async def _call(self, prepared: Prepared, terms: CallTerms) -> Outcome:
+        order = CallToolCommand(0, prepared.tool.name, prepared.arguments, self._session.id)
+        try:
+            return await self._send(order, terms)
+        except (Fenced, Unavailable, Overloaded) as error:
+            # The turn of a worker that lost the shard ends at its next step.
+            log.warning("tool call failed", extra={"tool": prepared.tool.name, "reason": str(error)})
+            return _NO_STORE

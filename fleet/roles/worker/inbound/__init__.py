@@ -1,0 +1,1 @@
+"""What comes in: messages of devices, messages of edges, edges that died."""

@@ -1,0 +1,1 @@
+"""Which shards this worker owns, and the order of work for each device."""

@@ -1,0 +1,63 @@
+"""What a worker tells of its shards to those who watch it."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+
+from fleet.adapters.redis.shards.census import Census, Count, place
+from fleet.ground.metrics import broker, calls
+from fleet.ground.tasks import Backoff, keep_running
+from fleet.roles.worker.ownership.shard import Shard
+
+PAUSE_SECONDS = 5.0
+
+
+class ShardGauges:
+    """Counts the devices, calls and letters of the owned shards, every few seconds.
+
+    Args:
+        census: Counts in Redis.
+        owned: The shards that this worker owns now.
+        read: For each of them the id of the last letter that was read.
+    """
+
+    def __init__(
+        self, census: Census, owned: Callable[[], Mapping[int, Shard]], read: Callable[[], Mapping[int, str]]
+    ) -> None:
+        self._census = census
+        self._owned = owned
+        self._read = read
+        self._count = Count()
+
+    async def run(self) -> None:
+        """Count until cancelled."""
+        backoff = Backoff(first=PAUSE_SECONDS, limit=PAUSE_SECONDS)
+        await keep_running("census", self._repeat, backoff)
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Show the figures as metrics during the block."""
+        with ExitStack() as stack:
+            show = stack.enter_context
+            show(broker.devices.following(lambda: self._count.devices))
+            show(calls.pending.following(lambda: self._count.pending))
+            show(broker.mailbox_lag.following(self._lag))
+            show(broker.shards.following(lambda: len(self._owned())))
+            show(broker.deaf.following(lambda: sum(not shard.connected for shard in self._owned().values())))
+            yield
+
+    async def _repeat(self) -> None:
+        while True:
+            self._count = await self._census.take(self._read())
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    def _lag(self) -> float:
+        """Return by this machine's clock what Redis stamped with its own: far from each other both are of no use.
+
+        What was unread when it was counted has mostly been read since.
+        """
+        read = self._read()
+        found = ((place(letter), read.get(shard)) for shard, letter in self._count.unread.items())
+        waiting = [written for (written, number), last in found if last and (written, number) > place(last)]
+        return max(0.0, time.time_ns() / 1e9 - min(waiting) / 1000) if waiting else 0.0

@@ -1,0 +1,80 @@
+"""Hearing at once that a shard has lost its owner, so that nobody waits for the end of its lease."""
+
+import asyncio
+import logging
+import re
+from collections.abc import Awaitable, Callable
+
+from fleet.adapters.net.mqtt.session import MqttSession, Reading
+from fleet.adapters.net.mqtt.url import MqttAddress
+from fleet.ground.errors import Overloaded, Unavailable
+from fleet.ground.metrics import broker as metrics
+from fleet.ground.tasks import Backoff, keep_running
+from fleet.wire.identity import Credentials
+from fleet.wire.topics import lost_topic
+
+log = logging.getLogger(__name__)
+
+_RECONNECT_SECONDS = 2.0
+_LOST = re.compile(r"fleet/shard/(\d{1,3})/lost")
+_FENCE = re.compile(rb"(\d{1,20})( released)?")
+
+OnLost = Callable[[int, str, bool], Awaitable[None]]
+"""Called with the shard, the fence of its last owner, and whether that one gave it back."""
+
+
+class OwnerLossListener:
+    """One clean MQTT session for all shards.
+
+    A shard's session leaves a Will with its owner's fence: the broker publishes it the moment the owner's connection
+    breaks. An owner that gives a shard back says so in the same place.
+
+    Args:
+        address: The broker.
+        credentials: Gives them for each connection, as keys may have changed; with a client id of this process alone.
+        on_lost: Called for every loss, this worker's own too.
+    """
+
+    def __init__(self, address: MqttAddress, credentials: Callable[[], Credentials], on_lost: OnLost) -> None:
+        self._address = address
+        self._credentials = credentials
+        self._on_lost = on_lost
+        self._session: MqttSession | None = None
+        self._backoff = Backoff(limit=_RECONNECT_SECONDS)
+        self.met = asyncio.Event()
+        """Set once the broker was reached for the first time."""
+
+    @property
+    def connected(self) -> bool:
+        """Whether this worker reaches the broker."""
+        return self._session is not None and self._session.connected
+
+    async def run(self) -> None:
+        """Listen until cancelled."""
+        await keep_running("shard losses", self._listen, self._backoff)
+
+    def tell(self, shard: int, fence: str) -> None:
+        """Say that a shard was given back; nobody depends on it, as free shards are looked for too."""
+        try:
+            if self._session is None:
+                raise Unavailable("not connected yet")
+            self._session.publish(lost_topic(shard), f"{fence} released".encode())
+        except (Unavailable, Overloaded) as error:
+            log.warning("release not announced", extra={"shard": shard, "reason": str(error)})
+
+    async def _listen(self) -> None:
+        reading = Reading(["fleet/shard/+/lost"], self._receive)
+        self._session = MqttSession(self._address, self._credentials(), reading=reading)
+        await self._session.run(self._be_ready)
+
+    def _be_ready(self) -> None:
+        self._backoff.reset()
+        self.met.set()
+
+    async def _receive(self, topic: str, payload: bytes) -> None:
+        shard, news = _LOST.fullmatch(topic), _FENCE.fullmatch(payload)
+        if shard is None or news is None:
+            metrics.malformed.add("loss")
+            log.warning("malformed loss of a shard", extra={"topic": topic[:64]})
+            return
+        await self._on_lost(int(shard[1]), news[1].decode(), news[2] is not None)

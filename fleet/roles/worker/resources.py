@@ -1,0 +1,63 @@
+"""What every part of a worker works with."""
+
+from dataclasses import dataclass
+
+from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.devices.devices import Devices
+from fleet.adapters.redis.devices.reports import Reports
+from fleet.adapters.redis.devices.tools import ToolLists
+from fleet.adapters.redis.sessions.calls import CallTable
+from fleet.adapters.redis.sessions.conversations import Conversations
+from fleet.adapters.redis.sessions.personas import Personas
+from fleet.adapters.redis.sessions.replies import Replies
+from fleet.adapters.redis.sessions.sessions import Sessions
+from fleet.adapters.redis.shards.edges import Edges
+from fleet.adapters.redis.shards.inbox import Inboxes
+from fleet.core.ports import Llm
+from fleet.core.server_tools import ServerTools
+from fleet.ground.settings import Settings
+from fleet.wire.identity import CredentialKeys
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerResources:
+    """Settings, the tables of the store, the model, and the keys to sign in with."""
+
+    settings: Settings
+    keys: CredentialKeys
+    llm: Llm
+    store: Store
+    devices: Devices
+    sessions: Sessions
+    tools: ToolLists
+    calls: CallTable
+    conversations: Conversations
+    reports: Reports
+    replies: Replies
+    personas: Personas
+    mailboxes: Inboxes
+    edges: Edges
+    server_tools: ServerTools | None = None
+    """Offered to the model beside those of the device; None for none."""
+
+    @classmethod
+    def of(
+        cls, settings: Settings, keys: CredentialKeys, llm: Llm, store: Store, server_tools: ServerTools | None = None
+    ) -> "WorkerResources":
+        return cls(
+            settings=settings,
+            keys=keys,
+            llm=llm,
+            store=store,
+            devices=Devices(store),
+            sessions=Sessions(store),
+            tools=ToolLists(store),
+            calls=CallTable(store),
+            conversations=Conversations(store, settings.history_seconds),
+            reports=Reports(store),
+            replies=Replies(store),
+            personas=Personas(store),
+            mailboxes=Inboxes(store),
+            edges=Edges(store),
+            server_tools=server_tools,
+        )

@@ -1,0 +1,1 @@
+"""Sessions of devices from hello to goodbye, and what a worker finds out about each device."""

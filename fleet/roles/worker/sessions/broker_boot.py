@@ -1,0 +1,50 @@
+"""A broker that began anew: devices that it does not know any more are offline, whatever was said of them before."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from pydantic import BaseModel, Field, ValidationError
+
+from fleet.adapters.redis.devices.devices import Devices
+from fleet.ground.metrics import broker as metrics
+from fleet.roles.worker.ownership.shard import Shard
+
+log = logging.getLogger(__name__)
+
+_AT_ONCE = 100
+_PAUSE = 0.02
+"""Seconds between two such batches, so that other work gets its turn."""
+
+
+class _Boot(BaseModel):
+    """What our Mosquitto plugin tells everybody who subscribes: the broker's start, on the clock of presence epochs."""
+
+    epoch: int = Field(ge=0, lt=2**53)
+
+
+async def outdate(
+    devices: Devices, shard: Shard, payload: bytes, on_offline: Callable[[Shard, str, str], None]
+) -> None:
+    """Mark the shard's devices offline that connected before the broker began.
+
+    Args:
+        devices: Their records.
+        shard: Whose devices.
+        payload: What the broker said.
+        on_offline: Called with shard, device, and the id of its session or an empty string.
+    """
+    try:
+        epoch = _Boot.model_validate_json(payload).epoch
+    except ValidationError:
+        metrics.malformed.add("boot")
+        log.warning("malformed start of the broker")
+        return
+    count = 0
+    while gone := await devices.outdate(shard.owner, shard.number, epoch, _AT_ONCE):
+        for mac, session in gone:
+            on_offline(shard, mac, session)
+        count += len(gone)
+        await asyncio.sleep(_PAUSE)
+    if count:
+        log.warning("devices lost with the broker", extra={"shard": shard.number, "devices": count})

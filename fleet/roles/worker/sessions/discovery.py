@@ -1,0 +1,180 @@
+"""Finding out what a device can do: initialize, then its tools page by page."""
+
+import asyncio
+import logging
+import random
+import secrets
+from collections import Counter
+from contextlib import suppress
+
+from pydantic import JsonValue
+
+from fleet.ground.errors import Unavailable
+from fleet.roles.worker.calls.pending import PendingCalls
+from fleet.roles.worker.calls.tool_budget import LIST_TOO_LONG, PAGE_TOO_LONG, GrowingList, ListBudget
+from fleet.roles.worker.ownership.shard import Shard
+from fleet.roles.worker.resources import WorkerResources
+from fleet.roles.worker.sessions.camera import introduce
+from fleet.wire.dialects import XIAOZHI
+from fleet.wire.json_text import dump
+from fleet.wire.jsonrpc import LARGEST_ID
+from fleet.wire.mcp import LARGEST_LIST, parse_page, parse_server
+from fleet.wire.messages import InitializeCommand, InitializedCommand, ListToolsCommand, ResponseEvent
+
+log = logging.getLogger(__name__)
+
+MOST_PAGES = 32
+ANSWER_SECONDS = 10.0
+LIST_SECONDS = 30.0
+"""From the first request for a page to the last page; a real device takes a second, and some more while it takes a
+photo."""
+AGAIN_SECONDS = 60.0
+"""When a device is asked again whose list had to go, at the earliest; up to twice as late, so that not all come at
+once."""
+MOST_REFUSED = 10_000
+"""Devices that wait to be asked again; others are asked at their next hello."""
+
+_LOWEST_ID = 2**30
+"""Calls have lower ids, so that no answer can be taken for another."""
+
+
+class Discovery:
+    """Asks devices for their tools, each at most once at a time.
+
+    Args:
+        resources: What it works with.
+        counts: Counts the lists that were not read to their end.
+    """
+
+    def __init__(self, resources: WorkerResources, counts: Counter[str]) -> None:
+        self._resources = resources
+        self._counts = counts
+        self.waiters = PendingCalls()
+        self.lists = ListBudget(counts)
+        """The lists that are being read."""
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._refused: dict[str, asyncio.TimerHandle] = {}
+
+    def start(self, shard: Shard, mac: str) -> None:
+        """Ask in the background; what the device answers is kept for its next turns."""
+        self._forgive(mac)
+        if mac not in self._running:
+            task = self._running[mac] = shard.spawn(f"discovery {mac}", self._run(shard, mac))
+            task.add_done_callback(lambda done: self._forget(mac, done))
+
+    def restart(self, shard: Shard, mac: str) -> None:
+        """Ask anew, because the device connected anew."""
+        self.stop(mac)
+        self.start(shard, mac)
+
+    def stop(self, mac: str) -> None:
+        """Ask no more, because the device says itself what it can do."""
+        self._forgive(mac)
+        running = self._running.pop(mac, None)
+        if running is not None:
+            running.cancel()
+
+    async def settled(self, mac: str, seconds: float) -> bool:
+        """Wait until the device's tools are known, if they are being asked for; False when that takes longer."""
+        try:
+            async with asyncio.timeout(seconds):
+                while mac in self._running:
+                    await asyncio.wait([self._running[mac]])
+        except TimeoutError:
+            return False
+        return True
+
+    def _forget(self, mac: str, done: asyncio.Task[None]) -> None:
+        if self._running.get(mac) is done:
+            del self._running[mac]
+
+    def _forgive(self, mac: str) -> None:
+        if timer := self._refused.pop(mac, None):
+            timer.cancel()
+
+    def _ask_later(self, shard: Shard, mac: str) -> None:
+        self._forgive(mac)
+        if len(self._refused) < MOST_REFUSED:
+            pause = AGAIN_SECONDS * random.uniform(1, 2)
+            self._refused[mac] = asyncio.get_running_loop().call_later(pause, self._ask_again, shard, mac)
+
+    def _ask_again(self, shard: Shard, mac: str) -> None:
+        self._refused.pop(mac, None)
+        with suppress(Unavailable):  # the shard's next owner asks at the next hello
+            self.start(shard, mac)
+
+    async def _run(self, shard: Shard, mac: str) -> None:
+        epoch = await self._resources.tools.epoch(mac)
+        answer = await self._ask(shard, mac, await introduce(self._resources, mac, new_number()))
+        if answer is None or answer.error is not None:
+            log.info("device has no tools to offer", extra={"reason": answer.error if answer else "no answer"})
+            return
+        board, firmware = parse_server(answer.result)
+        shard.tell(mac, InitializedCommand())
+        with self.lists.begin() as tools:
+            whole = await self._list(shard, mac, tools)
+            if tools.refused:
+                log.warning("tool list refused, too many at once", extra={"again": True})
+                self._ask_later(shard, mac)
+                return
+            if not tools and not whole:
+                return  # Nothing was read, so what is known from before still serves.
+            about = {"tep": epoch if whole else "", "board": board, "fw": firmware, "dialect": XIAOZHI}
+            about = {field: text for field, text in about.items() if text or field == "tep"}
+            await self._resources.tools.write(mac, tools.document(), about)
+        log.info("tools discovered", extra={"tools": len(tools), "board": board, "firmware": firmware})
+
+    async def _list(self, shard: Shard, mac: str, tools: GrowingList) -> bool:
+        """Read the tools of all pages; return whether they came whole. Of a broken list what was read is kept."""
+        fault = ""
+        try:
+            async with asyncio.timeout(LIST_SECONDS):
+                fault = await self._read_pages(shard, mac, tools)
+        except TimeoutError:
+            fault = "too slow"
+        if fault:
+            self._counts[f"tools: {fault}"] += 1
+            log.warning("tool list is incomplete", extra={"tools": len(tools), "reason": fault})
+        return not fault or fault == LIST_TOO_LONG
+
+    async def _read_pages(self, shard: Shard, mac: str, tools: GrowingList) -> str:
+        """Return why the list is not whole, empty when it is."""
+        seen: set[str] = set()
+        cursor = ""
+        while len(seen) < MOST_PAGES and not tools.refused:
+            seen.add(cursor)
+            answer = await self._ask(shard, mac, ListToolsCommand(new_number(), cursor))
+            if answer is None or answer.error is not None:
+                return "broken off"
+            page = None if _is_oversize(answer.result) else parse_page(answer.result)
+            if page is None:
+                return "unreadable"
+            if page.damaged:
+                log.warning("damaged tools left out", extra={"tools": page.damaged})
+            if fault := self.lists.add(tools, page.tools):
+                return fault
+            if page.too_long:
+                return PAGE_TOO_LONG
+            cursor = page.cursor
+            if not cursor or cursor in seen:
+                break
+        return ""
+
+    async def _ask(self, shard: Shard, mac: str, request: InitializeCommand | ListToolsCommand) -> ResponseEvent | None:
+        with self.waiters.expect(mac, request.id) as answer:
+            shard.tell(mac, request)
+            try:
+                async with asyncio.timeout(ANSWER_SECONDS):
+                    return await answer
+            except TimeoutError:
+                return None
+
+
+def _is_oversize(result: JsonValue) -> bool:
+    """Whether a page is longer than any list: it is not worth the time to read it."""
+    return len(dump(result)) > LARGEST_LIST
+
+
+def new_number() -> int:
+    """Return an id for a request that is no call."""
+    return secrets.randbelow(LARGEST_ID - _LOWEST_ID) + _LOWEST_ID

@@ -1,0 +1,219 @@
+"""Opening and closing sessions."""
+
+import asyncio
+import logging
+import secrets
+from collections import Counter
+from typing import Literal
+
+from fleet.adapters.redis.devices.traces import TraceStore
+from fleet.adapters.redis.sessions.sessions import Opened, SessionRecord
+from fleet.adapters.redis.shards.edges import EdgeRecord
+from fleet.core.firmware_traits import clears_on_stop, loses_wake_word
+from fleet.core.rates import Buckets, Rate
+from fleet.core.text.phrases import HelloRefusal, choose_language
+from fleet.ground.errors import Unavailable
+from fleet.roles.worker.ownership.shard import Shard
+from fleet.roles.worker.resources import WorkerResources
+from fleet.roles.worker.sessions.edge_directory import EdgeDirectory
+from fleet.roles.worker.turns.apologies import PAUSE_SECONDS, Apologies
+from fleet.wire import packet
+from fleet.wire.dialects import XIAOZHI
+from fleet.wire.edge_messages import CloseSessionCommand, OpenSessionCommand
+from fleet.wire.messages import AnswerStopCommand, AudioFormat, GoodbyeCommand, HelloCommand, HelloEvent
+
+log = logging.getLogger(__name__)
+
+DOWNLINK = AudioFormat(24_000, 60)
+"""What devices are sent: py-xiaozhi plays nothing else, and server-side echo cancelling needs 60 ms."""
+
+Leaving = Literal["device", "absent"]
+"""How a device left its session: it said so, or it is away and does not know that the session is over."""
+
+_TOLD = Rate(0.2, 3)
+"""How often a device that says hello too often hears so; each time costs three messages."""
+
+
+class SessionOpener:
+    """Answers hellos and says goodbye.
+
+    Args:
+        resources: What it works with.
+        directory: Knows the edges.
+        counts: Counts what is refused.
+    """
+
+    def __init__(self, resources: WorkerResources, directory: EdgeDirectory, counts: Counter[str]) -> None:
+        self._resources = resources
+        self._directory = directory
+        self._counts = counts
+        self._traces = TraceStore(resources.store)
+        self.apologies = Apologies(resources.store, resources.settings)
+        """What devices are still to be shown."""
+        self._refused = frozenset(resources.settings.refused_devices.split(","))
+        self._hellos = Buckets(Rate.parse(resources.settings.rate_hellos))
+        self._told = Buckets(_TOLD)
+
+    async def welcome(self, shard: Shard, mac: str, hello: HelloEvent) -> Opened | None:
+        """Give the device a new session in place of any other; None when it was refused.
+
+        Every hello gets a fresh key: the device starts counting its packets anew.
+        """
+        now = asyncio.get_running_loop().time()
+        if self._hellos.take(mac, now):
+            await self._calm(shard, mac, now)
+            return None
+        if mac in self._refused:
+            self._refuse(shard, mac, "the device is not admitted", "refused")
+            await self._close_old(shard, mac)
+            return None
+        try:
+            edge = await self._directory.choose()
+            if edge is None:
+                self._refuse(shard, mac, "no edge is ready", "unavailable")
+                await self._close_old(shard, mac)
+                return None
+            return await self._open(shard, mac, hello, edge)
+        except Unavailable as error:
+            self._refuse(shard, mac, str(error), "unavailable")
+            return None
+
+    async def _calm(self, shard: Shard, mac: str, now: float) -> None:
+        """Refuse a device that says hello too often; no stock firmware does, so after a few times it hears nothing."""
+        self._counts["hello: too often"] += 1
+        if not self._told.take(mac, now):
+            self._refuse(shard, mac, "too many hellos", "unavailable")
+            await self._close_old(shard, mac)
+
+    async def _open(self, shard: Shard, mac: str, hello: HelloEvent, edge: EdgeRecord) -> Opened:
+        host = await self._host(edge, mac)
+        session = _new_session(mac, edge, hello)
+        opened = await self._resources.sessions.open(shard.owner, session)
+        if opened.old_session and opened.old_edge != edge.id:
+            await self._forget(opened.old_edge, mac, opened.old_session)
+        shard.check()
+        # The edge hears of the session before the device does, so that no packet comes too early.
+        await self._resources.mailboxes.to_edge(edge.id, self._announcement(session, shard.number, opened))
+        shard.tell(mac, _welcome(session, host, edge.port))
+        log.info("session opened", extra={"session": session.id, "edge": edge.id, "mcp": hello.mcp})
+        return opened
+
+    async def farewell(self, shard: Shard, mac: str, session: str, reason: str) -> bool:
+        """End a session from the server's side; False when it was over already."""
+        live = await self._resources.sessions.read(mac)
+        if live is None or live.id != session:
+            return False
+        # First of all: what fails after it is done again, and no apology was shown that a second goodbye would clear.
+        shard.tell(mac, GoodbyeCommand(session))
+        # Who began to speak while its edge ended gets no answer.
+        apology = "interrupted" if reason == "leaving" else ""
+        edge = await self._resources.sessions.close(shard.owner, mac, session, reason, told=True, apology=apology)
+        if apology:
+            self.apologies.later(shard, mac)
+        if edge:
+            await self._forget(edge, mac, session)
+            log.info("session ended by the server", extra={"session": session, "reason": reason})
+        return bool(edge)
+
+    async def abandon(self, shard: Shard, mac: str, session: str) -> bool:
+        """End a session whose edge is no more; its device may be speaking, and would wait for the rest for ever."""
+        # First of all: what fails after it is done again, and no apology was shown that a second goodbye would clear.
+        shard.tell(mac, AnswerStopCommand(session))
+        shard.tell(mac, GoodbyeCommand(session))
+        # What the user said meanwhile may have been lost with the edge.
+        edge = await self._resources.sessions.close(
+            shard.owner, mac, session, "edge lost", told=True, apology="interrupted"
+        )
+        self.apologies.later(shard, mac)
+        if edge:
+            log.warning("session lost with its edge", extra={"session": session, "edge": edge})
+        return bool(edge)
+
+    async def close(self, shard: Shard, mac: str, session: str, reason: Leaving = "device") -> bool:
+        """End a session that the device left, or is away from; it is told nothing. False when it was over already."""
+        edge = await self._resources.sessions.close(shard.owner, mac, session, reason)
+        if edge:
+            await self._forget(edge, mac, session)
+            log.info("session ended by the device", extra={"session": session, "reason": reason})
+        return bool(edge)
+
+    def lost(self, session: SessionRecord) -> bool:
+        """Whether the edge of a session is no more, so that nobody hears or speaks in it."""
+        return self._directory.gone(session.edge)
+
+    async def _host(self, edge: EdgeRecord, mac: str) -> str:
+        host = edge.host or self._resources.settings.public_host or (await self._resources.devices.read(mac)).host
+        if not host:
+            raise Unavailable("no address for the audio is known")
+        return host
+
+    async def _close_old(self, shard: Shard, mac: str) -> None:
+        """End the session that a refused hello ended for the device."""
+        old = await self._resources.sessions.read(mac)
+        if old is not None:
+            await self.close(shard, mac, old.id)
+
+    async def _forget(self, edge: str, mac: str, session: str) -> None:
+        await self._resources.mailboxes.to_edge(edge, CloseSessionCommand(device=mac, session=session))
+
+    def _refuse(self, shard: Shard, mac: str, reason: str, shown: HelloRefusal) -> None:
+        """Refuse fast: without a valid hello the user would wait ten seconds."""
+        self._counts[f"hello: {shown}"] += 1
+        log.warning("hello refused", extra={"reason": reason})
+        session = secrets.token_hex(8)
+        key = secrets.token_hex(packet.HEADER)
+        nonce = packet.nonce(secrets.randbits(32)).hex()
+        shard.tell(mac, HelloCommand(session, "127.0.0.1", 9, key, nonce, DOWNLINK))
+        shard.tell(mac, GoodbyeCommand(session))
+        shard.spawn(f"alert {mac}", self._show_refusal(shard, mac, shown))
+        shard.spawn(f"trace {mac}", self._traces.note(mac, "refused", reason))
+
+    async def _show_refusal(self, shard: Shard, mac: str, shown: HelloRefusal) -> None:
+        await asyncio.sleep(PAUSE_SECONDS)
+        shard.tell(mac, self.apologies.alert(shown, await self._language(mac)))
+
+    async def _language(self, mac: str) -> str:
+        """Return what the device reported as its language; nothing while Redis is away."""
+        try:
+            return (await self._resources.devices.read(mac)).language
+        except Unavailable:
+            return ""
+
+    def _announcement(self, session: SessionRecord, shard: int, opened: Opened) -> OpenSessionCommand:
+        settings = self._resources.settings
+        return OpenSessionCommand(
+            device=session.device,
+            session=session.id,
+            # Whatever a device speaks otherwise, all that an edge tells it is said as to a xiaozhi.
+            dialect=XIAOZHI,
+            shard=shard,
+            ssrc=session.ssrc,
+            key=session.key,
+            uplink_rate=session.uplink.sample_rate,
+            uplink_frame_ms=session.uplink.frame_ms,
+            downlink_rate=session.downlink.sample_rate,
+            downlink_frame_ms=session.downlink.frame_ms,
+            aec=session.aec,
+            language=choose_language(settings.language, settings.languages, opened.language),
+            ends_presses=loses_wake_word(opened.board, opened.firmware),
+            clears_on_stop=clears_on_stop(opened.board, opened.firmware),
+        )
+
+
+def _new_session(mac: str, edge: EdgeRecord, hello: HelloEvent) -> SessionRecord:
+    return SessionRecord(
+        id=secrets.token_hex(8),
+        device=mac,
+        dialect=XIAOZHI,
+        edge=edge.id,
+        ssrc=secrets.randbits(32),
+        key=secrets.token_hex(16),
+        uplink=hello.uplink,
+        downlink=DOWNLINK,
+        aec=hello.aec,
+    )
+
+
+def _welcome(session: SessionRecord, host: str, port: int) -> HelloCommand:
+    nonce = packet.nonce(session.ssrc).hex()
+    return HelloCommand(session.id, host, port, session.key, nonce, session.downlink)

@@ -1,0 +1,108 @@
+"""Old passwords: devices are asked to restart, for only then they fetch a new one; the old one is refused then."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from fleet.adapters.redis.access.policy import PolicyState, PolicyStore
+from fleet.adapters.redis.access.renewals import RenewalPace, Renewals
+from fleet.adapters.redis.access.revocations import Revocations
+from fleet.ground.errors import FleetError, Overloaded
+from fleet.ground.metrics import broker as metrics
+from fleet.ground.tasks import Backoff, keep_running
+from fleet.roles.worker.ownership.shard import Shard
+from fleet.roles.worker.resources import WorkerResources
+from fleet.wire.restart import restart
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS: Final = 2.0
+RESTARTS: Final = 10
+"""Of one worker, each time; they are spread over its shards as they come."""
+_PAGES = 10
+CLOSING_SHARD = 0
+"""Its owner decides for all shards."""
+
+
+class PasswordRenewals:
+    """Looks after the owned shards.
+
+    Args:
+        resources: What a worker works with.
+        owned: The shards that this worker owns now.
+    """
+
+    def __init__(self, resources: WorkerResources, owned: Callable[[], Mapping[int, Shard]]) -> None:
+        self._renewals = Renewals(resources.store)
+        self._policy = PolicyStore(resources.store)
+        self._revocations = Revocations(resources.store)
+        self._owned = owned
+        self.young: dict[int, int] = {}
+        """How many MACs never connected, by shard, as they were last looked at."""
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        backoff = Backoff(limit=5.0)
+        await keep_running("renewals", lambda: self._follow(backoff), backoff)
+
+    async def _follow(self, backoff: Backoff) -> None:
+        while True:
+            state = await self._policy.read()
+            left = RESTARTS
+            self.young = {number: count for number, count in self.young.items() if number in self._owned()}
+            for shard in list(self._owned().values()):
+                left -= await self._look(shard, state, left)
+            if CLOSING_SHARD in self._owned():
+                await self._close(state)
+            backoff.reset()
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def _look(self, shard: Shard, state: PolicyState, most: int) -> int:
+        """Do what is due in one shard; return how many devices were asked to restart, at most `most`."""
+        if not (shard.connected and shard.held):
+            return 0
+        try:
+            look = await self._renewals.look(shard.owner, shard.number, RenewalPace(state.strict, max(most, 0)))
+            self.young[shard.number] = look.young
+            for mac, generation in look.due:
+                await self._require(shard, state, mac, generation)
+            for mac in look.ask:
+                shard.tell(mac, restart())
+                metrics.renewals.add("restart")
+                log.info("asked to restart for a new password", extra={"device": mac})
+            if state.strict and not look.mark.covers(state.since):
+                await self._sort(shard, state)
+        except FleetError as error:
+            log.warning("passwords not renewed", extra={"shard": shard.number, "reason": str(error)})
+            return 0
+        return len(look.ask)
+
+    async def _sort(self, shard: Shard, state: PolicyState) -> None:
+        for _ in range(_PAGES):
+            if await self._renewals.scan(shard.owner, shard.number, state.since):
+                return
+
+    async def _require(self, shard: Shard, state: PolicyState, mac: str, generation: int) -> None:
+        # What proves nothing is refused for all devices together, or under an open policy for none.
+        if generation > 1 or (state.strict and not state.closed):
+            try:
+                await self._revocations.require(mac, generation)
+            except Overloaded:
+                metrics.renewals.add("list_full")
+                return
+            metrics.renewals.add("refused")
+            log.info("earlier passwords refused", extra={"device": mac, "generation": generation})
+        await self._renewals.settle(shard.owner, shard.number, mac, generation)
+
+    async def _close(self, state: PolicyState) -> None:
+        """Refuse unproved passwords of all devices when no device has one any more, or their time is over."""
+        if not state.strict or state.closed:
+            return
+        over = datetime.now(UTC).timestamp() >= state.until
+        if not over and await self._renewals.left(state.since) != 0:
+            return
+        await self._revocations.require_all(1)
+        await self._policy.close()
+        log.info("passwords that prove nothing are refused")

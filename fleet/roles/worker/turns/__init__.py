@@ -1,0 +1,1 @@
+"""Turns: an utterance until its answer is spoken and kept."""

@@ -1,0 +1,47 @@
+"""The api, from the settings."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+from fleet.adapters.files.firmware_images import FirmwareImages
+from fleet.adapters.net.http.server import HttpServer
+from fleet.adapters.net.http.serving import serve
+from fleet.adapters.net.mqtt.emqx import expelling
+from fleet.adapters.redis.access.policy import PolicyStore
+from fleet.adapters.redis.access.watch import AccessWatch
+from fleet.ground.metrics import bounds
+from fleet.ground.metrics import http as metrics
+from fleet.ground.tasks import running
+from fleet.roles.api.app import build_app
+from fleet.roles.api.vision import load_vision
+from fleet.run.site import Site
+
+
+@asynccontextmanager
+async def api(here: Site) -> AsyncIterator[HttpServer]:
+    """Run the api beside the block."""
+    settings, shelf = here.settings, FirmwareImages(here.settings.firmware_dir)
+    vision = load_vision(settings)
+    now = datetime.now(UTC).timestamp()
+    await PolicyStore(here.store).begin(settings.activation, now, settings.renewal_days * 86_400)
+    app = build_app(settings, here.keys, here.store, shelf, vision)
+    try:
+        async with (
+            expelling(settings.emqx_api_url, settings.emqx_api_key, here.keys) as expel,
+            running("firmware", shelf.run),
+        ):
+            access = AccessWatch(here.store, here.keys, settings.revocations_file, expel)
+            async with running("access", access.run), serve(app, settings) as server:
+                with (
+                    metrics.api_requests.following(app.state.counts),
+                    metrics.api_refusals.following(app.state.counts, server.bounds.counts, server.counts),
+                    bounds.following(
+                        "http_connections", lambda: sum(server.bounds.here.values()), server.bounds.connections
+                    ),
+                    here.readiness.requiring("listening", lambda: True),
+                ):
+                    yield server
+    finally:
+        if vision is not None:
+            await vision.aclose()

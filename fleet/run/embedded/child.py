@@ -1,0 +1,151 @@
+"""Server programs that live no longer than this process."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import random
+import socket
+import sys
+from asyncio.subprocess import Process
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+from fleet.ground.errors import Unavailable
+from fleet.run.embedded import bound_exec
+
+log = logging.getLogger(__name__)
+
+LOOPBACK = "127.0.0.1"
+READY_SECONDS = 30.0
+"""Longest start; a Redis reads its whole data then."""
+_STOP_SECONDS = 10.0
+_PROBE_SECONDS = 0.02
+_PORTS = range(20_000, 32_000)  # below the ports that the kernel gives to outgoing connections
+_TAIL = 2000
+
+
+def script(module_file: str | None) -> list[str]:
+    """Return the command that runs a file of this package in a Python of its own.
+
+    Not `-m`, and `-P`: neither a folder `fleet` in the working directory nor this one, with its `secrets.py`, may stand
+    before the real modules.
+    """
+    return [sys.executable, "-P", str(module_file)]
+
+
+def free_port() -> int:
+    """Return a loopback port that nobody listens on now.
+
+    Raises:
+        Unavailable: None was found.
+    """
+    for port in random.sample(_PORTS, 100):
+        with socket.socket() as probe:
+            try:
+                probe.bind((LOOPBACK, port))
+            except OSError:
+                continue
+            return port
+    raise Unavailable("found no free loopback port")
+
+
+class Child:
+    """One server program; its output goes to a file that each start begins anew.
+
+    Args:
+        name: Names it in messages.
+        command: Absolute path of the program, and arguments.
+        output: Where its output goes.
+    """
+
+    def __init__(self, name: str, command: Sequence[str], output: Path) -> None:
+        self._name = name
+        self._command = list(command)
+        self._output = output
+        self._process: Process | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The process id while it runs."""
+        running = self._process is not None and self._process.returncode is None
+        return self._process.pid if self._process is not None and running else None
+
+    async def start(self, ready: Callable[[], Awaitable[bool]], *, told: bytes = b"", keep: Sequence[int] = ()) -> None:
+        """Start it and wait until it is ready.
+
+        Args:
+            ready: Says whether it answers.
+            told: Written to its standard input, which is then closed.
+            keep: File descriptors that it inherits.
+
+        Raises:
+            Unavailable: It cannot be run, ended at once, or was not ready in time; holds the end of its output.
+        """
+        try:
+            with self._output.open("wb") as output:
+                self._process = await asyncio.create_subprocess_exec(
+                    *script(bound_exec.__file__),
+                    str(os.getpid()),
+                    *self._command,
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=output,
+                    stderr=output,
+                    pass_fds=tuple(keep),
+                    start_new_session=True,  # Ctrl-C is for the parent, which still needs it while it drains
+                )
+        except OSError as error:
+            raise Unavailable(f"{self._name} cannot be run: {error}") from error
+        async with contextlib.AsyncExitStack() as unless_ready:
+            unless_ready.push_async_callback(self.stop)
+            if self._process.stdin is not None:
+                self._process.stdin.write(told)
+                self._process.stdin.close()
+            await self._wait_until(ready, self._process)
+            unless_ready.pop_all()
+
+    async def run(self) -> None:
+        """Wait until it ends by itself.
+
+        Raises:
+            Unavailable: It has ended, always, unless `stop` was called.
+        """
+        process = self._process
+        if process is None:
+            return
+        code = await process.wait()
+        if self._process is process:
+            self._process = None
+            raise Unavailable(f"{self._name} ended with code {code}: {self._last_words()}")
+
+    async def stop(self) -> None:
+        """End it in order, after a limit at once; does nothing when it does not run."""
+        process, self._process = self._process, None
+        if process is None or process.returncode is not None:
+            return
+        process.terminate()
+        try:
+            async with asyncio.timeout(_STOP_SECONDS):
+                await process.wait()
+        except TimeoutError:
+            log.warning("child does not end, killing it", extra={"child": self._name})
+            process.kill()
+            await process.wait()
+
+    async def _wait_until(self, ready: Callable[[], Awaitable[bool]], process: Process) -> None:
+        try:
+            async with asyncio.timeout(READY_SECONDS):
+                while not await ready():
+                    if process.returncode is not None:
+                        raise Unavailable(f"{self._name} did not start: {self._last_words()}")
+                    await asyncio.sleep(_PROBE_SECONDS)
+        except TimeoutError:
+            raise Unavailable(
+                f"{self._name} was not ready within {READY_SECONDS:.0f} s: {self._last_words()}"
+            ) from None
+
+    def _last_words(self) -> str:
+        try:
+            return self._output.read_text(errors="replace")[-_TAIL:].strip() or "it said nothing"
+        except OSError as error:
+            return str(error)

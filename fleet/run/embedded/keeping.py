@@ -1,0 +1,58 @@
+"""Keeps a server that belongs to this process alive: starts it again when it dies."""
+
+import asyncio
+import logging
+from collections import deque
+from typing import Protocol
+
+from fleet.ground.errors import FleetError, Unavailable
+from fleet.ground.metrics.process import embedded_restarts
+from fleet.ground.tasks import Backoff
+
+log = logging.getLogger(__name__)
+
+MOST_STARTS = 5
+"""Within `WITHIN_SECONDS`: a server that dies again and again has a cause that a start does not mend."""
+WITHIN_SECONDS = 300.0
+
+
+class Server(Protocol):
+    """A server that was started, and can be again, at the same place."""
+
+    async def start(self) -> None:
+        """Return when it answers; raises `FleetError` when it does not."""
+
+    async def run(self) -> None:
+        """Wait until it ends; raises `Unavailable` then. Stops it when cancelled."""
+
+
+async def keep(part: str, server: Server) -> None:
+    """Wait until cancelled; start the server again whenever it ends by itself.
+
+    Args:
+        part: One of `fleet.ground.metrics.process.EMBEDDED`.
+        server: Runs already.
+
+    Raises:
+        Unavailable: It was started too often within five minutes; holds what it said last.
+    """
+    clock, pauses = asyncio.get_running_loop().time, Backoff(first=0.1, limit=5.0)
+    starts, attempt = deque[float](maxlen=MOST_STARTS), server.run
+    while True:
+        try:
+            await attempt()
+            attempt = server.run
+            log.warning("embedded server is back", extra={"part": part})
+            continue
+        except FleetError as error:
+            fault = error
+        now = clock()
+        if len(starts) == MOST_STARTS and now - starts[0] < WITHIN_SECONDS:
+            raise Unavailable(f"the embedded {part} died again after {MOST_STARTS} starts: {fault}") from fault
+        if starts and now - starts[-1] > WITHIN_SECONDS:
+            pauses.reset()
+        starts.append(now)
+        log.error("embedded server died, it is started again", extra={"part": part, "reason": str(fault)})
+        embedded_restarts.add(part)
+        await pauses.pause()
+        attempt = server.start

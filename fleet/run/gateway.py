@@ -1,0 +1,149 @@
+"""A gateway, from the settings."""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from fleet.adapters.files import endpoints
+from fleet.adapters.net.mqtt.broker import broker_address
+from fleet.adapters.net.mqtt.url import MqttAddress
+from fleet.adapters.net.tls.from_settings import certificate
+from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.sessions.gateway_sessions import GatewaySessions
+from fleet.adapters.tools.load import open_tools
+from fleet.core.server_tools import ServerTools
+from fleet.ground.errors import ConfigError, FleetError
+from fleet.ground.log import LogFormat
+from fleet.ground.metrics import bounds
+from fleet.ground.metrics import http as metrics
+from fleet.ground.settings import Settings
+from fleet.ground.settings.gateway import MAX_TOKENS, TEMPERATURE
+from fleet.ground.tasks import running
+from fleet.roles.gateway.app import Gateway
+from fleet.roles.gateway.registrar.registrar import open_registrar
+from fleet.roles.gateway.resources import GatewayResources, ModelTerms
+from fleet.run.embedded.keeping import keep
+from fleet.run.embedded.redis import EmbeddedRedis
+from fleet.run.leaving import limited
+from fleet.run.llm import chat_model
+from fleet.run.monitoring import watching
+from fleet.run.registrar import registrar_lines
+
+log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def gateway(
+    settings: Settings, store: Store, broker: MqttAddress | None, tools: ServerTools | None = None
+) -> AsyncIterator[Gateway]:
+    """Run a gateway beside the block; the block begins when it takes clients.
+
+    Args:
+        settings: Of the process.
+        store: Redis.
+        broker: Where clients that speak JSON-RPC can prove to be a device; None where no devices are served.
+        tools: The server's where another role of this process has them too; else it opens its own.
+
+    Raises:
+        ConfigError: There is no chat endpoint, or a port or the certificate cannot be used.
+    """
+    async with AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        llm = await enter(chat_model(settings, settings.llm_timeout))
+        if tools is None:
+            tools = await enter(open_tools(settings))
+        sessions = GatewaySessions(store, settings.cloud_session_timeout)
+        shared = GatewayResources(settings, llm, model_terms(settings), tools, sessions)
+        lines = await enter(registrar_lines(settings, store, broker))
+        shown = await enter(certificate(settings))
+        role = Gateway(shared, store.ping_writes, open_registrar(shared, lines), certificate=shown)
+        stack.enter_context(metrics.gateway_connections.following(lambda: role.connections))
+        stack.enter_context(metrics.gateway_turned_away.following(role.crowd.counts))
+        places, passing = settings.cloud_max_connections, role.crowd.limits.passing
+        stack.enter_context(bounds.following("gateway_clients", lambda: role.connections, places))
+        room = shared.tool_room
+        stack.enter_context(bounds.following("gateway_tools_characters", lambda: room.used, room.limit))
+        stack.enter_context(bounds.following("gateway_passing", lambda: role.crowd.passing, passing))
+        await enter(running("gateway", role.run))
+        await role.started.wait()
+        try:
+            yield role
+        finally:
+            async with limited("gateway", settings.drain_seconds):
+                await role.drain(settings.drain_seconds)
+
+
+async def stand_alone(settings: Settings, while_up: Callable[[], Awaitable[None]]) -> None:
+    """Run nothing but a gateway; Redis is the one that is set, else that of a fleet on this machine, else its own.
+
+    Raises:
+        ConfigError: A setting is missing or wrong, or the port is taken.
+        Unavailable: The Redis that is set is away.
+    """
+    async with AsyncExitStack() as stack:
+        readiness = await stack.enter_async_context(watching(settings, "gateway"))
+        store = await stack.enter_async_context(_open_store(settings))
+        stack.enter_context(readiness.pinging("redis", store.ping_writes))
+        broker = broker_address(settings, settings.mqtt_url) if settings.mqtt_url else None
+        role = await stack.enter_async_context(gateway(settings, store, broker))
+        stack.enter_context(readiness.requiring("listening", lambda: not role.draining))
+        stack.enter_context(readiness.serving())
+        log.info("gateway is up", extra={"port": role.port})
+        await while_up()
+
+
+def model_terms(settings: Settings) -> ModelTerms:
+    """Return how the gateway's model is asked: the API's document has defaults where voice devices have none."""
+    return ModelTerms(
+        TEMPERATURE if settings.llm_temperature is None else settings.llm_temperature,
+        MAX_TOKENS if settings.llm_max_tokens is None else settings.llm_max_tokens,
+    )
+
+
+def log_settings(settings: Settings) -> tuple[str, LogFormat]:
+    """Return the level and the format of a gateway's own log: the document's variables, else fleet's, else JSON."""
+    chosen = settings.log_format if "log_format" in settings.model_fields_set else "json"
+    return settings.cloud_log_level or settings.log_level, settings.cloud_log_format or chosen
+
+
+@asynccontextmanager
+async def _open_store(settings: Settings) -> AsyncIterator[Store]:
+    folder = settings.data_dir / "gateway"
+    async with AsyncExitStack() as stack:
+        if settings.redis_url is not None:
+            store = await Store.open(settings.redis_url, settings.shards, settings.tls_ca)
+        else:
+            store = await _join(settings, settings.data_dir, folder) or await _own(settings, folder, stack)
+        stack.push_async_callback(store.close)
+        yield store
+
+
+async def _join(settings: Settings, *folders: Path) -> Store | None:
+    """Return the Redis of a fleet that runs on this machine with the same data, if there is one."""
+    for folder in folders:
+        found = endpoints.find(folder)
+        if found is None:
+            continue
+        try:
+            store = await Store.open(found.redis_url, settings.shards)
+        except FleetError as error:
+            log.info("no fleet runs there any more", extra={"folder": str(folder), "reason": str(error)})
+            continue
+        log.info("sessions are kept in the Redis of the fleet on this machine")
+        return store
+    return None
+
+
+async def _own(settings: Settings, folder: Path, stack: AsyncExitStack) -> Store:
+    redis = EmbeddedRedis(folder / "redis")
+    try:
+        await redis.start()
+    except ConfigError:
+        # Another gateway was a moment faster.
+        if store := await _join(settings, folder):
+            return store
+        raise
+    await stack.enter_async_context(running("embedded Redis", lambda: keep("redis", redis)))
+    stack.enter_context(endpoints.tell(folder, redis.url, ""))
+    return await Store.open(redis.url, settings.shards)

@@ -1,0 +1,90 @@
+"""What one box listens on, for whom, and what it asks for: the table of `fleet up`."""
+
+import ipaddress
+import socket
+from dataclasses import dataclass, fields
+
+from fleet.ground.settings import Settings
+from fleet.ground.settings.fields import EVERYWHERE
+from fleet.ground.settings.tls import LOOPBACK
+
+_ANY = frozenset({EVERYWHERE, "::", ""})
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """One port. `asks` is what who comes must show."""
+
+    what: str
+    protocol: str
+    address: str
+    reachable: str
+    asks: str
+
+
+def openings(settings: Settings, http_port: int | None = None) -> list[Opening]:
+    """Return what `fleet up` with these settings listens on.
+
+    Args:
+        settings: Of the process.
+        http_port: The api's true port where the settings leave it to the system.
+    """
+    plain, found = settings.plain_host, []
+    http = settings.http_port if http_port is None else http_port
+    found.append(_opening("devices: bootstrap", "http", plain(settings.http_host), http, _policy(settings)))
+    if settings.tls_cert is not None:
+        found.append(
+            _opening("devices: bootstrap", "https", settings.http_host, settings.https_port, _policy(settings))
+        )
+    if settings.mqtt_url is None:
+        login = "the device's password"
+        found.append(_opening("devices: messages", "mqtt", plain(settings.mqtt_host), settings.mqtt_port, login))
+        if settings.tls_cert is not None:
+            found.append(_opening("devices: messages", "mqtts", settings.mqtt_host, settings.mqtts_port, login))
+    found.append(_opening("devices: audio", "udp", settings.udp_host, settings.udp_port, "the session's key"))
+    tokens = "a token" if settings.gateway_tokens else "nothing: open"
+    found.append(_opening("text clients", "websocket", plain(settings.cloud_host), settings.cloud_port, tokens))
+    if settings.tls_cert is not None:
+        found.append(_opening("text clients", "websocket + tls", settings.cloud_host, settings.wss_port, tokens))
+    if settings.metrics_port:
+        host, port = settings.metrics_host, settings.metrics_port
+        found.append(_opening("metrics and health", "http", host, port, "nothing: open"))
+    return found
+
+
+def table(rows: list[Opening]) -> str:
+    """Return the rows as plain ASCII, one a line, with a heading."""
+    lines = [("LISTENS FOR", "PROTOCOL", "ADDRESS", "REACHABLE BY", "ASKS FOR")]
+    lines += [tuple(getattr(row, field.name) for field in fields(row)) for row in rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether nobody beyond this machine reaches who listens there."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def own_address() -> str:
+    """Return this machine's address towards other networks; loopback without one."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # documentation range: nothing is sent
+        except OSError:
+            return LOOPBACK
+        return str(probe.getsockname()[0])
+
+
+def _opening(what: str, protocol: str, host: str, port: int, asks: str) -> Opening:
+    whom = (
+        "this machine" if is_loopback(host) else "everybody on its networks" if host in _ANY else f"who reaches {host}"
+    )
+    return Opening(what, protocol, f"{host or EVERYWHERE}:{port}", whom, asks)
+
+
+def _policy(settings: Settings) -> str:
+    policy = settings.activation
+    return "nothing: open (FLEET_ACTIVATION)" if policy == "open" else f"policy {policy}"

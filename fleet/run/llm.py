@@ -1,0 +1,61 @@
+"""The chat model, from the settings."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from pydantic import SecretStr
+
+from fleet.adapters.llm.llm_fallback import FallbackLlm
+from fleet.adapters.llm.llm_openai import OpenAiLlm
+from fleet.adapters.llm.llm_timed import TimedLlm
+from fleet.core.ports import Llm
+from fleet.ground.errors import ConfigError
+from fleet.ground.settings import Settings
+
+VOICE_SECONDS = 8.0
+"""Longest silence of the model where LLM_SILENCE_SECONDS is not set: somebody who speaks waits no longer."""
+
+
+@asynccontextmanager
+async def chat_model(settings: Settings, silence: float = VOICE_SECONDS) -> AsyncIterator[Llm]:
+    """Give the model that the settings name, with its fallback; leaving the block closes their connections.
+
+    With a fallback each of the two may be silent for half of the time, so that a user waits no longer than without one.
+
+    Args:
+        settings: Every setting.
+        silence: Longest silence in seconds where LLM_SILENCE_SECONDS is not set.
+
+    Raises:
+        ConfigError: There is no endpoint, or an address is none.
+    """
+    if settings.llm_base_url is None:
+        raise ConfigError("LLM_BASE_URL is missing; only `fleet up` brings a demo model")
+    borne = silence_of(settings, silence)
+    model = settings.llm_model if "llm_model" in settings.model_fields_set else None
+    async with AsyncExitStack() as stack:
+        each = borne if settings.llm_fallback_base_url is None else borne / 2
+        first = _load(settings, settings.llm_base_url, settings.llm_api_key, model, each)
+        stack.push_async_callback(first.aclose)
+        if settings.llm_fallback_base_url is None:
+            yield TimedLlm(first, settings.llm_timeout)
+            return
+        key, name = settings.llm_fallback_api_key, settings.llm_fallback_model
+        second = _load(settings, settings.llm_fallback_base_url, key, name, each)
+        stack.push_async_callback(second.aclose)
+        both = FallbackLlm(first, second, asyncio.get_running_loop().time)
+        yield TimedLlm(both, settings.llm_timeout)
+
+
+def silence_of(settings: Settings, usual: float) -> float:
+    """Return the longest silence in seconds that is borne of the model; nobody waits longer than for the whole."""
+    chosen = usual if settings.llm_silence_seconds is None else settings.llm_silence_seconds
+    return min(chosen, settings.llm_timeout)
+
+
+def _load(settings: Settings, url: str, key: SecretStr | None, model: str | None, silence: float) -> OpenAiLlm:
+    secret = key.get_secret_value() if key else None
+    return OpenAiLlm(
+        url, secret, model, silence, temperature=settings.llm_temperature, max_tokens=settings.llm_max_tokens
+    )

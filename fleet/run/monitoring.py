@@ -1,0 +1,72 @@
+"""What tells outside how a process is doing, from the settings: its port for metrics and health, its traces."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+from fleet.adapters.net.descriptors import raise_limit, watch_descriptors
+from fleet.adapters.net.http.readiness import Readiness
+from fleet.ground.errors import ConfigError
+from fleet.ground.metrics import bounds
+from fleet.ground.settings import Settings
+from fleet.ground.tasks import running
+from fleet.ground.tracing import spans
+
+if TYPE_CHECKING:
+    from fleet.adapters.net.http.metrics_server import MetricsServer
+
+log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def watching(settings: Settings, role: str) -> AsyncIterator[Readiness]:
+    """Serve the process's metrics and health beside the block, and send its traces; give what its readiness is told.
+
+    Args:
+        settings: Of the process.
+        role: Its name in traces.
+
+    Raises:
+        ConfigError: The port that was asked for is taken, or traces are wanted and their packages are missing.
+    """
+    readiness = Readiness()
+    raise_limit()
+    async with AsyncExitStack() as stack:
+        stack.enter_context(readiness.shown())
+        stack.enter_context(bounds.following_log())
+        if settings.otlp_endpoint is not None:
+            spans.switch_on(_tracer(settings.otlp_endpoint, role), pii=settings.log_pii)
+            # What waits is sent from a thread: it may take as long as the collector lets it.
+            stack.push_async_callback(asyncio.to_thread, spans.switch_off)
+        server = _server(settings, readiness)
+        if server is not None:
+            log.debug("metrics are served", extra={"port": server.port})
+            await stack.enter_async_context(running("metrics", server.run))
+        await stack.enter_async_context(running("file descriptors", watch_descriptors))
+        yield readiness
+
+
+def _server(settings: Settings, readiness: Readiness) -> "MetricsServer | None":
+    if not settings.metrics_port:
+        return None
+    # Commands that serve nobody need not wait for its import.
+    from fleet.adapters.net.http.metrics_server import MetricsServer
+
+    try:
+        return MetricsServer(settings.metrics_host, settings.metrics_port, readiness)
+    except ConfigError as error:
+        if "metrics_port" in settings.model_fields_set:
+            raise
+        # Several roles on one machine by hand: nobody asked for this port.
+        log.warning("no metrics", extra={"reason": str(error)})
+        return None
+
+
+def _tracer(endpoint: str, role: str) -> spans.Tracer:
+    try:
+        from fleet.ground.tracing.tracer_otlp import OtlpTracer
+    except ModuleNotFoundError as missing:
+        raise ConfigError(f"traces need the package {missing.name}: pip install 'fleet[otel]'") from missing
+    return OtlpTracer(endpoint, role)

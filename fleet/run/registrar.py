@@ -1,0 +1,54 @@
+"""The gateway's way for WebSocket clients to be devices, from the settings."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fleet.adapters.net.mqtt.broker import broker_address
+from fleet.adapters.net.mqtt.url import MqttAddress
+from fleet.adapters.redis.access.watch import AccessWatch
+from fleet.adapters.redis.client.store import Store
+from fleet.ground.settings import Settings
+from fleet.ground.settings.fields import EVERYWHERE
+from fleet.ground.tasks import running
+from fleet.roles.gateway.registrar.device_connection import DeviceConnections
+from fleet.roles.gateway.registrar.registrar import OpenLine
+from fleet.run.site import follow_keys, read_keys
+
+
+@asynccontextmanager
+async def registrar_lines(
+    settings: Settings, store: Store, broker: MqttAddress | None
+) -> AsyncIterator[OpenLine | None]:
+    """Give what connects clients as devices, beside the block; None where their credentials could not be checked.
+
+    Args:
+        settings: Of the process.
+        store: Redis.
+        broker: The workers', if this process knows one.
+
+    Raises:
+        ConfigError: The address or the keys are wrong.
+        Unavailable: Redis does not answer.
+    """
+    entrance = _entrance(settings, broker)
+    if entrance is None or (settings.keys is None and settings.keys_file is None):
+        yield None
+        return
+    keys = read_keys(settings)
+    lines = DeviceConnections(entrance, keys, store)
+    access = AccessWatch(store, keys, expel=lines.expel)
+    # Before anybody comes in.
+    await access.look()
+    async with follow_keys(settings, keys), running("gateway access", access.run):
+        yield lines.connect
+
+
+def _entrance(settings: Settings, broker: MqttAddress | None) -> MqttAddress | None:
+    """Return where devices connect."""
+    if settings.registrar_mqtt_url is not None:
+        return broker_address(settings, settings.registrar_mqtt_url)
+    if settings.mqtt_url is not None or broker is None:
+        return broker
+    # `fleet up` with an embedded broker: that takes the workers, and the front before it the devices.
+    host = "127.0.0.1" if settings.mqtt_host == EVERYWHERE else settings.mqtt_host
+    return MqttAddress(host, settings.mqtt_port, tls=False) if settings.mqtt_port else None

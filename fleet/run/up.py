@@ -1,0 +1,217 @@
+"""`fleet up`: all roles in one process, with embedded parts for whatever the settings do not name."""
+
+import errno
+import logging
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import NamedTuple
+
+from fleet.adapters.files import endpoints
+from fleet.adapters.files.keys_file import keys_path
+from fleet.adapters.net.mqtt.broker import broker_address
+from fleet.adapters.redis.access.watch import AccessWatch
+from fleet.adapters.redis.client.store import Store
+from fleet.adapters.tools.load import open_tools
+from fleet.ground.errors import ConfigError
+from fleet.ground.metrics import audio, bounds
+from fleet.ground.settings import Settings, variable
+from fleet.ground.settings.fields import EVERYWHERE
+from fleet.ground.tasks import running
+from fleet.roles.front.limits import FrontLimits
+from fleet.roles.front.listener import Front
+from fleet.roles.front.listeners import secure_listener
+from fleet.run.api import api
+from fleet.run.edge import edge
+from fleet.run.embedded.broker import EmbeddedBroker
+from fleet.run.embedded.keeping import keep
+from fleet.run.embedded.redis import EmbeddedRedis
+from fleet.run.embedded.renewal import LARGEST_MEMORY, MOST_DEVICES, Renewal
+from fleet.run.front import measured
+from fleet.run.gateway import gateway
+from fleet.run.listeners_table import openings, own_address, table
+from fleet.run.monitoring import watching
+from fleet.run.public_address import read_address
+from fleet.run.site import Site, follow_debugging, follow_keys, read_keys
+from fleet.run.speech import load_speech
+from fleet.run.worker import worker
+from fleet.wire.identity import CredentialKeys
+from fleet.workbench.demo_llm.server import DemoLlmServer
+
+log = logging.getLogger(__name__)
+
+_LOOPBACK = "127.0.0.1"
+
+
+async def up(
+    settings: Settings, while_up: Callable[[], Awaitable[None]], show: Callable[[str], None] = lambda _: None
+) -> None:
+    """Start everything, then await `while_up`; at its end, or when cancelled, stop everything in reverse order.
+
+    Args:
+        settings: Of the process.
+        while_up: What to do meanwhile.
+        show: Takes a table of what it listens on, for people.
+
+    Raises:
+        ConfigError: A port is taken, a part is missing, or a setting is wrong.
+        Unavailable: A broker or Redis that the settings name is away.
+    """
+    public = read_address(settings.udp_public) if settings.udp_public else None
+    settings = _with_metrics(settings)
+    _claim_ports(settings)
+    async with AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        readiness = await enter(watching(settings, "up"))
+        redis_url = settings.redis_url if settings.redis_url else await enter(_redis(settings))
+        # Nobody takes over here, and who pressed Ctrl-C waits.
+        settings = _with_keys(settings).model_copy(update={"drain_seconds": 0.0})
+        keys = read_keys(settings)
+        await enter(follow_keys(settings, keys))
+        store = await Store.open(redis_url, settings.shards, settings.tls_ca)
+        stack.push_async_callback(store.close)
+        await enter(follow_debugging(store))
+        stack.enter_context(readiness.pinging("redis", store.ping_writes))
+        broker_url = settings.mqtt_url if settings.mqtt_url else await enter(_broker(settings, keys, store))
+        if settings.llm_base_url is None:
+            settings = settings.model_copy(update={"llm_base_url": await enter(_demo_llm())})
+        here = Site(settings, keys, broker_address(settings, broker_url), store, readiness)
+        log.info("loading speech")
+        speech = await load_speech(settings)
+        await enter(edge(here, speech, public=public))
+        tools = await enter(open_tools(settings))
+        await enter(worker(here, tools))
+        server = await enter(api(here))
+        await enter(gateway(settings, store, here.broker, tools))
+        stack.enter_context(endpoints.tell(settings.data_dir, redis_url, broker_url))
+        stack.enter_context(readiness.serving())
+        show(table(openings(settings, server.port)))
+        log.info("fleet is up", extra={"ota": _ota_url(settings, server.port)})
+        await while_up()
+
+
+@asynccontextmanager
+async def _redis(settings: Settings) -> AsyncIterator[str]:
+    redis = EmbeddedRedis(settings.data_dir / "redis")
+    await redis.start()
+    async with running("embedded Redis", lambda: keep("redis", redis)):
+        yield redis.url
+
+
+@asynccontextmanager
+async def _broker(settings: Settings, keys: CredentialKeys, store: Store) -> AsyncIterator[str]:
+    broker = EmbeddedBroker(settings.data_dir / "broker")
+    await broker.start()
+    async with AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        secure, host = await enter(secure_listener(settings)), settings.plain_host(settings.mqtt_host)
+        limits = FrontLimits(devices=MOST_DEVICES)
+        front = Front(host=host, port=settings.mqtt_port, upstream=broker.url, keys=keys, limits=limits, secure=secure)
+        access = AccessWatch(store, keys, expel=front.expel)
+        # Before anybody comes in.
+        await access.look()
+        await enter(running("embedded broker", lambda: keep("broker", broker)))
+        stack.enter_context(measured(front))
+        renewal = Renewal(broker, lambda: front.admission.met, _nobody_speaks, front.admission.forget)
+        stack.enter_context(bounds.following("broker_devices", lambda: front.admission.met, MOST_DEVICES))
+        stack.enter_context(bounds.following("broker_memory_bytes", lambda: renewal.memory, LARGEST_MEMORY))
+        await enter(running("embedded broker's memory", renewal.run))
+        await enter(running("front", front.run))
+        await enter(running("front access", access.run))
+        await front.started.wait()
+        yield broker.url
+
+
+def _nobody_speaks() -> bool:
+    return not sum(audio.sessions.read().values())
+
+
+@asynccontextmanager
+async def _demo_llm() -> AsyncIterator[str]:
+    server = DemoLlmServer(_LOOPBACK, 0)
+    async with running("demo model", server.run):
+        await server.started.wait()
+        yield f"http://{_LOOPBACK}:{server.port}/v1"
+
+
+def _with_keys(settings: Settings) -> Settings:
+    """Return settings that name keys: the file that we made for ourselves, where they name none."""
+    if settings.keys or settings.keys_file:
+        return settings
+    return settings.model_copy(update={"keys_file": keys_path(settings.data_dir)})
+
+
+def _with_metrics(settings: Settings) -> Settings:
+    """Return settings whose metrics are for this machine, unless they say otherwise: metrics ask for no password."""
+    if "metrics_host" in settings.model_fields_set:
+        return settings
+    named = settings.model_fields_set
+    here = settings.model_copy(update={"metrics_host": _LOOPBACK})
+    # That nobody named them decides what happens when the port is taken.
+    here.model_fields_set.intersection_update(named)
+    return here
+
+
+def _claim_ports(settings: Settings) -> None:
+    """Fail at once, and with the setting's name, when a port is taken: loading the models takes seconds."""
+    wanted = [
+        _Port("udp_port", "udp_host", socket.SOCK_DGRAM),
+        _Port("http_port", "http_host"),
+        _Port("cloud_port", "cloud_host"),
+    ]
+    if settings.metrics_port:
+        wanted.append(_Port("metrics_port", "metrics_host"))
+    if settings.tls_cert is not None:
+        wanted.append(_Port("https_port", "http_host"))
+    if settings.mqtt_url is None:
+        wanted.append(_Port("mqtt_port", "mqtt_host"))
+        if settings.tls_cert is not None:
+            wanted.append(_Port("mqtts_port", "mqtt_host"))
+    for at, port in enumerate(wanted):
+        port.part(settings, wanted[:at])
+    for port in wanted:
+        # Where nobody asked for the port of metrics and another fleet has it, this one goes on without.
+        if port.name != "metrics_port" or port.name in settings.model_fields_set:
+            port.claim(settings)
+
+
+class _Port(NamedTuple):
+    """A port that is wanted, by the names of its settings."""
+
+    name: str
+    host: str
+    kind: socket.SocketKind = socket.SOCK_STREAM
+
+    def place(self, settings: Settings) -> tuple[str, int]:
+        return getattr(settings, self.host), getattr(settings, self.name)
+
+    def part(self, settings: Settings, others: list["_Port"]) -> None:
+        """Fail when another of our own settings names the same port."""
+        host, number = self.place(settings)
+        for other in others:
+            its_host, its_number = other.place(settings)
+            meet = host == its_host or EVERYWHERE in (host, its_host)
+            if number and number == its_number and meet and other.kind is self.kind:
+                raise ConfigError(f"{variable(other.name)} and {variable(self.name)} are both {number}")
+
+    def claim(self, settings: Settings) -> None:
+        """Fail when somebody has it."""
+        host, number = self.place(settings)
+        with socket.socket(socket.AF_INET, self.kind) as probe:
+            if self.kind is socket.SOCK_STREAM:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, number))
+            except OSError as error:
+                setting = variable(self.name)
+                if error.errno == errno.EADDRINUSE:
+                    raise ConfigError(f"port {number} is taken; stop what uses it or set {setting}") from error
+                where = f"{host}:{number} ({error.strerror})"
+                raise ConfigError(f"cannot listen on {where}; see {variable(self.host)} and {setting}") from error
+
+
+def _ota_url(settings: Settings, port: int) -> str:
+    listening = settings.http_host
+    host = settings.public_host or (own_address() if listening == EVERYWHERE else listening)
+    scheme = "http" if settings.tls_cert is None else "https"
+    return f"{scheme}://{host}:{port}/xiaozhi/ota/"

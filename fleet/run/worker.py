@@ -1,0 +1,64 @@
+"""A worker, from the settings."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from fleet.adapters.redis.access.admissions import most_young
+from fleet.adapters.tools.load import open_tools
+from fleet.core.server_tools import ServerTools
+from fleet.ground.errors import ConfigError
+from fleet.ground.metrics import bounds
+from fleet.ground.metrics import broker as metrics
+from fleet.ground.tasks import running
+from fleet.roles.worker.app import Worker
+from fleet.roles.worker.resources import WorkerResources
+from fleet.run.leaving import limited, new_name
+from fleet.run.llm import chat_model
+from fleet.run.site import Site
+
+log = logging.getLogger(__name__)
+
+READY_SECONDS = 20.0
+
+
+@asynccontextmanager
+async def worker(here: Site, shared: ServerTools | None = None) -> AsyncIterator[None]:
+    """Run a worker beside the block; the block begins when it hears its devices.
+
+    Args:
+        here: What it shares.
+        shared: The server's tools where another role of this process has them too; else it opens its own.
+    """
+    settings = here.settings
+    if here.broker is None:
+        raise ConfigError("a worker needs FLEET_MQTT_URL")
+    async with AsyncExitStack() as stack:
+        llm = await stack.enter_async_context(chat_model(settings))
+        tools = None
+        if settings.device_server_tools:
+            tools = shared or await stack.enter_async_context(open_tools(settings))
+        role = Worker(WorkerResources.of(settings, here.keys, llm, here.store, tools), new_name(), here.broker)
+        stack.enter_context(metrics.refusals.following(role.counts))
+        stack.enter_context(bounds.following("tool_lists_bytes", lambda: role.lists.used, role.lists.limit))
+        stack.enter_context(bounds.following("new_devices", lambda: role.new_devices, most_young(settings.shards)))
+        stack.enter_context(role.figures.shown())
+        stack.enter_context(here.readiness.requiring("broker", lambda: role.connected))
+        stack.enter_context(here.readiness.requiring("leases", lambda: role.settled))
+        async with running("worker", role.run):
+            try:
+                await _until_ready("the broker", role)
+                yield
+            finally:
+                async with limited("worker", settings.drain_seconds):
+                    await role.drain(settings.drain_seconds)
+
+
+async def _until_ready(what: str, role: Worker) -> None:
+    try:
+        async with asyncio.timeout(READY_SECONDS):
+            while not role.ready:  # noqa: ASYNC110 - readiness is a state of many parts, not one event
+                await asyncio.sleep(0.02)
+    except TimeoutError:
+        log.warning("not ready yet, going on", extra={"waiting": what})

@@ -1,0 +1,291 @@
+"""The vocabulary that all dialects share: what a device says (events) and what it is told (orders).
+
+Bad input is an event too, `MalformedEvent`; no codec raises for what a device sends.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pydantic import JsonValue
+
+from fleet.wire.mcp import ToolSpec
+
+RequestId = str | int | float
+"""The id of a device's request, which an answer to it repeats as it is."""
+ListenMode = Literal["auto", "manual", "realtime"]
+
+
+@dataclass(frozen=True, slots=True)
+class AudioFormat:
+    """An Opus stream: `sample_rate` in Hz, `frame_ms` in milliseconds a packet; always mono."""
+
+    sample_rate: int
+    frame_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class HelloEvent:
+    """The device opens a session, which ends any earlier one of its."""
+
+    uplink: AudioFormat
+    mcp: bool = False
+    aec: bool = False
+    """Echo is cancelled on the server: the downlink's timestamps come back in the uplink."""
+    glyph_push: bool = False
+    version: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ListenStartEvent:
+    """The microphone is open."""
+
+    session: str
+    mode: ListenMode
+
+
+@dataclass(frozen=True, slots=True)
+class ListenStopEvent:
+    """Push-to-talk was released; up to four packets may still follow."""
+
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class DetectEvent:
+    """A wake word was heard on the device, whose audio may come before or after this message; or a text was typed."""
+
+    session: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AbortEvent:
+    """The user interrupts the answer."""
+
+    session: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class GoodbyeEvent:
+    """The device ended the session; it is never answered."""
+
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseEvent:
+    """The device answers a request: `result`, or `error` as text when the request failed.
+
+    `plain` says that the result is what a tool returned, and not MCP's description of it.
+    """
+
+    id: str
+    result: JsonValue = None
+    error: str | None = None
+    plain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterToolsEvent:
+    """The device says all that it can do, in place of what it said before; to be confirmed under `id`."""
+
+    id: RequestId
+    mac: str | None
+    """Canonical; None where it names none."""
+    tools: tuple[ToolSpec, ...]
+    provided: tuple[str, ...] = ()
+    """Names of tools that it knows of, but the server has."""
+    login: tuple[str, str] | None = None
+    """User name and password with which it proves its MAC where no broker has."""
+
+
+@dataclass(frozen=True, slots=True)
+class BadRequestEvent:
+    """What the device sent must be answered with this error; `code` is JSON-RPC's."""
+
+    id: RequestId | None
+    code: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationEvent:
+    """The device reports something of its own accord; never answered."""
+
+    method: str
+    params: JsonValue = None
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoredEvent:
+    """A well-formed message of a kind that this server has no use for."""
+
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class MalformedEvent:
+    """Not a message of this dialect; `reason` is for the log and holds nothing of the content."""
+
+    reason: str
+
+
+DeviceEvent = (
+    HelloEvent
+    | ListenStartEvent
+    | ListenStopEvent
+    | DetectEvent
+    | AbortEvent
+    | GoodbyeEvent
+    | ResponseEvent
+    | RegisterToolsEvent
+    | BadRequestEvent
+    | NotificationEvent
+    | IgnoredEvent
+    | MalformedEvent
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HelloCommand:
+    """Answers a hello: where the audio goes and under which key. `key` and `nonce` are 32 hex digits each."""
+
+    session: str
+    host: str
+    port: int
+    key: str
+    nonce: str
+    downlink: AudioFormat
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptCommand:
+    """What the user was understood to say."""
+
+    session: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class EmotionCommand:
+    """The face to show; one of the 21 names in `fleet.core.text.emotion`."""
+
+    session: str
+    emotion: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerStartCommand:
+    """The answer's audio is about to come; sent at least 100 ms before it."""
+
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceStartCommand:
+    """The text of the sentence whose audio begins now."""
+
+    session: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerStopCommand:
+    """The answer is over, or was interrupted."""
+
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class GoodbyeCommand:
+    """The server ends the session."""
+
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class AlertCommand:
+    """A message on the device's screen, outside a conversation."""
+
+    status: str
+    message: str
+    emotion: str = "neutral"
+
+
+@dataclass(frozen=True, slots=True)
+class InitializeCommand:
+    """Opens the device's tool server; the camera uploads to `vision_url` with `vision_token` where given."""
+
+    id: int
+    session: str = ""
+    vision_url: str | None = None
+    vision_token: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InitializedCommand:
+    """Confirms the device's answer to `InitializeCommand`."""
+
+    session: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ListToolsCommand:
+    """Asks for one page of tools; `cursor` is empty for the first."""
+
+    id: int
+    cursor: str = ""
+    session: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CallToolCommand:
+    """Asks the device to run a tool; published once and never again."""
+
+    id: int
+    name: str
+    arguments: dict[str, JsonValue] = field(default_factory=dict)
+    session: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredCommand:
+    """The tools that the device announced are known now."""
+
+    id: RequestId
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorCommand:
+    """Answers what cannot be done, or not be understood (then without an id)."""
+
+    id: RequestId | None
+    code: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AiMessageCommand:
+    """What the model writes, as text: `chunk`s to be put together, in the end the whole as `final`, or a `thought`."""
+
+    kind: Literal["chunk", "final", "thought"]
+    text: str
+
+
+UsualCommand = (
+    HelloCommand
+    | TranscriptCommand
+    | EmotionCommand
+    | AnswerStartCommand
+    | SentenceStartCommand
+    | AnswerStopCommand
+    | GoodbyeCommand
+    | AlertCommand
+    | InitializeCommand
+    | InitializedCommand
+    | ListToolsCommand
+    | CallToolCommand
+)
+DeviceCommand = UsualCommand | RegisteredCommand | ErrorCommand | AiMessageCommand

@@ -1,0 +1,165 @@
+"""`scripts/bench broker`: what Mosquitto costs for each connection and message, with and without fleet's plugin.
+
+One broker runs without the plugin and lets everybody in, one runs with it; both have the shipped configuration. What is
+measured is the broker's own CPU time, so the clients' work does not count. The brokers take turns, so that what else
+the machine does falls on both.
+"""
+
+import asyncio
+import tempfile
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from fleet.workbench.bench.broker_load import Load
+from fleet.workbench.bench.broker_server import Broker, running_broker, version
+from fleet.workbench.bench.figures import Spread
+from fleet.workbench.local_servers.mosquitto import build_plugin
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is measured: in each of `repeats` rounds so many devices come, exchange so many messages, and go."""
+
+    devices: int
+    messages: int
+    idle_seconds: float
+    repeats: int
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """One way to connect devices."""
+
+    name: str
+    plugin: bool
+    subscribing: bool
+    """Whether devices subscribe, which real ones do not; without that and without the plugin nothing reaches them."""
+
+
+SETUPS = (
+    Setup("without plugin", plugin=False, subscribing=False),
+    Setup("without plugin, devices subscribe", plugin=False, subscribing=True),
+    Setup("with plugin", plugin=True, subscribing=False),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What one setup costs, in microseconds of the broker's CPU."""
+
+    setup: Setup
+    connect_us: Spread
+    """For one device that comes, with its SUBSCRIBE if it sends one, and with the plugin also its presence told."""
+    disconnect_us: Spread
+    down_us: Spread | None
+    """For one message to a device at QoS 0; None where none gets there."""
+    up_us: Spread
+    """For one message of a device, raised to QoS 1 for the worker, with the worker's acknowledgement."""
+    idle_percent: Spread
+    """Of one core, while all devices are connected and say nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """All that was measured."""
+
+    broker: str
+    cases: list[Case]
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    connect: float
+    disconnect: float
+    down: float | None
+    up: float
+    idle: float
+
+
+async def measure(plan: Plan, doing: Callable[[str], None]) -> Findings:
+    """Measure all setups.
+
+    Args:
+        plan: How much.
+        doing: Told what is being measured.
+
+    Raises:
+        ConfigError: Mosquitto is not installed, or the plugin cannot be built.
+        Unavailable: A broker ended, refused or lost something.
+    """
+    with tempfile.TemporaryDirectory(prefix="fleet-bench-") as name:
+        folder = Path(name)
+        doing("building the plugin")
+        plugin = await build_plugin(folder)
+        async with AsyncExitStack() as stack:
+            without = await stack.enter_async_context(running_broker(folder, None))
+            with_it = await stack.enter_async_context(running_broker(folder, plugin))
+            rounds: dict[Setup, list[_Round]] = {setup: [] for setup in SETUPS}
+            for number in range(plan.repeats):
+                for setup in SETUPS:
+                    doing(f"{setup.name}, round {number + 1} of {plan.repeats}")
+                    rounds[setup].append(await _round(with_it if setup.plugin else without, setup, plan))
+            return Findings(await version(folder), [_case(setup, found) for setup, found in rounds.items()])
+
+
+async def _round(broker: Broker, setup: Setup, plan: Plan) -> _Round:
+    load = Load(broker.port, broker.keys, subscribing=setup.subscribing)
+    await load.start()
+    told = plan.devices if setup.plugin else 0
+    meter = _Meter(broker)
+    load.up.expect(told)
+    await load.connect(plan.devices)
+    if told:
+        await load.up.reach()
+    connect = meter.lap()
+    await asyncio.sleep(plan.idle_seconds)
+    idle = meter.lap()
+    down = None
+    if setup.plugin or setup.subscribing:
+        await load.deliver(plan.messages)
+        down = meter.lap() / plan.messages
+    await load.report(plan.messages)
+    up = meter.lap()
+    load.up.expect(told)
+    await load.leave()
+    if told:
+        await load.up.reach()
+    disconnect = meter.lap()
+    await load.stop()
+    return _Round(
+        connect=connect / plan.devices,
+        disconnect=disconnect / plan.devices,
+        down=down,
+        up=up / plan.messages,
+        idle=idle / plan.idle_seconds if plan.idle_seconds else 0.0,
+    )
+
+
+class _Meter:
+    """Seconds of CPU of a broker since the last look."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._last = broker.cpu()
+
+    def lap(self) -> float:
+        last, self._last = self._last, self._broker.cpu()
+        return self._last - last
+
+
+def _case(setup: Setup, rounds: list[_Round]) -> Case:
+    down = [one.down for one in rounds if one.down is not None]
+    return Case(
+        setup=setup,
+        connect_us=_us([one.connect for one in rounds]),
+        disconnect_us=_us([one.disconnect for one in rounds]),
+        down_us=_us(down) if down else None,
+        up_us=_us([one.up for one in rounds]),
+        idle_percent=Spread.of([one.idle * 100 for one in rounds]),
+    )
+
+
+def _us(seconds: list[float]) -> Spread:
+    return Spread.of([value * 1e6 for value in seconds])

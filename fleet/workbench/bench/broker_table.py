@@ -1,0 +1,41 @@
+"""What a broker costs, for people."""
+
+from rich.console import Console
+from rich.table import Table
+
+from fleet.workbench.bench.broker import Case, Findings
+from fleet.workbench.bench.cells import cell, show_machine
+from fleet.workbench.bench.machine import Machine
+
+
+def show_broker(console: Console, machine: Machine, found: Findings) -> None:
+    """Print what was measured."""
+    show_machine(console, machine)
+    title = f"CPU of the broker ({found.broker}) in microseconds: median (least-most)"
+    table = Table(title=title, title_justify="left")
+    table.add_column("")
+    for name in ("connect", "disconnect", "message down", "message up", "idle\n% core"):
+        table.add_column(name, justify="right")
+    for case in found.cases:
+        figures = (case.connect_us, case.disconnect_us, case.down_us, case.up_us)
+        table.add_row(case.setup.name, *map(cell, figures), f"{case.idle_percent.median:.2f}")
+    console.print(table)
+    console.print(
+        "connect: until CONNACK and, with the plugin, until presence was told; up: raised to QoS 1, acknowledged"
+    )
+    for line in differences(found.cases):
+        console.print(line)
+
+
+def differences(cases: list[Case]) -> list[str]:
+    """Say what the plugin adds, compared with devices that subscribe, as they would have to without it."""
+    plain = next((case for case in cases if case.setup.subscribing), None)
+    plugin = next((case for case in cases if case.setup.plugin), None)
+    if plain is None or plugin is None or plain.down_us is None or plugin.down_us is None:
+        return []
+    pairs = (
+        ("connection (against CONNECT and SUBSCRIBE)", plain.connect_us, plugin.connect_us),
+        ("message down", plain.down_us, plugin.down_us),
+        ("message up", plain.up_us, plugin.up_us),
+    )
+    return [f"the plugin adds {after.median - before.median:+.1f} us to a {what}" for what, before, after in pairs]

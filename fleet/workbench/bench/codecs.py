@@ -1,0 +1,119 @@
+"""Ears and voices for an edge under test: real codecs without the models, or packets that were made before."""
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, Callable
+from typing import cast
+
+from fleet.adapters.speech.audio_input import AudioInput, VadFrame
+from fleet.adapters.speech.vad_silero import SileroVad
+from fleet.adapters.speech.voice import Voice
+from fleet.core.ports import Transcript
+from fleet.wire.messages import AudioFormat
+from fleet.workbench.bench import sounds
+
+SENTENCE_PACKETS = (25, 45)
+"""Shortest and longest sentence: 1.5 to 2.7 seconds."""
+_PIECE_MS = 600
+"""Audio that a voice's engine hands over at once."""
+
+
+class NoAsr:
+    """Understands nothing; the uplink holds no speech."""
+
+    async def transcribe(self, pcm: bytes) -> Transcript:
+        return Transcript("")
+
+    async def aclose(self) -> None:
+        """Nothing was opened."""
+
+
+class _PreparedEar:
+    """Hears the same silent frame in every packet; all packets of one turn of the loop at once, as real ears do."""
+
+    def __init__(self, ears: "_PreparedEars", uplink: AudioFormat, on_heard: Callable[[VadFrame], None]) -> None:
+        self._ears = ears
+        self._on_heard = on_heard
+        self._frame = VadFrame(bytes(sounds.UPLINK_RATE * uplink.frame_ms // 1000 * 2), 0.0)
+
+    def feed(self, packet: bytes) -> bool:
+        self._ears.accept(self)
+        return True
+
+    def deliver(self) -> None:
+        self._on_heard(self._frame)
+
+    def close(self) -> None:
+        """Nothing waits for longer than a turn of the loop."""
+
+
+class _PreparedEars:
+    def __init__(self) -> None:
+        self._fed: list[_PreparedEar] = []
+        self._loop = asyncio.get_running_loop()
+
+    def open(self, uplink: AudioFormat, on_heard: Callable[[VadFrame], None]) -> _PreparedEar:
+        return _PreparedEar(self, uplink, on_heard)
+
+    def accept(self, ear: _PreparedEar) -> None:
+        if not self._fed:
+            self._loop.call_soon(self._deliver)
+        self._fed.append(ear)
+
+    async def run(self) -> None:
+        await asyncio.Event().wait()
+
+    def _deliver(self) -> None:
+        fed, self._fed = self._fed, []
+        for ear in fed:
+            ear.deliver()
+
+
+class _PreparedVoice:
+    """Speaks sentences of random length in packets that were encoded before."""
+
+    def __init__(self) -> None:
+        self._packets = sounds.packets(sounds.voice(sounds.DOWNLINK_RATE), sounds.DOWNLINK_RATE)
+        self._random = random.Random(0)
+
+    async def packets(self, text: str, language: str, downlink: AudioFormat) -> AsyncGenerator[bytes, None]:
+        first = self._random.randrange(len(self._packets))
+        for at in range(first, first + self._random.randint(*SENTENCE_PACKETS)):
+            yield self._packets[at % len(self._packets)]
+
+
+class _PremadeTts:
+    """Speaks sentences of random length in PCM that was made before."""
+
+    sample_rate = sounds.DOWNLINK_RATE
+
+    def __init__(self) -> None:
+        self._pcm = sounds.voice(self.sample_rate)
+        self._random = random.Random(0)
+
+    async def speak(self, text: str, language: str) -> AsyncGenerator[bytes, None]:
+        frame = self.sample_rate * 60 // 1000 * 2
+        left = frame * self._random.randint(*SENTENCE_PACKETS)
+        piece = self.sample_rate * _PIECE_MS // 1000 * 2
+        for at in range(0, left, piece):
+            yield self._pcm[at % len(self._pcm) :][: min(piece, left - at)]
+
+    async def aclose(self) -> None:
+        """Nothing was opened."""
+
+
+def prepared() -> tuple[AudioInput, Voice]:
+    """Return ears and a voice that decode and encode nothing; made on the event loop.
+
+    The rest of the edge's work on every frame (endpoint, recorder, synthesis task) is done.
+    """
+    return cast(AudioInput, _PreparedEars()), cast(Voice, _PreparedVoice())
+
+
+def real() -> tuple[AudioInput, Voice]:
+    """Return real Opus decoding with voice detection, and real Opus encoding; made on the event loop.
+
+    Raises:
+        ConfigError: The model or onnxruntime is missing.
+    """
+    return AudioInput(SileroVad.load(None)), Voice(_PremadeTts())

@@ -1,0 +1,113 @@
+"""The process with the real edge: `python -m fleet.workbench.bench.edge prepared|real`; orders on standard input."""
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+from fleet.ground import runtime
+from fleet.ground.settings import Settings
+from fleet.ground.tasks import running
+from fleet.roles.edge.app import Edge
+from fleet.wire.edge_messages import (
+    EdgeCommand,
+    EdgeEvent,
+    OpenSessionCommand,
+    SpeakSentenceCommand,
+    StartAnswerCommand,
+    StartListeningCommand,
+)
+from fleet.workbench.bench import codecs, control, lateness, streams
+from fleet.workbench.bench.sounds import DOWNLINK_RATE, UPLINK_RATE
+
+SPREAD_SECONDS = 2.0
+"""Time over which answers begin, about a sentence: devices do not speak in step."""
+_MAILBOX = 4096
+_TEXT = "This sentence is longer than those that a voice keeps because they come again and again."
+
+
+class Bench:
+    """An edge, its mailbox, and what it is asked.
+
+    Args:
+        codec: `real` or `prepared`.
+    """
+
+    def __init__(self, codec: str) -> None:
+        ears, voice = codecs.real() if codec == "real" else codecs.prepared()
+        self._mailbox: asyncio.Queue[EdgeCommand] = asyncio.Queue(_MAILBOX)
+        self.edge = Edge(
+            settings=Settings(udp_host=streams.HOST, udp_port=0),
+            edge_id="bench",
+            ears=ears,
+            asr=codecs.NoAsr(),
+            voice=voice,
+            publish=lambda topic, payload: None,
+            post=self._post,
+            mail=self._mail,
+        )
+        self.edge.bind()
+
+    async def do(self, order: dict[str, Any]) -> dict[str, Any]:
+        """Do what the benchmark says and return the answer."""
+        match order["do"]:
+            case "open":
+                await self._open(order["streams"])
+                return {"port": self.edge.port}
+            case "speak":
+                await self._speak(order["streams"], order["sentences"])
+            case "watch":
+                with lateness.watched() as late_ms:
+                    await asyncio.sleep(order["seconds"])
+                return {"late_ms": late_ms}
+        return {"cpu": time.process_time(), "at": time.monotonic(), "counters": dict(self.edge.counters)}
+
+    async def _open(self, count: int) -> None:
+        for number in range(count):
+            who = {"device": streams.device(number), "session": streams.session(number)}
+            opened = OpenSessionCommand(
+                **who,
+                dialect="xiaozhi",
+                shard=0,
+                ssrc=streams.ssrc(number),
+                key=streams.key(number).hex(),
+                uplink_rate=UPLINK_RATE,
+                uplink_frame_ms=streams.FRAME_MS,
+                downlink_rate=DOWNLINK_RATE,
+                downlink_frame_ms=streams.FRAME_MS,
+            )
+            await self._mailbox.put(opened)
+            # The only mode in which a device is heard while it speaks.
+            await self._mailbox.put(StartListeningCommand(**who, mode="realtime"))
+        await self._mailbox.join()
+
+    async def _speak(self, count: int, sentences: int) -> None:
+        for number in range(count):
+            who = {"device": streams.device(number), "session": streams.session(number), "turn": f"turn {number}"}
+            await self._mailbox.put(StartAnswerCommand(**who))
+            for index in range(sentences):
+                await self._mailbox.put(SpeakSentenceCommand(**who, index=index, text=_TEXT, language="en"))
+            await asyncio.sleep(SPREAD_SECONDS / count)
+
+    async def _mail(self) -> AsyncIterator[EdgeCommand]:
+        while True:
+            yield await self._mailbox.get()
+            self._mailbox.task_done()
+
+    async def _post(self, shard: int, mail: EdgeEvent) -> None:
+        """Nobody reads it."""
+
+
+async def _serve(codec: str) -> None:
+    bench = Bench(codec)
+    async with running("edge", bench.edge.run):
+        await control.obey(lambda: bench.do)
+
+
+def main() -> int:
+    return runtime.run(lambda: _serve(sys.argv[1]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,46 @@
+"""Figures of the benchmark of single turns, for people."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from fleet.workbench.bench.cells import cell, show_machine
+from fleet.workbench.bench.machine import Machine
+from fleet.workbench.bench.turn import PARTS, Case
+
+_SLOW = 0.8
+"""Part of the turns a second without fleet, below which the figures tell of the machine."""
+
+
+def show_turn(console: Console, machine: Machine, cases: Sequence[Case]) -> None:
+    """Print what was measured."""
+    show_machine(console, machine)
+    title = "Milliseconds added to a turn, and its CPU in microseconds: median (least-most)"
+    table = Table(title=title, title_justify="left")
+    for name in ("at once", "turns\n(a second)", "to first\nsentence p50", "p99", "to the end\np50", "p99"):
+        table.add_column(name, justify="right")
+    for name in ("without\nfleet p50", "p99", *PARTS, "lost"):
+        table.add_column(name, justify="right")
+    for case in cases:
+        times = (case.first_ms, case.last_ms, case.direct_ms)
+        table.add_row(
+            str(case.at_once),
+            f"{case.turns}\n({case.rate:.0f})",
+            *(f"{value:.1f}" for one in times for value in (one.p50, one.p99)),
+            *(cell(case.us[part]) for part in PARTS),
+            str(case.lost),
+        )
+    console.print(table)
+    console.print(
+        "to first sentence: from when the model writes its first token, which is a whole sentence, to when the client"
+        " has it; to the end: from its last token to the whole answer; without fleet: the client asks the model itself."
+        " Model and clients share one process, and that one the machine with the others."
+    )
+    for case in cases:
+        if case.rate < _SLOW * case.direct_rate:
+            console.print(
+                f"{case.at_once} at once: {case.rate:.1f} turns a second, {case.direct_rate:.1f} without fleet; there"
+                " were not cores enough, so this measures the machine.",
+                style="yellow",
+            )

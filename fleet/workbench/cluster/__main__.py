@@ -1,0 +1,129 @@
+"""`python -m fleet.workbench.cluster`: what scripts/cluster runs when everything is installed."""
+
+import asyncio
+import dataclasses
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from fleet.ground import runtime
+from fleet.ground.errors import ConfigError
+from fleet.ground.settings import Settings
+from fleet.workbench.cluster.check import models as scripted
+from fleet.workbench.cluster.check.judge import Verdict
+from fleet.workbench.cluster.check.run import Options
+from fleet.workbench.cluster.check.run import check as hold_check
+from fleet.workbench.cluster.cluster import Restart, run_cluster
+from fleet.workbench.cluster.control import control_path, controlled, is_running, order_restart
+from fleet.workbench.cluster.named_settings import named_settings
+from fleet.workbench.cluster.plan import ROLES, Plan, Role, counts
+from fleet.workbench.cluster.tables import show_addresses, show_verdict
+from fleet.workbench.local_servers.ports import LOOPBACK
+
+_USUAL_DATA = Path(Settings.model_fields["data_dir"].default) / "cluster"
+
+app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
+
+Data = Annotated[Path, typer.Option(help="Folder for keys, data, settings and logs.")]
+Workers = Annotated[int, typer.Option(min=1, max=16, help="Worker processes.")]
+Edges = Annotated[int, typer.Option(min=1, max=16, help="Edge processes.")]
+
+
+@app.command()
+def up(  # noqa: PLR0913 - the arguments are the command line
+    workers: Workers = 2,
+    edges: Edges = 2,
+    gateways: Annotated[int, typer.Option(min=1, max=16, help="Gateway processes.")] = 1,
+    apis: Annotated[int, typer.Option(min=1, max=16, help="Api processes.")] = 1,
+    llm: Annotated[str | None, typer.Option(help="Chat endpoint; the demo model without it. [LLM_BASE_URL]")] = None,
+    any_ports: Annotated[bool, typer.Option("--any-ports", help="Any free ports, also where the usual are.")] = False,
+    data: Data = _USUAL_DATA,
+) -> None:
+    """Run all roles as processes of their own until Ctrl-C; settings of models and conversations are taken over."""
+
+    async def main() -> int:
+        if await is_running(data):
+            raise ConfigError(f"a cluster runs in {data} already")
+        named = named_settings(llm)
+        model = "llm_base_url" not in named
+        plan = Plan(data, counts(workers, edges, gateways, apis), named, model, usual_ports=not any_ports)
+        control_path(data)
+        async with run_cluster(plan, _say) as cluster, controlled(cluster):
+            show_addresses(Console(), cluster)
+            _say("it is up; Ctrl-C ends it, `scripts/cluster restart` replaces its processes")
+            await asyncio.Event().wait()
+        return 0
+
+    sys.exit(runtime.run(main))
+
+
+@app.command()
+def restart(
+    roles: Annotated[list[str] | None, typer.Argument(help=f"Of {', '.join(ROLES)}; all without.")] = None,
+    data: Data = _USUAL_DATA,
+) -> None:
+    """Replace the processes of the running cluster, one after the other."""
+
+    def told(one: Restart) -> None:
+        _say(f"{one.name}: ready after {one.ready:.1f} s, the old one had left {one.drain:.1f} s later")
+
+    sys.exit(runtime.run(lambda: order_restart(data, _roles(roles), told)))
+
+
+@app.command()
+def check(  # noqa: PLR0913 - the arguments are the command line
+    conversations: Annotated[int, typer.Option(min=1, max=150, help="Devices that talk at the same time.")] = 50,
+    clients: Annotated[int, typer.Option(min=1, max=50, help="Clients of the gateway beside them.")] = 4,
+    seconds: Annotated[float, typer.Option(min=0, max=600, help="Of talk before, between and after restarts.")] = 3.0,
+    workers: Workers = 2,
+    edges: Edges = 2,
+    seed: Annotated[int, typer.Option(help="Of the users' dice.")] = 1,
+    json_file: Annotated[Path | None, typer.Option("--json", help="File for the verdict.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for all logs; a temporary one without it.")] = None,
+) -> None:
+    """Replace every process while people talk; exit code 1 if that lost anything."""
+
+    async def main() -> int:
+        folder = out or Path(tempfile.mkdtemp(prefix="fleet-cluster-"))
+        _say(f"logs in {folder}")
+        verdict = await hold_check(Options(folder, conversations, clients, workers, edges, seconds, seed), _say)
+        show_verdict(Console(), verdict)
+        if json_file:
+            _write(json_file, verdict)
+        return 0 if verdict.ok else runtime.EXIT_FAILED
+
+    sys.exit(runtime.run(main))
+
+
+@app.command(hidden=True)
+def models(port: int) -> None:
+    """Serve the scripted models of a check."""
+    sys.exit(runtime.run(lambda: scripted.serve(LOOPBACK, port)))
+
+
+def _roles(named: list[str] | None) -> list[Role]:
+    wanted = named or list(ROLES)
+    if unknown := [name for name in wanted if name not in ROLES]:
+        raise typer.BadParameter(f"no such role: {', '.join(unknown)}; there are {', '.join(ROLES)}")
+    return [role for role in ROLES if role in wanted]
+
+
+def _write(path: Path, verdict: Verdict) -> None:
+    document = {"ok": verdict.ok, **dataclasses.asdict(verdict)}
+    try:
+        path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _say(words: str) -> None:
+    typer.echo(words, err=True)
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,116 @@
+"""Whether a rolling restart has lost something: pure functions over what was seen."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fleet.workbench.cluster.check.history import Fault, History, Turn, during
+from fleet.workbench.cluster.check.models import DONE
+from fleet.workbench.cluster.cluster import Restart
+from fleet.workbench.cluster.plan import Role
+
+
+@dataclass(frozen=True, slots=True)
+class RestartFigures:
+    """What a process's replacement took, and what it meant for those who talked meanwhile."""
+
+    name: str
+    role: Role
+    ready: float
+    drain: float
+    turns: int
+    """That it fell into."""
+    longest_wait: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of it; waits are seconds from a question's end to the answer's begin."""
+
+    people: int
+    turns: int
+    answered: int
+    lost: int
+    again: int
+    """Questions that had to be asked anew, as the goodbye came in their first moment."""
+    calls: int
+    """Executions of tools."""
+    api_requests: int
+    median_wait: float
+    longest_wait: float
+    rough: int
+    """Breaches of rules of timing; they count as no loss."""
+    held_up: float
+    """The longest that the devices' own process came late: a high value makes all times worthless."""
+    restarts: list[RestartFigures]
+    faults: list[Fault]
+
+    @property
+    def ok(self) -> bool:
+        return not self.faults and self.turns > 0
+
+
+def judge(history: History) -> Verdict:
+    """Judge all that was seen."""
+    turns = history.turns
+    waits = sorted(turn.wait for turn in turns if turn.wait is not None)
+    answered = sum(turn.outcome == "answered" for turn in turns)
+    return Verdict(
+        people=len(history.people),
+        turns=len(turns),
+        answered=answered,
+        lost=len(turns) - answered,
+        again=sum(turn.again for turn in turns),
+        calls=sum(turn.calls for turn in turns),
+        api_requests=history.asked_api,
+        median_wait=waits[len(waits) // 2] if waits else 0.0,
+        longest_wait=max(waits, default=0.0),
+        rough=history.rough,
+        held_up=history.held_up,
+        restarts=[_measure(history, restart) for restart in history.restarts],
+        faults=[*history.faults, *_faults(history)],
+    )
+
+
+def _measure(history: History, restart: Restart) -> RestartFigures:
+    turns = during(history.turns, restart)
+    longest = max((turn.wait for turn in turns if turn.wait is not None), default=0.0)
+    return RestartFigures(restart.name, restart.role, restart.ready, restart.drain, len(turns), longest)
+
+
+def _faults(history: History) -> Iterator[Fault]:
+    for turn in history.turns:
+        yield from _check_turn(turn)
+    for restart in history.restarts:
+        yield from _check_restart(restart)
+    for who in history.people:
+        turns = list(history.of(who))
+        if not any(turn.begun >= history.over and turn.outcome == "answered" for turn in turns):
+            yield Fault("left behind", f"{who} had no good turn after the last restart")
+        if turns and turns[0].kind == "client":
+            yield from _check_memory(turns)
+
+
+def _check_turn(turn: Turn) -> Iterator[Fault]:
+    where = f"turn {turn.number} of {turn.who}"
+    if turn.calls > 1:
+        yield Fault("tool ran twice", f"{where}: {turn.calls} times")
+    if turn.outcome != "answered":
+        yield Fault("turn lost", f"{where}: {'; '.join(turn.notes) or 'no answer'}")
+    elif turn.calls != 1 or DONE not in turn.answer:
+        yield Fault("tool did not run", f"{where}: ran {turn.calls} times, the answer is {turn.answer!r}")
+    elif str(turn.mark) not in turn.answer:
+        yield Fault("somebody else's answer", f"{where}: {turn.answer!r} in place of scene {turn.mark}")
+
+
+def _check_restart(restart: Restart) -> Iterator[Fault]:
+    if restart.code != 0:
+        yield Fault("not ended in order", f"{restart.name}: exit code {restart.code}")
+    if restart.hasty:
+        yield Fault("not ended in order", f"{restart.name} left before everything was handed over")
+
+
+def _check_memory(turns: list[Turn]) -> Iterator[Fault]:
+    """A client's session goes on in the next process: only the first answer may remember nothing."""
+    for turn in turns[1:]:
+        if turn.outcome == "answered" and "remembers 0 questions" in turn.answer:
+            yield Fault("session forgotten", f"turn {turn.number} of {turn.who}: {turn.answer!r}")

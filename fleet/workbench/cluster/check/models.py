@@ -1,0 +1,59 @@
+"""The scripted models, in a process of their own: in every scene a tool is called once, and its outcome is told."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fleet.workbench.conformance.steering import progress
+from fleet.workbench.conformance.steering.records import Asked
+from fleet.workbench.conformance.steering.script import Round, Scene
+from fleet.workbench.conformance.steering.server import Steering
+from fleet.workbench.conformance.steering.voice import MARKS
+
+TOOL = "self.output.set_1"
+"""What devices have; the server offers it without `self.`."""
+CALLED = "output.set_1"
+DONE = "it was done"
+_LEFT_OUT = "it was not done"
+_REPLY_SECONDS = 2.0
+_PACE = 0.08
+"""Seconds between pieces of the answer: it is written while the first sentence is spoken already."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActScene(Scene):
+    """A scene that is the same whenever it is played; `asked` returns the requests of its mark."""
+
+    asked: Callable[[], Sequence[Asked]] = tuple
+
+    def round(self, number: int) -> Round:
+        """Return the answer to the request that came last."""
+        messages = self.asked()[-1].messages
+        turn = progress.since_user(messages)
+        results = progress.results(turn)
+        if not results:
+            return Round(calls=((CALLED, {"level": self.mark % 100, "seconds": self.mark}),))
+        earlier = sum(message.get("role") == "user" for message in messages) - 1
+        return Round(" ".join(progress.unsaid(answer(self.mark, results[-1], earlier), turn)), pace=_PACE)
+
+
+def answer(mark: int, result: str, earlier: int) -> list[str]:
+    """Return the sentences of an answer: what came of the call, and how many questions are remembered."""
+    told = DONE if result == "true" else f"{_LEFT_OUT}, {result}"
+    return [f"Scene {mark}: {told}.", f"Scene {mark} remembers {earlier} questions."]
+
+
+async def serve(host: str, port: int) -> None:
+    """Serve them until cancelled.
+
+    Raises:
+        ConfigError: The address is in use or not this machine's.
+    """
+    async with Steering(host, port) as steering:
+        for mark in MARKS:
+            steering.stage(_scene(steering, mark))
+        await asyncio.Event().wait()
+
+
+def _scene(steering: Steering, mark: int) -> ActScene:
+    return ActScene(mark, "please act", reply_seconds=_REPLY_SECONDS, asked=lambda: steering.asked(mark))

@@ -1,0 +1,29 @@
+"""Somebody who boots a device all the time: whether the api answers everybody while it is replaced."""
+
+import asyncio
+from collections.abc import Callable
+
+import httpx2
+
+from fleet.workbench.cluster.check.history import History
+from fleet.workbench.conformance.probe.bootstrap import ask
+from fleet.workbench.conformance.verdict import Failed
+from fleet.workbench.sim.profile import find_profile
+
+_MAC = "02:c1:05:7e:00:00"
+_PAUSE_SECONDS = 0.1
+_ANSWER_SECONDS = 10.0
+
+
+async def visit(ota_url: str, history: History, over: Callable[[], bool]) -> None:
+    """Ask for a bootstrap, each time in a new connection, until it is over; what is not answered is a fault."""
+    profile = find_profile("P1")
+    while not over():
+        history.asked_api += 1
+        try:
+            async with httpx2.AsyncClient(timeout=_ANSWER_SECONDS, trust_env=False) as client:
+                if "mqtt" not in await ask(ota_url, _MAC, profile, client):
+                    history.blame("api", "a bootstrap without MQTT")
+        except (Failed, httpx2.HTTPError) as error:
+            history.blame("api", f"bootstrap {history.asked_api}: {error or type(error).__name__}")
+        await asyncio.sleep(_PAUSE_SECONDS)

@@ -1,0 +1,69 @@
+"""What all roles stand on: Mosquitto with the plugin, Redis, the keys, and a demo model where none is named."""
+
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from fleet.adapters.files.keys_file import load_or_make_keys
+from fleet.wire.identity import CredentialKeys
+from fleet.workbench.cluster.free_ports import FreePorts
+from fleet.workbench.cluster.plan import Plan
+from fleet.workbench.local_servers.mosquitto import build_plugin, run_mosquitto, until_accepting
+from fleet.workbench.local_servers.ports import LOOPBACK
+from fleet.workbench.local_servers.process import Program, run_program
+from fleet.workbench.local_servers.redis import run_redis
+from fleet.workbench.local_servers.server import Value
+
+_MQTT, _REDIS, _MODEL = 1883, 6379, 8010
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Where it is: `settings` lead roles there; `programs` are shown with their addresses."""
+
+    settings: dict[str, Value]
+    programs: list[tuple[str, Program, str]]
+
+
+@asynccontextmanager
+async def run_ground(plan: Plan, ports: FreePorts, tell: Callable[[str], None]) -> AsyncIterator[Ground]:
+    """Run it beside the block.
+
+    Raises:
+        ConfigError: A program is not installed, or the plugin cannot be built.
+        Unavailable: One ended, or did not get ready.
+    """
+    broker, redis_data = plan.data / "broker", plan.data / "redis"
+    for folder in (broker, redis_data):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # Of broker and roles alike, so that `fleet keys rotate` reaches both.
+    keys = CredentialKeys(load_or_make_keys(broker))
+    mqtt, redis = ports.take(_MQTT), ports.take(_REDIS)
+    tell("building the Mosquitto plugin")
+    plugin = await build_plugin(broker)
+    tell("starting Mosquitto and Redis")
+    async with AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        mosquitto = await enter(run_mosquitto(broker, mqtt, plugin, keys))
+        store = await enter(run_redis(redis_data, redis, plan.data / "redis.log", keep=True))
+        settings: dict[str, Value] = {
+            "mqtt_url": f"mqtt://{LOOPBACK}:{mqtt}",
+            "mqtt_public": f"{LOOPBACK}:{mqtt}",
+            "redis_url": f"redis://{LOOPBACK}:{redis}/0",
+            "keys_file": str(broker / "keys"),
+            # Where the plugin looks for it: beside the keys.
+            "revocations_file": str(broker / "revoked"),
+        }
+        shown = [
+            ("Mosquitto", mosquitto, f"mqtt://{LOOPBACK}:{mqtt}"),
+            ("Redis", store, str(settings["redis_url"])),
+        ]
+        if plan.demo_model:
+            port = ports.take(_MODEL)
+            command = [sys.executable, "-m", "fleet", "demo-llm", "--host", LOOPBACK, "--port", str(port)]
+            model = await enter(run_program("the demo model", command, plan.data / "demo-llm.log"))
+            await until_accepting("the demo model", port)
+            settings["llm_base_url"] = f"http://{LOOPBACK}:{port}/v1"
+            shown.append(("demo model", model, str(settings["llm_base_url"])))
+        yield Ground(settings, shown)

@@ -1,0 +1,39 @@
+"""What the caller's own settings say of models and conversations, for all roles."""
+
+from pathlib import Path
+
+from pydantic import BaseModel, SecretStr
+
+from fleet.ground.settings import load
+from fleet.ground.settings.conversation import Conversation
+from fleet.ground.settings.gateway import GatewayApi
+from fleet.ground.settings.logs import Logging
+from fleet.ground.settings.models import Models
+from fleet.ground.settings.server_tools import ServerSide
+from fleet.ground.settings.sharding import Sharding
+from fleet.workbench.local_servers.server import Value
+
+_TAKEN: tuple[type[BaseModel], ...] = (Models, Conversation, ServerSide, Sharding, GatewayApi, Logging)
+"""Where brokers, stores, keys and ports are is the cluster's own matter."""
+
+
+def named_settings(llm: str | None = None) -> dict[str, Value]:
+    """Return what is set in the environment or in the file that FLEET_CONFIG names.
+
+    Args:
+        llm: A chat endpoint that was named otherwise.
+
+    Raises:
+        ConfigError: A setting is wrong.
+    """
+    settings = load(llm_base_url=llm)
+    names = {name for group in _TAKEN for name in group.model_fields} & settings.model_fields_set
+    return {name: _plain(getattr(settings, name)) for name in sorted(names) if getattr(settings, name) is not None}
+
+
+def _plain(value: object) -> Value:
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
+    if isinstance(value, Path):
+        return str(value.absolute())
+    return value if isinstance(value, bool | int | float) else str(value)

@@ -1,0 +1,104 @@
+"""Group S, continued: push-to-talk."""
+
+import asyncio
+
+from fleet.workbench.conformance.checks.dialogue import GROUP
+from fleet.workbench.conformance.probe.microphone import silence
+from fleet.workbench.conformance.stage import Stage
+from fleet.workbench.conformance.steering import voice
+from fleet.workbench.conformance.steering.script import Scene, mentioned
+from fleet.workbench.conformance.talk import REPLY_SECONDS, ask, press, talking, understood
+from fleet.workbench.conformance.verdict import require
+from fleet.workbench.sim.device import SimDevice
+from fleet.workbench.sim.turns import Turn
+
+_SAID = 1.0
+_HELD = 1.0
+_REPLY = 8.0
+_GOODBYE = 3.0
+_TURN = 30.0
+_INTO = (0.4, 2.0)
+"""Seconds into an answer at which the button is pressed."""
+
+
+@GROUP.check("S20", "a press in which nobody spoke gets an answer, and the next one works", profiles="P5", steered=True)
+async def unheard(stage: Stage) -> str:
+    with stage.scene(reply_seconds=REPLY_SECONDS) as scene:
+        async with talking(stage) as probe:
+            await press(probe)
+            probe.microphone.say(silence(_HELD))
+            await probe.microphone.said()
+            released = probe.clock()
+            probe.release()
+
+            def told() -> bool:
+                return bool(probe.mail.find("tts", "stop", after=released) or probe.mail.find("alert", after=released))
+
+            require(await probe.mail.until(told, _REPLY), f"neither a sentence nor an alert within {_REPLY:g} s")
+            said = [str(one["text"]) for one in probe.mail.find("tts", "sentence_start", after=released)]
+            shown = [str(one["message"]) for one in probe.mail.find("alert", after=released)]
+            require(not probe.mail.find("stt", after=released), "`stt` for a press in which nobody spoke")
+            await asyncio.sleep(0.3)
+            understood(await ask(probe, voice.say(scene.mark, _SAID)), scene)
+            return f"{' '.join([*said, *shown])!r}; the next press was answered"
+
+
+@GROUP.check(
+    "S21",
+    "firmware that loses wake words in an open channel gets a goodbye after a push-to-talk turn",
+    profiles="P6",
+    steered=True,
+)
+async def closed(stage: Stage) -> str:
+    with stage.scene(reply_seconds=REPLY_SECONDS) as scene:
+        async with stage.device(mode="manual") as device:
+            turn = await device.say(voice.say(scene.mark, _SAID), _TURN)
+            require(turn.outcome == "answered", f"the turn ended as {turn.outcome!r}")
+            stopped = device.journal.clock()
+            over = await device.until(_GOODBYE, lambda: not device.session)
+            require(over, f"no goodbye within {_GOODBYE:g} s of the answer: all wake words after it are lost")
+            took = device.journal.clock() - stopped
+            require(await device.wake(), "the wake word was lost")
+            return f"goodbye {took * 1000:.0f} ms after the answer, and the wake word was heard"
+
+
+@GROUP.check(
+    "S27", "a press of push-to-talk during an answer (`abort`, `listen start`) is heard", profiles="P6", steered=True
+)
+async def pressed_over(stage: Stage) -> str:
+    return await _press_over(stage)
+
+
+@GROUP.check(
+    "S28",
+    "a press during an answer without `abort` is heard, and no `tts stop` ends it: py-xiaozhi would stop to record",
+    profiles="P8",
+    steered=True,
+)
+async def pressed_unannounced(stage: Stage) -> str:
+    return await _press_over(stage)
+
+
+async def _press_over(stage: Stage) -> str:
+    seen = []
+    for into in _INTO:
+        with stage.monologue(10.0) as long, stage.scene(reply_seconds=REPLY_SECONDS) as scene:
+            async with stage.device(mode="manual") as device:
+                turn = await _interject(device, into, long, scene)
+                require(turn.outcome == "answered", f"the press {into:g} s into the answer ended as {turn.outcome!r}")
+                require(not turn.cut_off, f"the press {into:g} s into the answer was cut off")
+                require(mentioned(turn.transcript) == scene.mark, f"heard {turn.transcript!r}")
+                require(str(scene.mark) in turn.reply, f"the answer is {turn.reply!r}")
+                seen.append(f"{into:g} s into it: answered {turn.latencies['tts_start']:.0f} ms after the speech")
+    return "; ".join(seen)
+
+
+async def _interject(device: SimDevice, into: float, first: Scene, second: Scene) -> Turn:
+    """Say one thing, and the other over its answer; return the turn of that."""
+    async with asyncio.TaskGroup() as group:
+        # It ends with the press over its answer.
+        group.create_task(device.say(voice.say(first.mark, _SAID), _TURN), name="first press")
+        if not await device.until(_TURN, lambda: device.speaking):
+            return device.turns.miss()
+        await asyncio.sleep(into)
+        return await device.interject(voice.say(second.mark, _SAID), _TURN)

@@ -1,0 +1,104 @@
+"""`fleet endurance`: many conversations over a bad network."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress
+
+from fleet.core.text.visible import visible
+from fleet.ground import runtime
+from fleet.ground.errors import ConfigError
+from fleet.workbench.conformance.command import EXIT_INTERRUPTED, STOCK
+from fleet.workbench.conformance.endurance import REBIND_AT, EnduranceReport, endure
+from fleet.workbench.conformance.target import Target, reach
+from fleet.workbench.conformance.verdict import NotApplicable
+from fleet.workbench.local_servers.ports import LOOPBACK
+from fleet.workbench.sim.faults import Faults
+from fleet.workbench.sim.profile import Profile, find_profile
+
+
+@dataclass(frozen=True, slots=True)
+class _Load:
+    profiles: Sequence[Profile]
+    conversations: int
+    faults: Faults
+    at_once: int
+
+
+def endurance(  # noqa: PLR0913 - the arguments are the command line
+    ota: Annotated[
+        str | None,
+        typer.Option(help="Bootstrap address of the server under test. Without it, a `fleet up` of its own."),
+    ] = None,
+    profile: Annotated[list[str] | None, typer.Option(help="Kind of device; may be given again. Default: all.")] = None,
+    conversations: Annotated[int, typer.Option(min=1, help="How many, of three turns each.")] = 100,
+    loss: Annotated[float, typer.Option(min=0, max=1, help="Share of datagrams that are lost, in each direction.")] = 0,
+    reorder: Annotated[float, typer.Option(min=0, max=1, help="Share of datagrams that come late.")] = 0,
+    rebind: Annotated[bool, typer.Option(help="A new address for each device, in the midst of a sentence.")] = False,
+    steer: Annotated[
+        int | None, typer.Option(help="Port on which to serve the scripted models that the server is set up to use.")
+    ] = None,
+    steer_host: Annotated[str, typer.Option(help="Address on which to serve them.")] = LOOPBACK,
+    at_once: Annotated[int, typer.Option(min=1, help="Conversations side by side.")] = 8,
+    json: Annotated[Path | None, typer.Option(help="File for the report as JSON.")] = None,
+) -> None:
+    """Hold many conversations over a bad network; exit code 1 when one of them was not whole."""
+    try:
+        profiles = [find_profile(name) for name in profile or STOCK]
+        if ota is not None and steer is None:
+            raise ConfigError("--ota needs --steer: the conversations are held with the scripted models")
+    except ConfigError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(runtime.EXIT_MISCONFIGURED) from error
+    faults = Faults(loss=loss, reorder=reorder, rebind_at=REBIND_AT if rebind else 0)
+    load = _Load(profiles, conversations, faults, at_once)
+    raise typer.Exit(runtime.run(lambda: _run(Target(ota, steer, steer_host), load, json)))
+
+
+async def _run(target: Target, load: _Load, json: Path | None) -> int:
+    try:
+        return await _hold(target, load, json)
+    except asyncio.CancelledError:
+        # Ctrl-C must not look like a server without faults.
+        return EXIT_INTERRUPTED
+
+
+async def _hold(target: Target, load: _Load, json: Path | None) -> int:
+    console = Console()
+    async with reach(target) as setup:
+        with Progress(console=console, transient=True) as bar:
+            shown = bar.add_task("conversations", total=load.conversations)
+
+            def ended(failures: list[str]) -> None:
+                bar.update(shown, advance=1)
+                for failure in failures:
+                    console.print(f"[bold red]✗[/] {escape(visible(failure))}")
+
+            try:
+                report = await endure(setup, load.profiles, load.conversations, load.faults, load.at_once, ended)
+            except NotApplicable as error:
+                raise ConfigError(str(error)) from error
+    _show(console, report)
+    if json:
+        report.write_json(json)
+    return 0 if report.ok else runtime.EXIT_FAILED
+
+
+def _show(console: Console, report: EnduranceReport) -> None:
+    colour = "green" if report.ok else "bold red"
+    console.print(
+        f"[{colour}]{report.completed} of {report.conversations} conversations whole[/], {', '.join(report.profiles)}"
+    )
+    console.print(f"{report.answered} of {report.turns} turns answered, {report.lost} datagrams lost on the way")
+    console.print(f"{report.gaps} gaps inside sentences, {report.gaps_ms} ms in all")
+    if report.p50 is not None and report.p99 is not None:
+        console.print(
+            f"end of speech to first sound: median {report.p50:.0f} ms, p99 {report.p99:.0f} ms "
+            f"(this process was held up for {report.held_up:.0f} ms at most)"
+        )

@@ -1,0 +1,89 @@
+"""A probe's tool server: firmware's answers, unless a check has another one ready."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fleet.workbench.sim import mcp_server
+from fleet.workbench.sim.audit import Finding
+from fleet.workbench.sim.board import Board
+from fleet.workbench.sim.mcp_server import McpServer, Pending
+from fleet.workbench.sim.message import JsonObject, item, member, text
+from fleet.workbench.sim.profile import Profile
+from fleet.workbench.sim.tools import Restart, Tool, ToolError, tools_of
+from fleet.workbench.sim.watch import Signal
+
+Intercept = Callable[[JsonObject], str | bytes | None]
+"""Given a request, returns the reply's payload (raw, put into the envelope as it is), `None` for no reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One JSON-RPC request of the server: `at` on the clock."""
+
+    at: float
+    body: JsonObject
+
+    @property
+    def method(self) -> str:
+        return text(self.body, "method") or ""
+
+    @property
+    def tool(self) -> str:
+        """The tool's name, for a call."""
+        return text(member(self.body, "params"), "name") or ""
+
+    @property
+    def arguments(self) -> JsonObject:
+        return member(member(self.body, "params"), "arguments")
+
+    @property
+    def id(self) -> object:
+        return item(self.body, "id")
+
+
+class ToolServer:
+    """Answers requests at once, or as `intercept` says.
+
+    Args:
+        profile: Names the board.
+        clock: That of the checks.
+        tools: In the order of the list; the profile's own without it.
+    """
+
+    def __init__(self, profile: Profile, clock: Callable[[], float], tools: tuple[Tool, ...] | None = None) -> None:
+        self._clock = clock
+        self._signal = Signal()
+        self.board = Board()
+        self._server = McpServer(profile, tools_of(profile) if tools is None else tools, self.board)
+        self.requests: list[Request] = []
+        self.findings: list[Finding] = []
+        self.intercept: dict[str, Intercept] = {}
+        """By method, or by the name of a tool."""
+
+    def find(self, name: str, after: float = 0.0) -> list[Request]:
+        """Return the requests of a method, or the calls of a tool, later than `after`."""
+        return [one for one in self.requests if name in (one.method, one.tool) and one.at > after]
+
+    async def until(self, name: str, seconds: float, count: int = 1, after: float = 0.0) -> list[Request]:
+        """Wait until a method or tool was asked for so often; return the requests, fewer when time is up."""
+        await self._signal.within(seconds, lambda: len(self.find(name, after)) >= count)
+        return self.find(name, after)
+
+    async def receive(self, body: JsonObject) -> str | bytes | None:
+        """Return the reply's payload, None for none."""
+        request = Request(self._clock(), body)
+        self.requests.append(request)
+        self.findings.extend(self._server.check(body))
+        self._signal.notify()
+        own = self.intercept.get(request.tool) or self.intercept.get(request.method)
+        if own:
+            return own(body)
+        result = self._server.receive(body)
+        return await self._run(result) if isinstance(result, Pending) else result
+
+    async def _run(self, call: Pending) -> str | None:
+        try:
+            outcome = await call.tool.run(self.board, call.arguments)
+        except ToolError as error:
+            return self._server.fail_call(call.id, str(error))
+        return None if isinstance(outcome, Restart) else mcp_server.answer(call.id, outcome)

@@ -1,0 +1,166 @@
+"""A scripted device's power, bootstrap and MQTT connection."""
+
+import asyncio
+import json
+import ssl
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from fleet.ground.errors import Unavailable
+from fleet.ground.tasks import sole
+from fleet.workbench.conformance import clock
+from fleet.workbench.conformance.probe.bootstrap import reply_topic
+from fleet.workbench.conformance.probe.line import Line
+from fleet.workbench.conformance.probe.mail import Mail, Message
+from fleet.workbench.conformance.probe.tools import ToolServer
+from fleet.workbench.conformance.verdict import Failed
+from fleet.workbench.sim import message as firmware
+from fleet.workbench.sim import notifier
+from fleet.workbench.sim.audit import Finding
+from fleet.workbench.sim.journal import Journal
+from fleet.workbench.sim.message import JsonObject, member
+from fleet.workbench.sim.ota import Bootstrap, Identity, MqttAccess
+from fleet.workbench.sim.profile import Profile
+from fleet.workbench.sim.pulse import Pulse
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a device boots from, and whom it trusts on port 8883."""
+
+    ota_url: str
+    tls: ssl.SSLContext | None = None
+
+
+@dataclass(slots=True)
+class Chores:
+    """What runs beside a check, and ends with the device."""
+
+    group: asyncio.TaskGroup | None = None
+    tasks: list[asyncio.Task[None]] = field(default_factory=list)
+
+
+class Wired:
+    """A device that is on, and may be connected; `running` is its power.
+
+    Args:
+        profile: Which build it is.
+        mac: Canonical.
+        origin: Where it boots from.
+    """
+
+    def __init__(self, profile: Profile, mac: str, origin: Origin) -> None:
+        self.profile = profile
+        self.mac = mac
+        self.mail = Mail()
+        self.clock = clock.now
+        self.tools = ToolServer(profile, self.clock)
+        self.pulse = Pulse(self.clock)
+        """How late this process runs, which no server is to blame for."""
+        self.findings: list[Finding] = []
+        """What every device may complain about, whatever the check is after."""
+        self.session = ""
+        """Of the newest hello."""
+        self.access: MqttAccess | None = None
+        """What bootstrap said."""
+        self._origin = origin
+        self._chores = Chores()
+        self._line: Line | None = None
+
+    @property
+    def line(self) -> Line:
+        assert self._line is not None, "the probe is not connected"  # noqa: S101 - the check's own fault
+        return self._line
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Self]:
+        """Give the probe its tasks; leaving the block ends everything without a goodbye."""
+        try:
+            async with asyncio.TaskGroup() as self._chores.group:
+                self.spawn(self.pulse.run(), "probe pulse")
+                try:
+                    yield self
+                finally:
+                    self._end()
+        except BaseExceptionGroup as group:
+            raise sole(group) from None
+
+    def spawn(self, work: Coroutine[None, None, None], name: str) -> asyncio.Task[None]:
+        """Run something beside the check that ends with the probe."""
+        assert self._chores.group is not None, "the probe is not running"  # noqa: S101 - the check's own fault
+        task = self._chores.group.create_task(work, name=name)
+        self._chores.tasks.append(task)
+        return task
+
+    async def boot(self) -> MqttAccess:
+        """Ask bootstrap once.
+
+        Raises:
+            Failed: It gave nothing usable.
+        """
+        profile = replace(self.profile, timing=replace(self.profile.timing, ota_tries=1))
+        bootstrap = Bootstrap(self._origin.ota_url, Identity.of(self.mac), profile, Journal(self.clock))
+        try:
+            self.access = await bootstrap.fetch()
+        except Unavailable as error:
+            raise Failed(str(error)) from error
+        return self.access
+
+    async def connect(self, *, keepalive: int | None = None, ping: bool = True, subscribe: bool | None = None) -> int:
+        """Connect to MQTT, in place of an earlier connection; return the CONNACK's code.
+
+        Args:
+            keepalive: Told to the broker, in seconds; bootstrap's without it.
+            ping: Whether to ping at half of it, as firmware does.
+            subscribe: Whether to subscribe to the device's topic, if it is known; as the profile does without it.
+        """
+        if self.access is None:
+            await self.boot()
+        assert self.access is not None  # noqa: S101 - for the type checker
+        line = self._line = Line(self.access, self._receive, self._origin.tls)
+        code = await line.connect(keepalive)
+        self.spawn(line.run(), "probe mqtt")
+        if code == 0 and ping:
+            self.spawn(line.keep_alive((keepalive or self.access.keepalive) / 2), "probe ping")
+        topic = reply_topic(self.access, self.mac)
+        if code == 0 and topic and (self.profile.name == "P8" if subscribe is None else subscribe):
+            await line.subscribe(topic)
+        return code
+
+    def send(self, message: JsonObject | str | bytes, topic: str = "") -> None:
+        """Publish a message as it is; an object is written as JSON."""
+        text = json.dumps(message, ensure_ascii=False) if isinstance(message, dict) else message
+        self.line.publish(text.encode() if isinstance(text, str) else text, topic)
+
+    def disconnect(self) -> None:
+        """End the MQTT connection in order."""
+        self.line.close()
+
+    def _react(self, message: Message) -> None:
+        """Do what firmware does by itself on a message."""
+        if message.kind == "mcp":
+            self.spawn(self._answer(member(message.body, "payload")), "probe tool")
+
+    def _receive(self, topic: str, payload: bytes) -> None:
+        message = self.mail.add(topic, payload)
+        if not message.body:
+            self.findings.append(("json-invalid", str(message)))
+            return
+        self.findings.extend(firmware.check(message.body, len(payload), ""))
+        if message.kind == "notify":
+            self.findings.extend(notifier.check(message.body, known=self.profile.notify))
+        self._react(message)
+
+    async def _answer(self, request: JsonObject) -> None:
+        reply = await self.tools.receive(request)
+        if reply is not None:
+            envelope = f'{{"session_id":"{self.session}","type":"mcp","payload":'.encode()
+            self.send(envelope + (reply.encode() if isinstance(reply, str) else reply) + b"}")
+
+    def _end(self) -> None:
+        if self._line:
+            self._line.drop()
+        for task in self._chores.tasks:
+            task.cancel()

@@ -1,0 +1,121 @@
+"""The demo model as an HTTP server in OpenAI's shape. It is not a language model."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from datetime import datetime
+
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+from starlette.exceptions import HTTPException
+
+from fleet.adapters.net.http.server import HttpServer
+from fleet.workbench.demo_llm.completion import DONE, Body, Completion, complete, write_event
+from fleet.workbench.demo_llm.reading import read
+from fleet.workbench.demo_llm.requests import BadRequest, parse_request
+from fleet.workbench.demo_llm.turn import Clock
+
+log = logging.getLogger(__name__)
+
+_WARMING_UP = "今天天气怎么样 hello"
+"""Read once at start: loading the dictionaries takes a quarter of a second, which an audio process has not to spare."""
+MODEL = "fleet-demo"
+LARGEST_BODY = 4 * 1024 * 1024
+"""Bytes of a request that are read; a longer one is refused with status 413."""
+
+
+def read_clock() -> datetime:
+    """Return this machine's time in its own zone."""
+    return datetime.now().astimezone()
+
+
+def build_app(clock: Clock = read_clock) -> FastAPI:
+    """Return the app: `POST /v1/chat/completions`, `GET /v1/models`, `GET /v1/models/{id}`. Any key is accepted.
+
+    Args:
+        clock: Tells the time, with its zone; the only thing besides the request that answers depend on.
+    """
+    read(_WARMING_UP)
+    app = FastAPI(title="fleet demo model", openapi_url=None)
+
+    @app.post("/v1/chat/completions")
+    async def chat_completions(request: Request) -> Response:
+        asked = parse_request(await _read_body(request))
+        answer = complete(asked, clock)
+        log.debug("demo model answered", extra={"finish": answer.finish, "pii": answer.reply.text})
+        if asked.stream:
+            return StreamingResponse(_stream(answer, with_usage=asked.wants_usage), media_type="text/event-stream")
+        return JSONResponse(answer.whole())
+
+    @app.get("/v1/models")
+    async def list_models() -> Body:
+        return {"object": "list", "data": [_model(MODEL)]}
+
+    @app.get("/v1/models/{name:path}")
+    async def show_model(name: str) -> Body:
+        return _model(name)
+
+    app.add_exception_handler(BadRequest, _refuse)
+    app.add_exception_handler(HTTPException, _fail)
+    return app
+
+
+class DemoLlmServer:
+    """The demo model on an address of its own; listens from its construction on.
+
+    Args:
+        host: Address to listen on.
+        port: Port to listen on; 0 takes a free one. The attribute `port` tells which.
+
+    Raises:
+        ConfigError: The address is in use or not this machine's.
+    """
+
+    def __init__(self, host: str, port: int) -> None:
+        self._server = HttpServer(build_app(), host, port)
+        self.port = self._server.port
+        self.started = asyncio.Event()
+
+    async def run(self) -> None:
+        """Serve until cancelled; requests that came before wait in the socket."""
+        self.started.set()
+        await self._server.run()
+
+
+async def serve(host: str, port: int) -> None:
+    """Serve the demo model until cancelled."""
+    await DemoLlmServer(host, port).run()
+
+
+async def _read_body(request: Request) -> bytes:
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > LARGEST_BODY:
+            raise HTTPException(413, "The request is too large.")
+    return bytes(body)
+
+
+async def _stream(answer: Completion, *, with_usage: bool) -> AsyncIterator[bytes]:
+    for chunk in answer.chunks(with_usage=with_usage):
+        yield write_event(chunk)
+    yield DONE
+
+
+def _model(name: str) -> Body:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "fleet"}
+
+
+async def _refuse(_: Request, error: Exception) -> Response:
+    param, code = (error.param, error.code) if isinstance(error, BadRequest) else (None, None)
+    return _error(400, str(error), param, code)
+
+
+async def _fail(_: Request, error: Exception) -> Response:
+    status, detail = (error.status_code, error.detail) if isinstance(error, HTTPException) else (500, "Server error.")
+    return _error(status, detail, None, None)
+
+
+def _error(status: int, message: str, param: str | None, code: str | None) -> Response:
+    body = {"message": message, "type": "invalid_request_error", "param": param, "code": code}
+    return JSONResponse({"error": body}, status)

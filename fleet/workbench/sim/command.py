@@ -1,0 +1,146 @@
+"""`fleet sim`: a simulated device at the command line."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from fleet.ground.errors import ConfigError, FleetError
+from fleet.wire.topics import canonical_mac
+from fleet.workbench.sim import faults
+from fleet.workbench.sim.conversation import Said, Typed
+from fleet.workbench.sim.journal import Step
+from fleet.workbench.sim.live import LiveVoice, loudspeaker, microphone, sound_system
+from fleet.workbench.sim.profile import PROFILES, Mode, find_profile
+from fleet.workbench.sim.recording import read_recording
+from fleet.workbench.sim.report import Report
+from fleet.workbench.sim.run import DEFAULT_MAC, SimOptions, simulate
+from fleet.workbench.sim.trust import load_trust
+
+PROFILE_HELP = "Kind of device. " + " · ".join(f"{name}: {one.about}" for name, one in PROFILES.items())
+FAULT_HELP = (
+    "Something that goes wrong, such as loss=0.05; may be given again. Shares are of 1, times in seconds: "
+    + ", ".join(faults.names())
+)
+
+Synthesise = Callable[[str], Awaitable[bytes]]
+"""Turns text into PCM at 16 kHz."""
+
+_LIVE_TURNS = 1000
+_EXIT_MISCONFIGURED = 2
+
+
+def build(synthesise: Synthesise) -> Callable[..., None]:
+    """Return the command; `synthesise` is the voice of `--text`."""
+
+    def sim(  # noqa: PLR0913 - the arguments are the command line
+        ota: Annotated[str, typer.Option(help="Bootstrap address, http://host:port/…")],
+        wav: Annotated[list[Path] | None, typer.Option(help="Recording to say; may be given again.")] = None,
+        text: Annotated[list[str] | None, typer.Option(help="Text to say; may be given again.")] = None,
+        typed: Annotated[
+            list[str] | None, typer.Option("--type", help="Text to type, after what is said; only P8 has a text box.")
+        ] = None,
+        mic: Annotated[bool, typer.Option("--mic", help="Speak and listen yourself.")] = False,
+        mode: Annotated[Mode | None, typer.Option(help="How turns end; the profile's own without it.")] = None,
+        profile: Annotated[str, typer.Option(help=PROFILE_HELP)] = "P1",
+        fault: Annotated[list[str] | None, typer.Option(help=FAULT_HELP)] = None,
+        seed: Annotated[int | None, typer.Option(help="Makes drawn times and faults repeatable.")] = None,
+        reply: Annotated[Path | None, typer.Option(help="WAV file for what the device played.")] = None,
+        report: Annotated[Path | None, typer.Option(help="JSON file for the report.")] = None,
+        mac: Annotated[str, typer.Option(help="The device's MAC.")] = DEFAULT_MAC,
+        ca: Annotated[Path | None, typer.Option(help="PEM file of the authorities it trusts, in place of all.")] = None,
+    ) -> None:
+        """Simulate a stock device, and check all that the server does to it."""
+        said = _Said(tuple(wav or ()), tuple(text or ()), tuple(typed or ()), mic)
+        try:
+            device = find_profile(profile)
+            device = replace(device, mode=mode or device.mode)
+            options = SimOptions(
+                ota,
+                (),
+                device,
+                _checked(mac),
+                reply=reply,
+                report=report,
+                faults=faults.parse(fault or ()),
+                seed=seed,
+                tls=load_trust(ca),
+            )
+            found = asyncio.run(_run(options, said, synthesise))
+        except ConfigError as error:
+            _fail(error, _EXIT_MISCONFIGURED)
+        except FleetError as error:
+            _fail(error, 1)
+        for line in summary(found):
+            typer.echo(line)
+        raise typer.Exit(0 if found.ok else 1)
+
+    return sim
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    wavs: Sequence[Path]
+    texts: Sequence[str]
+    typed: Sequence[str]
+    mic: bool
+
+
+async def _run(options: SimOptions, said: _Said, synthesise: Synthesise) -> Report:
+    options = replace(options, on_step=show)
+    if said.typed and not options.profile.python:
+        raise ConfigError("--type goes only with --profile P8: firmware has no text box")
+    if said.mic:
+        if options.profile.mode == "manual":
+            raise ConfigError("--mic does not go with push-to-talk: nobody presses the button")
+        with ExitStack() as stack:
+            sounds = sound_system()
+            voices = [LiveVoice() for _ in range(_LIVE_TURNS)]
+            stack.enter_context(microphone(sounds, voices))
+            play = stack.enter_context(loudspeaker(sounds))
+            return await simulate(replace(options, utterances=voices, on_sound=play))
+    utterances: list[Said] = [read_recording(path) for path in said.wavs]
+    utterances += [await synthesise(text) for text in said.texts]
+    utterances += [Typed(text) for text in said.typed]
+    if not utterances:
+        raise ConfigError("nothing to say: give --wav, --text, --type or --mic")
+    return await simulate(replace(options, utterances=utterances))
+
+
+def _fail(error: FleetError, code: int) -> NoReturn:
+    typer.echo(f"fleet: {error}", err=True)
+    raise typer.Exit(code)
+
+
+def _checked(mac: str) -> str:
+    canonical = canonical_mac(mac)
+    if canonical is None:
+        raise ConfigError(f"{mac!r} is no MAC")
+    return canonical
+
+
+def show(step: Step) -> None:
+    """Write a step as a line for a person."""
+    detail = " ".join(f"{key}={value}" for key, value in step.detail.items())
+    typer.echo(f"{step.at:8.3f}  {step.name:16} {detail}".rstrip())
+
+
+def summary(report: Report) -> list[str]:
+    """Return what a person wants to know of a report."""
+    lines = []
+    for turn in report.turns:
+        lines.append(f"turn {turn.index}: {turn.outcome}; heard {turn.transcript!r}, answered {turn.reply!r}")
+        if turn.latencies_ms:
+            lines.append("  ms after speech: " + ", ".join(f"{k} {v:.0f}" for k, v in turn.latencies_ms.items()))
+        if turn.gaps_ms:
+            lines.append(
+                f"  {len(turn.gaps_ms)} gaps inside sentences, {sum(turn.gaps_ms):.0f} ms in all, "
+                f"the longest {max(turn.gaps_ms):.0f} ms"
+            )
+    broken = [f"VIOLATION at {one.at:.3f} of {one.rule} ({one.clause}): {one.detail}" for one in report.violations]
+    excused = [f"excused {count} of {rule}: the fault's doing" for rule, count in report.excused.items()]
+    return [*lines, *broken, *excused, "ok" if report.ok else "NOT ok"]

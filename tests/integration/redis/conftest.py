@@ -1,0 +1,91 @@
+"""The tests of the store run on Redis, on Valkey and on a Cluster: nothing in it may notice the difference."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from fleet.adapters.redis.client import retries
+from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.shards.leases import Leases
+from fleet.adapters.redis.shards.owner import Owner
+from fleet.wire.topics import shard_of
+from tests.support.process import running
+from tests.support.redis_cluster import ClusterSet
+from tests.support.redis_engines import EngineProcess
+from tests.support.redis_sentinel import SentinelSet
+
+MAC = "aa:bb:cc:dd:ee:ff"
+SHARDS = 16
+
+
+@pytest.fixture
+def mac() -> str:
+    return MAC
+
+
+@pytest.fixture(scope="session")
+def valkey_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineProcess]:
+    with running(EngineProcess("valkey", tmp_path_factory.mktemp("valkey"))) as server:
+        yield server
+
+
+@pytest.fixture
+def valkey_url(valkey_server: EngineProcess) -> str:
+    with redis.Redis.from_url(valkey_server.url) as client:
+        client.flushall()
+        client.function_flush()
+    return valkey_server.url
+
+
+@pytest.fixture(scope="session")
+def redis_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterSet]:
+    """The Cluster of this test run; a test that kills its nodes makes its own."""
+    with running(ClusterSet(tmp_path_factory.mktemp("cluster"))) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def cluster_url(redis_cluster: ClusterSet) -> str:
+    redis_cluster.flush()
+    return redis_cluster.url
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let commands wait longer: how long a failover takes on a busy machine is not what is tested."""
+    monkeypatch.setattr(retries, "LIMIT_SECONDS", 20.0)
+
+
+@pytest.fixture
+def own_sentinel(tmp_path: Path) -> Iterator[SentinelSet]:
+    with running(SentinelSet(tmp_path)) as servers:
+        yield servers
+
+
+@pytest.fixture
+def own_cluster(tmp_path: Path) -> Iterator[ClusterSet]:
+    with running(ClusterSet(tmp_path)) as cluster:
+        yield cluster
+
+
+@pytest.fixture(params=["redis", "valkey", "cluster"])
+def redis_engines(request: pytest.FixtureRequest) -> str:
+    """Addresses of an empty Redis, an empty Valkey and an empty Cluster, one after the other."""
+    return str(request.getfixturevalue(f"{request.param}_url"))
+
+
+@pytest.fixture
+async def store(redis_engines: str) -> AsyncIterator[Store]:
+    store = await Store.open(redis_engines, SHARDS)
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+async def owner(store: Store) -> Owner:
+    """The lease of the device's shard."""
+    owner = await Leases(store, "worker-1", 60).take(shard_of(MAC, SHARDS))
+    assert owner is not None
+    return owner

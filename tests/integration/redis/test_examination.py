@@ -1,0 +1,48 @@
+"""What Redis, Valkey and a Cluster say of themselves."""
+
+from datetime import UTC, datetime, timedelta
+
+import redis
+
+from fleet.adapters.redis.client.examination import examine_servers, examine_workforce
+from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.shards.leases import Leases
+from fleet.adapters.redis.shards.owner import Owner
+from tests.support.redis_store import SHARDS
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+async def test_every_primary_is_asked(store: Store, redis_engines: str) -> None:
+    servers = await examine_servers(store, now)
+    assert len(servers) == (3 if "cluster" in redis_engines else 1)
+    for server in servers:
+        assert server.role == "master" and server.policy == "noeviction" and not server.appends
+        assert server.snapshots is False and not server.failing
+        assert server.functions == "current"
+        assert abs(server.ahead) < 2 and 0 < server.answer < 1
+        assert int(server.version.split(".")[0]) >= (8 if server.product == "Valkey" else 7)
+
+
+async def test_a_clock_that_differs_is_seen(store: Store) -> None:
+    (first, *_) = await examine_servers(store, lambda: now() - timedelta(seconds=100))
+    assert 98 < first.ahead < 102
+
+
+async def test_looking_loads_nothing(redis_url: str) -> None:
+    store = await Store.open(redis_url, SHARDS, load=False)
+    try:
+        assert [one.functions for one in await examine_servers(store, now)] == ["none"]
+    finally:
+        await store.close()
+    with redis.Redis.from_url(redis_url) as client:
+        assert client.function_list() == []
+
+
+async def test_who_owns_what_is_counted(store: Store, owner: Owner) -> None:
+    force = await examine_workforce(store)
+    assert set(force.owners.values()) == {owner.worker}
+    await Leases(store, owner.worker, 6).announce(1)
+    assert (await examine_workforce(store)).workers == 1

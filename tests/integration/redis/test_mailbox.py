@@ -1,0 +1,69 @@
+import asyncio
+
+from fleet.adapters.redis import keys
+from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
+from fleet.adapters.redis.shards.inbox import Inboxes
+from fleet.wire.edge_messages import AnswerDoneEvent, CloseSessionCommand
+
+
+async def test_a_shards_mail_stays_until_it_was_handled(store: Store, mac: str) -> None:
+    boxes, mail = Inboxes(store), AnswerDoneEvent(device=mac, session="s", turn="t")
+    await boxes.to_shard(3, mail)
+    letters = await boxes.read_shards({3: "0"})
+    assert [letter.mail for letter in letters] == [mail]
+    assert len(await boxes.read_shards({3: "0"})) == 1
+    await boxes.discard(letters)
+    assert await boxes.read_shards({3: "0"}) == []
+
+
+async def test_mail_of_an_unknown_kind_is_marked_and_can_be_discarded(store: Store) -> None:
+    boxes = Inboxes(store)
+    await store.client.xadd(store.keys.mailbox(3), {"m": '{"kind":"unheard_of"}'})
+    letters = await boxes.read_shards({3: "0"})
+    assert [letter.mail for letter in letters] == [None]
+    await boxes.discard(letters)
+
+
+async def test_an_edge_reads_its_mail_in_order(store: Store, mac: str) -> None:
+    boxes = Inboxes(store)
+    sent = [CloseSessionCommand(device=mac, session=str(number)) for number in range(5)]
+    for mail in sent:
+        await boxes.to_edge("e1", mail)
+    got = []
+    async with asyncio.timeout(5):
+        async for mail in boxes.read_edge("e1"):
+            got.append(mail)
+            if len(got) == len(sent):
+                break
+    assert got == sent
+
+
+async def test_reading_an_edges_mail_again_goes_on_where_it_was_left(store: Store, mac: str) -> None:
+    boxes = Inboxes(store)
+    for number in range(2):
+        await boxes.to_edge("e1", CloseSessionCommand(device=mac, session=str(number)))
+    async with asyncio.timeout(5):
+        first = await anext(boxes.read_edge("e1"))
+        second = await anext(boxes.read_edge("e1"))
+    assert (first.session, second.session) == ("0", "1")
+
+
+async def test_mailboxes_are_bounded(store: Store, mac: str) -> None:
+    boxes = Inboxes(store)
+    async with asyncio.TaskGroup() as group:
+        for number in range(keys.MAILBOX_LENGTH + 500):
+            group.create_task(boxes.to_edge("e1", CloseSessionCommand(device=mac, session=str(number))))
+    assert await store.client.xlen(keys.edge_mailbox("e1")) < keys.MAILBOX_LENGTH + 200
+    assert 0 < await store.client.ttl(keys.edge_mailbox("e1")) <= keys.EDGE_MAIL_SECONDS
+
+
+async def test_live_edges_are_listed_and_dead_ones_forgotten(store: Store) -> None:
+    edges, one = Edges(store), EdgeRecord("e1", "host", 8884, 3, draining=True)
+    await edges.announce(one)
+    await edges.announce(EdgeRecord("e2", "", 8885, 0))
+    await store.client.delete(keys.edge("e2"))
+    assert await edges.live() == [one]
+    assert await store.client.smembers(keys.EDGES) == {"e1"}
+    await edges.retire("e1")
+    assert await edges.live() == []

@@ -1,0 +1,108 @@
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fleet.adapters.llm.answer import DONE, StreamedAnswer
+from fleet.core.ports import CallsAsked, TextDelta, ThoughtDelta, ToolCall
+from tests.support.openai_server import delta
+
+
+def chunk(finish: str | None = None, /, **fields: object) -> bytes:
+    return json.dumps(delta(finish, **fields)).encode()
+
+
+def test_text_and_calls_of_one_message_both_come_out() -> None:
+    answer = StreamedAnswer()
+    assert answer.feed(chunk(role="assistant", content="")) == []
+    assert answer.feed(chunk(content="One moment")) == [TextDelta("One moment")]
+    call = {"index": 0, "id": "a", "type": "function", "function": {"name": "x", "arguments": "{}"}}
+    assert answer.feed(chunk(tool_calls=[call])) == []
+    assert not answer.finished
+    assert answer.feed(chunk("tool_calls")) == []
+    assert answer.finished
+    assert answer.end() == [CallsAsked((ToolCall("a", "x", "{}"),))]
+
+
+def test_parts_of_text_are_said_and_parts_of_thought_are_not() -> None:
+    parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "Yes"}]
+    assert StreamedAnswer().feed(chunk(content=parts)) == [TextDelta("Yes")]
+
+
+def test_a_refusal_is_said() -> None:
+    assert StreamedAnswer().feed(chunk(refusal="I cannot")) == [TextDelta("I cannot")]
+
+
+def test_reasoning_fields_count_as_life_and_are_thoughts() -> None:
+    answer = StreamedAnswer()
+    assert answer.feed(chunk(reasoning_content="hm", reasoning="hm")) == [ThoughtDelta("hm")]
+    assert answer.feed(chunk(reasoning="so", content="Yes")) == [ThoughtDelta("so"), TextDelta("Yes")]
+    assert (answer.chunks, answer.thought) == (2, "hm")
+
+
+def test_reasoning_that_is_no_text_is_nothing() -> None:
+    assert StreamedAnswer().feed(chunk(reasoning={"effort": "high"}, reasoning_content=["a"], content="Yes")) == [
+        TextDelta("Yes")
+    ]
+
+
+def test_what_came_with_a_call_is_told_by_its_final_id() -> None:
+    answer = StreamedAnswer({"a"})
+    call = {"index": 0, "id": "a", "function": {"name": "x"}, "extra_content": {"google": {"thought_signature": "s"}}}
+    answer.feed(chunk(tool_calls=[call]))
+    [asked] = answer.end()
+    assert isinstance(asked, CallsAsked)
+    assert answer.extras == {asked.calls[0].id: {"google": {"thought_signature": "s"}}}
+    assert asked.calls[0].id != "a"
+
+
+def test_chunks_without_a_choice_are_no_life() -> None:
+    answer = StreamedAnswer()
+    assert answer.feed(b'{"choices":[],"usage":{"total_tokens":4}}') == []
+    assert answer.feed(b'{"choices":null}') == []
+    assert (answer.chunks, answer.fault, answer.finished) == (0, "", False)
+
+
+def test_done_finishes() -> None:
+    answer = StreamedAnswer()
+    assert answer.feed(DONE) == []
+    assert answer.finished
+    assert answer.end() == []
+
+
+def test_held_text_comes_at_the_end() -> None:
+    answer = StreamedAnswer()
+    assert answer.feed(chunk(content="<thi")) == []
+    assert answer.end() == [TextDelta("<thi")]
+
+
+def test_only_the_first_choice_counts() -> None:
+    two = {"choices": [{"delta": {"content": "a"}}, {"delta": {"content": "b"}}]}
+    assert StreamedAnswer().feed(json.dumps(two).encode()) == [TextDelta("a")]
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(st.sampled_from(["choices", "delta", "content", "tool_calls", "index", "id", "function", "name"]), values)
+def test_a_damaged_chunk_is_a_fault_or_nothing_but_never_raises(damaged: str, value: object) -> None:
+    call: dict[str, object] = {"index": 0, "id": "a", "function": {"name": "x", "arguments": "{}"}}
+    fields: dict[str, object] = {"content": "hi", "tool_calls": [call]}
+    whole: dict[str, object] = {"choices": [{"index": 0, "delta": fields, "finish_reason": None}]}
+    for level in (whole, whole["choices"][0], fields, call, call["function"]):  # type: ignore[index]
+        if damaged in level:  # type: ignore[operator]
+            level[damaged] = value  # type: ignore[index]
+    answer = StreamedAnswer()
+    answer.feed(json.dumps(whole).encode())
+    answer.end()
+
+
+@given(st.binary(max_size=50))
+def test_garbage_is_a_fault(payload: bytes) -> None:
+    answer = StreamedAnswer()
+    answer.feed(b"\xff" + payload)
+    assert answer.fault

@@ -1,0 +1,181 @@
+"""Inbox."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from fleet.adapters.net.mqtt import inbox as module
+from fleet.adapters.net.mqtt.inbox import Inbox
+from fleet.adapters.net.mqtt.packets import Incoming
+from fleet.ground.errors import Unavailable
+
+
+class Desk:
+    """An inbox whose handlers end when the test says so."""
+
+    def __init__(self, bound: int = 100) -> None:
+        self.begun: list[str] = []
+        self.acknowledged: list[int] = []
+        self.full: list[bool] = []
+        self.gates: dict[str, asyncio.Future[None]] = {}
+        self.refused: list[str] = []
+        self.inbox = Inbox(self._handle, self._acknowledge, self.full.append, self.refused.append, bound)
+
+    async def _handle(self, topic: str, payload: bytes) -> None:
+        self.begun.append(topic)
+        self.gates[topic] = asyncio.get_running_loop().create_future()
+        await self.gates[topic]
+
+    def _acknowledge(self, ids: Sequence[int]) -> None:
+        self.acknowledged += ids
+
+    def put(self, group: asyncio.TaskGroup, *numbers: int) -> None:
+        for number in numbers:
+            self.inbox.put(group, Incoming(str(number), b"", number))
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Acknowledgements do not wait for more."""
+    monkeypatch.setattr(module, "ACKNOWLEDGE_SECONDS", 0.0)
+
+
+async def turns() -> None:
+    """Let everything run that can run."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def test_acknowledgements_wait_for_those_before_them() -> None:
+    desk = Desk()
+    async with asyncio.TaskGroup() as group:
+        desk.put(group, 1, 2, 3)
+        await turns()
+        desk.gates["3"].set_result(None)
+        desk.gates["2"].set_result(None)
+        await turns()
+        assert desk.acknowledged == []
+        desk.gates["1"].set_result(None)
+        await turns()
+        assert desk.acknowledged == [1, 2, 3]
+
+
+async def test_acknowledgements_of_the_same_moment_travel_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ACKNOWLEDGE_SECONDS", 0.2)
+    packets: list[list[int]] = []
+    sent = asyncio.Event()
+
+    async def handle(topic: str, payload: bytes) -> None:
+        """Done at once."""
+
+    def acknowledge(ids: Sequence[int]) -> None:
+        packets.append(list(ids))
+        sent.set()
+
+    inbox = Inbox(handle, acknowledge, lambda _: None, lambda _: None, 10)
+    async with asyncio.TaskGroup() as group, asyncio.timeout(5):
+        inbox.put(group, Incoming("t", b"", 1))
+        await turns()
+        inbox.put(group, Incoming("t", b"", 2))
+        await sent.wait()
+    assert packets == [[1, 2]]
+
+
+async def test_messages_beyond_the_bound_wait_and_say_so() -> None:
+    desk = Desk(bound=2)
+    async with asyncio.TaskGroup() as group:
+        desk.put(group, 1, 2, 3, 4)
+        await turns()
+        assert desk.begun == ["1", "2"]
+        assert desk.full == [True]
+        desk.gates["1"].set_result(None)
+        await turns()
+        assert desk.begun == ["1", "2", "3"]
+        desk.gates["2"].set_result(None)
+        await turns()
+        assert desk.full == [True, False]
+        desk.inbox.close()
+
+
+async def test_messages_beyond_the_bytes_that_are_held_wait_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LARGEST_HELD", 1000)
+    desk = Desk()
+    async with asyncio.TaskGroup() as group:
+        for number in range(1, 5):
+            desk.inbox.put(group, Incoming(str(number), b"x" * 600, number))
+        await turns()
+        assert (desk.begun, desk.full) == (["1", "2"], [True])
+        desk.gates["1"].set_result(None)
+        await turns()
+        assert (desk.begun, desk.full) == (["1", "2", "3"], [True])
+        desk.gates["2"].set_result(None)
+        await turns()
+        assert (desk.begun, desk.full) == (["1", "2", "3", "4"], [True, False])
+        desk.gates["3"].set_result(None)
+        desk.gates["4"].set_result(None)
+        await turns()
+        assert desk.acknowledged == [1, 2, 3, 4]
+
+
+async def test_closing_leaves_unfinished_messages_unacknowledged() -> None:
+    desk = Desk(bound=2)
+    async with asyncio.TaskGroup() as group:
+        desk.put(group, 1, 2, 3)
+        await turns()
+        desk.gates["1"].set_result(None)
+        await asyncio.sleep(0)
+        desk.inbox.close()
+        desk.put(group, 4)
+    assert desk.acknowledged == [1]
+    assert "4" not in desk.begun
+
+
+async def test_handler_whose_own_work_was_cancelled_does_not_hold_back_the_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    desk = Desk()
+    async with asyncio.TaskGroup() as group:
+        desk.put(group, 1, 2)
+        await turns()
+        desk.gates["1"].cancel()
+        desk.gates["2"].set_result(None)
+        await turns()
+        assert desk.acknowledged == [1, 2]
+    assert "work failed" in caplog.messages
+
+
+async def test_message_that_cannot_be_handled_now_and_those_after_it_stay_unacknowledged() -> None:
+    desk = Desk()
+    async with asyncio.TaskGroup() as group:
+        desk.put(group, 1, 2, 3)
+        await turns()
+        desk.gates["1"].set_result(None)
+        desk.gates["2"].set_exception(Unavailable("the store is away"))
+        desk.gates["3"].set_result(None)
+        await turns()
+        assert desk.acknowledged == [1]
+        assert desk.refused == ["the store is away"]
+
+
+async def test_handler_that_is_no_coroutine_may_raise_at_once() -> None:
+    acknowledged: list[int] = []
+
+    def explode(topic: str, payload: bytes) -> asyncio.Future[None]:
+        raise ValueError
+
+    inbox = Inbox(explode, acknowledged.extend, lambda _: None, lambda _: None, 10)
+    async with asyncio.TaskGroup() as group:
+        inbox.put(group, Incoming("t", b"", 5))
+        await turns()
+    assert acknowledged == [5]
+
+
+async def test_message_without_an_id_is_handled_and_not_acknowledged() -> None:
+    desk = Desk()
+    async with asyncio.TaskGroup() as group:
+        desk.inbox.put(group, Incoming("t", b"", None))
+        await turns()
+        desk.gates["t"].set_result(None)
+        await desk.inbox.settled()
+    assert desk.acknowledged == []

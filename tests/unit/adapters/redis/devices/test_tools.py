@@ -1,0 +1,25 @@
+from fleet.adapters.redis.devices.tools import decode_tools, encode_tools
+from fleet.wire.mcp import ToolSpec
+
+TOOLS = (
+    ToolSpec(name="self.lamp.turn_on", description="开灯", input_schema={"type": "object", "properties": {}}),
+    ToolSpec(name="self.lamp.turn_off", user_only=True),
+)
+
+
+def test_tools_are_kept_in_less_than_their_json() -> None:
+    many = tuple(TOOLS[0].model_copy(update={"name": f"self.lamp.{number}"}) for number in range(10))
+    packed = encode_tools(many)
+    assert packed.isascii()
+    assert len(packed) < 0.5 * sum(len(tool.model_dump_json()) for tool in many)
+    assert decode_tools(packed) == many
+
+
+def test_tools_come_back_as_they_were() -> None:
+    assert decode_tools(encode_tools(TOOLS)) == TOOLS
+    assert decode_tools(encode_tools(())) == ()
+
+
+def test_lists_that_were_kept_as_json_are_read_too() -> None:
+    assert decode_tools(f"[{TOOLS[0].model_dump_json()}]") == TOOLS[:1]
+    assert decode_tools("") == ()

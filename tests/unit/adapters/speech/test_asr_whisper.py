@@ -1,0 +1,70 @@
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from fleet.adapters.speech.asr_whisper import LONGEST_WINDOW, WhisperAsr
+from fleet.core.ports import Transcript
+from fleet.ground.errors import ConfigError
+from tests.support.offline_speech import whisper
+from tests.support.recordings import recordings
+from tests.support.word_errors import error_rate
+
+pytestmark = pytest.mark.speech
+
+LIMITS = {"en": 0.04, "zh": 0.10}
+"""The upper ends of what the study measured: English 0-4 % of the words, Chinese 4-10 % of the characters."""
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+async def test_commands_are_understood_in_their_language(language: str) -> None:
+    said = recordings(language)
+    async with asyncio.timeout(120):
+        heard = [await whisper().transcribe(recording.pcm()) for recording in said]
+    assert {transcript.language for transcript in heard} == {language}
+    pairs = [(recording.text, transcript.text) for recording, transcript in zip(said, heard, strict=True)]
+    assert error_rate(pairs, language) <= LIMITS[language], pairs
+
+
+async def test_a_click_shorter_than_any_word_is_no_utterance() -> None:
+    assert await whisper().transcribe(bytes(2000)) == Transcript("")
+
+
+async def test_silence_after_an_utterance_adds_nothing() -> None:
+    pcm = recordings("en")[9].pcm()
+    async with asyncio.timeout(60):
+        heard = await whisper().transcribe(pcm + bytes(32_000 * 40))
+    assert heard.text.startswith("Turn up the volume")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+async def test_nothing_is_left_out_of_an_utterance_longer_than_a_window(language: str) -> None:
+    said = recordings(language)
+    pcm = bytes(6_400).join(recording.pcm() for recording in said)
+    pcm = (pcm + pcm)[: 32_000 * 38]
+    assert len(pcm) > 32_000 * LONGEST_WINDOW
+    async with asyncio.timeout(120):
+        heard = await whisper().transcribe(pcm)
+    text = heard.text.casefold()
+    for words in {"en": ("living room", "seven", "volume"), "zh": ("打开", "闹钟", "声音")}[language]:
+        assert words in text or words.replace("seven", "7") in text, heard.text
+
+
+async def test_a_single_language_is_taken_as_given() -> None:
+    async with asyncio.timeout(60):
+        asr = await asyncio.to_thread(WhisperAsr, ("zh",))
+        heard = await asr.transcribe(recordings("zh")[1].pcm())
+    await asr.aclose()
+    assert heard == Transcript("关闭卧室的灯。", "zh")
+
+
+@pytest.mark.parametrize("languages", [(), ("en", "xx")])
+def test_a_language_that_whisper_does_not_know_is_refused(languages: tuple[str, ...]) -> None:
+    with pytest.raises(ConfigError, match="does not know the language"):
+        WhisperAsr(languages)
+
+
+def test_a_model_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "whisper-model.bin").write_bytes(b"no model")
+    with pytest.raises(ConfigError, match=r"whisper-model\.bin cannot be loaded"):
+        WhisperAsr(("en",), tmp_path)

@@ -1,0 +1,133 @@
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+
+import pytest
+
+from fleet.adapters.speech.engines import Engine
+from fleet.ground.errors import FleetError, Overloaded, ProviderError
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    made = Engine("test", threads=1, queue=1)
+    yield made
+    made.close()
+
+
+class Gate:
+    """Work that says when it has begun and ends when it is let go."""
+
+    def __init__(self) -> None:
+        self.begun = threading.Event()
+        self.open = threading.Event()
+
+    def __call__(self) -> str:
+        self.begun.set()
+        assert self.open.wait(20)
+        return "done"
+
+    async def began(self) -> None:
+        assert await asyncio.to_thread(self.begun.wait, 20)
+
+
+def failing(error: Exception) -> Callable[[], None]:
+    def work() -> None:
+        raise error
+
+    return work
+
+
+async def test_work_runs_in_a_thread_of_the_engine(engine: Engine) -> None:
+    name = await engine.run(lambda: threading.current_thread().name, 20)
+    assert name.startswith("test")
+
+
+async def test_work_beyond_the_queue_is_refused_and_accepted_again_later(engine: Engine) -> None:
+    gate = Gate()
+    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        running = group.create_task(engine.run(gate, 20))
+        await gate.began()
+        waiting = group.create_task(engine.run(lambda: "waited", 20))
+        await asyncio.sleep(0)
+        with pytest.raises(Overloaded, match="test"):
+            await engine.run(lambda: "refused", 20)
+        gate.open.set()
+    assert (running.result(), waiting.result()) == ("done", "waited")
+    assert await engine.run(lambda: "again", 20) == "again"
+
+
+async def test_a_failure_is_a_provider_error_without_its_text(engine: Engine) -> None:
+    with pytest.raises(ProviderError, match="test: ValueError") as caught:
+        await engine.run(failing(ValueError("what somebody said")), 20)
+    assert "somebody" not in str(caught.value)
+    assert not caught.value.retryable
+
+
+async def test_an_error_of_fleet_passes_through(engine: Engine) -> None:
+    with pytest.raises(FleetError, match="mine"):
+        await engine.run(failing(FleetError("mine")), 20)
+
+
+async def test_work_that_takes_too_long_is_given_up_and_its_place_stays_taken(engine: Engine) -> None:
+    gate = Gate()
+    with pytest.raises(ProviderError, match="timed out") as caught:
+        await engine.run(gate, 0.01)
+    assert caught.value.retryable
+    with pytest.raises(ProviderError, match="timed out"):
+        await engine.run(lambda: "never starts", 0.01)
+    assert gate.begun.is_set()
+    gate.open.set()
+    assert await engine.run(lambda: "next", 20) == "next"
+
+
+async def test_a_cancelled_caller_frees_the_place_of_work_that_has_not_begun(engine: Engine) -> None:
+    gate, begun = Gate(), threading.Event()
+    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        running = group.create_task(engine.run(gate, 20))
+        await gate.began()
+        given_up = group.create_task(engine.run(begun.set, 20))
+        await asyncio.sleep(0)
+        given_up.cancel()
+        await asyncio.wait({given_up})
+        waiting = group.create_task(engine.run(lambda: "waited", 20))
+        await asyncio.sleep(0)
+        gate.open.set()
+    assert (running.result(), waiting.result()) == ("done", "waited")
+    assert not begun.is_set()
+
+
+async def test_a_caller_cancelled_while_its_work_runs_harms_nothing(engine: Engine) -> None:
+    gate = Gate()
+    running = asyncio.create_task(engine.run(gate, 20))
+    await gate.began()
+    running.cancel()
+    await asyncio.wait({running})
+    assert running.cancelled()
+    gate.open.set()
+    assert await engine.run(lambda: "next", 20) == "next"
+
+
+async def test_a_closed_engine_refuses_and_drops_what_waits() -> None:
+    engine, gate = Engine("test", threads=1, queue=1), Gate()
+    running = asyncio.create_task(engine.run(gate, 20))
+    await gate.began()
+    waiting = asyncio.create_task(engine.run(lambda: "never", 20))
+    await asyncio.sleep(0)
+    engine.close()
+    gate.open.set()
+    assert await running == "done"
+    with pytest.raises(ProviderError, match="closed"):
+        await waiting
+    with pytest.raises(ProviderError, match="closed"):
+        await engine.run(lambda: "never", 20)
+
+
+def test_futures_tell_when_they_are_cancelled() -> None:
+    """`Engine` frees a place in a done callback, which a cancelled future must call too."""
+    future: Future[None] = Future()
+    called: list[Future[None]] = []
+    future.add_done_callback(called.append)
+    future.cancel()
+    assert called == [future]

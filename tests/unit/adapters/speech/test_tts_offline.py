@@ -1,0 +1,121 @@
+import asyncio
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fleet.adapters.speech.head_start import HeadStart
+from fleet.adapters.speech.tts_hibari import HibariVoice
+from fleet.adapters.speech.tts_kokoro import load_styles
+from fleet.adapters.speech.tts_offline import RATE, OfflineTts
+from fleet.ground.errors import ConfigError
+from tests.support.offline_speech import to_16k, voices, whisper
+from tests.support.word_errors import error_rate
+
+pytestmark = pytest.mark.speech
+
+ENGLISH = [
+    "The living room light is on now.",
+    "It is 25 degrees, so take a hat with you.",
+    "Your alarm is set for eight o'clock.",
+]
+CHINESE = [
+    "好的，客厅的灯已经打开了。",
+    "对不起，我没有听清楚，请再说一遍。",
+    "外面正在下雨，出门请带伞。",
+    "音量是30%，温度是25度。",
+]
+
+
+async def speak(text: str, language: str = "") -> list[bytes]:
+    async with asyncio.timeout(60):
+        return [piece async for piece in voices().speak(text, language)]
+
+
+@pytest.mark.parametrize(
+    ("language", "texts", "limit"),
+    # The study read back 0 % wrong words and 4-5 % wrong characters; so few sentences need room for one or two more.
+    [("en", ENGLISH, 0.05), ("zh", CHINESE, 0.15)],
+)
+async def test_what_is_spoken_is_understood(language: str, texts: list[str], limit: float) -> None:
+    pairs = []
+    for text in texts:
+        heard = await whisper().transcribe(to_16k(b"".join(await speak(text)), RATE))
+        assert heard.language == language
+        pairs.append((text, heard.text))
+    assert error_rate(pairs, language) <= limit, pairs
+
+
+async def test_english_words_in_chinese_are_spoken() -> None:
+    plain, mixed = await speak("连接好了。"), await speak("Bluetooth连接好了。")
+    assert len(b"".join(mixed)) > len(b"".join(plain)) + RATE // 2
+
+
+async def test_the_first_piece_of_a_long_sentence_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(HeadStart, "suffices", lambda *_: True)  # as on a machine that is quick enough
+    pieces = await speak("好的，明天北京的天气晴朗，适合户外活动，记得带上帽子和水。")
+    assert len(pieces) >= 3
+    assert len(pieces[0]) < 2 * RATE * 1.5
+
+
+async def test_on_a_slow_machine_a_sentence_begins_when_all_of_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(HeadStart, "suffices", lambda _self, _ready, left: not left)
+    text = "好的，明天北京的天气晴朗，适合户外活动，记得带上帽子和水。"
+    [whole] = await speak(text)
+    monkeypatch.setattr(HeadStart, "suffices", lambda *_: True)
+    assert whole == b"".join(await speak(text))
+
+
+@pytest.mark.parametrize("text", ["The light is on.", "灯已经打开了。"])
+async def test_there_is_little_silence_at_the_ends(text: str) -> None:
+    audio = np.abs(np.frombuffer(b"".join(await speak(text)), "<i2"))
+    loud = np.flatnonzero(audio > 400)
+    assert loud[0] < 0.12 * RATE
+    assert len(audio) - loud[-1] < 0.12 * RATE
+
+
+async def test_both_voices_are_about_equally_loud() -> None:
+    levels = [
+        np.sqrt(np.mean(np.frombuffer(b"".join(await speak(text)), "<i2").astype(np.float64) ** 2))
+        for text in (ENGLISH[0], CHINESE[0])
+    ]
+    assert 0.6 < levels[0] / levels[1] < 1.6
+
+
+@pytest.mark.parametrize("text", ["", "   ", "🙂", "，。", "…"])
+async def test_what_nobody_can_read_is_no_sound(text: str) -> None:
+    assert await speak(text) == []
+
+
+@pytest.mark.parametrize("language", ["zh", "de", "en"])
+async def test_a_language_that_does_not_fit_the_text_is_spoken_all_the_same(language: str) -> None:
+    assert await speak("Hello world.", language)
+    assert await speak("你好。", language)
+
+
+async def test_an_opening_is_kept_for_the_voice_that_said_it() -> None:
+    english, chinese = await speak("Hello.", "en"), await speak("Hello.", "zh")
+    assert english != chinese
+    assert (await speak("Hello.", "en"), await speak("Hello.", "zh")) == (english, chinese)
+
+
+@pytest.mark.parametrize("written", ["3*4", "3 * 4", "3 × 4"])
+def test_an_asterisk_between_digits_is_read_as_times(written: str) -> None:
+    voice = HibariVoice()
+    assert voice.phonemes(written) == voice.phonemes("3 times 4")
+
+
+def test_an_unknown_voice_is_named() -> None:
+    with pytest.raises(ConfigError, match="nobody"):
+        OfflineTts("nobody")
+
+
+@pytest.mark.parametrize(("content", "fault"), [(b"no array", "cannot be read"), (None, "has the shape")])
+def test_a_voice_that_is_none_is_named(tmp_path: Path, content: bytes | None, fault: str) -> None:
+    file = tmp_path / "zf_mine.f16.npy"
+    if content is None:
+        np.save(file, np.zeros((3, 256), np.float16))
+    else:
+        file.write_bytes(content)
+    with pytest.raises(ConfigError, match=fault):
+        load_styles("zf_mine", tmp_path)

@@ -1,0 +1,222 @@
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing
+
+import numpy as np
+import pytest
+
+from fleet.adapters.speech.opus import Decoder, OpusError
+from fleet.adapters.speech.voice import LONGEST_KEPT, PhraseCache, Voice
+from fleet.ground.errors import ProviderError
+from fleet.wire.messages import AudioFormat
+
+WIFI = AudioFormat(24_000, 60)
+
+
+def tone(rate: int, ms: int, hz: float = 440.0) -> bytes:
+    time = np.arange(rate * ms // 1000) / rate
+    return (np.sin(2 * np.pi * hz * time) * 16000).astype("<i2").tobytes()
+
+
+def samples(pcm: bytes) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    return np.frombuffer(pcm, "<i2").astype(np.float64)
+
+
+def peak_hz(pcm: bytes, rate: int) -> float:
+    wave = samples(pcm)
+    return float(np.argmax(np.abs(np.fft.rfft(wave * np.hanning(len(wave))))) * rate / len(wave))
+
+
+class ScriptedTts:
+    """Yields given pieces; `gate` holds it before the last one."""
+
+    def __init__(self, pieces: list[bytes], sample_rate: int = 24_000) -> None:
+        self.pieces = pieces
+        self.sample_rate = sample_rate
+        self.asked: list[tuple[str, str]] = []
+        self.closed = 0
+        self.gate: asyncio.Event | None = None
+        self.error: ProviderError | None = None
+
+    async def speak(self, text: str, language: str) -> AsyncGenerator[bytes, None]:
+        self.asked.append((text, language))
+        try:
+            for index, piece in enumerate(self.pieces):
+                if self.gate and index == len(self.pieces) - 1:
+                    await self.gate.wait()
+                yield piece
+            if self.error:
+                raise self.error
+        finally:
+            self.closed += 1
+
+
+@pytest.fixture
+def tts() -> ScriptedTts:
+    return ScriptedTts([tone(24_000, 300)])
+
+
+@pytest.fixture
+def voice(tts: ScriptedTts) -> Iterator[Voice]:
+    made = Voice(tts)
+    yield made
+    made.close()
+
+
+async def listen(voice: Voice, text: str = "hi", language: str = "en", downlink: AudioFormat = WIFI) -> list[bytes]:
+    async with asyncio.timeout(20):
+        return [packet async for packet in voice.packets(text, language, downlink)]
+
+
+def play(packets: list[bytes], downlink: AudioFormat = WIFI) -> bytes:
+    decoder = Decoder(downlink.sample_rate)
+    return b"".join(decoder.decode(packet) for packet in packets)
+
+
+@pytest.mark.parametrize("downlink", [WIFI, AudioFormat(16_000, 20), AudioFormat(48_000, 120), AudioFormat(8_000, 5)])
+@pytest.mark.parametrize("rate", [24_000, 22_050])
+async def test_a_sentence_comes_whole_and_at_its_pitch(downlink: AudioFormat, rate: int) -> None:
+    voice = Voice(ScriptedTts([tone(rate, 1000)], rate))
+    heard = play(await listen(voice, downlink=downlink), downlink)
+    seconds = len(heard) / 2 / downlink.sample_rate
+    assert 1.006 <= seconds < 1.007 + downlink.frame_ms / 1000
+    assert peak_hz(heard[: downlink.sample_rate * 2], downlink.sample_rate) == pytest.approx(440, abs=5)
+    voice.close()
+
+
+async def test_the_last_of_the_voice_is_not_cut_off() -> None:
+    whole_frames = bytes(2880 * 4 - 480) + tone(24_000, 10, 1000)
+    voice = Voice(ScriptedTts([whole_frames]))
+    heard = samples(play(await listen(voice)))
+    assert np.abs(heard[-1440:]).max() > 4000
+    assert len(heard) == 5 * 1440
+    voice.close()
+
+
+async def test_pieces_may_be_cut_anywhere() -> None:
+    pcm = tone(24_000, 500)
+    one, many = Voice(ScriptedTts([pcm])), Voice(ScriptedTts([pcm[at : at + 333] for at in range(0, len(pcm), 333)]))
+    assert await listen(many) == await listen(one)
+    one.close()
+    many.close()
+
+
+async def test_packets_come_while_the_voice_still_speaks(voice: Voice, tts: ScriptedTts) -> None:
+    tts.pieces = [tone(24_000, 130), tone(24_000, 50)]
+    tts.gate = asyncio.Event()
+    async with asyncio.timeout(20):
+        packets = voice.packets("hi", "en", WIFI)
+        early = [await anext(packets), await anext(packets)]
+        tts.gate.set()
+        assert len(play(early + [packet async for packet in packets])) == 4 * 2880
+
+
+async def test_silence_gives_packets_and_no_audio_gives_none(tts: ScriptedTts, voice: Voice) -> None:
+    tts.pieces = []
+    assert await listen(voice) == []
+    tts.pieces = [bytes(2880)]
+    assert len(await listen(voice)) == 2
+
+
+async def test_a_phrase_is_kept_for_its_language_and_format(tts: ScriptedTts, voice: Voice) -> None:
+    first = await listen(voice)
+    assert await listen(voice) == first
+    assert tts.asked == [("hi", "en")]
+    await listen(voice, language="zh")
+    await listen(voice, downlink=AudioFormat(16_000, 60))
+    await listen(voice, text="ho")
+    assert len(tts.asked) == 4
+
+
+async def test_a_long_sentence_is_not_kept(tts: ScriptedTts, voice: Voice) -> None:
+    for _ in range(2):
+        await listen(voice, "x" * (LONGEST_KEPT + 1))
+    assert len(tts.asked) == 2
+
+
+async def test_what_broke_off_is_not_kept(tts: ScriptedTts, voice: Voice) -> None:
+    tts.error = ProviderError("TTS broke", retryable=True)
+    with pytest.raises(ProviderError, match="TTS broke"):
+        await listen(voice)
+    tts.error = None
+    assert len(await listen(voice)) == 6
+    assert len(tts.asked) == 2
+
+
+async def test_closing_early_closes_the_voice_beneath_and_keeps_nothing(tts: ScriptedTts, voice: Voice) -> None:
+    tts.gate = asyncio.Event()
+    tts.pieces *= 2
+    async with asyncio.timeout(20), aclosing(voice.packets("hi", "en", WIFI)) as packets:
+        await anext(packets)
+    assert tts.closed == 1
+    tts.gate.set()
+    await listen(voice)
+    assert len(tts.asked) == 2
+
+
+async def test_cancelling_closes_the_voice_beneath(tts: ScriptedTts, voice: Voice) -> None:
+    tts.gate = asyncio.Event()
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await listen(voice)
+    assert tts.closed == 1
+
+
+async def test_a_voice_that_cannot_be_closed_will_do() -> None:
+    class Bare:
+        sample_rate = 24_000
+
+        def speak(self, text: str, language: str) -> AsyncIterator[bytes]:
+            return self
+
+        def __aiter__(self) -> "Bare":
+            return self
+
+        async def __anext__(self) -> bytes:
+            raise StopAsyncIteration
+
+    voice = Voice(Bare())
+    assert await listen(voice) == []
+    voice.close()
+
+
+async def test_an_unknown_downlink_is_an_error(voice: Voice) -> None:
+    with pytest.raises(OpusError, match="44100"):
+        await listen(voice, downlink=AudioFormat(44_100, 60))
+
+
+async def test_many_sentences_at_once_do_not_mix() -> None:
+    voice = Voice(ScriptedTts([tone(24_000, 700)] * 3))
+    alone = await listen(voice)
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(listen(voice, f"text {number}"), name="speak") for number in range(20)]
+    assert all(task.result() == alone for task in tasks)
+    voice.close()
+
+
+def test_the_least_lately_used_phrase_goes_first() -> None:
+    cache = PhraseCache(100)
+    one, two, three = (("a", "", WIFI), ("b", "", WIFI), ("c", "", WIFI))
+    cache.put(one, [bytes(40)])
+    cache.put(two, [bytes(20), bytes(20)])
+    assert cache.get(one)
+    cache.put(three, [bytes(30)])
+    assert (bool(cache.get(one)), bool(cache.get(two)), bool(cache.get(three))) == (True, False, True)
+
+
+def test_a_phrase_beyond_the_limit_is_not_kept_and_drives_none_out() -> None:
+    cache = PhraseCache(100)
+    cache.put(("a", "", WIFI), [bytes(40)])
+    cache.put(("b", "", WIFI), [bytes(101)])
+    cache.put(("c", "", WIFI), [])
+    assert cache.get(("a", "", WIFI)) == (bytes(40),)
+    assert cache.get(("b", "", WIFI)) == cache.get(("c", "", WIFI)) == ()
+
+
+def test_a_phrase_kept_twice_counts_once() -> None:
+    cache = PhraseCache(100)
+    for _ in range(5):
+        cache.put(("a", "", WIFI), [bytes(60)])
+    cache.put(("b", "", WIFI), [bytes(40)])
+    assert cache.get(("a", "", WIFI))
+    assert cache.get(("b", "", WIFI))

@@ -1,0 +1,28 @@
+"""The language of what the server says of its own accord."""
+
+import pytest
+
+from fleet.core.text.phrases import LANGUAGES, PHRASES, choose_language, phrase
+
+
+@pytest.mark.parametrize(
+    ("setting", "choices", "reported", "language"),
+    [
+        ("auto", "en,zh", "zh-CN", "zh"),
+        ("auto", "en, zh", "zh_TW", "zh"),
+        ("auto", "en,zh", "EN-us", "en"),
+        ("auto", "zh,en", "ja-JP", "zh"),
+        ("auto", "zh,en", "", "zh"),
+        ("auto", "en", "zh-CN", "en"),
+        ("auto", "", "zh", "en"),
+        ("de", "en,zh", "zh-CN", "de"),
+        ("auto", "en,zh", "-" * 100, "en"),
+    ],
+)
+def test_language(setting: str, choices: str, reported: str, language: str) -> None:
+    assert choose_language(setting, choices, reported) == language
+
+
+def test_every_phrase_is_there_in_every_language() -> None:
+    for name in PHRASES:
+        assert len({phrase(name, language) for language in LANGUAGES}) == len(LANGUAGES)

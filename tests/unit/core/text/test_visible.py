@@ -1,0 +1,29 @@
+import io
+
+import pytest
+from rich.console import Console
+from rich.table import Table
+
+from fleet.core.text.visible import cell, visible
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("[/x] 你好, naïve", "[/x] 你好, naïve"),
+        ("\x1b[2J", r"\x1b[2J"),
+        ("a\u202eb\u200bc", r"a\u202eb\u200bc"),
+        ("a\r\nb\x00", r"a\r\nb\x00"),
+        ("\ud800\x9b", r"\ud800\x9b"),
+    ],
+)
+def test_what_a_terminal_would_act_on_is_shown_as_its_escape(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+def test_a_cell_is_no_markup() -> None:
+    stream = io.StringIO()
+    table = Table("x")
+    table.add_row(cell("[/x][red]a[/red]\x07"))
+    Console(file=stream, width=80).print(table)
+    assert r"[/x][red]a[/red]\x07" in stream.getvalue()

@@ -1,0 +1,79 @@
+import asyncio
+import logging
+
+import pytest
+
+from fleet.ground.errors import Unavailable
+from fleet.ground.tasks import Backoff, finish, isolate, keep_running, running
+
+
+async def fail(error: Exception) -> None:
+    raise error
+
+
+@pytest.mark.parametrize(("error", "message"), [(Unavailable("away"), "work failed"), (KeyError("x"), "work crashed")])
+async def test_a_failure_stays_where_it_is_and_is_logged(
+    error: Exception, message: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        await isolate("the work", fail(error))
+    assert [record.message for record in caplog.records] == [message]
+
+
+async def test_cancellation_is_no_failure() -> None:
+    with pytest.raises(asyncio.CancelledError):
+        await isolate("the work", fail(asyncio.CancelledError()))  # type: ignore[arg-type]
+
+
+async def test_work_is_begun_anew_until_it_is_cancelled() -> None:
+    attempts: list[int] = []
+    enough = asyncio.Event()
+
+    async def work() -> None:
+        attempts.append(1)
+        if len(attempts) == 3:
+            enough.set()
+            await asyncio.Event().wait()
+        raise Unavailable("away") if len(attempts) == 1 else OSError("reset")
+
+    async with asyncio.timeout(5), running("work", lambda: keep_running("work", work, Backoff(first=0.001))):
+        await enough.wait()
+
+
+async def test_a_programming_error_is_not_tried_again() -> None:
+    with pytest.raises(KeyError):
+        await keep_running("work", lambda: fail(KeyError("x")), Backoff(first=0.001))  # type: ignore[arg-type]
+
+
+async def test_the_failure_of_work_ends_the_block_beside_it() -> None:
+    with pytest.raises(BaseExceptionGroup) as caught:
+        async with asyncio.timeout(5), running("work", lambda: fail(Unavailable("gone"))):
+            await asyncio.Event().wait()
+    assert caught.group_contains(Unavailable)
+
+
+async def test_what_must_be_finished_is_though_its_caller_is_cancelled_again_and_again() -> None:
+    go, done = asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        await go.wait()
+        done.set()
+
+    task = asyncio.create_task(finish("work", work()))
+    for _ in range(3):
+        await asyncio.sleep(0)
+        task.cancel()
+    await asyncio.sleep(0)
+    assert not task.done()
+    go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert done.is_set()
+
+
+async def test_a_failure_of_what_must_be_finished_comes_out() -> None:
+    async def work() -> None:
+        raise ValueError("x")
+
+    with pytest.raises(ValueError, match="x"):
+        await finish("work", work())

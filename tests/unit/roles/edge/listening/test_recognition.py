@@ -1,0 +1,116 @@
+"""Recognition that begins in a pause, and is taken or thrown away."""
+
+import asyncio
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any, cast
+
+from fleet.core.ports import Transcript
+from fleet.ground.errors import ProviderError
+from fleet.roles.edge.listening.recognition import Recognition
+from fleet.roles.edge.listening.utterance_collector import Utterance
+from fleet.roles.edge.services import EdgeServices
+
+
+class Asr:
+    def __init__(self) -> None:
+        self.asked: list[bytes] = []
+        self.failing = 0
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def transcribe(self, pcm: bytes) -> Transcript:
+        self.asked.append(pcm)
+        await self.gate.wait()
+        if self.failing:
+            self.failing -= 1
+            raise ProviderError("away", retryable=True)
+        return Transcript(f"heard {pcm.decode()}")
+
+
+class Stage:
+    def __init__(self, group: asyncio.TaskGroup) -> None:
+        self.asr, self.texts, self.failures = Asr(), asyncio.Queue[str](), 0
+        services = SimpleNamespace(
+            asr=self.asr, counters=Counter(), spawn=lambda what, work: group.create_task(work, name=what)
+        )
+        self.recognition = Recognition(cast(EdgeServices, services), self._text, self._failure)
+
+    async def _text(self, utterance: Utterance, transcript: Transcript) -> None:
+        await self.texts.put(transcript.text)
+
+    def _failure(self) -> None:
+        self.texts.put_nowait("failure")
+
+
+def said(name: str, voiced_ms: float) -> Utterance:
+    return Utterance(name.encode(), voiced_ms, 0.0)
+
+
+async def play(script: Any) -> Stage:
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        stage = Stage(group)
+        await script(stage)
+    return stage
+
+
+async def test_what_was_recognised_in_the_pause_is_taken_when_nothing_more_was_said() -> None:
+    async def script(stage: Stage) -> None:
+        stage.recognition.prepare(said("pause", 500))
+        stage.recognition.start(said("whole", 500))
+        assert await stage.texts.get() == "heard pause"
+
+    assert (await play(script)).asr.asked == [b"pause"]
+
+
+async def test_it_is_thrown_away_when_speech_went_on() -> None:
+    async def script(stage: Stage) -> None:
+        stage.recognition.prepare(said("pause", 500))
+        stage.recognition.start(said("whole", 900))
+        assert await stage.texts.get() == "heard whole"
+
+    await play(script)
+
+
+async def test_a_second_pause_replaces_the_first() -> None:
+    async def script(stage: Stage) -> None:
+        stage.asr.gate.clear()
+        stage.recognition.prepare(said("one", 500))
+        stage.recognition.prepare(said("two", 900))
+        stage.asr.gate.set()
+        stage.recognition.start(said("whole", 900))
+        assert await stage.texts.get() == "heard two"
+
+    await play(script)
+
+
+async def test_a_failure_in_the_pause_is_tried_again_in_earnest() -> None:
+    async def script(stage: Stage) -> None:
+        stage.asr.failing = 1
+        stage.recognition.prepare(said("pause", 500))
+        stage.recognition.start(said("whole", 500))
+        assert await stage.texts.get() == "heard whole"
+
+    await play(script)
+
+
+async def test_a_failure_in_earnest_is_told() -> None:
+    async def script(stage: Stage) -> None:
+        stage.asr.failing = 2
+        stage.recognition.prepare(said("pause", 500))
+        stage.recognition.start(said("whole", 500))
+        assert await stage.texts.get() == "failure"
+
+    await play(script)
+
+
+async def test_cancelling_leaves_nothing_running() -> None:
+    async def script(stage: Stage) -> None:
+        stage.asr.gate.clear()
+        stage.recognition.prepare(said("pause", 500))
+        await asyncio.sleep(0)
+        stage.recognition.start(said("whole", 500))
+        await asyncio.sleep(0)
+        stage.recognition.cancel()
+
+    assert (await play(script)).texts.empty()

@@ -1,0 +1,69 @@
+import asyncio
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from fleet.core.playout import Playout
+from fleet.roles.edge.speaking import speech
+from fleet.wire.edge_messages import SpeakSentenceCommand
+from fleet.wire.messages import AudioFormat
+from tests.support.edge_stage import LIMIT
+
+DOWNLINK = AudioFormat(24_000, 60)
+
+
+class SlowVoice:
+    """Yields a packet whenever it is let."""
+
+    def __init__(self, packets: int, pause: float = 0.0) -> None:
+        self._packets, self._pause = packets, pause
+        self.closed = False
+
+    async def packets(self, text: str, language: str, downlink: AudioFormat) -> AsyncGenerator[bytes, None]:
+        try:
+            for _ in range(self._packets):
+                await asyncio.sleep(self._pause)
+                yield b"packet"
+        finally:
+            self.closed = True
+
+
+def answer() -> speech.SpokenAnswer:
+    made = speech.SpokenAnswer("t1", Playout(60, b"silence"))
+    made.add(SpeakSentenceCommand(device="d", session="s", turn="t1", index=0, text="A"))
+    made.end()
+    return made
+
+
+async def test_voice_that_falls_silent_ends_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speech, "PACKET_SECONDS", 0.05)
+    spoken, voice = answer(), SlowVoice(1, pause=3600)
+    async with asyncio.timeout(LIMIT):
+        await speech.synthesise(spoken, voice, DOWNLINK, lambda: None)
+    assert spoken.playout.drained
+    assert voice.closed
+
+
+async def test_voice_may_take_its_time_as_long_as_packets_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speech, "PACKET_SECONDS", 0.5)
+    monkeypatch.setattr(speech, "RENEWAL_SECONDS", 0.01)
+    spoken = answer()
+    async with asyncio.timeout(LIMIT):
+        await speech.synthesise(spoken, SlowVoice(20, pause=0.04), DOWNLINK, lambda: None)
+    assert spoken.playout.waiting == 20
+
+
+async def test_voice_waits_for_room_for_as_long_as_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speech, "MOST_PACKETS", 3)
+    monkeypatch.setattr(speech, "PACKET_SECONDS", 0.05)
+    spoken, limit = answer(), asyncio.Event()
+    running = asyncio.get_running_loop().create_task(speech.synthesise(spoken, SlowVoice(5), DOWNLINK, lambda: None))
+    asyncio.get_running_loop().call_later(0.2, limit.set)
+    async with asyncio.timeout(LIMIT):
+        await limit.wait()
+        assert not running.done()
+        assert spoken.playout.waiting == 3
+        spoken.playout.waiting = 0
+        spoken.changed.set()
+        await running
+    assert spoken.playout.waiting == 2

@@ -1,0 +1,61 @@
+import asyncio
+import math
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from fleet.roles.edge.transport.socket import Address, AudioSocket
+from fleet.roles.edge.transport.timer_wheel import TICK, tick_of
+from tests.support.edge_stage import LIMIT
+
+HOST = "127.0.0.1"
+
+
+@contextmanager
+def bound(taken: list[tuple[bytes, Address]]) -> Iterator[AudioSocket]:
+    audio = AudioSocket(lambda datagram, address, now: taken.append((datagram, address)), Counter())
+    audio.bind(HOST, 0)
+    try:
+        yield audio
+    finally:
+        audio.close()
+
+
+def planned(audio: AudioSocket, now: float) -> float:
+    """Return the time of the tick after one that began at `now`."""
+    audio._schedule(now)
+    assert isinstance(audio._handle, asyncio.TimerHandle)
+    audio._handle.cancel()
+    return audio._handle.when()
+
+
+async def test_ticks_lie_on_a_grid_whatever_the_loop_is_late() -> None:
+    with bound([]) as audio:
+        for late in (0.0, 0.1, 0.5):
+            assert math.isclose(planned(audio, (1000 + late) * TICK), 1001 * TICK)
+
+
+async def test_tick_that_was_late_is_not_followed_at_once() -> None:
+    with bound([]) as audio:
+        for late in (0.6, 0.99):
+            assert math.isclose(planned(audio, (1000 + late) * TICK), (1000.5 + late) * TICK)
+
+
+async def test_packets_are_kept_apart_though_they_share_a_buffer() -> None:
+    taken: list[tuple[bytes, Address]] = []
+    with bound(taken) as audio, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as device:
+        device.bind((HOST, 0))
+        sent = [b"first and longest", b"second", b"", b"x" * 1200]
+        for datagram in sent:
+            device.sendto(datagram, (HOST, audio.port))
+        async with asyncio.timeout(LIMIT):
+            while len(taken) < len(sent):
+                await asyncio.sleep(0.002)
+        assert [datagram for datagram, _ in taken] == sent
+        assert {address for _, address in taken} == {device.getsockname()}
+
+
+def test_tick_of_a_time_on_the_grid_is_its_own() -> None:
+    assert all(tick_of(number * TICK) == number for number in range(10_000_000, 10_001_000))
+    assert tick_of(1000.5 * TICK) == 1000

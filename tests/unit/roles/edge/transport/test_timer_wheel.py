@@ -1,0 +1,158 @@
+import itertools
+
+import pytest
+
+from fleet.roles.edge.transport.timer_wheel import SLOTS, TICK, Timer, TimerWheel
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.woken = 0
+        self.wheel = TimerWheel(lambda: self.now, self.wake)
+
+    def wake(self) -> None:
+        self.woken += 1
+
+    def turn(self, seconds: float) -> None:
+        """Tick on for so long."""
+        for _ in range(round(seconds / TICK)):
+            self.now += TICK
+            self.wheel.run(self.now)
+
+
+def test_timer_fires_at_its_time_and_never_before() -> None:
+    clock, fired = Clock(), []
+    clock.wheel.set(Timer(lambda now: fired.append(now)), clock.now + 0.1)  # type: ignore[func-returns-value]
+    clock.turn(0.09)
+    assert not fired
+    clock.turn(0.02)
+    assert fired and fired[0] >= 1000.1 - 1e-6
+    clock.turn(3)
+    assert len(fired) == 1
+    assert clock.wheel.pending == 0
+
+
+def test_timer_that_returns_a_time_fires_again() -> None:
+    clock, fired = Clock(), []
+
+    def fire(now: float) -> float | None:
+        fired.append(now)
+        return now + 0.06 if len(fired) < 5 else None
+
+    clock.wheel.set(Timer(fire), clock.now)
+    clock.turn(1)
+    assert len(fired) == 5
+    assert all(0.06 - 1e-6 <= later - earlier <= 0.06 + 2 * TICK for earlier, later in itertools.pairwise(fired))
+
+
+def test_moved_timer_fires_once_at_its_new_time() -> None:
+    clock, fired = Clock(), []
+    timer = Timer(lambda now: fired.append(now))  # type: ignore[func-returns-value]
+    clock.wheel.set(timer, clock.now + 0.5)
+    clock.wheel.set(timer, clock.now + 0.1)
+    clock.wheel.set(timer, clock.now + 0.1)
+    clock.turn(3)
+    assert len(fired) == 1
+    assert fired[0] < 1000.2
+    clock.wheel.set(timer, clock.now + 0.1)
+    clock.wheel.set(timer, clock.now + 0.5)
+    clock.turn(0.3)
+    assert len(fired) == 1
+    clock.turn(0.3)
+    assert len(fired) == 2
+
+
+def test_cancelled_timer_does_not_fire() -> None:
+    clock, fired = Clock(), []
+    timer = Timer(lambda now: fired.append(now))  # type: ignore[func-returns-value]
+    clock.wheel.set(timer, clock.now + 0.1)
+    clock.wheel.cancel(timer)
+    clock.wheel.cancel(timer)
+    assert clock.wheel.pending == 0
+    clock.turn(1)
+    assert not fired
+
+
+def test_stalled_loop_loses_no_timer() -> None:
+    clock, fired = Clock(), []
+    for number in range(300):
+        clock.wheel.set(Timer(lambda now: fired.append(now)), clock.now + number * TICK)  # type: ignore[func-returns-value]
+    clock.now += 10
+    clock.wheel.run(clock.now)
+    assert len(fired) == 300
+
+
+def test_distant_timer_fires_early_rather_than_never() -> None:
+    clock, fired = Clock(), []
+    clock.wheel.set(Timer(lambda now: fired.append(now)), clock.now + 60)  # type: ignore[func-returns-value]
+    clock.turn((SLOTS + 2) * TICK)
+    assert len(fired) == 1
+
+
+def test_wheel_that_stood_still_knows_the_time() -> None:
+    clock, fired = Clock(), []
+    clock.now += 5000
+    clock.wheel.set(Timer(lambda now: fired.append(now)), clock.now + 0.1)  # type: ignore[func-returns-value]
+    clock.turn(0.05)
+    assert not fired
+    assert clock.woken == 1
+
+
+def test_broken_timer_costs_the_others_only_time() -> None:
+    clock, fired = Clock(), []
+
+    def fail(now: float) -> None:
+        raise ValueError
+
+    for fire in (fired.append, fail, fired.append):
+        clock.wheel.set(Timer(fire), clock.now)
+    clock.now += TICK
+    with pytest.raises(ValueError):
+        clock.wheel.run(clock.now)
+    clock.turn((SLOTS + 2) * TICK)
+    assert len(fired) == 2
+    assert clock.wheel.pending == 0
+
+
+def test_times_on_the_grid_are_met_at_their_tick_for_hours() -> None:
+    clock, fired = Clock(), []
+
+    def fire(now: float) -> float:
+        fired.append(now)
+        return now + 0.06
+
+    clock.wheel.set(Timer(fire), clock.now)
+    first = round(clock.now / TICK) + 1
+    for tick in range(first, first + 60_000):
+        clock.wheel.run(tick * TICK + 0.003)
+    assert len(fired) == 10_000
+    assert all(later - earlier < 0.061 for earlier, later in itertools.pairwise(fired))
+
+
+def test_timers_are_told_the_time_of_the_tick() -> None:
+    clock, fired = Clock(), []
+    clock.wheel.set(Timer(lambda now: fired.append(now)), clock.now)  # type: ignore[func-returns-value]
+    clock.wheel.run(1000.0 + 7.4 * TICK)
+    assert fired == [pytest.approx(1000.0 + 7 * TICK)]
+
+
+def test_timer_that_sets_itself_while_it_fires_is_on_once() -> None:
+    clock = Clock()
+    count = 0
+
+    def fire(now: float) -> float | None:
+        nonlocal count
+        count += 1
+        if count > 1:
+            return None
+        clock.wheel.set(timer, now + 0.05)
+        return now + 0.03
+
+    timer = Timer(fire)
+    clock.wheel.set(timer, clock.now)
+    clock.turn(TICK)
+    assert clock.wheel.pending == 1
+    clock.turn(1)
+    assert count == 2
+    assert clock.wheel.pending == 0

@@ -1,0 +1,54 @@
+"""The connections that are no client, and the reasons that are counted."""
+
+import re
+from pathlib import Path
+
+from fleet.ground.metrics import http
+from fleet.ground.metrics.definition import slug
+from fleet.roles.gateway.port.connection_limits import ClientLimits, ConnectionLimits
+
+ROOT = Path(__file__).parents[5] / "fleet"
+
+
+class Stranger:
+    def __init__(self) -> None:
+        self.ended: list[str] = []
+
+    def end(self, reason: str) -> None:
+        self.ended.append(reason)
+
+
+def test_for_one_more_the_oldest_is_ended() -> None:
+    crowd = ConnectionLimits(ClientLimits(passing=3))
+    strangers = [Stranger() for _ in range(5)]
+    for stranger in strangers:
+        crowd.enter(stranger)
+        crowd.enter(stranger)
+    assert [stranger.ended for stranger in strangers] == [["crowded out"]] * 2 + [[]] * 3
+    assert crowd.passing == 3
+
+
+def test_who_became_a_client_is_not_crowded_out() -> None:
+    crowd = ConnectionLimits(ClientLimits(passing=1))
+    client, stranger = Stranger(), Stranger()
+    crowd.enter(client)
+    crowd.leave(client)
+    crowd.leave(client)
+    crowd.enter(stranger)
+    assert (client.ended, stranger.ended, crowd.passing) == ([], [], 1)
+
+
+def test_every_reason_is_known_and_every_known_one_is_used() -> None:
+    places = [*(ROOT / "roles/gateway").rglob("*.py"), ROOT / "adapters/net/tls/listener.py"]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in places)
+    forms = "|".join(
+        (
+            r'(?:crowd\.counts\[|self\._counts\[|(?:self|socket|oldest)\.end\()"([^"]+)"',
+            r'(?:_deadlines\.set\(|_turn_away\(connection, )"([^"]+)"',
+            r'return "(too many[^"]+)"',
+            r'return (?:None if .*? else )?"(malformed[^"]+|silent)"',
+            r'CloseCode\.\w+: "([^"]+)"',
+        )
+    )
+    written = {slug(next(filter(None, found))) for found in re.findall(forms, text)}
+    assert written == set(http.GATEWAY)

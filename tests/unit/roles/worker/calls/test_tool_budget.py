@@ -1,0 +1,60 @@
+from collections import Counter
+
+from fleet.roles.worker.calls.tool_budget import LIST_TOO_LONG, MOST_TOOLS, PAGE_TOO_LONG, ListBudget
+from fleet.wire.mcp import LARGEST_LIST, ToolSpec
+
+
+def tools(first: int, count: int, size: int = 1000) -> list[ToolSpec]:
+    return [ToolSpec(name=f"t{first + at}", description="x" * size) for at in range(count)]
+
+
+def test_the_list_that_was_begun_first_goes_when_all_take_too_much() -> None:
+    counts: Counter[str] = Counter()
+    budget = ListBudget(counts, limit=30_000)
+    with budget.begin() as first, budget.begin() as second, budget.begin() as third:
+        for growing in (first, second, third):
+            budget.add(growing, tools(0, 7))
+            budget.add(growing, tools(7, 3))
+        assert (first.refused, second.refused, third.refused) == (True, False, False)
+        assert first.document() == b"[]"
+        assert budget.used == second.size + third.size <= budget.limit
+        budget.add(first, tools(10, 7))
+        assert first.document() == b"[]"
+    assert budget.used == 0
+    assert counts == {"tools: too many lists": 1}
+
+
+def test_a_list_that_is_at_its_end_leaves_its_room_to_others() -> None:
+    budget = ListBudget(Counter(), limit=15_000)
+    for _ in range(100):
+        with budget.begin() as growing:
+            assert budget.add(growing, tools(0, 7)) == ""
+            assert budget.add(growing, tools(7, 3)) == ""
+            assert not growing.refused
+    assert budget.used == 0
+
+
+def test_a_list_is_bounded_in_bytes_and_in_tools() -> None:
+    budget = ListBudget(Counter())
+    with budget.begin() as large, budget.begin() as many:
+        ends = [(budget.add(large, tools(n * 7, 7)), budget.add(many, tools(n * 7, 7, size=0))) for n in range(40)]
+        assert ends[0] == ("", "")
+        assert ends[-1] == (LIST_TOO_LONG, LIST_TOO_LONG)
+        assert LARGEST_LIST - 2000 < len(large.document()) <= LARGEST_LIST + len(large)
+        assert len(many) == MOST_TOOLS
+
+
+def test_of_a_page_that_firmware_would_not_send_the_beginning_is_kept() -> None:
+    budget = ListBudget(Counter())
+    with budget.begin() as growing:
+        assert budget.add(growing, tools(0, 9)) == PAGE_TOO_LONG
+        assert len(growing) == 7
+
+
+def test_a_tool_that_comes_twice_counts_once() -> None:
+    budget = ListBudget(Counter())
+    with budget.begin() as growing:
+        for _ in range(100):
+            assert budget.add(growing, tools(0, 5)) == ""
+        assert len(growing) == 5
+        assert budget.used == growing.size < 7000

@@ -1,0 +1,203 @@
+import asyncio
+import inspect
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+from redis.exceptions import ResponseError
+
+from fleet.adapters.net.mqtt.session import MqttSession
+from fleet.adapters.redis.shards.owner import Owner
+from fleet.ground.errors import Fenced, Unavailable
+from fleet.ground.tasks import running
+from fleet.roles.worker.ownership import shard as module
+from fleet.roles.worker.ownership.shard import Shard
+from fleet.wire.messages import GoodbyeCommand
+from fleet.wire.topics import presence_topic
+
+MAC = "aa:bb:cc:dd:ee:ff"
+
+
+class SlowSession:
+    """A session that is given what the broker kept before it may publish."""
+
+    def __init__(self, shard: Shard) -> None:
+        self.shard, self.may_publish = shard, asyncio.Event()
+        self.published: list[bytes] = []
+        self.handling: list[asyncio.Task[type[Exception] | None]] = []
+
+    @property
+    def connected(self) -> bool:
+        return self.may_publish.is_set()
+
+    def publish(self, topic: str, payload: bytes) -> None:
+        if not self.connected:
+            raise Unavailable("not connected")
+        self.published.append(payload)
+
+    async def run(self, on_ready: Callable[[], None], on_greeted: Callable[[], None]) -> None:
+        async with asyncio.TaskGroup() as group:
+            for payload in (b"1", b"2"):
+                self.handling.append(group.create_task(self._take(payload)))
+            await self.may_publish.wait()
+            on_greeted()
+            on_ready()
+            await asyncio.Event().wait()
+
+    async def _take(self, payload: bytes) -> type[Exception] | None:
+        """Return how a message failed, after which the broker would keep it."""
+        try:
+            await self.shard.receive(presence_topic(MAC), payload)
+        except (Unavailable, Fenced) as error:
+            return type(error)
+        return None
+
+
+def slow(shard: Shard) -> MqttSession:
+    return cast("MqttSession", cast("Any", SlowSession(shard)))
+
+
+async def always(shard: Shard) -> bool:
+    return True
+
+
+async def test_what_the_broker_kept_is_handled_in_order_once_it_can_be_answered() -> None:
+    handled: list[bytes] = []
+
+    async def receive(shard: Shard, kind: str, mac: str, payload: bytes) -> None:
+        shard.tell(mac, GoodbyeCommand(payload.decode()))
+        handled.append(payload)
+
+    sessions: list[SlowSession] = []
+
+    def connect(shard: Shard) -> MqttSession:
+        sessions.append(SlowSession(shard))
+        return cast("MqttSession", cast("Any", sessions[-1]))
+
+    shard = Shard(0, Owner("w", "1"), connect, receive, always)
+    async with asyncio.timeout(10), running("shard", shard.run):
+        while not sessions or not sessions[0].handling:
+            await asyncio.sleep(0)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert handled == []
+        sessions[0].may_publish.set()
+        await asyncio.wait(sessions[0].handling)
+        assert handled == [b"1", b"2"]
+        assert len(sessions[0].published) == 2
+
+
+async def test_without_a_connection_nothing_is_sent() -> None:
+    async def receive(shard: Shard, kind: str, mac: str, payload: bytes) -> None:
+        return
+
+    shard = Shard(0, Owner("w", "1"), slow, receive, always)
+    with pytest.raises(Unavailable):
+        shard.tell(MAC, GoodbyeCommand("s"))
+
+
+def opened(receive: module.Receive, sessions: list[SlowSession]) -> Shard:
+    """Return a shard whose first session may publish."""
+
+    def connect(shard: Shard) -> MqttSession:
+        sessions.append(SlowSession(shard))
+        sessions[-1].may_publish.set()
+        return cast("MqttSession", cast("Any", sessions[-1]))
+
+    return Shard(0, Owner("w", "1"), connect, receive, always)
+
+
+async def outcomes(sessions: list[SlowSession]) -> list[type[Exception] | None]:
+    """Return how the first session's messages ended, once they have."""
+    while not sessions or not sessions[0].handling:
+        await asyncio.sleep(0)
+    handling = sessions[0].handling
+    await asyncio.wait(handling)
+    return [one.result() for one in handling]
+
+
+async def test_who_may_have_lost_the_lease_neither_handles_nor_says_anything() -> None:
+    handled: list[bytes] = []
+
+    async def receive(shard: Shard, kind: str, mac: str, payload: bytes) -> None:
+        handled.append(payload)
+
+    sessions: list[SlowSession] = []
+    shard = opened(receive, sessions)
+    shard.until = 0.0
+    async with asyncio.timeout(10), running("shard", shard.run):
+        assert await outcomes(sessions) == [Unavailable, Unavailable]
+        with pytest.raises(Fenced):
+            shard.tell(MAC, GoodbyeCommand("s"))
+        with pytest.raises(Fenced):
+            shard.check()
+    assert handled == sessions[0].published == []
+
+
+async def test_what_cannot_be_handled_in_time_is_left_for_the_next_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "RETRY_SECONDS", 0.0)
+    attempts: list[bytes] = []
+
+    async def receive(shard: Shard, kind: str, mac: str, payload: bytes) -> None:
+        attempts.append(payload)
+        raise Unavailable("Redis is away")
+
+    sessions: list[SlowSession] = []
+    shard = opened(receive, sessions)
+    async with asyncio.timeout(10), running("shard", shard.run):
+        assert await outcomes(sessions) == [Unavailable, Unavailable]
+        # The second one is not handled after the first one was not.
+        assert set(attempts) == {b"1"}
+
+
+async def test_what_redis_refuses_for_good_is_given_up() -> None:
+    async def receive(shard: Shard, kind: str, mac: str, payload: bytes) -> None:
+        raise Unavailable("Redis refused") from ResponseError("WRONGTYPE")
+
+    sessions: list[SlowSession] = []
+    shard = opened(receive, sessions)
+    async with asyncio.timeout(10), running("shard", shard.run):
+        assert await outcomes(sessions) == [None, None]
+
+
+async def test_work_for_a_shard_that_is_given_up_is_not_begun() -> None:
+    async def work() -> None:
+        return
+
+    async def receive(shard: Shard, kind: str, mac: str, payload: bytes) -> None:
+        return
+
+    sessions: list[SlowSession] = []
+    shard = opened(receive, sessions)
+    async with asyncio.timeout(10), running("shard", shard.run):
+        await outcomes(sessions)
+        begun = work()
+        shard.spawn("work", begun).cancel()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert inspect.getcoroutinestate(begun) == inspect.CORO_CLOSED
+    late = work()
+    with pytest.raises(Unavailable):
+        shard.spawn("work", late)
+    assert inspect.getcoroutinestate(late) == inspect.CORO_CLOSED
+
+
+async def test_a_shard_that_is_given_away_first_shows_what_it_was_about_to() -> None:
+    shown = asyncio.Event()
+
+    async def show() -> None:
+        await asyncio.sleep(0)
+        shown.set()
+
+    async def receive(shard: Shard, kind: str, mac: str, payload: bytes) -> None:
+        raise AssertionError
+
+    shard = Shard(1, Owner("w", "1"), slow, receive, always)
+    async with asyncio.timeout(5), running("shard", shard.run):
+        await asyncio.sleep(0)
+        shard.spawn(f"alert {MAC}", show())
+        turn = shard.spawn(f"turn {MAC}", cast("Any", asyncio.sleep(3600)))
+        shard._session = None
+        await shard.drain(5)
+        assert shown.is_set()
+        assert (shard.turns, turn.done()) == (1, False)

@@ -1,0 +1,93 @@
+from typing import Any, cast
+
+import pytest
+
+from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
+from fleet.roles.worker.sessions.edge_directory import EdgeDirectory
+
+
+class Announced:
+    def __init__(self, *edges: EdgeRecord) -> None:
+        self.edges = list(edges)
+
+    async def live(self) -> list[EdgeRecord]:
+        return self.edges
+
+
+async def directory(*edges: EdgeRecord, most: int = 10) -> EdgeDirectory:
+    one = EdgeDirectory(cast("Edges", cast("Any", Announced(*edges))), most)
+    await one.refresh()
+    return one
+
+
+async def picks(one: EdgeDirectory, count: int) -> list[str]:
+    return [edge.id if (edge := one.pick()) else "" for _ in range(count)]
+
+
+async def test_sessions_are_spread_over_the_least_loaded_edges() -> None:
+    one = await directory(EdgeRecord("a", "h", 1, 1), EdgeRecord("b", "h", 2, 0))
+    assert await picks(one, 4) == ["b", "a", "b", "a"]
+
+
+async def test_a_full_edge_is_given_nothing_more() -> None:
+    one = await directory(EdgeRecord("a", "h", 1, 9), EdgeRecord("b", "h", 2, 10))
+    assert await picks(one, 2) == ["a", ""]
+
+
+async def test_a_draining_edge_is_given_nothing() -> None:
+    one = await directory(EdgeRecord("a", "h", 1, 0, draining=True))
+    assert await picks(one, 1) == [""]
+
+
+def test_an_edge_is_gone_when_it_was_missed_for_a_while() -> None:
+    one = EdgeDirectory(cast("Edges", cast("Any", Announced())), 1)
+    assert not one.gone("a")
+    a, b = EdgeRecord("a", "h", 1, 0), EdgeRecord("b", "h", 2, 0)
+    for at in range(5):
+        one.learn([a, b], at)
+    one.learn([a], 5)
+    assert not one.gone("b")
+    assert set(one.present) == {"a", "b"}
+    one.learn([a], 6)
+    assert one.gone("b")
+    assert one.present == ["a"]
+
+
+def test_nobody_is_gone_because_the_store_was_away() -> None:
+    one = EdgeDirectory(cast("Edges", cast("Any", Announced())), 1)
+    for at in (0, 1, 2, 3):
+        one.learn([EdgeRecord("a", "h", 1, 0)], at)
+    for at in (20, 21):
+        one.learn([], at)
+        assert not one.gone("a")
+        assert not one.sure
+    one.learn([], 22)
+    assert one.gone("a")
+
+
+def test_who_has_looked_for_a_while_knows_that_an_edge_never_seen_is_gone() -> None:
+    one = EdgeDirectory(cast("Edges", cast("Any", Announced())), 1)
+    for at in (0, 1):
+        one.learn([], at)
+        assert not one.gone("a")
+    one.learn([], 2)
+    assert one.gone("a")
+
+
+async def test_an_edge_that_began_since_the_last_look_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fleet.roles.worker.sessions.edge_directory.LOOK_AGAIN_SECONDS", -1.0)
+    announced = Announced()
+    one = EdgeDirectory(cast("Edges", cast("Any", announced)), 10)
+    await one.refresh()
+    announced.edges.append(EdgeRecord("a", "h", 1, 0))
+    edge = await one.choose()
+    assert edge is not None and edge.id == "a"
+
+
+async def test_a_look_is_not_repeated_for_every_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fleet.roles.worker.sessions.edge_directory.LOOK_AGAIN_SECONDS", 60.0)
+    announced = Announced()
+    one = EdgeDirectory(cast("Edges", cast("Any", announced)), 10)
+    await one.refresh()
+    announced.edges.append(EdgeRecord("a", "h", 1, 0))
+    assert await one.choose() is None

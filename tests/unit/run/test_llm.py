@@ -1,0 +1,104 @@
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from fleet.core.ports import Message, TextDelta
+from fleet.ground.errors import ConfigError, ProviderTimeout
+from fleet.ground.settings import load
+from fleet.run.llm import VOICE_SECONDS, chat_model, silence_of
+from tests.support.openai_server import SSE, Answer, OpenAiServer, delta, refused, run_openai_server, spoken, sse
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[tuple[OpenAiServer, OpenAiServer]]:
+    with run_openai_server() as first, run_openai_server() as second:
+        yield first, second
+
+
+async def ask(**overrides: Any) -> str:
+    async with asyncio.timeout(20), chat_model(load(**overrides)) as llm:
+        events = [event async for event in llm.stream([Message("user", "hi")], [])]
+    return "".join(event.text for event in events if isinstance(event, TextDelta))
+
+
+async def test_without_an_endpoint_there_is_no_model() -> None:
+    with pytest.raises(ConfigError, match="LLM_BASE_URL is missing"):
+        async with chat_model(load()):
+            pass
+
+
+async def test_the_request_is_what_the_settings_say(servers: tuple[OpenAiServer, OpenAiServer]) -> None:
+    server, _ = servers
+    server.reset()
+    server.chat(spoken("Hi"))
+    chosen = {"llm_model": "mine", "llm_api_key": "k", "llm_temperature": 0.5, "llm_max_tokens": 7}
+    assert await ask(llm_base_url=server.url, **chosen) == "Hi"
+    request = server.requests[0]
+    assert request.headers["authorization"] == "Bearer k"
+    assert (request.json["model"], request.json["temperature"], request.json["max_tokens"]) == ("mine", 0.5, 7)
+
+
+async def test_without_a_name_the_endpoints_own_model_is_asked(servers: tuple[OpenAiServer, OpenAiServer]) -> None:
+    server, _ = servers
+    server.reset()
+    server.models("its-own")
+    server.chat(spoken("Hi"))
+    await ask(llm_base_url=server.url)
+    assert server.requests[-1].json["model"] == "its-own"
+
+
+async def test_the_fallback_has_its_own_address_key_and_model(servers: tuple[OpenAiServer, OpenAiServer]) -> None:
+    first, second = servers
+    first.reset()
+    second.reset()
+    first.chat(refused(401))
+    second.chat(spoken("second"))
+    fallback = {"llm_fallback_base_url": second.url, "llm_fallback_model": "other", "llm_fallback_api_key": "k2"}
+    assert await ask(llm_base_url=first.url, llm_model="mine", llm_api_key="k1", **fallback) == "second"
+    assert first.requests[0].headers["authorization"] == "Bearer k1"
+    assert second.requests[0].headers["authorization"] == "Bearer k2"
+    assert second.requests[0].json["model"] == "other"
+
+
+@pytest.mark.parametrize(
+    ("given", "borne"),
+    [
+        ({}, 8.0),
+        ({"llm_silence_seconds": 3.0}, 3.0),
+        ({"llm_timeout": 5.0}, 5.0),
+        ({"llm_timeout": 5.0, "llm_silence_seconds": 6.0}, 5.0),
+        ({"llm_timeout": 500.0}, 8.0),
+    ],
+)
+def test_silence_is_borne_as_long_as_the_caller_says_where_nothing_is_set(
+    given: dict[str, float], borne: float
+) -> None:
+    assert silence_of(load(**given), VOICE_SECONDS) == borne
+
+
+async def test_a_model_that_falls_silent_is_waited_for_as_long_as_silence_is_borne(
+    servers: tuple[OpenAiServer, OpenAiServer],
+) -> None:
+    server, _ = servers
+    server.reset()
+    server.chat(spoken("Hi", then="silent"))
+    with pytest.raises(ProviderTimeout, match="was silent for too long"):
+        await ask(llm_base_url=server.url, llm_model="m", llm_silence_seconds=0.2)
+
+
+@pytest.mark.parametrize("fallback", [False, True])
+async def test_a_model_that_trickles_is_cut_off_when_its_time_is_over(
+    servers: tuple[OpenAiServer, OpenAiServer], fallback: bool
+) -> None:
+    first, second = servers
+    endless = Answer([*sse(*[delta(content="word ")] * 10_000)], kind=SSE, pace=0.02)
+    for server in servers:
+        server.reset()
+        server.chat(endless)
+    if fallback:
+        first.chat(refused(401))
+    more = {"llm_fallback_base_url": second.url, "llm_fallback_model": "m"} if fallback else {}
+    with pytest.raises(ProviderTimeout, match=r"did not finish its answer within 0\.5 s"):
+        await ask(llm_base_url=first.url, llm_model="m", llm_timeout=0.5, **more)

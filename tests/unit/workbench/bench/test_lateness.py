@@ -1,0 +1,22 @@
+import time
+
+from fleet.core.playout import SPACING, Playout
+from fleet.workbench.bench import lateness
+
+
+def test_every_packet_with_a_due_time_is_watched_and_nothing_is_left_behind() -> None:
+    before = Playout.step
+    playout = Playout(60, b"silence")
+    start = time.monotonic() - 10
+    playout.start(start)
+    for _ in range(3):
+        playout.add(b"packet")
+    with lateness.watched() as late_ms:
+        now = start + 1
+        for _ in range(3):
+            playout.step(now)
+            now += SPACING
+    # What was due is known from the second packet on: nine seconds ago.
+    assert len(late_ms) == 2
+    assert all(8_000 < late < 10_000 for late in late_ms)
+    assert Playout.step is before
