@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from fleet.core.ports import CallsAsked, LlmEvent, TextDelta, ThoughtDelta
-from fleet.llm.calls import CallMerger, CallPiece
+from fleet.llm.calls import MOST_CALLS, CallMerger, CallPiece
 from fleet.llm.reasoning import ThoughtFilter
 
 DONE = b"[DONE]"
@@ -99,6 +99,9 @@ class Answer:
     def _take(self, delta: _Delta) -> list[LlmEvent]:
         for piece in delta.tool_calls or ():
             self._calls.add(piece)
+        if self._calls.too_many:
+            self.fault = f"asked for more than {MOST_CALLS} calls at once"
+            return []
         reasoning = _string(delta.reasoning_content)
         if len(_text(delta)) > LARGEST:
             self.fault = _ENDLESS
