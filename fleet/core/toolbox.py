@@ -19,7 +19,7 @@ from fleet.core.ports import ToolCall, ToolOffer
 from fleet.core.schemas.arguments import LARGEST_INTEGER, fit
 from fleet.core.schemas.cleaning import LARGEST_NUMBER, clean
 from fleet.core.schemas.shown import shown
-from fleet.wire.json_text import is_finite
+from fleet.wire.json_text import is_crowded, is_finite
 from fleet.wire.mcp import ToolSpec
 
 LONGEST_NAME = 64
@@ -29,6 +29,7 @@ MOST_OFFERS = 128
 LARGEST_OFFERS = 100_000
 """Characters of all offers together: they are part of every request to the model."""
 _NAMED = 20
+_TOO_LONG = "the arguments are too long, nested too deeply, or hold a number that is too large for the tool"
 
 Fault = Literal["TOOL_NOT_FOUND", "INVALID_TOOL_PARAMETERS"]
 
@@ -43,6 +44,10 @@ class ArgumentLimits:
     """Firmware's parser has a small stack and takes ten in all."""
     integer: int = LARGEST_INTEGER
     """The largest integer, with either sign."""
+
+    def reads(self, text: str) -> bool:
+        """Whether arguments are few enough to be looked at; a model may write spaces, or escapes, into them."""
+        return len(text) <= 2 * self.size and not is_crowded(text)
 
 
 DEVICE = ArgumentLimits()
@@ -108,6 +113,8 @@ class Toolbox:
         tool = self._tools.get(call.name)
         if tool is None:
             return no_such_tool(call.name, self._tools)
+        if not self._limits.reads(call.arguments):
+            return _refuse(_TOO_LONG)
         arguments = read_arguments(call.arguments)
         if arguments is None:
             return _refuse("the arguments are no valid JSON object")
@@ -115,9 +122,7 @@ class Toolbox:
         if isinstance(fitted, str):
             return _refuse(fitted)
         if not _is_small(fitted, self._limits):
-            return _refuse(
-                "the arguments are too long, nested too deeply, or hold a number that is too large for the tool"
-            )
+            return _refuse(_TOO_LONG)
         return Prepared(tool, fitted)
 
     def _offer(self, tool: ToolSpec) -> None:

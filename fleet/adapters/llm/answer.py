@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from fleet.adapters.llm.calls import CallMerger, CallPiece
+from fleet.adapters.llm.calls import MOST_CALLS, CallMerger, CallPiece
 from fleet.adapters.llm.reasoning import ThoughtFilter
 from fleet.core.ports import CallsAsked, LlmEvent, TextDelta, ThoughtDelta
 
@@ -99,6 +99,9 @@ class StreamedAnswer:
     def _take(self, delta: _Delta) -> list[LlmEvent]:
         for piece in delta.tool_calls or ():
             self._calls.add(piece)
+        if self._calls.too_many:
+            self.fault = f"asked for more than {MOST_CALLS} calls at once"
+            return []
         reasoning = _string(delta.reasoning_content)
         if len(_text(delta)) > LARGEST:
             self.fault = _ENDLESS

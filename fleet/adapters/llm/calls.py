@@ -14,6 +14,8 @@ from fleet.core.ports import ToolCall
 
 log = logging.getLogger(__name__)
 
+MOST_CALLS = 64
+"""Calls that one message may ask for; an agent makes 16 of them."""
 _CALL_SIZE = 100
 """What a call without any text counts for."""
 
@@ -51,11 +53,15 @@ class CallMerger:
         self._calls: list[_Call] = []
         self.size = 0
         """Roughly how many characters are held."""
+        self.too_many = False
+        """Whether more calls were asked for than may be: no further piece is taken."""
         self.extras: dict[str, dict[str, Any]] = {}
         """What came with the finished calls, by their ids."""
 
     def add(self, piece: CallPiece) -> None:
         """Take the next piece."""
+        if self.too_many:
+            return
         function = piece.function or FunctionPiece()
         call = self._find(piece, function)
         call.id = call.id or piece.id or ""
@@ -94,6 +100,7 @@ class CallMerger:
         if known is None or _begins_another(known, piece, function):
             known = _Call(piece.index)
             self._calls.append(known)
+            self.too_many = len(self._calls) > MOST_CALLS
             self.size += _CALL_SIZE + len(piece.id or "") + len(function.name or "")
         return known
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from typing import Any
 
 from pydantic import JsonValue
@@ -12,6 +11,7 @@ from fleet.core.schemas.json_types import is_number, is_of
 from fleet.core.schemas.validator import SchemaValidator
 from fleet.core.schemas.verdict import Fault, Path
 from fleet.core.schemas.words import explain
+from fleet.wire.json_text import is_crowded
 
 LARGEST_INTEGER = 2**31 - 1
 """Firmware reads integers as int32."""
@@ -39,7 +39,7 @@ def fit(
     fitted = dict(arguments)
     wrong = validator.find_faults(fitted)
     if wrong:
-        fitted = deepcopy(fitted)
+        fitted = {name: _copy(value) for name, value in arguments.items()}
     for _ in range(MOST_ROUNDS):
         if not wrong:
             return fitted
@@ -48,6 +48,13 @@ def fit(
             break
         wrong = validator.find_faults(fitted)
     return "; ".join(dict.fromkeys(explain(fault, arguments) for fault in wrong[:MOST_TOLD])) or fitted
+
+
+def _copy(value: JsonValue) -> JsonValue:
+    """Return a copy of JSON; the library's takes ten times as long."""
+    if isinstance(value, dict):
+        return {name: _copy(inner) for name, inner in value.items()}
+    return [_copy(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _mend_all(arguments: dict[str, JsonValue], faults: Sequence[Fault]) -> list[Fault]:
@@ -105,7 +112,7 @@ def _as_type(value: JsonValue, name: str) -> JsonValue:
 
 def _unpack(text: str, name: str) -> JsonValue:
     """Return the object or list that was written as text; for some objects models are asked for that."""
-    if not text.startswith("{" if name == "object" else "["):
+    if not text.startswith("{" if name == "object" else "[") or is_crowded(text):
         return None
     try:
         found: JsonValue = from_json(text, allow_inf_nan=False)

@@ -17,6 +17,8 @@ LONGEST_NAME = 64
 MOST_REQUIRED = 64
 
 _LONGEST_POINTER = 500
+_POINTER_STEP = 10
+"""Characters of a pointer that cost a step: `#/$defs/name` costs one."""
 
 ANNOTATIONS = frozenset(
     {"title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "nullable"}
@@ -205,6 +207,10 @@ def _branches(run: Validation, rules: Sequence[Any], value: Any, place: SchemaPl
 
 def _reference(run: Validation, rule: Any, value: Any, place: SchemaPlace) -> Verdict:
     if not isinstance(rule, str) or len(rule) > _LONGEST_POINTER:
+        return None
+    # A pointer may have hundreds of steps of its own, and be followed again and again.
+    cost = len(rule) // _POINTER_STEP
+    if cost and not run.spend(cost):
         return None
     return run.apply(find_target(run.root, rule), value, place.path, place.depth + 1)
 

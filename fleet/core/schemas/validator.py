@@ -15,7 +15,7 @@ from fleet.core.schemas.keywords import ANNOTATIONS, CHECKS
 from fleet.core.schemas.verdict import Fault, Path, SchemaPlace, Verdict, both
 
 MOST_STEPS = 5_000
-"""Keywords, members, items and choices that are looked at for one call; about 10 ms."""
+"""Keywords, members, items and choices that are looked at for one call; at worst 22 ms of a processor."""
 DEEPEST = 40
 """Schemas inside each other, references included."""
 

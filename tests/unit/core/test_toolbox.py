@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fleet.core import toolbox
 from fleet.core.ports import ToolCall
 from fleet.core.toolbox import LARGEST_OFFERS, LONGEST_DESCRIPTION, MOST_OFFERS, PROGRAM, Prepared, Refusal, Toolbox
 from fleet.wire.mcp import ToolSpec
@@ -174,6 +175,21 @@ def test_arguments_that_would_be_too_much_for_a_device_are_refused() -> None:
         assert isinstance(refusal, Refusal)
         assert "too long, nested too deeply" in refusal.reason
     assert isinstance(prepare(json.dumps({"x": json.loads(deep[1:-1])}), tool), Prepared)
+
+
+def test_arguments_that_are_too_long_are_not_even_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    monkeypatch.setattr(toolbox, "read_arguments", lambda text: read.append(text) or {})
+    box = Toolbox([ToolSpec(name="t"), VOLUME])
+    programs = Toolbox([ToolSpec(name="t")], limits=PROGRAM)
+    for owner, longest in ((box, 8_000), (programs, 200_000)):
+        refusal = owner.prepare(ToolCall("c", "t", "{}".ljust(longest + 1)))
+        assert isinstance(refusal, Refusal)
+        assert "too long" in refusal.reason
+        assert read == []
+        assert isinstance(owner.prepare(ToolCall("c", "t", "{}".ljust(longest))), Prepared)
+        assert isinstance(owner.prepare(ToolCall("c", "t", '{"a":[' + "0," * 21_000 + "0]}")), Refusal)
+        read.clear()
 
 
 @given(OBJECTS, st.text(max_size=30) | JSON.map(json.dumps), st.text(min_size=1, max_size=80))

@@ -10,7 +10,7 @@ from fleet.roles.gateway.turns.round import Ready, ServerCall
 from fleet.wire.mcp import ToolSpec
 
 _UNREADABLE = Refusal(
-    "error: INVALID_TOOL_PARAMETERS, not done, the arguments are no valid JSON object; write them again",
+    "error: INVALID_TOOL_PARAMETERS, not done, the arguments are no valid JSON object, or too long; write them again",
     "INVALID_TOOL_PARAMETERS",
 )
 
@@ -39,7 +39,7 @@ class TurnToolset:
             return self._clients.prepare(call)
         if call.name not in self._servers:
             return self._prepare_dotted(call)
-        arguments = read_arguments(call.arguments)
+        arguments = read_arguments(call.arguments) if PROGRAM.reads(call.arguments) else None
         return _UNREADABLE if arguments is None else ServerCall(call.name, arguments)
 
     def _prepare_dotted(self, call: ToolCall) -> Prepared | Refusal:

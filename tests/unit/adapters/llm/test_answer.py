@@ -106,3 +106,21 @@ def test_garbage_is_a_fault(payload: bytes) -> None:
     answer = StreamedAnswer()
     answer.feed(b"\xff" + payload)
     assert answer.fault
+
+
+def test_a_message_may_ask_for_so_many_calls_only() -> None:
+    def ask(first: int, count: int) -> bytes:
+        calls = [{"index": at, "id": f"c{at}", "function": {"name": "t"}} for at in range(first, first + count)]
+        return chunk(tool_calls=calls)
+
+    answer = StreamedAnswer()
+    answer.feed(ask(0, 64))
+    assert not answer.fault
+    answer.feed(ask(64, 10_000))
+    assert answer.fault == "asked for more than 64 calls at once"
+
+
+def test_a_chunk_longer_than_any_answer_is_a_fault() -> None:
+    answer = StreamedAnswer()
+    assert answer.feed(chunk(content="<think></think>" * 20_000)) == []
+    assert answer.fault == "wrote without an end"

@@ -3,7 +3,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet.adapters.llm.reasoning import ThoughtFilter
-from tests.support.growth import grows_evenly
 
 
 def say(pieces: list[str]) -> str:
@@ -80,7 +79,3 @@ def test_a_long_thought_is_not_kept() -> None:
     for _ in range(1000):
         thoughts.feed("<think>" * 10)
     assert len(thoughts._held) < 20
-
-
-def test_many_thoughts_take_no_longer_than_in_proportion() -> None:
-    assert grows_evenly(lambda count: say(["<think></think>" * count]), 30_000)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fleet.core.schemas import keywords
 from fleet.core.schemas.arguments import LARGEST_INTEGER, fit
 from fleet.core.schemas.validator import DEEPEST, MOST_STEPS, SchemaValidator
 from tests.unit.core.schemas.test_cleaning import OBJECTS
@@ -242,6 +243,29 @@ def test_a_hostile_schema_costs_a_bounded_number_of_steps(name: str) -> None:
     fitted = fit(schema, {"x": value})
     assert isinstance(fitted, str) or fitted == {"x": value}
     assert not isinstance(fitted, str) or len(fitted) < 1500
+
+
+def test_a_list_of_too_many_values_that_was_written_as_text_is_not_read() -> None:
+    schema = {"properties": {"x": {"type": "array"}}}
+    assert fit(schema, {"x": "[" + "[]," * 100 + "1]"}) == {"x": [*[[]] * 100, 1]}
+    assert isinstance(fit(schema, {"x": "[" + "[]," * 30_000 + "1]"}), str)
+
+
+def test_the_steps_of_pointers_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    followed = 0
+    find = keywords.find_target
+
+    def count(root: Any, reference: str) -> object:
+        nonlocal followed
+        followed += reference.count("/")
+        return find(root, reference)
+
+    monkeypatch.setattr(keywords, "find_target", count)
+    inner: dict[str, Any] = {}
+    for _ in range(500):
+        inner = {"": inner}
+    fit({**inner, "properties": {"x": {"oneOf": [{"$ref": "#" + "/" * 499}] * 2_400}}}, {"x": 1})
+    assert 0 < followed < 20 * MOST_STEPS
 
 
 @settings(max_examples=300)
