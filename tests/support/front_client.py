@@ -91,6 +91,7 @@ class FrontClient:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
         self.writer = writer
+        self.loop = asyncio.get_running_loop()
 
     @classmethod
     async def open(cls, host: str, port: int) -> "FrontClient":
@@ -101,9 +102,12 @@ class FrontClient:
 
     @classmethod
     async def discard_all(cls) -> None:
-        """Cut every connection and wait until nothing is left of them."""
+        """Cut every connection and wait until nothing is left of them; those of ended loops went with them."""
         while cls.opened:
-            writer = cls.opened.pop().writer
+            client = cls.opened.pop()
+            writer = client.writer
+            if client.loop is not asyncio.get_running_loop():
+                continue
             writer.transport.abort()
             with contextlib.suppress(OSError):
                 async with asyncio.timeout(PATIENCE):
