@@ -61,12 +61,14 @@ def is_finite(value: object) -> bool:
 
 
 def has_levels(value: object, most: int) -> bool:
-    """Whether a JSON value has at most so many levels of objects and lists."""
-    if isinstance(value, dict):
-        return most > 0 and all(has_levels(inner, most - 1) for inner in value.values())
-    if isinstance(value, list):
-        return most > 0 and all(has_levels(inner, most - 1) for inner in value)
-    return True
+    """Whether a JSON value has at most so many levels of objects and lists; looks at one level after the other."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(most):
+        if not level:
+            return True
+        inner = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [part for parts in inner for part in parts if isinstance(part, (dict, list))]
+    return not level
 
 
 def _refuse(constant: str) -> object:

@@ -5,30 +5,35 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
+from fleet.wire.json_text import has_levels
 from fleet.wire.messages import DeviceEvent, IgnoredEvent, MalformedEvent, NotificationEvent, ResponseEvent
 
 LARGEST_ID = 2**31 - 1
 """Firmware reads ids as int32."""
 
 LONGEST_ID = 32
+DEEPEST = 400
+"""Levels of a message; whoever writes it down again must not come to the end of the stack."""
 _NO_TEXT = "the device reported an error without a text"
 
 
 class _Message(BaseModel):
     model_config = ConfigDict(extra="ignore")
-    id: JsonValue = None
+    id: Any = None
     method: str | None = None
-    params: JsonValue = None
-    result: JsonValue = None
-    error: JsonValue = None
+    params: Any = None
+    result: Any = None
+    error: Any = None
 
 
 def receive(payload: JsonValue) -> DeviceEvent:
     """Return what a JSON-RPC message from a device says."""
     try:
         message = _Message.model_validate(payload)
-    except (ValidationError, RecursionError):
+    except ValidationError:
         return MalformedEvent("bad JSON-RPC")
+    if not has_levels(payload, DEEPEST):
+        return MalformedEvent("nested too deeply")
     if message.method is not None:
         if message.id is None or message.method.startswith("notifications"):
             return NotificationEvent(message.method, message.params)

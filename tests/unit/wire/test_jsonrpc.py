@@ -53,3 +53,10 @@ def test_what_wants_no_answer_is_a_notice(payload: JsonValue) -> None:
 
 def test_requests_of_a_device_are_ignored() -> None:
     assert isinstance(jsonrpc.receive({"method": "ping", "id": 5}), IgnoredEvent)
+
+
+def test_an_answer_that_is_nested_too_deeply_is_malformed() -> None:
+    deep: JsonValue = 1
+    for _ in range(500):
+        deep = [deep]
+    assert isinstance(jsonrpc.receive({"jsonrpc": "2.0", "id": 7, "result": deep}), MalformedEvent)
