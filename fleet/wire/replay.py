@@ -35,11 +35,6 @@ class UsedNumbers:
         if len(self._firsts) > MOST_SPANS:
             self._forget(0)
 
-    def next_unused(self, number: int) -> int:
-        """Return the lowest number above this one that is not used."""
-        following = number + 1
-        return self._lasts[bisect_right(self._firsts, following) - 1] + 1 if following in self else following
-
     def _join(self, at: int) -> None:
         if at + 1 < len(self._firsts) and self._lasts[at] + 1 == self._firsts[at + 1]:
             self._forget(at)

@@ -23,7 +23,7 @@ from fleet.wire import packet
 from fleet.wire.mqtt_packet import LARGEST as LARGEST_FRONT
 from fleet.wire.mqtt_packet import Splitter
 from fleet.wire.packet import Channel
-from tests.fuzz.audio_targets import FRAME_MS, KEY, REASONS, SSRC, UPLINK, make_datagrams
+from tests.fuzz.audio_targets import FRAME_MS, KEY, REASONS, SSRC, UPLINK, make_datagrams, seal
 from tests.fuzz.targets import TARGETS
 
 PARSERS_CACHE = 4_000_000
@@ -63,6 +63,27 @@ def test_a_session_holds_a_few_packets_whatever_it_is_sent() -> None:
     """At most `proof.MOST_HELD` packets, some 400 bytes each."""
     flood(20)
     assert kept_by(lambda: flood(300)) < 60_000
+
+
+def overtaken(count: int) -> object:
+    """Return a stream after so many packets of its device, each of which copies from other addresses overtook."""
+    stream = UplinkStream(Channel(KEY, SSRC), UPLINK, Counter(), 0.0)
+    device, others = ("192.0.2.1", 4000), [("192.0.2.2", port) for port in range(16)]
+    for number in range(1, count + 1):
+        datagram = seal(b"\x58" + bytes(1100), number)
+        header = packet.parse(datagram)
+        assert header
+        for address in [*(others if number > 20 else ()), device]:
+            stream.admit(header, datagram, address, number * 0.06)
+        stream.proved = []
+    assert stream.address == device
+    return stream
+
+
+def test_copies_that_overtake_the_device_are_not_kept_for_as_long_as_they_come() -> None:
+    """16 addresses with the packets of a few seconds each; without the cut it is ten times as much."""
+    overtaken(10)
+    assert kept_by(lambda: overtaken(300)) < 400_000
 
 
 def test_codecs_keep_nothing() -> None:

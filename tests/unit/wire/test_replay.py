@@ -18,11 +18,6 @@ def test_zero_is_used_and_nothing_else_at_first() -> None:
     assert found.newest == 0
 
 
-def test_the_next_unused_number_lies_behind_those_that_are_used() -> None:
-    found = used(1, 2, 4, 5, 9)
-    assert [found.next_unused(number) for number in (0, 2, 3, 4, 5, 8, 9, 20)] == [3, 3, 6, 6, 6, 10, 10, 21]
-
-
 def test_numbers_far_below_the_newest_are_remembered() -> None:
     found = used(*range(1, 100), *range(5000, 5100))
     assert 99 in found

@@ -141,7 +141,11 @@ class UplinkStream:
             return False
         since = proof.back(COMPARED - 1)
         rivals = self._track.taken - since.admitted + self._candidates.longest_since(self.address, since.at)
-        return 2 * rivals < min(proof.chain.length, COMPARED)
+        if 2 * rivals < min(proof.chain.length, COMPARED):
+            return True
+        # Copies may go on as long as the session: what lies further back is not kept for them.
+        since.same.before = since.any.before = None
+        return False
 
     def _follow(self, proof: Proof, now: float) -> bytes:
         """Go on where a chain is; return the payload of its last packet."""
