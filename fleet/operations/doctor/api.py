@@ -1,4 +1,4 @@
-"""The api: do devices reach it, and are they told what they need?"""
+"""The api: do devices reach it, and does bootstrap give them credentials?"""
 
 import ssl
 from collections.abc import AsyncIterator
@@ -11,9 +11,9 @@ from fleet.adapters.http_bounds import LARGEST_ERROR, bounded_client
 from fleet.adapters.redis.access.admissions import Admissions
 from fleet.ground.errors import Unavailable
 from fleet.ground.settings.tls import LOOPBACK
-from fleet.operations.doctor.case import Case
+from fleet.operations.doctor.ask_bootstrap import SECONDS, BootstrapReply, ask_bootstrap
 from fleet.operations.doctor.finding import Finding, Findings, ok, problem, skipped
-from fleet.operations.doctor.visit import SECONDS, Visit, visit
+from fleet.operations.doctor.site import SiteUnderTest
 
 _PUBLIC = (
     "Is `fleet api` running? FLEET_HTTP_PUBLIC (else FLEET_PUBLIC_HOST and FLEET_HTTP_PORT, FLEET_HTTPS_PORT) "
@@ -28,44 +28,44 @@ class _Place:
     """Whether the settings name it, or it is a guess."""
 
 
-async def examine(case: Case) -> Findings:
-    """Ask bootstrap, and tell the others what it said."""
+async def examine(site: SiteUnderTest) -> Findings:
+    """Ask bootstrap, and keep the answer for the other examinations."""
     try:
-        async with web(case) as http:
-            async for finding in _examine(case, http):
+        async with web(site) as http:
+            async for finding in _examine(site, http):
                 yield finding
     finally:
-        if not case.visit.done():
-            case.visit.set_result(Visit())
+        if not site.bootstrap.done():
+            site.bootstrap.set_result(BootstrapReply())
 
 
 @asynccontextmanager
-async def web(case: Case) -> AsyncIterator[httpx2.AsyncClient]:
-    """Give an HTTP client that believes what fleet's own connections believe."""
+async def web(site: SiteUnderTest) -> AsyncIterator[httpx2.AsyncClient]:
+    """Give an HTTP client that trusts the same authorities as fleet itself."""
     context = ssl.create_default_context()
-    if case.settings.tls_ca is not None:
-        context.load_verify_locations(case.settings.tls_ca)
+    if site.settings.tls_ca is not None:
+        context.load_verify_locations(site.settings.tls_ca)
     async with bounded_client(LARGEST_ERROR, verify=context, trust_env=False, timeout=SECONDS) as http:
         yield http
 
 
-async def _examine(case: Case, http: httpx2.AsyncClient) -> Findings:
-    places = _places(case)
+async def _examine(site: SiteUnderTest, http: httpx2.AsyncClient) -> Findings:
+    places = _places(site)
     for place in places:
         try:
-            met = await _meet(case, http, place)
+            met = await _meet(site, http, place)
         except Unavailable as error:
             yield _shut(place, error)
             continue
-        case.visit.set_result(met)
+        site.bootstrap.set_result(met)
         yield ok("api.reach", f"{place.url} answers")
-        yield _judge(case, met)
+        yield _judge(site, met)
         return
 
 
-def _places(case: Case) -> list[_Place]:
-    settings = case.settings
-    local = _Place(f"http://{LOOPBACK}:{settings.http_port}", case.up)
+def _places(site: SiteUnderTest) -> list[_Place]:
+    settings = site.settings
+    local = _Place(f"http://{LOOPBACK}:{settings.http_port}", site.up)
     if settings.http_public:
         return [_Place(settings.http_public, True), local]
     if settings.public_host and settings.tls_cert:
@@ -75,28 +75,28 @@ def _places(case: Case) -> list[_Place]:
     return [local]
 
 
-async def _meet(case: Case, http: httpx2.AsyncClient, place: _Place) -> Visit:
-    """Ask; a device that is not admitted is bound by hand, for as long as the examination lasts."""
-    mac = case.macs[0]
-    met = await visit(http, place.url, mac, case.client, case.now)
-    if met.mqtt is None and met.status in (200, 403) and case.store is not None:
-        await Admissions(case.store).bind(mac, case.client)
-        again = await visit(http, place.url, mac, case.client, case.now)
+async def _meet(site: SiteUnderTest, http: httpx2.AsyncClient, place: _Place) -> BootstrapReply:
+    """Ask bootstrap; if it refuses the test device, bind it for the time of the examination."""
+    mac = site.macs[0]
+    met = await ask_bootstrap(http, place.url, mac, site.client, site.now)
+    if met.mqtt is None and met.status in (200, 403) and site.store is not None:
+        await Admissions(site.store).bind(mac, site.client)
+        again = await ask_bootstrap(http, place.url, mac, site.client, site.now)
         return replace(again, ahead=met.ahead, within=met.within)
     return met
 
 
 def _shut(place: _Place, error: Unavailable) -> Finding:
-    told = f"{place.url}: {error}"
+    message = f"{place.url}: {error}"
     if not place.named:
-        return skipped("api.reach", told, "set FLEET_HTTP_PUBLIC if the api runs elsewhere")
+        return skipped("api.reach", message, "set FLEET_HTTP_PUBLIC if the api runs elsewhere")
     if "CERTIFICATE" in str(error).upper():
         advice = "Devices check it too: FLEET_TLS_CERT must be valid, and name the host of FLEET_HTTP_PUBLIC"
-        return problem("api.reach", told, advice)
-    return problem("api.reach", told, _PUBLIC)
+        return problem("api.reach", message, advice)
+    return problem("api.reach", message, _PUBLIC)
 
 
-def _judge(case: Case, met: Visit) -> Finding:
+def _judge(site: SiteUnderTest, met: BootstrapReply) -> Finding:
     if met.mqtt is not None:
         return ok("api.bootstrap", f"devices are sent to {met.mqtt.endpoint}")
     if met.status == 429:
@@ -105,7 +105,7 @@ def _judge(case: Case, met: Visit) -> Finding:
         )
     if met.status == 503:
         return problem("api.bootstrap", "bootstrap answers 503", "The api does not reach Redis: its FLEET_REDIS_URL")
-    if met.status in (200, 403) and case.store is None:
+    if met.status in (200, 403) and site.store is None:
         return skipped(
             "api.bootstrap", "devices must be bound first", "with FLEET_REDIS_URL the doctor can bind its own"
         )

@@ -1,6 +1,6 @@
-"""Audio's way: do datagrams reach the edge at the address that devices are told, and do its own come back?
+"""The audio path: do datagrams reach the edge at the address in its hello, and do its answers come back?
 
-A question under the session's key (`fleet.wire.echo`) takes the way of every audio packet, and so does its answer.
+An echo request under the session's key (`fleet.wire.echo`) takes the path of audio packets, and so does its answer.
 """
 
 import asyncio
@@ -9,9 +9,9 @@ import secrets
 import socket
 
 from fleet.ground.settings.tls import LOOPBACK
-from fleet.operations.doctor.case import Case
 from fleet.operations.doctor.finding import Finding, Findings, ok, problem
-from fleet.operations.doctor.welcome import Welcome
+from fleet.operations.doctor.hello_answer import HelloAnswer
+from fleet.operations.doctor.site import SiteUnderTest
 from fleet.wire import echo
 
 TRIES = 4
@@ -31,32 +31,32 @@ _BLOCKED = (
 )
 
 
-async def reach(case: Case, welcome: Welcome) -> Findings:
-    """Judge the address, then ask the edge through it."""
-    place = f"{welcome.host}:{welcome.port}"
-    address = await _look_up(welcome.host)
+async def reach(site: SiteUnderTest, hello_answer: HelloAnswer) -> Findings:
+    """Check the address, then send the edge an echo request there."""
+    place = f"{hello_answer.host}:{hello_answer.port}"
+    address = await _look_up(hello_answer.host)
     if address is None:
         yield problem("audio.address", f"audio is sent to {place}, which is no IPv4 address and no known name", _PLACE)
         return
-    if fault := _implausible(address, await _sent_to(case)):
+    if fault := _implausible(address, await _sent_to(site)):
         yield problem("audio.address", f"audio is sent to {place}: {fault}", _PLACE)
-    heard = await ask(address, welcome.port, welcome)
+    heard = await ask(address, hello_answer.port, hello_answer)
     if heard is None:
         yield problem("audio.address", f"audio is sent to {place}, where nobody listens", _PLACE)
     elif heard:
         yield ok("audio.reach", f"audio gets through to {place} and back")
     else:
-        yield await _silent(case, welcome, place, address)
+        yield await _silent(site, hello_answer, place, address)
 
 
-async def ask(address: str, port: int, welcome: Welcome) -> bool | None:
+async def ask(address: str, port: int, hello_answer: HelloAnswer) -> bool | None:
     """Return whether an edge answers under the session's key; None when the machine there says that nobody listens."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
         own.setblocking(False)
         try:
             own.connect((address, port))
             for number in range(1, TRIES + 1):
-                if await _try(own, welcome, number):
+                if await _try(own, hello_answer, number):
                     return True
         except ConnectionRefusedError:
             return None
@@ -65,24 +65,24 @@ async def ask(address: str, port: int, welcome: Welcome) -> bool | None:
     return False
 
 
-async def _try(own: socket.socket, welcome: Welcome, number: int) -> bool:
+async def _try(own: socket.socket, hello_answer: HelloAnswer, number: int) -> bool:
     loop, token = asyncio.get_running_loop(), secrets.token_bytes(echo.TOKEN)
-    await loop.sock_sendall(own, echo.ask(welcome.key, welcome.ssrc, number, token))
+    await loop.sock_sendall(own, echo.ask(hello_answer.key, hello_answer.ssrc, number, token))
     try:
         async with asyncio.timeout(TRY_SECONDS):
-            while echo.read(welcome.key, await loop.sock_recv(own, 2048)) != token:
+            while echo.read(hello_answer.key, await loop.sock_recv(own, 2048)) != token:
                 pass
     except TimeoutError:
         return False
     return True
 
 
-async def _silent(case: Case, welcome: Welcome, place: str, address: str) -> Finding:
-    told = f"audio that is sent to {place} does not arrive, or its answer does not"
-    near = (LOOPBACK, case.settings.udp_port)
-    if near not in ((address, welcome.port), (LOOPBACK, 0)) and await ask(*near, welcome):
-        told += f"; the edge itself hears, at {LOOPBACK}:{case.settings.udp_port} of this machine"
-    return problem("audio.reach", told, _BLOCKED)
+async def _silent(site: SiteUnderTest, hello_answer: HelloAnswer, place: str, address: str) -> Finding:
+    message = f"audio that is sent to {place} does not arrive, or its answer does not"
+    near = (LOOPBACK, site.settings.udp_port)
+    if near not in ((address, hello_answer.port), (LOOPBACK, 0)) and await ask(*near, hello_answer):
+        message += f"; the edge itself hears, at {LOOPBACK}:{site.settings.udp_port} of this machine"
+    return problem("audio.reach", message, _BLOCKED)
 
 
 async def _look_up(host: str) -> str | None:
@@ -94,9 +94,9 @@ async def _look_up(host: str) -> str | None:
     return str(found[0][4][0]) if found else None
 
 
-async def _sent_to(case: Case) -> str | None:
+async def _sent_to(site: SiteUnderTest) -> str | None:
     """Return the address of the broker that devices are sent to."""
-    endpoint = (await case.visited()).endpoint
+    endpoint = (await site.bootstrapped()).endpoint
     return await _look_up(endpoint[0]) if endpoint else None
 
 

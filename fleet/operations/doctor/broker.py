@@ -1,15 +1,15 @@
-"""The broker: is it there, does it let us in, does it bring devices what they never subscribed to, and only that?"""
+"""The broker: is it reachable, does it check passwords, does it deliver to devices without a subscription?"""
 
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 
 from fleet.adapters.net.mqtt.packets import Incoming
-from fleet.operations.doctor.case import Case
-from fleet.operations.doctor.door import Door, doors, enter
+from fleet.operations.doctor.broker_addresses import BrokerAddress, broker_addresses, connect_first
 from fleet.operations.doctor.finding import Finding, Findings, judge, ok, problem, skipped, warning
-from fleet.operations.doctor.line import Line, LineFault
-from fleet.operations.doctor.mark import carrying, new_mark
-from fleet.operations.doctor.rights import trespass
+from fleet.operations.doctor.mqtt_probe import MqttFault, MqttProbe
+from fleet.operations.doctor.probe_message import equal_to, new_probe_message
+from fleet.operations.doctor.site import SiteUnderTest
+from fleet.operations.doctor.topic_rights import forbidden_accesses
 from fleet.wire import presence
 from fleet.wire.topics import down_topic, presence_topic, up_topic
 
@@ -28,45 +28,45 @@ _UPGRADE = (
 )
 
 
-async def examine(case: Case) -> Findings:
-    if case.broker is None or case.keys is None:
+async def examine(site: SiteUnderTest) -> Findings:
+    if site.broker is None or site.keys is None:
         yield skipped("broker.reach", "no broker is named, or no keys", "set FLEET_MQTT_URL and FLEET_KEYS")
         return
     async with AsyncExitStack() as stack:
         try:
-            service = await stack.enter_async_context(Line.to(case.broker, case.service("a")))
-        except LineFault as fault:
+            service = await stack.enter_async_context(MqttProbe.to(site.broker, site.service("a")))
+        except MqttFault as fault:
             yield _unreached(fault)
             return
-        yield ok("broker.reach", f"{case.broker} answers")
-        yield ok("broker.login", f"it lets in a service with the key {case.keys.ids[0]}")
+        yield ok("broker.reach", f"{site.broker} answers")
+        yield ok("broker.login", f"it lets in a service with the key {site.keys.ids[0]}")
         try:
-            async for finding in _admit(case, service, stack):
+            async for finding in _admit(site, service, stack):
                 yield finding
-        except LineFault as fault:
+        except MqttFault as fault:
             yield problem("broker.lost", str(fault), "Look into the broker's log for the reason")
 
 
-async def _admit(case: Case, service: Line, stack: AsyncExitStack) -> Findings:
-    first, second = case.macs[1], case.macs[2]
+async def _admit(site: SiteUnderTest, service: MqttProbe, stack: AsyncExitStack) -> Findings:
+    first, second = site.macs[1], site.macs[2]
     for mac in (first, second):
         for topic in (up_topic(mac), presence_topic(mac)):
             await service.subscribe(topic)
     try:
-        found = await doors(case)
-        device, door, shut = await stack.enter_async_context(enter(found, case.device(1)))
-        other = await stack.enter_async_context(Line.to(door.address, case.device(2)))
-    except LineFault as fault:
+        found = await broker_addresses(site)
+        device, address_used, shut = await stack.enter_async_context(connect_first(found, site.device(1)))
+        other = await stack.enter_async_context(MqttProbe.to(address_used.address, site.device(2)))
+    except MqttFault as fault:
         yield problem("broker.door", f"no device comes in: {fault}", _open_advice(fault))
         return
-    for finding in _doors(door, shut):
+    for finding in _public_address(address_used, shut):
         yield finding
-    yield await _password(case, door)
+    yield await _password(site, address_used)
     pair = Pair(service, device, first)
     yield await pair.presence()
     yield await pair.delivery()
     yield await pair.quality()
-    yield await _kept(case, pair)
+    yield await _kept(site, pair)
     yield await _rights(pair, other, second)
 
 
@@ -74,8 +74,8 @@ async def _admit(case: Case, service: Line, stack: AsyncExitStack) -> Findings:
 class Pair:
     """A service and a device that are both connected."""
 
-    service: Line
-    device: Line
+    service: MqttProbe
+    device: MqttProbe
     mac: str
 
     async def presence(self) -> Finding:
@@ -89,16 +89,16 @@ class Pair:
         return judge(
             "broker.presence",
             found is not None,
-            ("it tells that a device came", "nobody is told that a device came"),
+            ("it publishes that a device connected", "it does not publish that a device connected"),
             "The plugin, `fleet front`, or EMQX's presence rule (deploy/emqx) publishes fleet/presence/…; "
             "without it tools "
             "are not discovered",
         )
 
     async def delivery(self) -> Finding:
-        mark = new_mark()
-        await self.service.publish(down_topic(self.mac), mark)
-        found = await self.device.message(carrying(mark))
+        sent = new_probe_message()
+        await self.service.publish(down_topic(self.mac), sent)
+        found = await self.device.message(equal_to(sent))
         return judge(
             "broker.delivery",
             found is not None,
@@ -107,9 +107,9 @@ class Pair:
         )
 
     async def quality(self) -> Finding:
-        mark = new_mark()
-        await self.device.publish(up_topic(self.mac), mark)
-        found = await self.service.message(carrying(mark))
+        sent = new_probe_message()
+        await self.device.publish(up_topic(self.mac), sent)
+        found = await self.service.message(equal_to(sent))
         if found is None:
             return problem("broker.qos", "what a device says does not arrive", _DELIVERY)
         return judge(
@@ -120,21 +120,21 @@ class Pair:
         )
 
 
-async def _kept(case: Case, pair: Pair) -> Finding:
+async def _kept(site: SiteUnderTest, pair: Pair) -> Finding:
     """Whether what a device says while its shard has no owner is there for the next one."""
-    assert case.broker is not None, "asked only where there is one"  # noqa: S101
-    who, mark = case.service("kept"), new_mark()
+    assert site.broker is not None, "asked only where there is one"  # noqa: S101
+    who, sent = site.service("kept"), new_probe_message()
     try:
-        async with Line.to(case.broker, who, clean=False) as owner:
+        async with MqttProbe.to(site.broker, who, clean=False) as owner:
             await owner.subscribe(up_topic(pair.mac))
-        await pair.device.publish(up_topic(pair.mac), mark)
-        await pair.service.message(carrying(mark))
-        async with Line.to(case.broker, who, clean=False) as owner:
-            found = await owner.message(carrying(mark))
+        await pair.device.publish(up_topic(pair.mac), sent)
+        await pair.service.message(equal_to(sent))
+        async with MqttProbe.to(site.broker, who, clean=False) as owner:
+            found = await owner.message(equal_to(sent))
     finally:
         # A clean session of the same name makes the broker forget the kept one.
-        with suppress(LineFault):
-            async with Line.to(case.broker, who):
+        with suppress(MqttFault):
+            async with MqttProbe.to(site.broker, who):
                 pass
     return judge(
         "broker.kept",
@@ -148,8 +148,8 @@ async def _kept(case: Case, pair: Pair) -> Finding:
     )
 
 
-async def _rights(pair: Pair, other: Line, other_mac: str) -> Finding:
-    broken = await trespass(pair.service, pair.device, other, pair.mac, other_mac)
+async def _rights(pair: Pair, other: MqttProbe, other_mac: str) -> Finding:
+    broken = await forbidden_accesses(pair.service, pair.device, other, pair.mac, other_mac)
     return judge(
         "broker.topics",
         not broken,
@@ -159,25 +159,25 @@ async def _rights(pair: Pair, other: Line, other_mac: str) -> Finding:
     )
 
 
-async def _password(case: Case, door: Door) -> Finding:
-    """A device with a wrong password must stay outside."""
-    false = replace(case.device(2), password="bm90IHRoZSBwYXNzd29yZA==", client_id=case.macs[3])  # noqa: S106
+async def _password(site: SiteUnderTest, address_used: BrokerAddress) -> Finding:
+    """The broker must refuse a device with a wrong password."""
+    false = replace(site.device(2), password="bm90IHRoZSBwYXNzd29yZA==", client_id=site.macs[3])  # noqa: S106
     try:
-        async with Line.to(door.address, false):
+        async with MqttProbe.to(address_used.address, false):
             pass
-    except LineFault as fault:
+    except MqttFault as fault:
         if fault.stage != "login":
             return warning("broker.password", f"could not be tried: {fault}", "Run this again")
         return ok("broker.password", "it refuses a wrong password")
     return problem(
         "broker.password",
-        f"{door.address} lets in a device with a wrong password",
+        f"{address_used.address} lets in a device with a wrong password",
         "allow_anonymous false and the plugin (mosquitto/README.md), EMQX's HTTP authentication (deploy/emqx), or a "
         "broker that only `fleet front` can reach",
     )
 
 
-def _unreached(fault: LineFault) -> Finding:
+def _unreached(fault: MqttFault) -> Finding:
     if fault.stage == "login":
         return problem("broker.login", str(fault), _KEYS)
     if fault.stage == "tls":
@@ -188,28 +188,33 @@ def _unreached(fault: LineFault) -> Finding:
     )
 
 
-def _open_advice(fault: LineFault) -> str:
+def _open_advice(fault: MqttFault) -> str:
     if fault.stage == "login":
         return _KEYS
     return "FLEET_MQTT_PUBLIC (else FLEET_PUBLIC_HOST and FLEET_MQTT_PORT) must lead to the broker or the front"
 
 
-def _doors(door: Door, shut: list[tuple[Door, LineFault]]) -> list[Finding]:
+def _public_address(address_used: BrokerAddress, shut: list[tuple[BrokerAddress, MqttFault]]) -> list[Finding]:
     for closed, fault in shut:
         if closed.public:
-            return [_public_door(fault)]
-    if door.public:
-        return [ok("broker.door", f"devices are told {door.address.host}:{door.address.port}, and it lets them in")]
+            return [_unreachable_address(fault)]
+    if address_used.public:
+        return [
+            ok(
+                "broker.door",
+                f"devices are sent to {address_used.address.host}:{address_used.address.port}, and it lets them in",
+            )
+        ]
     return [
         skipped(
             "broker.door",
-            f"tried at {door.address}: what devices are told is not known here",
+            f"tried at {address_used.address}: the address for devices is not known here",
             "set FLEET_PUBLIC_HOST or FLEET_MQTT_PUBLIC, or let the api run",
         )
     ]
 
 
-def _public_door(fault: LineFault) -> Finding:
+def _unreachable_address(fault: MqttFault) -> Finding:
     if fault.stage == "tls":
         advice = (
             "Devices speak TLS on port 8883, believe public authorities only and check the name: renew the certificate "

@@ -12,8 +12,8 @@ from cryptography import x509
 from fleet.adapters.net.tls.certificate import WARNING, ServerCertificate
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
-from fleet.operations.doctor.case import Case
 from fleet.operations.doctor.finding import Finding, Findings, ok, problem, skipped, warning
+from fleet.operations.doctor.site import SiteUnderTest
 
 _SECONDS = 4.0
 _MOST_STEPS = 10
@@ -23,17 +23,17 @@ _RENEW = (
 )
 
 
-async def examine(case: Case) -> Findings:
-    settings = case.settings
+async def examine(site: SiteUnderTest) -> Findings:
+    settings = site.settings
     if settings.tls_cert is None or settings.tls_key is None:
         yield skipped(
             "certificates.file", "no certificate is set: plain MQTT and HTTP, or a broker's and a proxy's own"
         )
     else:
-        for finding in _examine_files(settings, settings.tls_cert, settings.tls_key, case.now()):
+        for finding in _examine_files(settings, settings.tls_cert, settings.tls_key, site.now()):
             yield finding
-    for place in await _endpoints(case):
-        yield await _examine_shown(case, *place)
+    for place in await _endpoints(site):
+        yield await _examine_shown(site, *place)
 
 
 def _examine_files(settings: Settings, path: Path, key: Path, now: datetime) -> list[Finding]:
@@ -133,25 +133,25 @@ def _shake_hands(shown: ssl.SSLContext, host: str, more: Path | None) -> str:
     return ""
 
 
-async def _endpoints(case: Case) -> list[tuple[str, int, str]]:
+async def _endpoints(site: SiteUnderTest) -> list[tuple[str, int, str]]:
     """Return where devices connect with TLS, and the setting that leads there."""
     found: list[tuple[str, int, str]] = []
-    endpoint = (await case.visited()).endpoint
+    endpoint = (await site.bootstrapped()).endpoint
     if endpoint is not None and endpoint[1] == 8883:
         found.append((*endpoint, "FLEET_TLS_CERT of the front, or certfile of the broker"))
     if (
-        case.broker is not None
-        and case.broker.tls
-        and (case.broker.host, case.broker.port) not in [one[:2] for one in found]
+        site.broker is not None
+        and site.broker.tls
+        and (site.broker.host, site.broker.port) not in [one[:2] for one in found]
     ):
-        found.append((case.broker.host, case.broker.port, "the broker's certfile"))
-    web = urlsplit(case.settings.http_public or "")
+        found.append((site.broker.host, site.broker.port, "the broker's certfile"))
+    web = urlsplit(site.settings.http_public or "")
     if web.scheme == "https" and web.hostname:
         found.append((web.hostname, web.port or 443, "FLEET_TLS_CERT of the api, or its proxy's"))
     return found
 
 
-async def _examine_shown(case: Case, host: str, port: int, setting: str) -> Finding:
+async def _examine_shown(site: SiteUnderTest, host: str, port: int, setting: str) -> Finding:
     where = f"{host}:{port}"
     try:
         shown = x509.load_der_x509_certificate(await _fetch(host, port))
@@ -161,7 +161,7 @@ async def _examine_shown(case: Case, host: str, port: int, setting: str) -> Find
         )
     if not _covers(shown, host):
         return problem("certificates.shown", f"{where} shows a certificate for other names", f"Correct {setting}")
-    return _judge_time("certificates.shown", where, shown, case.now(), setting)
+    return _judge_time("certificates.shown", where, shown, site.now(), setting)
 
 
 async def _fetch(host: str, port: int) -> bytes:

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 from fleet.adapters.redis.client.examination import examine_servers
 from fleet.ground.errors import Unavailable
-from fleet.operations.doctor.case import Case
 from fleet.operations.doctor.finding import Finding, Findings, ok, problem, skipped, warning
+from fleet.operations.doctor.site import SiteUnderTest
 
 NOTABLE, HARMFUL = timedelta(seconds=2), timedelta(seconds=30)
 
@@ -16,15 +16,15 @@ _ADVICE = (
 )
 
 
-async def examine(case: Case) -> Findings:
+async def examine(site: SiteUnderTest) -> Findings:
     apart: dict[str, timedelta] = {}
-    if case.store is not None:
+    if site.store is not None:
         try:
-            servers = await examine_servers(case.store, case.now)
+            servers = await examine_servers(site.store, site.now)
             apart["Redis"] = max((timedelta(seconds=one.ahead) for one in servers), key=abs)
         except Unavailable as error:
             yield skipped("clock.redis", str(error), "see redis.reach")
-    met = await case.visited()
+    met = await site.bootstrapped()
     if met.ahead is not None:
         apart["the api"] = met.ahead
     for who, check in (("Redis", "clock.redis"), ("the api", "clock.api")):
@@ -43,9 +43,9 @@ def _agree(two: list[timedelta]) -> bool:
 def _judge(check: str, who: str, ahead: timedelta, within: timedelta) -> Finding:
     far = max(abs(ahead) - within, timedelta())
     side = "ahead of" if ahead > timedelta() else "behind"
-    told = f"the clock of {who} is {abs(ahead.total_seconds()):.1f} s {side} ours"
+    message = f"the clock of {who} is {abs(ahead.total_seconds()):.1f} s {side} ours"
     if far > HARMFUL:
-        return problem(check, told, _ADVICE)
+        return problem(check, message, _ADVICE)
     if far > NOTABLE:
-        return warning(check, told, _ADVICE)
+        return warning(check, message, _ADVICE)
     return ok(check, f"{who} and we agree within {max(far.total_seconds(), 0.1):.1f} s")

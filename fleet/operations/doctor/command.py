@@ -27,6 +27,6 @@ def doctor(device: Device = "", only: Only = "", ota: Ota = "", as_json: AsJson 
     once each, and talks to the broker and to an edge as a device of its own, which is forgotten afterwards.
     """
     # It looks at everything and so imports everything: other commands, and probes above all, need not wait for that.
-    from fleet.operations.doctor.consultation import Wish, consult
+    from fleet.operations.doctor.run import DoctorRequest, run_doctor
 
-    run(lambda settings: consult(settings, Wish(device, only, ota, as_json)))
+    run(lambda settings: run_doctor(settings, DoctorRequest(device, only, ota, as_json)))

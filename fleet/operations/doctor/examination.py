@@ -9,10 +9,10 @@ from fleet.adapters.redis.devices.view import forget
 from fleet.ground.errors import FleetError
 from fleet.ground.tasks import isolate
 from fleet.operations.doctor import api, broker, certificates, clock, machine, models, redis, roles, session, settings
-from fleet.operations.doctor.case import Case
 from fleet.operations.doctor.finding import Finding, Findings, problem
+from fleet.operations.doctor.site import SiteUnderTest
 
-Part = Callable[[Case], Findings]
+Part = Callable[[SiteUnderTest], Findings]
 
 PARTS: Final[Mapping[str, tuple[Part, float]]] = {
     "settings": (settings.examine, 5.0),
@@ -31,11 +31,11 @@ PARTS: Final[Mapping[str, tuple[Part, float]]] = {
 _TIDY_SECONDS = 10.0
 
 
-async def examine(case: Case, only: frozenset[str] = frozenset()) -> list[Finding]:
+async def examine(site: SiteUnderTest, only: frozenset[str] = frozenset()) -> list[Finding]:
     """Return all findings, in the order of `PARTS`.
 
     Args:
-        case: What is examined.
+        site: What is examined.
         only: Names of parts; all of them without any. The api is always asked, for others need its answer.
     """
     found: dict[str, list[Finding]] = {name: [] for name in PARTS}
@@ -44,9 +44,9 @@ async def examine(case: Case, only: frozenset[str] = frozenset()) -> list[Findin
         async with asyncio.TaskGroup() as group:
             for name, (part, seconds) in PARTS.items():
                 if name in wanted:
-                    group.create_task(_watch(name, _collect(name, part(case), seconds, found), found), name=name)
+                    group.create_task(_watch(name, _collect(name, part(site), seconds, found), found), name=name)
     finally:
-        await isolate("tidying up", _tidy(case))
+        await isolate("tidying up", _tidy(site))
     return [finding for name in PARTS if name in (only or PARTS) for finding in found[name]]
 
 
@@ -78,9 +78,9 @@ async def _collect(name: str, findings: Findings, seconds: float, found: dict[st
         found[name].append(problem(f"{name}.unfinished", str(error) or type(error).__name__, advice))
 
 
-async def _tidy(case: Case) -> None:
+async def _tidy(site: SiteUnderTest) -> None:
     """Leave no trace of the doctor's devices."""
-    if case.store is None:
+    if site.store is None:
         return
     async with asyncio.timeout(_TIDY_SECONDS):
-        await forget(case.store, case.macs[:3])
+        await forget(site.store, site.macs[:3])

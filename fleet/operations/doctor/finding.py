@@ -14,42 +14,44 @@ _EXIT: Final[dict[Verdict, int]] = {"ok": 0, "skipped": 0, "warning": 0, "proble
 class Finding:
     """One check's result.
 
-    `check` is its id, `thing.aspect`, which the documentation explains (docs/doctor.md); `told` what was found,
+    `check` is its id, `thing.aspect`, which the documentation explains (docs/doctor.md); `message` what was found,
     `advice` what to do about it.
     """
 
     check: str
     verdict: Verdict
-    told: str
+    message: str
     advice: str = ""
 
 
 Findings = AsyncGenerator[Finding, None]
 
 
-def ok(check: str, told: str) -> Finding:
-    return Finding(check, "ok", told)
+def ok(check: str, message: str) -> Finding:
+    return Finding(check, "ok", message)
 
 
-def skipped(check: str, told: str, advice: str = "") -> Finding:
-    return Finding(check, "skipped", told, advice)
+def skipped(check: str, message: str, advice: str = "") -> Finding:
+    return Finding(check, "skipped", message, advice)
 
 
-def warning(check: str, told: str, advice: str) -> Finding:
-    return Finding(check, "warning", told, advice)
+def warning(check: str, message: str, advice: str) -> Finding:
+    return Finding(check, "warning", message, advice)
 
 
-def problem(check: str, told: str, advice: str) -> Finding:
-    return Finding(check, "problem", told, advice)
+def problem(check: str, message: str, advice: str) -> Finding:
+    return Finding(check, "problem", message, advice)
 
 
-def wrong(check: str, told: str, advice: str) -> Finding:
-    return Finding(check, "wrong", told, advice)
+def wrong(check: str, message: str, advice: str) -> Finding:
+    return Finding(check, "wrong", message, advice)
 
 
-def judge(check: str, good: bool, told: tuple[str, str], advice: str, bad: Callable[..., Finding] = problem) -> Finding:
-    """Return a finding by whether something holds; `told` is what to say if so, and if not."""
-    return ok(check, told[0]) if good else bad(check, told[1], advice)
+def judge(
+    check: str, good: bool, message: tuple[str, str], advice: str, bad: Callable[..., Finding] = problem
+) -> Finding:
+    """Return a finding by whether something holds; `message` is what to say if so, and if not."""
+    return ok(check, message[0]) if good else bad(check, message[1], advice)
 
 
 def exit_code(findings: Iterable[Finding]) -> int:

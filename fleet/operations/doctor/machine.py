@@ -3,15 +3,15 @@
 import resource
 from pathlib import Path
 
-from fleet.operations.doctor.case import Case
 from fleet.operations.doctor.finding import Findings, judge, skipped, warning
+from fleet.operations.doctor.site import SiteUnderTest
 from fleet.roles.edge.transport.socket import RECEIVE_BUFFER
 
 LEAST_FILES = 4096
 _RECEIVE_LIMIT = Path("/proc/sys/net/core/rmem_max")
 
 
-async def examine(case: Case) -> Findings:
+async def examine(site: SiteUnderTest) -> Findings:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     enough = soft == resource.RLIM_INFINITY or soft >= LEAST_FILES
     yield judge(

@@ -9,8 +9,8 @@ from fleet.adapters.speech.pcm import Resampler
 from fleet.core.ports import ASR_RATE, Asr, Message, TextDelta, ToolOffer, Tts
 from fleet.ground.errors import ConfigError, FleetError
 from fleet.ground.settings import Settings
-from fleet.operations.doctor.case import Case
 from fleet.operations.doctor.finding import Finding, Findings, ok, problem, skipped, warning, wrong
+from fleet.operations.doctor.site import SiteUnderTest
 from fleet.run.llm import chat_model
 
 _SENTENCE = "Good morning, how are you today?"
@@ -20,11 +20,13 @@ _AUDIBLE = 200
 """Of 32767: the loudest sample of a voice is far above."""
 
 
-async def examine_llm(case: Case) -> Findings:
-    settings = case.settings
+async def examine_llm(site: SiteUnderTest) -> Findings:
+    settings = site.settings
     if settings.llm_base_url is None:
-        told = "`fleet up` brings the demo model" if case.up else "no chat model is named; only `fleet up` brings one"
-        yield skipped("models.llm", told, "" if case.up else "workers need LLM_BASE_URL, LLM_MODEL and LLM_API_KEY")
+        message = (
+            "`fleet up` brings the demo model" if site.up else "no chat model is named; only `fleet up` brings one"
+        )
+        yield skipped("models.llm", message, "" if site.up else "workers need LLM_BASE_URL, LLM_MODEL and LLM_API_KEY")
         return
     alone = settings.model_copy(update={"llm_fallback_base_url": None})
     yield await _ask("models.llm", alone, "LLM")
@@ -32,13 +34,13 @@ async def examine_llm(case: Case) -> Findings:
         yield await _ask("models.fallback", _second(settings), "LLM_FALLBACK")
 
 
-async def examine_speech(case: Case) -> Findings:
+async def examine_speech(site: SiteUnderTest) -> Findings:
     """Let a sentence be spoken, and what was spoken be understood."""
     pcm = b""
     try:
-        tts = await asyncio.to_thread(load_tts, case.settings)
+        tts = await asyncio.to_thread(load_tts, site.settings)
     except (ConfigError, ModuleNotFoundError) as error:
-        yield _unloaded("models.tts", "TTS", case.settings.tts_base_url, error)
+        yield _unloaded("models.tts", "TTS", site.settings.tts_base_url, error)
     else:
         try:
             finding, pcm = await _speak(tts)
@@ -46,9 +48,9 @@ async def examine_speech(case: Case) -> Findings:
         finally:
             await tts.aclose()
     try:
-        asr = await asyncio.to_thread(load_asr, case.settings)
+        asr = await asyncio.to_thread(load_asr, site.settings)
     except (ConfigError, ModuleNotFoundError) as error:
-        yield _unloaded("models.asr", "ASR", case.settings.asr_base_url, error)
+        yield _unloaded("models.asr", "ASR", site.settings.asr_base_url, error)
         return
     try:
         yield await _listen(asr, pcm)
@@ -82,12 +84,12 @@ async def _ask(check: str, settings: Settings, prefix: str) -> Finding:
         return problem(check, str(error), _llm_advice(str(error), prefix))
 
 
-def _llm_advice(told: str, prefix: str) -> str:
-    if "refused the key" in told:
+def _llm_advice(message: str, prefix: str) -> str:
+    if "refused the key" in message:
         return f"{prefix}_API_KEY is wrong for {prefix}_BASE_URL, or may not use {prefix}_MODEL"
-    if "no such address or model" in told:
+    if "no such address or model" in message:
         return f"{prefix}_MODEL must be a model of the endpoint, and {prefix}_BASE_URL end as it wants (mostly /v1)"
-    if "refused the request" in told:
+    if "refused the request" in message:
         return f"The endpoint must take streaming and tools: choose a {prefix}_MODEL that can call tools"
     return f"Is the endpoint of {prefix}_BASE_URL up, and reachable from here? LLM_SILENCE_SECONDS limits the wait"
 

@@ -4,24 +4,24 @@ import re
 
 from fleet.adapters.redis.client.examination import Server, examine_servers
 from fleet.ground.errors import ConfigError, Unavailable
-from fleet.operations.doctor.case import Case
 from fleet.operations.doctor.finding import Finding, Findings, judge, ok, problem, skipped, warning, wrong
+from fleet.operations.doctor.site import SiteUnderTest
 
 _OLDEST = {"Redis": (7, 0), "Valkey": (8, 0)}
 _SLOW, _TOO_SLOW = 0.005, 0.05
 """Seconds of an answer: a turn asks about a dozen times before the first sentence is heard."""
 
 
-async def examine(case: Case) -> Findings:
-    if case.settings.redis_url is None:
-        where = f"no Redis is named, and no `fleet up` with its own runs with its data in {case.settings.data_dir}"
+async def examine(site: SiteUnderTest) -> Findings:
+    if site.settings.redis_url is None:
+        where = f"no Redis is named, and no `fleet up` with its own runs with its data in {site.settings.data_dir}"
         yield skipped("redis.reach", where, "set FLEET_REDIS_URL")
         return
-    if case.store is None:
-        yield _unopened(case)
+    if site.store is None:
+        yield _unopened(site)
         return
     try:
-        servers = await examine_servers(case.store, case.now)
+        servers = await examine_servers(site.store, site.now)
     except Unavailable as error:
         yield problem("redis.reach", str(error), "Is it running? FLEET_REDIS_URL names it; a firewall may be between")
         return
@@ -30,8 +30,8 @@ async def examine(case: Case) -> Findings:
             yield finding
 
 
-def _unopened(case: Case) -> Finding:
-    fault = case.faults["redis_url"]
+def _unopened(site: SiteUnderTest) -> Finding:
+    fault = site.faults["redis_url"]
     if isinstance(fault, ConfigError):
         return wrong("redis.reach", str(fault), "Correct FLEET_REDIS_URL: scheme, name and password")
     advice = "Is it running? FLEET_REDIS_URL names it; for TLS with a private authority set FLEET_TLS_CA"
@@ -100,8 +100,8 @@ def _functions(server: Server) -> Finding:
 
 
 def _latency(server: Server) -> Finding:
-    told = f"it answers within {server.answer * 1000:.1f} ms"
+    message = f"it answers within {server.answer * 1000:.1f} ms"
     advice = "Bring Redis nearer (same network), and look for slow commands (SLOWLOG) and swapping"
     if server.answer > _TOO_SLOW:
-        return problem("redis.latency", told, advice)
-    return warning("redis.latency", told, advice) if server.answer > _SLOW else ok("redis.latency", told)
+        return problem("redis.latency", message, advice)
+    return warning("redis.latency", message, advice) if server.answer > _SLOW else ok("redis.latency", message)

@@ -1,4 +1,4 @@
-"""Telling findings to people and to programs."""
+"""Print findings, as a table or as JSON."""
 
 import json
 from collections.abc import Sequence
@@ -25,8 +25,8 @@ _WIDTH = 160
 
 def write_json(findings: Sequence[Finding]) -> str:
     """Return one JSON object: `exit`, and the `findings` with the fields of `Finding`."""
-    told = {"exit": exit_code(findings), "findings": [asdict(finding) for finding in findings]}
-    return json.dumps(told, ensure_ascii=False, indent=2)
+    message = {"exit": exit_code(findings), "findings": [asdict(finding) for finding in findings]}
+    return json.dumps(message, ensure_ascii=False, indent=2)
 
 
 def show(findings: Sequence[Finding], console: Console | None = None) -> None:
@@ -35,13 +35,13 @@ def show(findings: Sequence[Finding], console: Console | None = None) -> None:
     table = Table("", "check", "what was found", box=None, pad_edge=False)
     for finding in findings:
         sign, style = _SIGNS[finding.verdict]
-        table.add_row(Text(sign, style), finding.check, cell(finding.told))
+        table.add_row(Text(sign, style), finding.check, cell(finding.message))
     shown.print(table)
     todo = [finding for finding in findings if finding.verdict in ("warning", "problem", "wrong")]
     for finding in todo:
         sign, style = _SIGNS[finding.verdict]
         shown.print()
-        shown.print(Text(f"{sign} {finding.check}", style), cell(finding.told))
+        shown.print(Text(f"{sign} {finding.check}", style), cell(finding.message))
         shown.print(cell(f"  {finding.advice}."))
     shown.print()
     bad = sum(finding.verdict in ("problem", "wrong") for finding in findings)

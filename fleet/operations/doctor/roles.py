@@ -1,23 +1,23 @@
-"""Workers and edges: is somebody there for every device?"""
+"""Workers and edges: does every device have both?"""
 
 from fleet.adapters.redis.client.examination import Workforce, examine_workforce
 from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
 from fleet.ground.errors import Unavailable
-from fleet.operations.doctor.case import Case
 from fleet.operations.doctor.finding import Finding, Findings, judge, ok, problem, skipped, warning
+from fleet.operations.doctor.site import SiteUnderTest
 
 
-async def examine(case: Case) -> Findings:
-    if case.store is None:
+async def examine(site: SiteUnderTest) -> Findings:
+    if site.store is None:
         yield skipped("roles.workers", "only Redis knows who works", "see redis.reach")
         return
     try:
-        force = await examine_workforce(case.store)
-        edges = await Edges(case.store).live()
+        force = await examine_workforce(site.store)
+        edges = await Edges(site.store).live()
     except Unavailable as error:
         yield skipped("roles.workers", str(error), "see redis.reach")
         return
-    yield _workers(force, case.settings.shards)
+    yield _workers(force, site.settings.shards)
     yield _edges(edges)
 
 
@@ -50,8 +50,8 @@ def _edges(edges: list[EdgeRecord]) -> Finding:
     if not ready:
         return problem("roles.edges", "every edge is about to end", "Start another `fleet edge`")
     places = ", ".join(f"{edge.host or 'the host of bootstrap'}:{edge.port}" for edge in ready[:5])
-    told = f"{len(ready)} edges, at {places}"
+    message = f"{len(ready)} edges, at {places}"
     if len({(edge.host, edge.port) for edge in ready}) < len(ready):
         advice = "Each edge needs an address of its own: FLEET_UDP_PUBLIC; packets must not be spread over several"
         return warning("roles.edges", f"several edges have one address: {places}", advice)
-    return ok("roles.edges", told)
+    return ok("roles.edges", message)

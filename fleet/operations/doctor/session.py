@@ -1,4 +1,4 @@
-"""A conversation's beginning, as a device has it: bootstrap's password, a hello, and audio that gets through."""
+"""The start of a conversation, as a device does it: log in with bootstrap's password, say hello, send audio."""
 
 import json
 from collections.abc import Mapping
@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from fleet.adapters.net.mqtt.packets import Incoming
 from fleet.adapters.redis.devices.view import read_dossier
 from fleet.operations.doctor.audio import reach
-from fleet.operations.doctor.case import Case
-from fleet.operations.doctor.door import doors, enter
+from fleet.operations.doctor.broker_addresses import broker_addresses, connect_first
 from fleet.operations.doctor.finding import Finding, Findings, ok, problem, skipped
-from fleet.operations.doctor.line import Line, LineFault
-from fleet.operations.doctor.welcome import read_welcome
+from fleet.operations.doctor.hello_answer import read_hello_answer
+from fleet.operations.doctor.mqtt_probe import MqttFault, MqttProbe
+from fleet.operations.doctor.site import SiteUnderTest
 from fleet.wire.identity import Credentials
 from fleet.wire.topics import up_topic
 
@@ -25,45 +25,45 @@ _HELLO = {
 }
 
 
-async def examine(case: Case) -> Findings:
-    who = await _credentials(case)
+async def examine(site: SiteUnderTest) -> Findings:
+    who = await _credentials(site)
     if who is None:
         yield skipped("session.login", "nobody gave the doctor's device a password", "see api.bootstrap")
         return
     try:
-        async with enter(await doors(case), who) as (line, _, _):
+        async with connect_first(await broker_addresses(site), who) as (probe, _, _):
             yield ok("session.login", "a device comes in with bootstrap's password")
-            async for finding in _converse(case, line):
+            async for finding in _converse(site, probe):
                 yield finding
-    except LineFault as fault:
-        yield _outside(case, fault)
+    except MqttFault as fault:
+        yield _outside(site, fault)
 
 
-async def _credentials(case: Case) -> Credentials | None:
-    """Return what bootstrap gave, or what it would have given."""
-    mqtt = (await case.visited()).mqtt
+async def _credentials(site: SiteUnderTest) -> Credentials | None:
+    """Return the credentials that bootstrap gave, or equal ones made here."""
+    mqtt = (await site.bootstrapped()).mqtt
     if mqtt is not None:
         return Credentials(mqtt.client_id, mqtt.username, mqtt.password)
-    return case.device(0) if case.keys is not None and case.broker is not None else None
+    return site.device(0) if site.keys is not None and site.broker is not None else None
 
 
-async def _converse(case: Case, line: Line) -> Findings:
-    mac = case.macs[0]
-    await line.publish(up_topic(mac), json.dumps(_HELLO).encode())
-    answer = await line.message(lambda message: _kind(message) == "hello", HELLO_SECONDS)
-    welcome = read_welcome(answer.payload) if answer is not None else None
-    if welcome is None:
+async def _converse(site: SiteUnderTest, probe: MqttProbe) -> Findings:
+    mac = site.macs[0]
+    await probe.publish(up_topic(mac), json.dumps(_HELLO).encode())
+    answer = await probe.message(lambda message: _kind(message) == "hello", HELLO_SECONDS)
+    hello_answer = read_hello_answer(answer.payload) if answer is not None else None
+    if hello_answer is None:
         yield _unanswered(answer)
         return
-    if welcome.refused:
-        yield await _refused(case)
+    if hello_answer.refused:
+        yield await _refused(site)
         return
-    yield ok("session.hello", f"a hello is answered, with audio at {welcome.host}:{welcome.port}")
+    yield ok("session.hello", f"a hello is answered, with audio at {hello_answer.host}:{hello_answer.port}")
     try:
-        async for finding in reach(case, welcome):
+        async for finding in reach(site, hello_answer):
             yield finding
     finally:
-        await line.publish(up_topic(mac), json.dumps({"type": "goodbye", "session_id": welcome.session}).encode())
+        await probe.publish(up_topic(mac), json.dumps({"type": "goodbye", "session_id": hello_answer.session}).encode())
 
 
 def _kind(message: Incoming) -> str:
@@ -84,8 +84,8 @@ def _unanswered(answer: Incoming | None) -> Finding:
     return problem("session.hello", f"nobody answers a hello within {HELLO_SECONDS:g} s", advice)
 
 
-async def _refused(case: Case) -> Finding:
-    trace = (await read_dossier(case.store, case.macs[0])).traces.get("refused") if case.store is not None else None
+async def _refused(site: SiteUnderTest) -> Finding:
+    trace = (await read_dossier(site.store, site.macs[0])).traces.get("refused") if site.store is not None else None
     why = trace.words if trace else "the worker's log says why: `hello refused`"
     advice = {
         "no edge is ready": "Start `fleet edge`; a full one (FLEET_EDGE_SESSIONS) and one that ends take no sessions",
@@ -95,14 +95,14 @@ async def _refused(case: Case) -> Finding:
     return problem("session.hello", f"a hello is refused: {why}", advice)
 
 
-def _outside(case: Case, fault: LineFault) -> Finding:
+def _outside(site: SiteUnderTest, fault: MqttFault) -> Finding:
     if fault.stage == "login":
         return problem(
             "session.login",
             f"the broker refuses the password that bootstrap gave: {fault}",
             "The api and the broker must have the same keys: FLEET_KEYS or FLEET_KEYS_FILE, and plugin_opt_keys_file",
         )
-    if case.broker is not None:
+    if site.broker is not None:
         return skipped("session.login", str(fault), "see broker.door")
     advice = (
         "FLEET_MQTT_PUBLIC (else FLEET_PUBLIC_HOST) must name what devices reach; is its TCP port open, its TLS valid?"

@@ -5,23 +5,23 @@ import ipaddress
 
 from fleet.ground.settings import variable
 from fleet.ground.settings.fields import EVERYWHERE
-from fleet.operations.doctor.case import Case
 from fleet.operations.doctor.finding import Finding, Findings, judge, ok, skipped, warning, wrong
+from fleet.operations.doctor.site import SiteUnderTest
 from fleet.run.listeners_table import own_address
 
 _PROBE_SECONDS = 1.0
 
 
-async def examine(case: Case) -> Findings:
-    settings = case.settings
-    yield _keys(case)
-    if fault := case.faults.get("mqtt_url"):
+async def examine(site: SiteUnderTest) -> Findings:
+    settings = site.settings
+    yield _keys(site)
+    if fault := site.faults.get("mqtt_url"):
         yield wrong("settings.broker", str(fault), "Correct FLEET_MQTT_URL, or the file of FLEET_TLS_CA")
     if settings.udp_public:
         host, _, port = settings.udp_public.rpartition(":")
         right = bool(host) and port.isdigit() and 0 < int(port) < 65536
-        told = (f"this edge is reached at {settings.udp_public}", f"FLEET_UDP_PUBLIC is {settings.udp_public}")
-        yield judge("settings.audio", right, told, "FLEET_UDP_PUBLIC must be host:port", wrong)
+        message = (f"this edge is reached at {settings.udp_public}", f"FLEET_UDP_PUBLIC is {settings.udp_public}")
+        yield judge("settings.audio", right, message, "FLEET_UDP_PUBLIC must be host:port", wrong)
     if settings.tls_cert is not None and settings.public_host is None:
         advice = "Set FLEET_PUBLIC_HOST to a name in the certificate"
         yield warning("settings.public", "there is a certificate, but no name for devices", advice)
@@ -77,11 +77,11 @@ def _is_global(host: str) -> bool:
         return False
 
 
-def _keys(case: Case) -> Finding:
-    if fault := case.faults.get("keys"):
+def _keys(site: SiteUnderTest) -> Finding:
+    if fault := site.faults.get("keys"):
         return wrong(
             "settings.keys", str(fault), "Correct FLEET_KEYS or FLEET_KEYS_FILE: `id:key`, keys of 16 characters"
         )
-    if case.keys is None:
+    if site.keys is None:
         return skipped("settings.keys", "no keys are named, and no `fleet up` with its own runs here", "set FLEET_KEYS")
-    return ok("settings.keys", f"keys: {', '.join(case.keys.ids)}; the first one signs")
+    return ok("settings.keys", f"keys: {', '.join(site.keys.ids)}; the first one signs")

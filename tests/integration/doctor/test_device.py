@@ -17,13 +17,13 @@ from fleet.adapters.redis.devices.view import DeviceView, read_dossier
 from fleet.adapters.speech.vad_silero import SileroVad
 from fleet.ground import log
 from fleet.ground.settings import load
+from fleet.operations.doctor.device import examine_device
 from fleet.operations.doctor.finding import Finding
-from fleet.operations.doctor.line import Line
-from fleet.operations.doctor.outside import examine_outside
-from fleet.operations.doctor.silence import examine_device
+from fleet.operations.doctor.mqtt_probe import MqttProbe
+from fleet.operations.doctor.remote import examine_remote
 from fleet.wire.identity import CredentialKeys
 from fleet.wire.topics import up_topic
-from tests.support.doctor_visit import Findings, consult, running_roles
+from tests.support.doctor_run import Findings, run_doctor, running_roles
 
 MAC, OTHER = "02:00:00:00:0d:0c", "02:00:00:00:0d:0d"
 LIMIT = 20
@@ -43,7 +43,7 @@ async def store(settings: dict[str, Any]) -> AsyncIterator[Store]:
 async def device(settings: dict[str, Any], mac: str) -> AsyncIterator[Callable[[dict[str, Any]], Any]]:
     """Connect a device; give what sends its messages."""
     address = broker_address(load(**settings), settings["mqtt_url"])
-    async with Line.to(address, CredentialKeys(settings["keys"]).issue("device", mac)) as line:
+    async with MqttProbe.to(address, CredentialKeys(settings["keys"]).issue("device", mac)) as line:
         yield lambda message: line.publish(up_topic(mac), json.dumps(message).encode())
 
 
@@ -82,7 +82,8 @@ async def test_without_an_edge_the_refusal_and_its_reason_are_found(settings: di
         async with asyncio.timeout(LIMIT):
             # Edges announce themselves once a second, and workers look as often.
             while (
-                "no edge is ready" not in (found := await consult(settings, "session", "roles"))["session.hello"].told
+                "no edge is ready"
+                not in (found := await run_doctor(settings, "session", "roles"))["session.hello"].message
             ):
                 assert found["session.hello"].verdict == "ok"
     assert "fleet edge" in found["session.hello"].advice
@@ -101,14 +102,14 @@ async def test_from_outside_a_url_is_enough(settings: dict[str, Any], vad: Siler
 async def test_where_devices_must_be_bound_the_doctor_binds_its_own(settings: dict[str, Any], vad: SileroVad) -> None:
     strict = settings | {"activation": "closed"}
     async with running_roles(strict, vad):
-        found, stranger = await consult(strict, "api", "session"), await outside(settings)
+        found, stranger = await run_doctor(strict, "api", "session"), await outside(settings)
     assert found.exit == 0, str(found)
     assert "run `fleet doctor` on the server" in stranger.bad["api.bootstrap"].advice
 
 
 async def outside(settings: dict[str, Any]) -> Findings:
     bare = load(data_dir=settings["data_dir"])
-    return Findings(await examine_outside(bare, f"{settings['http_public']}/xiaozhi/ota/"))
+    return Findings(await examine_remote(bare, f"{settings['http_public']}/xiaozhi/ota/"))
 
 
 async def test_one_device_is_looked_at_closely(settings: dict[str, Any], store: Store, vad: SileroVad) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from fleet.ground.settings import load
-from fleet.operations.doctor.case import open_case
+from fleet.operations.doctor.ask_bootstrap import BootstrapReply
 from fleet.operations.doctor.certificates import examine
 from fleet.operations.doctor.finding import Finding
-from fleet.operations.doctor.visit import Visit
+from fleet.operations.doctor.site import open_site
 from tests.support.certificates import Pki
 from tests.support.own_certificate import write_certificate
 
@@ -20,9 +20,9 @@ NAME = "voice.test"
 
 async def look(tmp_path: Path, now: datetime | None = None, **settings: Any) -> dict[str, Finding]:
     moment = now or datetime.now(UTC)
-    async with open_case(load(data_dir=tmp_path, **settings), lambda: moment) as case:
-        case.visit.set_result(Visit())
-        return {one.check: one async for one in examine(case)}
+    async with open_site(load(data_dir=tmp_path, **settings), lambda: moment) as site:
+        site.bootstrap.set_result(BootstrapReply())
+        return {one.check: one async for one in examine(site)}
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ def test_scripts_get_an_exit_code_that_says_how_bad_it_is() -> None:
 def test_programs_get_json() -> None:
     told = json.loads(write_json(FOUND))
     assert told["exit"] == 1
-    assert told["findings"][3] == {"check": "g.h", "verdict": "problem", "told": "bad", "advice": "Mend"}
+    assert told["findings"][3] == {"check": "g.h", "verdict": "problem", "message": "bad", "advice": "Mend"}
 
 
 def test_people_get_what_is_wrong_and_what_to_do() -> None:

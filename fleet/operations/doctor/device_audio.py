@@ -1,4 +1,4 @@
-"""What became of a device's last conversation: did its audio arrive, was it understood, was it answered?"""
+"""A device's last conversation: did its audio arrive, was it understood, was it answered?"""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -21,8 +21,8 @@ _UDP = (
 When = Callable[[int], str]
 
 
-def judge_hearing(known: DeviceView, when: When, now: datetime) -> Iterator[Finding]:
-    """Yield the stations after the hello: audio, speech, answer."""
+def examine_audio(known: DeviceView, when: When, now: datetime) -> Iterator[Finding]:
+    """Yield the findings after the hello: audio, speech, answer."""
     arrived = known.traces.get("audio")
     if arrived is None or not arrived.words.startswith(known.last_session):
         yield _no_audio(known, when, now)
@@ -33,8 +33,10 @@ def judge_hearing(known: DeviceView, when: When, now: datetime) -> Iterator[Find
     )
     hello, heard, understood = known.at("hello"), known.at("heard"), known.at("understood")
     if heard < hello:
-        told = "audio comes, but nobody was heard to speak since its hello"
-        yield warning("device.speech", told, "Is its microphone on, and does somebody speak? It may be far too quiet")
+        message = "audio comes, but nobody was heard to speak since its hello"
+        yield warning(
+            "device.speech", message, "Is its microphone on, and does somebody speak? It may be far too quiet"
+        )
         return
     if understood < heard - 1 and (now.timestamp() - heard) > _YOUNG:
         advice = "Try recognition: `fleet doctor --only speech`; a noise that is no speech looks the same"
@@ -68,7 +70,9 @@ def _answer(known: DeviceView, when: When, now: datetime) -> Finding:
     sorry = known.traces.get("sorry")
     if sorry is not None and sorry.at >= max(understood, spoke):
         advice = "Try the models: `fleet doctor --only llm,speech`; a worker's line `turn failed` names the reason"
-        return problem("device.answer", f"it was told {when(sorry.at)} that there is no answer ({sorry.words})", advice)
+        return problem(
+            "device.answer", f"it got an apology {when(sorry.at)} instead of an answer ({sorry.words})", advice
+        )
     if known.turn.get("apology") and known.turn.get("state") != "running":
         advice = "Try the model: `fleet doctor --only llm`; a worker's line `turn failed` names the reason"
         return problem("device.answer", "the last answer was an apology", advice)

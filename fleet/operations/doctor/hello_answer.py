@@ -17,8 +17,8 @@ class _Udp(BaseModel):
     nonce: _Hex
 
 
-class Welcome(BaseModel):
-    """A hello that opens a session."""
+class HelloAnswer(BaseModel):
+    """The server's hello, which opens a session."""
 
     model_config = ConfigDict(extra="ignore")
     type: Literal["hello"]
@@ -47,12 +47,12 @@ class Welcome(BaseModel):
 
     @property
     def refused(self) -> bool:
-        """Whether it only looks like a welcome, so that the device need not wait."""
+        """Whether it refuses the session: its address leads nowhere, so that the device need not wait."""
         return (self.host, self.port) == _NOWHERE
 
 
-def read_welcome(payload: bytes) -> Welcome | None:
+def read_hello_answer(payload: bytes) -> HelloAnswer | None:
     try:
-        return Welcome.model_validate_json(payload)
+        return HelloAnswer.model_validate_json(payload)
     except ValidationError:
         return None

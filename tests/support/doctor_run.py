@@ -9,9 +9,9 @@ from typing import Any
 from fleet.adapters.speech.load import load_asr, load_tts
 from fleet.adapters.speech.vad_silero import SileroVad
 from fleet.ground.settings import load
-from fleet.operations.doctor.case import open_case
 from fleet.operations.doctor.examination import examine
 from fleet.operations.doctor.finding import Finding, exit_code
+from fleet.operations.doctor.site import open_site
 from fleet.roles.edge.app import Edge
 from fleet.run.api import api
 from fleet.run.edge import edge
@@ -35,14 +35,14 @@ class Findings:
         return next(one for one in self.all if one.check == check)
 
     def __str__(self) -> str:
-        return "\n".join(f"{one.verdict:8} {one.check:20} {one.told} | {one.advice}" for one in self.all)
+        return "\n".join(f"{one.verdict:8} {one.check:20} {one.message} | {one.advice}" for one in self.all)
 
 
-async def consult(
+async def run_doctor(
     settings: dict[str, Any], *parts: str, now: Callable[[], datetime] = lambda: datetime.now(UTC)
 ) -> Findings:
     """Return what the doctor finds with these settings, of some parts or of all."""
-    async with asyncio.timeout(LIMIT), open_case(load(**settings), now) as case:
+    async with asyncio.timeout(LIMIT), open_site(load(**settings), now) as case:
         return Findings(await examine(case, frozenset(parts)))
 
 

@@ -1,4 +1,4 @@
-"""One run of `fleet doctor`: what is wanted, what is found, how it is told."""
+"""One run of `fleet doctor`: read the request, examine, print the findings."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,18 +8,18 @@ import typer
 
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
-from fleet.operations.doctor.case import open_case
+from fleet.operations.doctor.device import examine_device
 from fleet.operations.doctor.examination import PARTS, examine
 from fleet.operations.doctor.finding import Finding, exit_code
-from fleet.operations.doctor.outside import examine_outside
+from fleet.operations.doctor.remote import examine_remote
 from fleet.operations.doctor.report import show, write_json
-from fleet.operations.doctor.silence import examine_device
+from fleet.operations.doctor.site import open_site
 from fleet.operations.reach import reach_store, read_mac
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What is asked for, as the command's options have it; all of it may be empty."""
+class DoctorRequest:
+    """The options of the command; each may be empty."""
 
     device: str = ""
     only: str = ""
@@ -27,15 +27,15 @@ class Wish:
     as_json: bool = False
 
 
-async def consult(settings: Settings, wish: Wish) -> int:
+async def run_doctor(settings: Settings, request: DoctorRequest) -> int:
     """Examine, print, and return the exit code.
 
     Raises:
-        ConfigError: The wish names what there is not.
+        ConfigError: The request names an unknown part.
         Unavailable: Redis does not answer (for one device).
     """
-    findings = await _examine(settings, wish)
-    if wish.as_json:
+    findings = await _examine(settings, request)
+    if request.as_json:
         typer.echo(write_json(findings))
     else:
         await asyncio.to_thread(show, findings)
@@ -43,10 +43,10 @@ async def consult(settings: Settings, wish: Wish) -> int:
 
 
 def choose_parts(only: str) -> frozenset[str]:
-    """Return the named parts.
+    """Return the names of the parts to examine.
 
     Raises:
-        ConfigError: One is none.
+        ConfigError: A part is unknown.
     """
     wanted = frozenset(name.strip() for name in only.split(",") if name.strip())
     if unknown := wanted - set(PARTS):
@@ -54,13 +54,13 @@ def choose_parts(only: str) -> frozenset[str]:
     return wanted
 
 
-async def _examine(settings: Settings, wish: Wish) -> Sequence[Finding]:
-    if wish.device:
-        mac = read_mac(wish.device)
+async def _examine(settings: Settings, request: DoctorRequest) -> Sequence[Finding]:
+    if request.device:
+        mac = read_mac(request.device)
         async with reach_store(settings) as store:
             return await examine_device(store, mac, settings)
-    if wish.ota:
-        return await examine_outside(settings, wish.ota)
-    parts = choose_parts(wish.only)
-    async with open_case(settings) as case:
-        return await examine(case, parts)
+    if request.ota:
+        return await examine_remote(settings, request.ota)
+    parts = choose_parts(request.only)
+    async with open_site(settings) as site:
+        return await examine(site, parts)

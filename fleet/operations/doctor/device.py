@@ -1,4 +1,4 @@
-"""Why one device is silent: the stations of its way, in order; where the first one failed it stays silent."""
+"""Why one device is silent: each step from bootstrap to its last answer. The first failed step is the reason."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -8,8 +8,8 @@ from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.view import DeviceView, read_dossier
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
+from fleet.operations.doctor.device_audio import examine_audio
 from fleet.operations.doctor.finding import Finding, ok, problem, skipped, warning
-from fleet.operations.doctor.hearing import judge_hearing
 from fleet.run.site import read_keys
 
 _CROWD: Final = (
@@ -42,10 +42,10 @@ async def examine_device(store: Store, mac: str, settings: Settings) -> list[Fin
 
 
 def judge_device(known: DeviceView, settings: Settings, now: datetime) -> Iterator[Finding]:
-    """Yield the stations of a device's way; `now` is our clock."""
+    """Yield a finding for each step of a device; `now` is this machine's clock."""
 
     def when(at: int) -> str:
-        return tell_time(at, now)
+        return describe_time(at, now)
 
     yield from _admission(known, settings)
     yield _bootstrap(known, when)
@@ -58,10 +58,10 @@ def judge_device(known: DeviceView, settings: Settings, now: datetime) -> Iterat
     yield from _hello(known, when)
     if known.at("hello"):
         yield from _edge(known)
-        yield from judge_hearing(known, when, now)
+        yield from examine_audio(known, when, now)
 
 
-def tell_time(at: int, now: datetime) -> str:
+def describe_time(at: int, now: datetime) -> str:
     """Return a time and how long ago it was."""
     moment = datetime.fromtimestamp(at, UTC)
     seconds = max((now - moment).total_seconds(), 0)

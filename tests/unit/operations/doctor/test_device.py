@@ -9,8 +9,8 @@ import pytest
 from fleet.adapters.redis.access.admissions import Admission
 from fleet.adapters.redis.devices.view import DeviceView, Trace
 from fleet.ground.settings import Settings
+from fleet.operations.doctor.device import describe_time, judge_device
 from fleet.operations.doctor.finding import Finding
-from fleet.operations.doctor.silence import judge_device, tell_time
 
 NOW = 1_800_000_000
 MAC = "aa:bb:cc:dd:ee:ff"
@@ -81,8 +81,8 @@ def test_the_first_station_that_failed_is_named_with_what_to_do(known: DeviceVie
 def test_a_device_that_was_answered_has_no_fault() -> None:
     found = judge(heard(heard=(280, ""), understood=(279, ""), spoke=(270, "")))
     assert {one.verdict for one in found.values()} <= {"ok", "skipped"}
-    assert "192.0.2.7:5" in found["device.audio"].told and "812" in found["device.audio"].told
-    assert "3 tools" in found["device.tools"].told
+    assert "192.0.2.7:5" in found["device.audio"].message and "812" in found["device.audio"].message
+    assert "3 tools" in found["device.tools"].message
 
 
 def test_a_hello_of_a_moment_ago_need_not_have_audio_yet() -> None:
@@ -110,4 +110,4 @@ def test_who_is_not_bound_is_no_fault_where_everybody_may_come() -> None:
 
 @pytest.mark.parametrize(("ago", "told"), [(3, "3 s ago"), (180, "3 min ago"), (7200, "2 h ago"), (200_000, "2 d ago")])
 def test_times_are_told_for_people(ago: int, told: str) -> None:
-    assert told in tell_time(NOW - ago, datetime.fromtimestamp(NOW, UTC))
+    assert told in describe_time(NOW - ago, datetime.fromtimestamp(NOW, UTC))

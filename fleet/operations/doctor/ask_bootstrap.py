@@ -20,10 +20,10 @@ _BODY = b'{"application":{"version":"0.0.0"},"board":{"type":"fleet-doctor","nam
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
-    """What a device was told; `mqtt` None without an answer that lets it in.
+class BootstrapReply:
+    """What bootstrap answered; `mqtt` is None when the answer has no credentials.
 
-    `ahead` is how far the api's clock is ahead of ours, within `within`; None when it was not asked.
+    `ahead` is how far the api's clock is ahead of this machine's, plus or minus `within`; None when it is unknown.
     """
 
     mqtt: MqttSection | None = None
@@ -44,18 +44,20 @@ def headers(mac: str, client: str) -> Mapping[str, str]:
     return {"Device-Id": mac, "Client-Id": client, "User-Agent": f"{BOARD}/0.0.0", "Activation-Version": "1"}
 
 
-async def visit(http: httpx2.AsyncClient, url: str, mac: str, client: str, now: Callable[[], datetime]) -> Visit:
-    """Ask bootstrap once.
+async def ask_bootstrap(
+    http: httpx2.AsyncClient, url: str, mac: str, client: str, now: Callable[[], datetime]
+) -> BootstrapReply:
+    """Send one bootstrap request.
 
     Args:
-        http: Trusts whom it may.
+        http: The HTTP client.
         url: Of the api, without a path.
         mac: Of the device.
         client: Its Client-Id.
-        now: Our clock.
+        now: This machine's clock.
 
     Raises:
-        Unavailable: There is no answer, or one that is no bootstrap's.
+        Unavailable: The api does not answer, or the answer is not a bootstrap answer.
     """
     begun = now()
     try:
@@ -65,17 +67,17 @@ async def visit(http: httpx2.AsyncClient, url: str, mac: str, client: str, now: 
     took = now() - begun
     ahead, within = _ahead(answer, begun + took / 2, took / 2)
     if answer.status_code != 200:
-        return Visit(None, answer.status_code, ahead, within)
+        return BootstrapReply(None, answer.status_code, ahead, within)
     try:
-        told = BootstrapAnswer.model_validate_json(answer.content)
+        body = BootstrapAnswer.model_validate_json(answer.content)
     except ValidationError as error:
         raise Unavailable(f"{url}{PATH} answers, but is no bootstrap of fleet's") from error
-    exact = datetime.fromtimestamp(told.server_time.timestamp / 1000, UTC)
-    return Visit(told.mqtt, 200, exact - (begun + took / 2), took / 2)
+    exact = datetime.fromtimestamp(body.server_time.timestamp / 1000, UTC)
+    return BootstrapReply(body.mqtt, 200, exact - (begun + took / 2), took / 2)
 
 
 def _ahead(answer: httpx2.Response, middle: datetime, within: timedelta) -> tuple[timedelta | None, timedelta]:
-    """Return the same by the header Date, which counts whole seconds."""
+    """Return `ahead` and `within` by the header Date, which counts whole seconds."""
     try:
         date = parsedate_to_datetime(answer.headers.get("date", ""))
     except ValueError:

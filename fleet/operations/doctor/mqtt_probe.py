@@ -1,4 +1,4 @@
-"""An MQTT connection that the doctor writes and reads by hand: it must see what a library hides."""
+"""An MQTT connection that shows the packets themselves: the doctor must see what a client library hides."""
 
 import asyncio
 import ssl
@@ -23,15 +23,15 @@ _MOST_KEPT = 1_000
 Stage = Literal["reach", "tls", "login", "lost"]
 
 
-class LineFault(Unavailable):
-    """A connection did not come about, or broke; `stage` says where."""
+class MqttFault(Unavailable):
+    """A connection failed or broke; `stage` says at which step."""
 
     def __init__(self, stage: Stage, message: str) -> None:
         super().__init__(message)
         self.stage = stage
 
 
-class Line:
+class MqttProbe:
     """One connection; every wait has a limit, and packets are read while somebody waits."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -43,37 +43,37 @@ class Line:
 
     @classmethod
     @asynccontextmanager
-    async def to(cls, address: MqttAddress, who: Credentials, *, clean: bool = True) -> "AsyncIterator[Line]":
-        """Give a connection that is let in, and leave with a DISCONNECT.
+    async def to(cls, address: MqttAddress, who: Credentials, *, clean: bool = True) -> "AsyncIterator[MqttProbe]":
+        """Give a connection that the broker accepted; end it with a DISCONNECT.
 
         Raises:
-            LineFault: There is none.
+            MqttFault: The connection failed, or the broker refused it.
         """
-        line = cls(*await _open(address))
+        probe = cls(*await _open(address))
         try:
-            await line.greet(address, who, clean=clean)
-            yield line
+            await probe.greet(address, who, clean=clean)
+            yield probe
         finally:
-            await line.close()
+            await probe.close()
 
     async def greet(self, address: MqttAddress, who: Credentials, *, clean: bool) -> None:
-        """Send CONNECT and wait until we are let in.
+        """Send CONNECT and wait until the broker accepts.
 
         Raises:
-            LineFault: We are not.
+            MqttFault: The broker does not answer, or refuses.
         """
         self._writer.write(packets.connect(who, _KEEPALIVE, clean=clean, will=None))
         answer = await self._answer(CONNECT_SECONDS)
         if not isinstance(answer, Connected):
-            raise LineFault("lost", f"{address} does not answer CONNECT as a broker does")
+            raise MqttFault("lost", f"{address} does not answer CONNECT as a broker does")
         if answer.code:
-            raise LineFault("login", f"{address} refuses {who.client_id} as {who.username} (code {answer.code})")
+            raise MqttFault("login", f"{address} refuses {who.client_id} as {who.username} (code {answer.code})")
 
     async def publish(self, topic: str, payload: bytes) -> None:
         """Send a message at QoS 0.
 
         Raises:
-            LineFault: The connection is lost.
+            MqttFault: The connection is lost.
         """
         await self._write(packets.publish(topic, payload))
 
@@ -81,7 +81,7 @@ class Line:
         """Subscribe at QoS 1; return whether the broker says that it did.
 
         Raises:
-            LineFault: The connection is lost.
+            MqttFault: The connection is lost.
         """
         await self._write(packets.subscribe([topic_filter]))
         answer = await self._answer(ANSWER_SECONDS)
@@ -91,7 +91,7 @@ class Line:
         """Wait until the broker has read all that was sent.
 
         Raises:
-            LineFault: The connection is lost.
+            MqttFault: The connection is lost.
         """
         await self._write(packets.PINGREQ)
         while not isinstance(await self._answer(ANSWER_SECONDS), PingResponse):
@@ -101,7 +101,7 @@ class Line:
         """Return the first message that fits, one that is there already or that comes in time, and take it out.
 
         Raises:
-            LineFault: The connection is lost.
+            MqttFault: The connection is lost.
         """
         try:
             async with asyncio.timeout(seconds):
@@ -134,7 +134,7 @@ class Line:
             async with asyncio.timeout(ANSWER_SECONDS):
                 await self._writer.drain()
         except (OSError, TimeoutError) as error:
-            raise LineFault("lost", "the connection to the broker broke") from error
+            raise MqttFault("lost", "the connection to the broker broke") from error
 
     async def _answer(self, seconds: float) -> Packet:
         try:
@@ -142,19 +142,19 @@ class Line:
                 while not self._answers:
                     await self._read()
         except TimeoutError as error:
-            raise LineFault("lost", "the broker does not answer") from error
+            raise MqttFault("lost", "the broker does not answer") from error
         return self._answers.popleft()
 
     async def _read(self) -> None:
         try:
             data = await self._reader.read(_CHUNK)
         except OSError as error:
-            raise LineFault("lost", "the connection to the broker broke") from error
+            raise MqttFault("lost", "the connection to the broker broke") from error
         if not data:
-            raise LineFault("lost", "the broker closed the connection")
+            raise MqttFault("lost", "the broker closed the connection")
         for packet in self._packets.feed(data):
             if isinstance(packet, Broken):
-                raise LineFault("lost", f"the broker sent what is no MQTT: {packet.reason}")
+                raise MqttFault("lost", f"the broker sent what is no MQTT: {packet.reason}")
             if not isinstance(packet, Incoming):
                 self._answers.append(packet)
                 continue
@@ -169,8 +169,8 @@ async def _open(address: MqttAddress) -> tuple[asyncio.StreamReader, asyncio.Str
         async with asyncio.timeout(CONNECT_SECONDS):
             return await asyncio.open_connection(address.host, address.port, ssl=context)
     except ssl.SSLCertVerificationError as error:
-        raise LineFault("tls", f"{address}: {error.verify_message}") from error
+        raise MqttFault("tls", f"{address}: {error.verify_message}") from error
     except ssl.SSLError as error:
-        raise LineFault("tls", f"{address}: {error.reason or error}") from error
+        raise MqttFault("tls", f"{address}: {error.reason or error}") from error
     except (OSError, TimeoutError) as error:
-        raise LineFault("reach", f"{address}: {str(error) or 'no answer in time'}") from error
+        raise MqttFault("reach", f"{address}: {str(error) or 'no answer in time'}") from error

@@ -1,4 +1,4 @@
-"""What is examined: the settings, the site that they lead to, and a device of the doctor's own."""
+"""The site under test: its settings, its broker and Redis, and test devices of the doctor's own."""
 
 import asyncio
 import secrets
@@ -14,7 +14,7 @@ from fleet.adapters.net.mqtt.url import MqttAddress
 from fleet.adapters.redis.client.store import Store
 from fleet.ground.errors import ConfigError, FleetError
 from fleet.ground.settings import Settings
-from fleet.operations.doctor.visit import Visit
+from fleet.operations.doctor.ask_bootstrap import BootstrapReply
 from fleet.run.site import read_keys
 from fleet.wire.identity import CredentialKeys, Credentials
 
@@ -22,15 +22,15 @@ Clock = Callable[[], datetime]
 
 _OURS = "02:d0:c7"
 """How the MACs of the doctor's devices begin; locally administered, so no board has one."""
-_VISIT_SECONDS = 12.0
+_BOOTSTRAP_SECONDS = 12.0
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """One examination.
+class SiteUnderTest:
+    """What the examinations share.
 
-    `up` says that a `fleet up` runs on this machine, whose addresses are then in `settings`. What is None could not be
-    had: `faults` says why, by setting.
+    `up` says that a `fleet up` runs on this machine; `settings` then has its addresses. A part that is None could not
+    be opened; `faults` has the reason under the name of the setting.
     """
 
     settings: Settings
@@ -39,11 +39,10 @@ class Case:
     broker: MqttAddress | None
     store: Store | None
     faults: dict[str, FleetError]
-    visit: "asyncio.Future[Visit]"
-    """What bootstrap told the doctor's first device; set by the examination of the api."""
+    bootstrap: "asyncio.Future[BootstrapReply]"
+    """What bootstrap answered to the doctor's first device; set by the examination of the api."""
     macs: tuple[str, ...] = field(default_factory=lambda: tuple(_invent() for _ in range(4)))
-    """The first one asks bootstrap and says hello; the others try the broker, the last with a wrong
-    password."""
+    """The first one asks bootstrap and says hello. The others log in at the broker, the last with a wrong password."""
     client: str = field(default_factory=lambda: str(uuid.uuid4()))
     """The Client-Id of the doctor's device."""
     now: Clock = lambda: datetime.now(UTC)
@@ -59,25 +58,25 @@ class Case:
         # The lowest generation that counts under every policy.
         return self.keys.issue("device", self.macs[number], policy="first", generation=1)
 
-    async def visited(self) -> Visit:
-        """Return what bootstrap said, once it has been asked."""
+    async def bootstrapped(self) -> BootstrapReply:
+        """Return what bootstrap answered; wait until the examination of the api has asked it."""
         try:
-            async with asyncio.timeout(_VISIT_SECONDS):
-                return await asyncio.shield(self.visit)
+            async with asyncio.timeout(_BOOTSTRAP_SECONDS):
+                return await asyncio.shield(self.bootstrap)
         except TimeoutError:
-            return Visit()
+            return BootstrapReply()
 
 
 @asynccontextmanager
-async def open_case(
+async def open_site(
     settings: Settings, now: Clock = lambda: datetime.now(UTC), *, beside: bool = True
-) -> AsyncIterator[Case]:
-    """Open what can be opened, and remember why the rest could not; nothing of the site is changed.
+) -> AsyncIterator[SiteUnderTest]:
+    """Open each part that can be opened, and keep the reason for each other one; change nothing.
 
     Args:
         settings: Of the site.
-        now: Our clock.
-        beside: Whether a `fleet up` of this machine is looked for.
+        now: This machine's clock.
+        beside: Whether to look for a `fleet up` on this machine.
     """
     found = endpoints.find(settings.data_dir) if beside else None
     if found is not None:
@@ -87,14 +86,14 @@ async def open_case(
             settings = settings.model_copy(update={"keys_file": settings.data_dir / "keys"})
     faults: dict[str, FleetError] = {}
     async with AsyncExitStack() as stack:
-        yield Case(
+        yield SiteUnderTest(
             settings=settings,
             up=found is not None,
             keys=_keys(settings, faults),
             broker=_broker(settings, faults),
             store=await _store(settings, faults, stack),
             faults=faults,
-            visit=asyncio.get_running_loop().create_future(),
+            bootstrap=asyncio.get_running_loop().create_future(),
             now=now,
         )
 

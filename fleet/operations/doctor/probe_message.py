@@ -1,0 +1,17 @@
+"""Messages of the doctor's own, each with a random mark; workers and devices ignore them."""
+
+import json
+import secrets
+from collections.abc import Callable
+
+from fleet.adapters.net.mqtt.packets import Incoming
+
+
+def new_probe_message() -> bytes:
+    """Return a new message, of a type that neither workers nor devices know."""
+    return json.dumps({"type": "doctor", "mark": secrets.token_hex(8)}).encode()
+
+
+def equal_to(sent: bytes) -> Callable[[Incoming], bool]:
+    """Return a condition that only this message meets."""
+    return lambda message: message.payload == sent
