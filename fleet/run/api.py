@@ -21,15 +21,15 @@ from fleet.run.site import Site
 @asynccontextmanager
 async def api(here: Site) -> AsyncIterator[HttpServer]:
     """Run the api beside the block."""
-    settings, shelf = here.settings, FirmwareImages(here.settings.firmware_dir)
+    settings, images = here.settings, FirmwareImages(here.settings.firmware_dir)
     vision = load_vision(settings)
     now = datetime.now(UTC).timestamp()
     await PolicyStore(here.store).begin(settings.activation, now, settings.renewal_days * 86_400)
-    app = build_app(settings, here.keys, here.store, shelf, vision)
+    app = build_app(settings, here.keys, here.store, images, vision)
     try:
         async with (
             expelling(settings.emqx_api_url, settings.emqx_api_key, here.keys) as expel,
-            running("firmware", shelf.run),
+            running("firmware", images.run),
         ):
             access = AccessWatch(here.store, here.keys, settings.revocations_file, expel)
             async with running("access", access.run), serve(app, settings) as server:

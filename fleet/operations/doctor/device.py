@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from fleet.adapters.redis.client.store import Store
-from fleet.adapters.redis.devices.view import DeviceView, read_dossier
+from fleet.adapters.redis.devices.view import DeviceView, read_device_view
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
 from fleet.operations.doctor.device_audio import examine_audio
@@ -38,7 +38,7 @@ async def examine_device(store: Store, mac: str, settings: Settings) -> list[Fin
     Raises:
         Unavailable: Redis did not answer.
     """
-    return list(judge_device(await read_dossier(store, mac), settings, datetime.now(UTC)))
+    return list(judge_device(await read_device_view(store, mac), settings, datetime.now(UTC)))
 
 
 def judge_device(known: DeviceView, settings: Settings, now: datetime) -> Iterator[Finding]:
@@ -88,7 +88,7 @@ def _waits(known: DeviceView, settings: Settings) -> bool:
 
 
 def _bootstrap(known: DeviceView, when: Callable[[int], str]) -> Finding:
-    away = known.turned_away
+    away = known.refusal
     if away is not None and away.at > (known.bootstrap or 0):
         advice = _TURNED.get(away.words, "The api's log says why").replace("MAC", known.mac)
         return problem("device.bootstrap", f"refused {when(away.at)}: {away.words}", advice)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 
 from fleet.adapters.net.mqtt.packets import Incoming
-from fleet.adapters.redis.devices.view import read_dossier
+from fleet.adapters.redis.devices.view import read_device_view
 from fleet.operations.doctor.audio import reach
 from fleet.operations.doctor.broker_addresses import broker_addresses, connect_first
 from fleet.operations.doctor.finding import Finding, Findings, ok, problem, skipped
@@ -85,7 +85,7 @@ def _unanswered(answer: Incoming | None) -> Finding:
 
 
 async def _refused(site: SiteUnderTest) -> Finding:
-    trace = (await read_dossier(site.store, site.macs[0])).traces.get("refused") if site.store is not None else None
+    trace = (await read_device_view(site.store, site.macs[0])).traces.get("refused") if site.store is not None else None
     why = trace.words if trace else "the worker's log says why: `hello refused`"
     advice = {
         "no edge is ready": "Start `fleet edge`; a full one (FLEET_EDGE_SESSIONS) and one that ends take no sessions",

@@ -16,13 +16,13 @@ from fleet.adapters.redis.access.activations import Activations, Pending
 from fleet.adapters.redis.access.admissions import Admission, Admissions, BootstrapAsker, Decision
 from fleet.adapters.redis.access.claims import Claims
 from fleet.adapters.redis.client.store import Store
-from fleet.adapters.redis.devices.traces import TraceStore, Turned
+from fleet.adapters.redis.devices.traces import RefusalReason, TraceStore
 from fleet.core.standing import Policy
 from fleet.ground.errors import Overloaded, Unavailable
 from fleet.ground.settings import Settings
 from fleet.roles.api.body import read_body
-from fleet.roles.api.refusals import TurnedAway
-from fleet.roles.api.requester import Requester, require_client, visitor
+from fleet.roles.api.refusals import RefusedRequest
+from fleet.roles.api.requester import Requester, read_requester, require_client
 from fleet.roles.api.throttle import Throttle
 from fleet.wire.activation import LARGEST_BODY, ActivationProof, parse_proof, verify
 from fleet.wire.bootstrap import ActivationSection
@@ -46,13 +46,13 @@ _PYTHON = "py-xiaozhi"
 
 
 class ActivationService:
-    """Decides about devices, and leads them through activation.
+    """Decides which devices are served, and activates them.
 
     Args:
-        settings: Hold the policy, and how long an old password counts.
-        store: Where standings and codes are.
-        serials: Of whom the operator knows the burnt-in key.
-        counts: Counts who was given no credentials, and what gave way.
+        settings: The policy, and the time for which an old password counts.
+        store: Has admissions and codes.
+        serials: The devices whose burnt-in key the operator knows.
+        counts: Counts refusals, and entries that made room for others.
     """
 
     def __init__(self, settings: Settings, store: Store, serials: Serials, counts: Counter[str]) -> None:
@@ -66,7 +66,7 @@ class ActivationService:
         self._serials = serials
 
     async def decide(self, who: Requester, address: str, dialect: str, fields: Mapping[str, str]) -> Decision:
-        """Return what is decided about a visitor, and write down what it says of itself if it is served.
+        """Return the decision about a device; store what it says of itself if it is served.
 
         Raises:
             Unavailable: Redis did not answer.
@@ -83,7 +83,7 @@ class ActivationService:
         return decision
 
     async def invite(self, who: Requester) -> ActivationSection:
-        """Return what a visitor shows who has to be activated; the same until somebody acts on it.
+        """Return what a device shows that has to be activated; it stays the same until an operator acts on it.
 
         Raises:
             Unavailable: Redis did not answer.
@@ -96,17 +96,17 @@ class ActivationService:
         again = _AGAIN[language] if who.firmware.startswith(_PYTHON) else ""
         return ActivationSection(message=text + again, code=pending.code or None, challenge=pending.challenge)
 
-    async def turn_away(self, who: Requester, reason: Turned) -> None:
-        """Count and write down that a visitor was given nothing, for whoever asks why it is silent."""
+    async def record_refusal(self, who: Requester, reason: RefusalReason) -> None:
+        """Count a refusal, and store it for `fleet doctor --device`."""
         self._counts[f"bootstrap: {reason}"] += 1
         try:
             async with asyncio.timeout(_TRACE_SECONDS):
-                await self._traces.turn_away(who.mac, reason)
+                await self._traces.record_refusal(who.mac, reason)
         except (Unavailable, TimeoutError):
-            log.debug("refusal not written down", extra={"device": who.mac})
+            log.debug("refusal not stored", extra={"device": who.mac})
 
     async def check(self, who: Requester, proof: ActivationProof | None) -> Outcome:
-        """Decide about a visitor who asks whether it is bound.
+        """Decide about a device that asks whether it is bound.
 
         Raises:
             Unavailable: Redis did not answer.
@@ -114,20 +114,20 @@ class ActivationService:
         if self._policy == "open":
             return "bound"
         pending = await self._activations.read(who.mac, who.client)
-        if not self._is_sound(who, pending, proof):
+        if not self._is_valid(who, pending, proof):
             return "refused"
         admission = await self._admissions.read(who.mac)
         if admission.bound and admission.client in ("", who.client):
             return "bound"
-        if proof is not None and self._suffices(who, admission, proof):
+        if proof is not None and self._admits(who, admission, proof):
             until = int(datetime.now(UTC).timestamp() + self._renewal_seconds)
             await self._admissions.bind(who.mac, who.client, proof.serial_number, how="key", until=until)
             log.info("device bound by its key", extra={"device": who.mac})
             return "bound"
         return "waiting" if self._policy != "closed" else "refused"
 
-    def _is_sound(self, who: Requester, pending: Pending | None, proof: ActivationProof | None) -> bool:
-        """Whether a request proves what it must; where no key is known there is nothing to prove."""
+    def _is_valid(self, who: Requester, pending: Pending | None, proof: ActivationProof | None) -> bool:
+        """Whether a request has the proof that it needs; without a known key it needs none."""
         if proof is None:
             return pending is None or self._serials.find(pending.serial) is None
         if pending is None or (pending.serial and pending.serial != proof.serial_number):
@@ -139,8 +139,8 @@ class ActivationService:
             return True
         return verify(proof, serial.key) and serial.mac in ("", who.mac)
 
-    def _suffices(self, who: Requester, admission: Admission, proof: ActivationProof) -> bool:
-        """Whether a sound proof admits a device without an operator: on the closed list, or once it was admitted."""
+    def _admits(self, who: Requester, admission: Admission, proof: ActivationProof) -> bool:
+        """Whether a valid proof admits a device without an operator: by the closed list, or again."""
         if self._serials.find(proof.serial_number) is None:
             return False
         if admission.bound:
@@ -149,17 +149,17 @@ class ActivationService:
 
 
 class ActivationRoute:
-    """Answers the devices that ask again and again; each time cheaply.
+    """Answers devices that ask every three seconds until they are bound; each answer is cheap.
 
     Args:
         settings: Hold the policy.
-        desk: Decides.
-        throttle: Limits how often somebody asks.
+        service: Decides.
+        throttle: Limits requests.
     """
 
-    def __init__(self, settings: Settings, desk: ActivationService, throttle: Throttle) -> None:
+    def __init__(self, settings: Settings, service: ActivationService, throttle: Throttle) -> None:
         self._settings = settings
-        self._desk = desk
+        self._service = service
         self._throttle = throttle
         self.router = APIRouter()
         self.router.add_route("/xiaozhi/ota/activate", self.answer, methods=["POST"])
@@ -167,17 +167,17 @@ class ActivationRoute:
     async def answer(self, request: Request) -> JSONResponse:
         """Return status 200 for a device that is bound, 202 for one that has to wait; 403 refuses a wrong proof."""
         self._throttle.admit_address("activation", request)
-        who = visitor(request)
+        who = read_requester(request)
         self._throttle.admit_device("activation", request, who.mac)
         require_client(who, self._settings)
         proof = parse_proof(await read_body(request, LARGEST_BODY))
         try:
             async with asyncio.timeout(STORE_SECONDS):
-                outcome = await self._desk.check(who, proof)
+                outcome = await self._service.check(who, proof)
         except (Unavailable, Overloaded, TimeoutError) as error:
             log.warning("activation failed", extra={"device": who.mac, "reason": str(error) or "no answer in time"})
-            raise TurnedAway("store away", 503, "try again later") from error
+            raise RefusedRequest("store away", 503, "try again later") from error
         if outcome == "refused":
             log.warning("activation refused", extra={"device": who.mac})
-            raise TurnedAway("activation: wrong proof", 403, "the proof is wrong, or of another activation")
+            raise RefusedRequest("activation: wrong proof", 403, "the proof is wrong, or of another activation")
         return JSONResponse({"status": outcome}, BOUND if outcome == "bound" else WAITING)

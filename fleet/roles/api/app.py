@@ -21,7 +21,7 @@ from fleet.roles.api.headers import TitledHeaders
 from fleet.roles.api.health import Health
 from fleet.roles.api.mqtt_login import MqttLogin
 from fleet.roles.api.operators import Operators
-from fleet.roles.api.refusals import Refusals, TurnedAway
+from fleet.roles.api.refusals import Refusals, RefusedRequest
 from fleet.roles.api.throttle import Throttle
 from fleet.roles.api.vision import VisionRoute
 from fleet.wire.identity import CredentialKeys
@@ -34,31 +34,29 @@ def build_app(
     settings: Settings,
     keys: CredentialKeys,
     store: Store,
-    shelf: FirmwareImages | None = None,
+    images: FirmwareImages | None = None,
     vision: "OpenAiVision | None" = None,
 ) -> FastAPI:
-    """Return the api; it holds no state of its own but how often who asked.
-
-    `state.counts` has its refusals.
+    """Return the api. Its only own state are rate limits, and the counts of refusals in `state.counts`.
 
     Args:
         settings: Of the process.
-        keys: Derive passwords, and know who is revoked.
+        keys: Derive passwords, and have the list of revoked devices.
         store: Redis.
-        shelf: The firmware, kept up to date by who made it; without it none is offered.
-        vision: Sees what is on photos; without it devices are told that nobody does.
+        images: The firmware; the caller keeps it up to date. Without it none is offered.
+        vision: Describes photos; without it devices get an apology.
 
     Raises:
         ConfigError: The file of serial numbers cannot be read, or the broker's token is too short.
     """
     app = FastAPI(title="fleet", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
     throttle, counts = Throttle(settings), Counter[str]()
-    desk = ActivationService(settings, store, Serials(settings.serials_file), counts)
-    firmware = Firmware(shelf or FirmwareImages(None), store, throttle, counts)
+    activations = ActivationService(settings, store, Serials(settings.serials_file), counts)
+    firmware = Firmware(images or FirmwareImages(None), store, throttle, counts)
     operators = Operators(OperatorTokens(tokens_path(settings)), throttle, counts)
     for part in (
-        Bootstrap(settings, keys, desk, firmware, throttle),
-        ActivationRoute(settings, desk, throttle),
+        Bootstrap(settings, keys, activations, firmware, throttle),
+        ActivationRoute(settings, activations, throttle),
         firmware,
         VisionRoute(keys, vision, Devices(store), throttle, counts),
         DevicesRoute(operators, store, throttle),
@@ -77,7 +75,7 @@ def _surround(app: FastAPI, counts: Counter[str]) -> None:
     async def refuse(_: Request, error: Exception) -> JSONResponse:
         if not isinstance(error, HTTPException):
             return JSONResponse({"error": "the server failed"}, 500)
-        if isinstance(error, TurnedAway):
+        if isinstance(error, RefusedRequest):
             counts[error.reason] += 1
         return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 

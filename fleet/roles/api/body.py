@@ -1,21 +1,21 @@
-"""Reading requests within limits of size and time."""
+"""Read request bodies within limits of size and time."""
 
 import asyncio
 
 from fastapi import Request
 from starlette.requests import ClientDisconnect
 
-from fleet.roles.api.refusals import TurnedAway
+from fleet.roles.api.refusals import RefusedRequest
 
 BODY_SECONDS = 10.0
-"""For a body of a few KB; whoever sends slower holds a connection for nothing."""
+"""For a body of a few KB; a slower client only holds a connection."""
 
 
 async def read_body(request: Request, limit: int, seconds: float | None = None) -> bytes:
-    """Return the body's beginning, at most `limit` bytes; what is longer than any device's is not read to its end.
+    """Return the first `limit` bytes of the body; a longer one is not read to its end.
 
     Raises:
-        TurnedAway: It did not come in time (408), or the client is gone (400).
+        RefusedRequest: It did not come in time (408), or the client is gone (400).
     """
     body = bytearray()
     try:
@@ -25,7 +25,7 @@ async def read_body(request: Request, limit: int, seconds: float | None = None) 
                 if len(body) > limit:
                     break
     except TimeoutError:
-        raise TurnedAway("body: slow", 408, "the request did not come in time", {"Connection": "close"}) from None
+        raise RefusedRequest("body: slow", 408, "the request did not come in time", {"Connection": "close"}) from None
     except ClientDisconnect:
-        raise TurnedAway("body: broken off", 400, "the request broke off") from None
+        raise RefusedRequest("body: broken off", 400, "the request broke off") from None
     return bytes(body[:limit])

@@ -1,4 +1,4 @@
-"""`POST /xiaozhi/ota/`: a device's first request, which decides where it connects, as whom, and on which topic."""
+"""`POST /xiaozhi/ota/`: a device's first request. The answer says where it connects, with which name and topic."""
 
 import asyncio
 import logging
@@ -18,8 +18,8 @@ from fleet.roles.api.activation import ActivationService
 from fleet.roles.api.body import read_body
 from fleet.roles.api.clock import server_time
 from fleet.roles.api.firmware import Firmware
-from fleet.roles.api.refusals import TurnedAway
-from fleet.roles.api.requester import RequestedHost, Requester, place, require_client, visitor
+from fleet.roles.api.refusals import RefusedRequest
+from fleet.roles.api.requester import RequestedHost, Requester, read_requester, requested_host, require_client
 from fleet.roles.api.throttle import Throttle, site_of
 from fleet.wire import topics
 from fleet.wire.bootstrap import (
@@ -38,9 +38,9 @@ log = logging.getLogger(__name__)
 
 LARGEST_BODY = 64 * 1024
 STORE_SECONDS = 1.0
-"""A device that waits at its first request does nothing else."""
+"""While a device waits for the answer to its first request, it does nothing else."""
 PLACE_SECONDS = 60
-"""When somebody may ask again for whom there is no place: places come back as devices connect, or after their hour."""
+"""After this time a device without a place may ask again: places become free as devices connect, or after an hour."""
 
 _LACKS: Mapping[Lack, tuple[int, str]] = {
     "no place": (503, "too many new devices; try again later"),
@@ -51,22 +51,28 @@ _LACKS: Mapping[Lack, tuple[int, str]] = {
 class Bootstrap:
     """Answers bootstrap requests.
 
-    Firmware takes anything but 200 for a failure and then waits, so only who is not to be served is refused.
+    Firmware takes any status but 200 for a failure and then waits (ota.cc), so only devices that may
+    not be served are refused.
 
     Args:
         settings: Public addresses, keep-alive, time zone, policy.
-        keys: Derive each device's password, and know who is revoked.
-        desk: Decides who is served, and writes down what a device said of itself.
-        firmware: What devices are to install.
-        throttle: Limits how often somebody asks.
+        keys: Derive each device's password, and have the list of revoked devices.
+        activations: Decides which devices are served, and stores what they say of themselves.
+        firmware: Offers images.
+        throttle: Limits requests.
     """
 
     def __init__(
-        self, settings: Settings, keys: CredentialKeys, desk: ActivationService, firmware: Firmware, throttle: Throttle
+        self,
+        settings: Settings,
+        keys: CredentialKeys,
+        activations: ActivationService,
+        firmware: Firmware,
+        throttle: Throttle,
     ) -> None:
         self._settings = settings
         self._keys = keys
-        self._desk = desk
+        self._activations = activations
         self._firmware = firmware
         self._throttle = throttle
         self.router = APIRouter()
@@ -74,7 +80,7 @@ class Bootstrap:
             self.router.add_route(path, self.answer, methods=["POST"])
 
     async def answer(self, request: Request) -> JSONResponse:
-        """Return what the device needs; its identity comes from the headers, its body is best effort.
+        """Return credentials or an activation. The headers identify the device; the body only adds to them.
 
         Raises:
             HTTPException: 400 without a MAC, 403 for a device that is not served, 429 for one that asks too often or
@@ -82,61 +88,61 @@ class Bootstrap:
                 there are too many such MACs in all.
         """
         self._throttle.admit_address("bootstrap", request)
-        who, where = visitor(request), place(request, self._settings)
+        who, where = read_requester(request), requested_host(request, self._settings)
         self._throttle.admit_device("bootstrap", request, who.mac)
-        told = parse_body(await read_body(request, LARGEST_BODY))
+        body = parse_body(await read_body(request, LARGEST_BODY))
         if who.mac in self._keys.revoked:
             log.warning("bootstrap refused", extra={"device": who.mac, "reason": "revoked"})
-            await self._desk.turn_away(who, "revoked")
+            await self._activations.record_refusal(who, "revoked")
             raise HTTPException(403, "the device is not admitted")
         require_client(who, self._settings)
         deadline = asyncio.get_running_loop().time() + STORE_SECONDS
-        dialect = XIAOZHI if who.is_firmware or told.application.version else ""
-        decision = await self._decide(who, site_of(request), dialect, self._fields(who, told, where), deadline)
+        dialect = XIAOZHI if who.is_firmware or body.application.version else ""
+        decision = await self._decide(who, site_of(request), dialect, self._fields(who, body, where), deadline)
         mqtt = firmware = activation = None
         if decision.verdict == "asked":
             self._throttle.admit_address("invitation", request)
             activation = await self._invite(who, deadline)
-            await self._desk.turn_away(who, "not bound")
+            await self._activations.record_refusal(who, "not bound")
         else:
             mqtt = self._credentials(who.mac, where.host, decision.generation)
-            firmware = await self._offer(who, told, where.url, deadline)
+            firmware = await self._offer(who, body, where.url, deadline)
         now = server_time(decision.timezone, self._settings.timezone_offset, datetime.now(UTC))
         answer = BootstrapAnswer(mqtt=mqtt, server_time=now, firmware=firmware, activation=activation)
         seen = {"device": who.mac, "board": who.board, "firmware": who.firmware, "as": decision.verdict}
         log.info("bootstrap", extra=seen)
         return JSONResponse(answer.model_dump(exclude_none=True))
 
-    def _fields(self, who: Requester, told: BootstrapBody, where: RequestedHost) -> dict[str, str]:
-        """Return what is written down of a device that is served."""
+    def _fields(self, who: Requester, body: BootstrapBody, where: RequestedHost) -> dict[str, str]:
+        """Return the fields to store of a device that is served."""
         fields = {
-            "host": where.written,
+            "host": where.stored,
             "kid": self._keys.ids[0],
-            "board": who.board or told.board.type or told.board.name,
-            "fw": who.firmware or told.application.version,
-            "lang": who.language or told.language,
+            "board": who.board or body.board.type or body.board.name,
+            "fw": who.firmware or body.application.version,
+            "lang": who.language or body.language,
         }
         return {name: clip(text) for name, text in fields.items() if text}
 
     async def _decide(
         self, who: Requester, address: str, dialect: str, fields: Mapping[str, str], deadline: float
     ) -> Decision:
-        """Return what is decided about a visitor.
+        """Return the decision about a device.
 
-        Without Redis nobody is told from another, but under an open policy nobody is anyway: refusing a device would
-        only make it wait.
+        Without Redis devices cannot be told apart. Under an open policy they need not be: a refusal would only make a
+        device wait.
         """
         try:
             async with asyncio.timeout_at(deadline):
-                decision = await self._desk.decide(who, address, dialect, fields)
+                decision = await self._activations.decide(who, address, dialect, fields)
         except (Unavailable, TimeoutError) as error:
             if self._settings.activation == "open":
-                log.warning("device not written down", extra={"device": who.mac, "reason": _reason(error)})
+                log.warning("device not stored", extra={"device": who.mac, "reason": _reason(error)})
                 return Decision("admitted", 0, "")
-            raise TurnedAway("store away", 503, "try again later") from error
+            raise RefusedRequest("store away", 503, "try again later") from error
         if decision.verdict == "refused":
             log.warning("bootstrap refused", extra={"device": who.mac, "reason": "not on the list"})
-            await self._desk.turn_away(who, "not on the list")
+            await self._activations.record_refusal(who, "not on the list")
             raise HTTPException(403, "the device is not admitted")
         if decision.verdict in ("no place", "no place for its address"):
             await self._make_wait(who, address, decision.verdict)
@@ -144,16 +150,16 @@ class Bootstrap:
 
     async def _make_wait(self, who: Requester, address: str, lack: Lack) -> None:
         log.warning("no place for a new device", extra={"device": who.mac, "address": address, "reason": lack})
-        await self._desk.turn_away(who, lack)
+        await self._activations.record_refusal(who, lack)
         raise HTTPException(*_LACKS[lack], {"Retry-After": str(PLACE_SECONDS)})
 
     async def _invite(self, who: Requester, deadline: float) -> ActivationSection:
         try:
             async with asyncio.timeout_at(deadline):
-                return await self._desk.invite(who)
+                return await self._activations.invite(who)
         except (Unavailable, Overloaded, TimeoutError) as error:
             log.warning("no activation", extra={"device": who.mac, "reason": _reason(error)})
-            raise TurnedAway("store away", 503, "try again later") from error
+            raise RefusedRequest("store away", 503, "try again later") from error
 
     def _credentials(self, mac: str, host: str, generation: int) -> MqttSection:
         # Under an open policy a generation is given only where another policy cut earlier passwords: it would not count
@@ -170,11 +176,11 @@ class Bootstrap:
             keepalive=self._settings.keepalive,
         )
 
-    async def _offer(self, who: Requester, told: BootstrapBody, url: str, deadline: float) -> FirmwareSection | None:
-        """Return what the device should install; without Redis nothing."""
+    async def _offer(self, who: Requester, body: BootstrapBody, url: str, deadline: float) -> FirmwareSection | None:
+        """Return the firmware to install; nothing without Redis."""
         try:
             async with asyncio.timeout_at(deadline):
-                return await self._firmware.offer(who, told.board.name, url)
+                return await self._firmware.offer(who, body.board.name, url)
         except (Unavailable, TimeoutError) as error:
             log.warning("no firmware offered", extra={"device": who.mac, "reason": _reason(error)})
             return None

@@ -1,4 +1,4 @@
-"""The time that devices are told."""
+"""The time in the bootstrap answer."""
 
 from datetime import datetime
 
@@ -7,5 +7,5 @@ from fleet.wire.bootstrap import ServerTime
 
 
 def server_time(timezone: str, default: int, now: datetime) -> ServerTime:
-    """Return what a device sets its clock by; `default` counts where its own time zone is empty or unknown."""
+    """Return the time for a device's clock; `default` counts where its own time zone is empty or unknown."""
     return ServerTime(timestamp=int(now.timestamp() * 1000), timezone_offset=own_offset(timezone, default, now))

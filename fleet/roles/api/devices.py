@@ -1,4 +1,4 @@
-"""`/devices/{mac}/input`: text for a device's agent, from operators; the answer is the device's, and theirs too."""
+"""`/devices/{mac}/input`: operators send a text to a device's agent; the device speaks the answer, they read it."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ LARGEST_BODY = 6 * LONGEST_TEXT + 1_000
 """Bytes; a character may be written as an escape of six."""
 LONGEST_WAIT = 120.0
 MOST_WAITING = 256
-"""Requests that wait for an answer at a time; more are told the turn's id at once."""
+"""Requests that wait for an answer at a time; further ones get the turn's id at once."""
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 0.25
 
@@ -50,9 +50,9 @@ class DevicesRoute:
     """Takes text for devices.
 
     Args:
-        operators: Know who may enter any.
+        operators: Check tokens.
         store: Redis.
-        throttle: Limits how often that is done for a device.
+        throttle: Limits texts for a device.
     """
 
     def __init__(self, operators: Operators, store: Store, throttle: Throttle) -> None:
@@ -60,7 +60,7 @@ class DevicesRoute:
         self._throttle = throttle
         self._store = store
         self._devices = Devices(store)
-        self._mailboxes = Inboxes(store)
+        self._inboxes = Inboxes(store)
         self._replies = Replies(store)
         self._conversations = Conversations(store, seconds=0)
         self._waiting = 0
@@ -79,7 +79,7 @@ class DevicesRoute:
         try:
             await self._check(mac, entered)
             await self._replies.expect(mac, turn)
-            heard = UtteranceEvent(
+            event = UtteranceEvent(
                 device=mac,
                 session="",
                 turn=turn,
@@ -88,7 +88,7 @@ class DevicesRoute:
                 typed=True,
                 polite=not entered.interrupt,
             )
-            await self._mailboxes.to_shard(self._store.keys.shard(mac), heard)
+            await self._inboxes.to_shard(self._store.keys.shard(mac), event)
             about = {"device": mac, "turn": turn, "operator": operator.name, "pii": {"text": entered.text}}
             log.info("text entered", extra=about)
             reply = await self._await(mac, turn, seconds)
@@ -99,7 +99,7 @@ class DevicesRoute:
         return _answer(turn, reply)
 
     async def look(self, mac: str, turn: str, request: Request) -> JSONResponse:
-        """Return how a turn that was entered stands: 202 while it is answered, 200 when it is over."""
+        """Return the state of a turn: 202 while it runs, 200 when it is over."""
         self._operators.admit(request, DEVICES_INPUT)
         try:
             reply = await self._replies.read(_mac(mac), turn[:64])
@@ -122,7 +122,7 @@ class DevicesRoute:
             raise _busy()
 
     async def _await(self, mac: str, turn: str, seconds: float) -> Reply:
-        """Return how a turn stands when it is over, or when the time is."""
+        """Return the state of a turn, when it is over or when the time is."""
         clock, pause, reply = asyncio.get_running_loop().time, _FIRST_PAUSE, Reply("accepted")
         until = clock() + seconds
         if self._waiting >= MOST_WAITING:

@@ -1,4 +1,4 @@
-"""Firmware: what a device is offered at bootstrap, and its download (contract 1.5)."""
+"""Firmware: the offer at bootstrap, and the download (contract 1.5)."""
 
 import logging
 from collections import Counter
@@ -9,7 +9,7 @@ from fastapi.responses import FileResponse
 from fleet.adapters.files.firmware_images import FirmwareImages
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.registry import MOST_OFFERS, DeviceRegistry
-from fleet.roles.api.refusals import TurnedAway
+from fleet.roles.api.refusals import RefusedRequest
 from fleet.roles.api.requester import Requester
 from fleet.roles.api.throttle import Throttle
 from fleet.wire.bootstrap import FirmwareSection
@@ -23,25 +23,25 @@ class Firmware:
     """Offers images and sends them.
 
     Args:
-        shelf: Has them.
+        images: The firmware.
         store: Counts offers.
-        throttle: Limits how often somebody asks.
-        counts: Counts what is not offered again.
+        throttle: Limits requests.
+        counts: Counts offers that were not repeated.
     """
 
-    def __init__(self, shelf: FirmwareImages, store: Store, throttle: Throttle, counts: Counter[str]) -> None:
-        self._shelf = shelf
+    def __init__(self, images: FirmwareImages, store: Store, throttle: Throttle, counts: Counter[str]) -> None:
+        self._images = images
         self._throttle = throttle
         self._counts = counts
-        self._roster = DeviceRegistry(store)
+        self._registry = DeviceRegistry(store)
         self.router = APIRouter()
         self.router.add_api_route(f"{_PATH}/{{board}}/{{name}}.bin", self.send, methods=["GET", "HEAD"])
 
     async def offer(self, who: Requester, said_board: str, url: str) -> FirmwareSection | None:
-        """Return what a device that is served should install now, if anything; nobody else's requests are counted.
+        """Return the firmware that a device should install now, if any.
 
-        A device whose headers and body name different boards is offered nothing, nor is one that did not install the
-        same version after several offers: it would go on for ever.
+        Call it only for a device that is served: each call counts as an offer. A device whose headers and body name
+        different boards gets no offer. Neither does one that got the same offer several times: it would try for ever.
 
         Args:
             who: The device.
@@ -51,10 +51,10 @@ class Firmware:
         Raises:
             Unavailable: Redis did not answer.
         """
-        image = self._shelf.offer(who.board, who.running)
+        image = self._images.offer(who.board, who.running)
         if image is None or said_board not in ("", who.board):
             return None
-        if await self._roster.count_offer(who.mac, who.client, image.name) > MOST_OFFERS:
+        if await self._registry.count_offer(who.mac, who.client, image.name) > MOST_OFFERS:
             self._counts["firmware: offered before"] += 1
             log.warning("firmware is not offered again", extra={"device": who.mac, "version": image.name})
             return None
@@ -62,18 +62,18 @@ class Firmware:
         return FirmwareSection(
             version=image.name,
             url=f"{url}{_PATH}/{image.board}/{image.name}.bin",
-            force=1 if self._shelf.is_forced(image) else None,
+            force=1 if self._images.is_forced(image) else None,
         )
 
     async def send(self, request: Request, board: str, name: str) -> FileResponse:
-        """Send an image; only what the shelf has is ever opened.
+        """Send an image; only files that `images` lists are ever opened.
 
         Raises:
-            TurnedAway: There is no such image, or not any more (404); its address asks too often (429).
+            RefusedRequest: There is no such image, or not any more (404); its address asks too often (429).
         """
         self._throttle.admit_address("firmware", request)
-        image = self._shelf.find(board, name)
+        image = self._images.find(board, name)
         if image is None or not image.is_unchanged():
-            raise TurnedAway("firmware: no such image", 404, "there is no such firmware")
+            raise RefusedRequest("firmware: no such image", 404, "there is no such firmware")
         headers = {"ETag": f'"{image.sha256}"', "X-Checksum-Sha256": image.sha256}
         return FileResponse(image.path, media_type="application/octet-stream", headers=headers)

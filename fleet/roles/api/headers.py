@@ -1,4 +1,4 @@
-"""Header names as 4G boards need them: those look for `Content-Length`, and do not find `content-length`."""
+"""Header names with capitals: 4G boards look for `Content-Length` and do not find `content-length`."""
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 

@@ -1,4 +1,4 @@
-"""Whether the api lives, and whether it could serve anybody."""
+"""Liveness and readiness of the api."""
 
 import asyncio
 
@@ -13,10 +13,10 @@ READY_SECONDS = 1.0
 
 
 class Health:
-    """`/healthz` and `/readyz`, for whoever starts and stops this process.
+    """`/healthz` and `/readyz`, for service managers and load balancers.
 
     Args:
-        store: Redis, without which nobody is served.
+        store: Redis, which must take writes.
     """
 
     def __init__(self, store: Store) -> None:

@@ -1,6 +1,6 @@
 """`POST /internal/mqtt/auth`: whether a client may connect to a broker that asks over HTTP, as EMQX does.
 
-EMQX takes status 200 with `result` as the answer, and lets nobody in on any other status or on none. It keeps
+EMQX takes status 200 with `result` as the answer; on another status, or none, it refuses the client. It keeps
 `client_attrs` with the connection: its topic rules and its presence rule need the slot, which they cannot compute.
 """
 
@@ -40,9 +40,9 @@ class MqttLogin:
     """Answers the broker.
 
     Args:
-        keys: Tell whose credentials are genuine and count.
+        keys: Verify credentials.
         token: The broker's bearer token.
-        counts: Counts what is refused: logins that are not genuine, and requests that are not the broker's.
+        counts: Counts refused logins, and requests without the broker's token.
 
     Raises:
         ConfigError: The token is shorter than 16 characters.
@@ -65,7 +65,7 @@ class MqttLogin:
             login = MqttLoginBody.model_validate_json(await read_body(request, LARGEST_BODY))
         except ValidationError:
             self._counts["mqtt login: malformed"] += 1
-            # Either nobody's real client, or the broker's configuration is not ours.
+            # Not a real client, or the broker does not have our configuration.
             log.warning("malformed mqtt login")
             return JSONResponse({"result": "deny"})
         kind = self._keys.verify(login.clientid, login.username, login.password)
@@ -80,7 +80,7 @@ class MqttLogin:
     def _note_stranger(self) -> None:
         self._counts["mqtt login: wrong token"] += 1
         strangers = self._counts["mqtt login: wrong token"]
-        # Anybody may ask so: an operator is to see a wrong setting, and no log is to be filled.
+        # Anybody can send such requests: show a wrong setting to the operator, but do not fill the log.
         if strangers % _LOG_EACH == 1:
             log.warning("mqtt login asked for without the broker's token", extra={"times": strangers})
 
@@ -91,5 +91,5 @@ class MqttLogin:
 
 
 def attributes(kind: Kind, client_id: str) -> dict[str, str]:
-    """Return what the broker's rules need to know of a client; EMQX takes text only."""
+    """Return what the broker's rules need of a client; EMQX takes text only."""
     return {"kind": kind, "slot": str(slot(client_id))} if kind == "device" else {"kind": kind}

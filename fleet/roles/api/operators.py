@@ -1,4 +1,4 @@
-"""Operators: people and programs that prove themselves with a bearer token and may do what its scopes say."""
+"""Operators: people and programs with a bearer token, whose scopes say what they may do."""
 
 import asyncio
 import logging
@@ -11,25 +11,25 @@ from starlette.exceptions import HTTPException
 from fleet.adapters.files.operator_tokens import Operator, OperatorTokens
 from fleet.core.rates import Buckets, Rate
 from fleet.ground.errors import ConfigError
-from fleet.roles.api.refusals import TurnedAway
+from fleet.roles.api.refusals import RefusedRequest
 from fleet.roles.api.throttle import Throttle, site_of
 
 log = logging.getLogger(__name__)
 
 WRONG_TOKENS = Rate(1, 20)
-"""Of one address: who mistyped may try again; a token cannot be guessed anyway."""
+"""Of one address: a mistyped token may be tried again. Tokens are too long to be guessed."""
 LONGEST_TOKEN = 200
 
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="fleet"'}
 
 
 class Operators:
-    """Lets operators in.
+    """Authenticates operators.
 
     Args:
-        tokens: Say who they are.
-        throttle: Limits how often an address asks.
-        counts: Counts who was not let in.
+        tokens: The operators' tokens.
+        throttle: Limits requests of an address.
+        counts: Counts refusals.
     """
 
     def __init__(self, tokens: OperatorTokens, throttle: Throttle, counts: Counter[str]) -> None:
@@ -39,35 +39,35 @@ class Operators:
         self._wrong = Buckets(WRONG_TOKENS)
 
     def admit(self, request: Request, scope: str) -> Operator:
-        """Return who asks, if they may do what the scope allows; to be asked before anything else is done.
+        """Return the operator of a request that has the scope; call this first.
 
         Raises:
-            HTTPException: They may not: no or a wrong token (401), another scope (403), too often (429), or nobody's
-                token can be checked now (503).
+            HTTPException: No token or a wrong one (401), another scope (403), too many requests (429), or tokens cannot
+                be checked now (503).
         """
         self._throttle.admit_address("operator", request)
-        operator = self._prove(request)
+        operator = self._authenticate(request)
         if scope not in operator.scopes:
             self._counts["operator: scope"] += 1
             log.warning("operator refused", extra={"operator": operator.name, "scope": scope})
             raise HTTPException(403, f"the token has not the scope {scope}")
         return operator
 
-    def _prove(self, request: Request) -> Operator:
+    def _authenticate(self, request: Request) -> Operator:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         try:
             operator = self._tokens.find(token.strip()[:LONGEST_TOKEN]) if scheme.lower() == "bearer" else None
         except ConfigError as error:
             log.error("operator tokens cannot be read", extra={"reason": str(error)})  # noqa: TRY400 - not a crash
-            raise TurnedAway("operator: no tokens", 503, "tokens cannot be checked now") from error
+            raise RefusedRequest("operator: no tokens", 503, "tokens cannot be checked now") from error
         if operator is None:
-            self._turn_away(request)
+            self._refuse(request)
             raise HTTPException(401, "an operator's bearer token is needed", _CHALLENGE | {"Connection": "close"})
         return operator
 
-    def _turn_away(self, request: Request) -> None:
+    def _refuse(self, request: Request) -> None:
         self._counts["operator: token"] += 1
         wait = self._wrong.take(site_of(request), asyncio.get_running_loop().time())
         if wait:
             retry = {"Retry-After": str(max(1, math.ceil(wait))), "Connection": "close"}
-            raise TurnedAway("operator: guesses", 429, "too many wrong tokens from this address", retry)
+            raise RefusedRequest("operator: guesses", 429, "too many wrong tokens from this address", retry)

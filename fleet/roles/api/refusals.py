@@ -1,4 +1,4 @@
-"""Counting what the api refuses."""
+"""Refusals of the api, and their counts."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -10,11 +10,11 @@ _NOWHERE = "elsewhere"
 _FIRST_REFUSAL = 400
 
 
-class TurnedAway(HTTPException):
-    """A refusal whose reason is counted, where route and status would not tell one from another.
+class RefusedRequest(HTTPException):
+    """A refusal that is counted by its reason, because route and status alone do not show it.
 
     Args:
-        reason: One of a few, never a client's own words.
+        reason: One of a fixed set, never text of a client.
         status: Of the answer.
         said: To the client.
         headers: Of the answer.
@@ -30,7 +30,7 @@ class Refusals:
 
     Args:
         app: Answers the requests.
-        counts: Where they are counted; there are as many entries as routes and statuses, whoever asks for what.
+        counts: Takes the counts; it has at most one entry for each route and status.
     """
 
     def __init__(self, app: ASGIApp, counts: Counter[str]) -> None:

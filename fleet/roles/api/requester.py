@@ -1,11 +1,11 @@
-"""Who asks, by the headers of the request; a body may be broken, so it only adds to them (contract 1.1)."""
+"""The device that sends a request, by its headers; the body may be damaged, so it only adds to them (contract 1.1)."""
 
 from dataclasses import dataclass
 
 from fastapi import Request
 
 from fleet.ground.settings import Settings
-from fleet.roles.api.refusals import TurnedAway
+from fleet.roles.api.refusals import RefusedRequest
 from fleet.wire import topics
 from fleet.wire.activation import version_of
 from fleet.wire.bootstrap import clip, endpoint_host, is_firmware, parse_agent
@@ -16,11 +16,11 @@ _LONGEST_SERIAL = 32
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """A device as it says of itself; nothing of it is proved, and all but the MAC may be empty."""
+    """What a device says of itself. Nothing of it is proved; all but the MAC may be empty."""
 
     mac: str
     client: str
-    """Its Client-Id, without which nobody is told from another."""
+    """Its Client-Id, which tells devices with the same MAC apart."""
     serial: str
     """Only of devices that have one burnt in."""
     board: str
@@ -31,16 +31,16 @@ class Requester:
     """Whether it asks as xiaozhi firmware does, so that it speaks that dialect."""
 
 
-def visitor(request: Request) -> Requester:
-    """Return who sent a request.
+def read_requester(request: Request) -> Requester:
+    """Return the device that sent a request.
 
     Raises:
-        TurnedAway: No MAC is in its headers (400).
+        RefusedRequest: No MAC is in its headers (400).
     """
     headers = request.headers
     mac = topics.canonical_mac(headers.get("device-id", "")[:64])
     if mac is None:
-        raise TurnedAway("no mac", 400, "the header Device-Id must hold the device's MAC")
+        raise RefusedRequest("no mac", 400, "the header Device-Id must hold the device's MAC")
     agent = headers.get("user-agent", "")
     board, running = parse_agent(agent)
     serial = headers.get("serial-number", "") if version_of(headers.get("activation-version", "")) == 2 else ""
@@ -57,39 +57,41 @@ def visitor(request: Request) -> Requester:
 
 
 def require_client(who: Requester, settings: Settings) -> None:
-    """Return if a visitor may be served as far as its Client-Id goes: a MAC alone is no secret.
+    """Check that a request has a Client-Id: a MAC alone is no secret.
 
     Raises:
-        TurnedAway: It has none, and the policy is not open (400).
+        RefusedRequest: It has none, and the policy is not open (400).
     """
     if not who.client and settings.activation != "open":
-        raise TurnedAway("no client id", 400, "the header Client-Id must hold what the device made at its first start")
+        raise RefusedRequest(
+            "no client id", 400, "the header Client-Id must hold what the device made at its first start"
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class RequestedHost:
-    """Where a visitor may reach this server.
+    """Where the device of a request reaches this server.
 
-    `host` and `url` go into the answer to this very request, and may come from its Host header. `written` is what is
-    kept for the device's MAC, which anybody may name: it never comes from a header, unless the MAC is proved.
+    `host` and `url` go into the answer to this request; they may come from its Host header. `stored` is kept for the
+    MAC, which anybody can name: it comes from a header only if the MAC is proved.
     """
 
     host: str
     url: str
     """Of the api, without a slash at its end."""
-    written: str
+    stored: str
 
 
-def place(request: Request, settings: Settings) -> RequestedHost:
-    """Return where the visitor may reach this server.
+def requested_host(request: Request, settings: Settings) -> RequestedHost:
+    """Return where the device reaches this server.
 
     Raises:
-        TurnedAway: A device could not use the host of its request, and none is set (400).
+        RefusedRequest: A device could not use the host of its request, and none is set (400).
     """
     named = request.headers.get("host", "")
     host = settings.public_host or endpoint_host(named)
     if host is None:
-        raise TurnedAway("no host", 400, "set FLEET_PUBLIC_HOST: devices cannot use the host of this URL")
+        raise RefusedRequest("no host", 400, "set FLEET_PUBLIC_HOST: devices cannot use the host of this URL")
     _, colon, port = named.strip().rpartition(":")
     authority = f"{host}:{port}" if colon and port.isdigit() else host
     local = request.scope.get("server") or ("", 0)
@@ -97,5 +99,5 @@ def place(request: Request, settings: Settings) -> RequestedHost:
     return RequestedHost(
         host=host,
         url=settings.http_public or f"{request.url.scheme}://{authority}",
-        written=settings.public_host or (host if proved else str(local[0])),
+        stored=settings.public_host or (host if proved else str(local[0])),
     )

@@ -1,4 +1,4 @@
-"""How often an address and a device may ask; who asks more often is told when to come again."""
+"""Rate limits of addresses and devices. A refusal says when to try again (429, Retry-After)."""
 
 import asyncio
 import logging
@@ -10,21 +10,21 @@ from fastapi import Request
 from fleet.core.proxies import site
 from fleet.core.rates import Buckets, Rate
 from fleet.ground.settings import Settings
-from fleet.roles.api.refusals import TurnedAway
+from fleet.roles.api.refusals import RefusedRequest
 
 log = logging.getLogger(__name__)
 
-Door = Literal["bootstrap", "invitation", "activation", "photo", "firmware", "operator"]
+LimitedRequest = Literal["bootstrap", "invitation", "activation", "photo", "firmware", "operator"]
 
 INVITATIONS = Rate(100, 5000)
-"""Of one address: each may take one of a million codes for a quarter of an hour, and leaves others fewer to mistype."""
+"""Of one address. Each invitation takes one of a million codes for a quarter of an hour."""
 
 
 class Throttle:
-    """Limits requests by where they come from and by whom.
+    """Limits requests by address and by device.
 
-    Firmware answers a 429 with a pause of 10 s and more, so the limits are far above what any device does. A device is
-    its MAC and its address together, for anybody may name its MAC: nobody uses up what it may do from where it is.
+    Firmware pauses for 10 s or more after a 429, so the limits are far above the rate of any device. The key of a
+    device is its MAC with its address: anybody can name the MAC, but not from the device's address.
 
     Args:
         settings: Hold the rates.
@@ -33,7 +33,7 @@ class Throttle:
     def __init__(self, settings: Settings) -> None:
         address, device = Rate.parse(settings.rate_address), Rate.parse(settings.rate_device)
         photos = Rate.parse(settings.rate_photos)
-        self._addresses: dict[Door, Buckets] = {
+        self._addresses: dict[LimitedRequest, Buckets] = {
             "bootstrap": Buckets(address),
             "invitation": Buckets(INVITATIONS),
             "activation": Buckets(address),
@@ -42,49 +42,49 @@ class Throttle:
             "operator": Buckets(address),
         }
         self._inputs = Buckets(Rate.parse(settings.rate_input))
-        self._devices: dict[Door, Buckets] = {
+        self._devices: dict[LimitedRequest, Buckets] = {
             "bootstrap": Buckets(device),
             "activation": Buckets(device),
             "photo": Buckets(photos),
         }
 
-    def admit_address(self, door: Door, request: Request) -> None:
-        """Return if the address of a request may ask now; to be asked before anything else is done.
+    def admit_address(self, kind: LimitedRequest, request: Request) -> None:
+        """Count a request of an address; call this first.
 
         Raises:
-            TurnedAway: It may not (429, with Retry-After); the connection is closed, for its body was not read.
+            RefusedRequest: Too many (429, with Retry-After). The connection is closed: the body was not read.
         """
         address = site_of(request)
-        wait = self._addresses[door].take(address, _now())
+        wait = self._addresses[kind].take(address, _now())
         if wait:
-            log.debug("address throttled", extra={"door": door, "address": address})
+            log.debug("address throttled", extra={"request": kind, "address": address})
             later = {"Retry-After": _whole(wait), "Connection": "close"}
-            raise TurnedAway(f"address: {door}", 429, "too many requests from this address", later)
+            raise RefusedRequest(f"address: {kind}", 429, "too many requests from this address", later)
 
-    def admit_device(self, door: Door, request: Request, mac: str) -> None:
-        """Return if a device may ask now.
+    def admit_device(self, kind: LimitedRequest, request: Request, mac: str) -> None:
+        """Count a request of a device.
 
         Raises:
-            TurnedAway: It may not (429, with Retry-After).
+            RefusedRequest: Too many (429, with Retry-After).
         """
-        wait = self._devices[door].take(f"{mac} {site_of(request)}", _now())
+        wait = self._devices[kind].take(f"{mac} {site_of(request)}", _now())
         if wait:
-            log.debug("device throttled", extra={"door": door, "device": mac})
+            log.debug("device throttled", extra={"request": kind, "device": mac})
             later = {"Retry-After": _whole(wait)}
-            raise TurnedAway(f"device: {door}", 429, "too many requests of this device", later)
+            raise RefusedRequest(f"device: {kind}", 429, "too many requests of this device", later)
 
     def admit_input(self, mac: str) -> None:
-        """Return if an operator may enter text for a device now.
+        """Count a text that an operator sends to a device.
 
         Raises:
-            TurnedAway: It may not (429, with Retry-After).
+            RefusedRequest: Too many (429, with Retry-After).
         """
         wait = self._inputs.take(mac, _now())
         if wait:
-            raise TurnedAway("device: input", 429, "too many texts for this device", {"Retry-After": _whole(wait)})
+            raise RefusedRequest("device: input", 429, "too many texts for this device", {"Retry-After": _whole(wait)})
 
     def admit_photo(self, mac: str) -> str:
-        """Return how many seconds a device that has proved itself must wait, as Retry-After has it; empty if none."""
+        """Return the seconds that an authenticated device must wait, as text for Retry-After; empty if none."""
         wait = self._devices["photo"].take(mac, _now())
         return _whole(wait) if wait else ""
 

@@ -36,7 +36,7 @@ MOST_AT_ONCE = 32
 LARGEST_ANSWER = 6000
 """Bytes of the text as it stands in the answer."""
 DEMO_MODEL = "fleet-demo"
-"""Has no eyes."""
+"""It cannot see."""
 
 _TOO_OFTEN = "There were too many photos; try again in a moment."
 _LOOKUP_SECONDS = 1.0
@@ -47,11 +47,11 @@ class VisionRoute:
     """Answers uploads.
 
     Args:
-        keys: Tell whose token is genuine.
-        model: Sees; None where none is set up.
-        devices: Know the devices' languages.
-        throttle: Limits how often somebody asks.
-        counts: Counts who is refused.
+        keys: Verify tokens.
+        model: Describes photos; None when there is none.
+        devices: Have the devices' languages.
+        throttle: Limits requests.
+        counts: Counts refusals.
     """
 
     def __init__(
@@ -72,9 +72,9 @@ class VisionRoute:
         self.router.add_api_route("/vision/explain", self.answer, methods=["POST"])
 
     async def answer(self, request: Request) -> JSONResponse:
-        """Return what is on the photo; 200 also when that is unknown, so that the device passes on the reason."""
+        """Return a description of the photo. A failure has status 200 too: firmware passes on only such a body."""
         self._throttle.admit_address("photo", request)
-        mac = self._prove(request)
+        mac = self._authenticate(request)
         if mac is None:
             self._counts["photo: token"] += 1
             await drain(request)
@@ -97,8 +97,8 @@ class VisionRoute:
                 return _refusal(error.status_code, error.detail)
             return await self._explain(mac, upload)
 
-    def _prove(self, request: Request) -> str | None:
-        """Return who uploads, or None when that is not proved."""
+    def _authenticate(self, request: Request) -> str | None:
+        """Return the MAC of the device that uploads, or None when its token is wrong."""
         mac = canonical_mac(request.headers.get("device-id", "")[:64])
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         now = datetime.now(UTC).timestamp()
@@ -155,7 +155,7 @@ def load_vision(settings: Settings) -> "OpenAiVision | None":
 
 
 def clip(text: str) -> str:
-    """Return as much of a text as a device can take in."""
+    """Return as much of a text as a device can read."""
     while (size := len(json.dumps(text, ensure_ascii=False).encode("utf-8", "replace"))) > LARGEST_ANSWER:
         text = text[: max(1, len(text) * LARGEST_ANSWER // size - 1)]
     return text.encode("utf-8", "replace").decode()

@@ -13,7 +13,7 @@ import pytest
 from fleet.adapters.net.mqtt.broker import broker_address
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.debugging import DebuggedDevices
-from fleet.adapters.redis.devices.view import DeviceView, read_dossier
+from fleet.adapters.redis.devices.view import DeviceView, read_device_view
 from fleet.adapters.speech.vad_silero import SileroVad
 from fleet.ground import log
 from fleet.ground.settings import load
@@ -49,7 +49,7 @@ async def device(settings: dict[str, Any], mac: str) -> AsyncIterator[Callable[[
 
 async def until(store: Store, holds: Callable[[DeviceView], object], mac: str = MAC) -> DeviceView:
     async with asyncio.timeout(LIMIT):
-        while not holds(known := await read_dossier(store, mac)):
+        while not holds(known := await read_device_view(store, mac)):
             await asyncio.sleep(0.02)
     return known
 

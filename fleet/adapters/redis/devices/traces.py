@@ -18,7 +18,7 @@ EdgeNote = Literal["audio", "end", "heard", "understood", "spoke", "sorry"]
 """From an edge: first packets came from an address; a session ended, with its packets; somebody said something; it was
 understood; an answer was spoken; an apology was."""
 
-Turned = Literal["revoked", "not on the list", "not bound", Lack]
+RefusalReason = Literal["revoked", "not on the list", "not bound", Lack]
 """Why bootstrap gave a device no credentials."""
 
 FIELDS: Final[Mapping[str, str]] = {
@@ -37,7 +37,7 @@ FIELDS: Final[Mapping[str, str]] = {
 
 MOST_REFUSED = 1_000
 _REFUSED = "{refused}:bootstrap"
-_REASONS: Final[tuple[Turned, ...]] = get_args(Turned)
+_REASONS: Final[tuple[RefusalReason, ...]] = get_args(RefusalReason)
 
 
 class TraceStore:
@@ -70,7 +70,7 @@ class TraceStore:
         """
         await self.write({mac: {what: f"{_now()} {words}"}})
 
-    async def turn_away(self, mac: str, reason: Turned) -> None:
+    async def record_refusal(self, mac: str, reason: RefusalReason) -> None:
         """Remember that bootstrap gave a device nothing; of too many the oldest are forgotten.
 
         Raises:
@@ -81,7 +81,7 @@ class TraceStore:
         pipe.zremrangebyrank(_REFUSED, 0, -MOST_REFUSED - 1)
         await self._store.ask(cast("Awaitable[list[int]]", pipe.execute()))
 
-    async def turned_away(self, mac: str) -> tuple[int, str] | None:
+    async def refusal(self, mac: str) -> tuple[int, str] | None:
         """Return when and why bootstrap gave a device nothing, the last time."""
         pipe = self._store.client.pipeline(transaction=False)
         for reason in _REASONS:

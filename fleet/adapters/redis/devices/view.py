@@ -31,7 +31,7 @@ class DeviceView:
     """What Redis holds of a device.
 
     `record` is its hash, `traces` what happened last (keys: `fleet.adapters.redis.devices.traces.FIELDS`),
-    `bootstrap` when it was given credentials, `turned_away` when bootstrap refused it and why, `turn` the hash of its
+    `bootstrap` when it was given credentials, `refusal` when bootstrap refused it and why, `turn` the hash of its
     last turn (ten minutes), `edge_lives` whether the edge of its session announces itself.
     """
 
@@ -39,7 +39,7 @@ class DeviceView:
     record: Mapping[str, str]
     traces: Mapping[str, Trace]
     bootstrap: int | None
-    turned_away: Trace | None
+    refusal: Trace | None
     admission: Admission
     revoked: bool
     session: Mapping[str, str]
@@ -61,7 +61,7 @@ class DeviceView:
         return trace.at if trace else 0
 
 
-async def read_dossier(store: Store, mac: str) -> DeviceView:
+async def read_device_view(store: Store, mac: str) -> DeviceView:
     """Return what is known of a canonical MAC.
 
     Raises:
@@ -75,14 +75,14 @@ async def read_dossier(store: Store, mac: str) -> DeviceView:
     pipe.hgetall(admission_key(store, mac))
     pipe.zscore(names.seen(names.shard(mac)), mac)
     record, session, turn, standing, seen = await store.ask(cast("Awaitable[list[Any]]", pipe.execute()))
-    away = await TraceStore(store).turned_away(mac)
+    away = await TraceStore(store).refusal(mac)
     edges = {edge.id for edge in await Edges(store).live()}
     return DeviceView(
         mac=mac,
         record=record,
         traces={what: trace for what, field in FIELDS.items() if (trace := _trace(record.get(field, "")))},
         bootstrap=int(seen) if seen else None,
-        turned_away=Trace(*away) if away else None,
+        refusal=Trace(*away) if away else None,
         admission=Admission.of(standing),
         revoked=await Revocations(store).holds(mac),
         session=session,

@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from fleet.adapters.redis.devices.traces import Turned
+from fleet.adapters.redis.devices.traces import RefusalReason
 from fleet.core.text.phrases import HelloRefusal
 from fleet.ground.metrics import audio, broker, http
 from fleet.ground.metrics.catalogue import everything, table
@@ -106,9 +106,9 @@ def test_every_reason_for_which_a_worker_refuses_something_is_known() -> None:
 
 
 def test_every_reason_of_the_api_and_the_front_is_known() -> None:
-    written = {slug(text) for text in re.findall(r'(?:_counts\[|TurnedAway\()"([^"]+)"', sources("api"))}
+    written = {slug(text) for text in re.findall(r'(?:_counts\[|RefusedRequest\()"([^"]+)"', sources("api"))}
     written |= {slug(f"address: {door}") for door in get_args(Door)}
-    written |= {slug(f"bootstrap: {reason}") for reason in get_args(Turned)}
+    written |= {slug(f"bootstrap: {reason}") for reason in get_args(RefusalReason)}
     for path in ("http/connection.py", "tls/listener.py"):
         text = (ROOT / "fleet/adapters/net" / path).read_text(encoding="utf-8")
         written |= {slug(one) for one in re.findall(r'(?:counts\[|_end, |_end\()"([^"]+)"', text)}

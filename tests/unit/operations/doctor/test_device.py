@@ -51,9 +51,9 @@ def heard(**traces: tuple[int, str]) -> DeviceView:
     [
         (UNKNOWN, "device.bootstrap", "fleet doctor --ota URL"),
         (replace(CONNECTED, revoked=True), "device.revoked", f"unrevoke {MAC}"),
-        (replace(UNKNOWN, turned_away=Trace(NOW - 5, "not bound")), "device.bootstrap", "fleet devices bind"),
-        (replace(UNKNOWN, turned_away=Trace(NOW - 5, "no place")), "device.bootstrap", f"bind {MAC}"),
-        (replace(CONNECTED, turned_away=Trace(NOW - 5, "revoked")), "device.bootstrap", f"unrevoke {MAC}"),
+        (replace(UNKNOWN, refusal=Trace(NOW - 5, "not bound")), "device.bootstrap", "fleet devices bind"),
+        (replace(UNKNOWN, refusal=Trace(NOW - 5, "no place")), "device.bootstrap", f"bind {MAC}"),
+        (replace(CONNECTED, refusal=Trace(NOW - 5, "revoked")), "device.bootstrap", f"unrevoke {MAC}"),
         (replace(UNKNOWN, bootstrap=NOW - 60, record={"board": "b"}), "device.presence", "FLEET_MQTT_PUBLIC"),
         (replace(CONNECTED, record={**CONNECTED.record, "on": "0"}), "device.presence", "switched off"),
         (replace(CONNECTED, tools=0), "device.tools", "does nothing"),
