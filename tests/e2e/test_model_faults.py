@@ -45,7 +45,7 @@ def fleet(steering: Steering, model: OpenAiServer, tmp_path_factory: pytest.Temp
 
 def question() -> bytes:
     """Return something that recognition understands."""
-    return voice.say(voice.MARKS.start, 1.2)
+    return voice.say(voice.MARKS[0], 1.2)
 
 
 @pytest.mark.parametrize(

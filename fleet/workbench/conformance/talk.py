@@ -34,7 +34,7 @@ async def talking(stage: Stage, **changes: Any) -> AsyncIterator[Probe]:
 
 
 async def twice(once: Callable[[], Awaitable[str]]) -> str:
-    """Do it again with other marks if it fails: a codec garbles one of thirty, a server's fault comes again."""
+    """Do it again with other marks if it fails: a codec garbles a mark now and then, a server's fault comes again."""
     try:
         return await once()
     except Failed:

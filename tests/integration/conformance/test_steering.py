@@ -209,10 +209,10 @@ async def test_an_answer_breaks_off_in_the_middle_of_its_text(
 
 
 async def test_a_slow_model_keeps_its_times(steering: Steering) -> None:
-    steering.stage(Scene(190, rounds=(Round("so slow", before=SHORT),)))
+    steering.stage(Scene(191, rounds=(Round("so slow", before=SHORT),)))
     with pytest.raises(ProviderError, match="silent for too long"):
-        await think(steering, user(190), timeout=SHORT / 3)
-    assert await think(steering, user(190)) == ("so slow", ())
+        await think(steering, user(191), timeout=SHORT / 3)
+    assert await think(steering, user(191)) == ("so slow", ())
 
 
 async def test_a_conversation_without_a_scene_gets_a_plain_answer(steering: Steering) -> None:
@@ -224,17 +224,17 @@ async def test_a_conversation_without_a_scene_gets_a_plain_answer(steering: Stee
 
 async def test_the_reply_lasts_as_long_as_the_scene_says_in_whatever_pieces(steering: Steering) -> None:
     text = long_text(200, 4)
-    steering.stage(Scene(200, rounds=(Round(text),), reply_seconds=8.0))
+    steering.stage(Scene(201, rounds=(Round(text),), reply_seconds=8.0))
     sentences = [f"{sentence}." for sentence in text.removesuffix(".").split(". ")]
     audio = [await speak(steering, sentence, rate=16_000) for sentence in sentences]
     assert sum(duration(one, 16_000) for one in audio) == pytest.approx(8.0, abs=0.1)
-    assert all([found.mark for found in voice.read(one)] == [200] for one in audio)
+    assert all([found.mark for found in voice.read(one)] == [201] for one in audio)
     assert len(set(audio)) == 4, "sentences sound alike"
     assert audio[0] == await speak(steering, sentences[0], rate=16_000)
 
 
 async def test_a_sentence_without_a_mark_belongs_to_the_scene_that_was_asked_last(steering: Steering) -> None:
-    for mark in (210, 211, 212):
+    for mark in (210, 211, 214):
         steering.stage(Scene(mark, rounds=(Round("**Good** morning! And a good day."),)))
     await think(steering, user(211))
     await think(steering, user(210))
@@ -262,14 +262,14 @@ async def test_the_voice_fails_is_silent_or_slow_as_its_scene_says(steering: Ste
 
 
 async def test_it_is_told_when_the_server_did_not_want_the_rest(steering: Steering) -> None:
-    steering.stage(Scene(230, voice="slow", reply_seconds=20.0))
+    steering.stage(Scene(231, voice="slow", reply_seconds=20.0))
     tts = OpenAiTts(steering.url, None, "m", "v", None, 24_000, 20.0)
-    async with aclosing(tts.speak("Scene 230 goes on and on.", "en")) as pieces:
+    async with aclosing(tts.speak("Scene 231 goes on and on.", "en")) as pieces:
         await anext(pieces)
-        assert not steering.spoken(230)[0].done
+        assert not steering.spoken(231)[0].done
     await tts.aclose()
-    assert await steering.until(lambda: steering.spoken(230)[0].aborted, 10.0)
-    assert 0 < steering.spoken(230)[0].seconds < 10
+    assert await steering.until(lambda: steering.spoken(231)[0].aborted, 10.0)
+    assert 0 < steering.spoken(231)[0].seconds < 10
 
 
 async def test_waiting_ends_with_the_condition_or_the_time(steering: Steering) -> None:
@@ -352,12 +352,12 @@ async def test_alone_it_answers_every_mark() -> None:
 async def test_a_transcript_comes_in_the_form_that_is_wanted(
     steering: Steering, http: httpx2.AsyncClient, form: str
 ) -> None:
-    steering.stage(Scene(310, "hello"))
-    files = {"file": ("a.wav", write_wav(voice.say(310, 1.0), 16_000), "audio/wav")}
+    steering.stage(Scene(311, "hello"))
+    files = {"file": ("a.wav", write_wav(voice.say(311, 1.0), 16_000), "audio/wav")}
     answered = await http.post("audio/transcriptions", files=files, data={"model": "m", "response_format": form})
     assert answered.status_code == 200
     text = answered.text.strip() if form == "text" else answered.json()["text"]
-    assert text == "scene 310: hello"
+    assert text == "scene 311: hello"
     if form == "verbose_json":
         assert answered.json()["duration"] == 1.0
         assert answered.json()["segments"][0]["text"] == text
@@ -446,13 +446,13 @@ async def test_usage_comes_with_a_stream_only_when_it_is_wanted(steering: Steeri
 async def test_the_voice_speaks_at_the_rate_and_in_the_form_that_is_wanted(
     steering: Steering, http: httpx2.AsyncClient, rate: int
 ) -> None:
-    steering.stage(Scene(330))
-    asking = {"model": "m", "voice": "v", "input": "Scene 330 speaks.", "sample_rate": rate}
+    steering.stage(Scene(331))
+    asking = {"model": "m", "voice": "v", "input": "Scene 331 speaks.", "sample_rate": rate}
     pcm = (await http.post("audio/speech", json={**asking, "response_format": "pcm"})).content
     wav = await http.post("audio/speech", json={**asking, "response_format": "wav"})
     assert wav.headers["content-type"] == "audio/wav"
     assert read_wav(wav.content) == (pcm, rate)
-    assert [one.mark for one in voice.read(resample(pcm, rate, 16_000))] == [330]
+    assert [one.mark for one in voice.read(resample(pcm, rate, 16_000))] == [331]
 
 
 async def test_a_request_that_breaks_off_is_no_fault(caplog: pytest.LogCaptureFixture) -> None:

@@ -80,7 +80,7 @@ class Scene:
 
     def __post_init__(self) -> None:
         if self.mark not in MARKS:
-            raise ValueError(f"mark {self.mark} is none of {MARKS.start} to {MARKS.stop - 1}")
+            raise ValueError(f"there is no mark {self.mark}")
 
     @property
     def words(self) -> str:

@@ -44,7 +44,7 @@ def test_a_wait_without_a_limit_is_refused(before: float, pace: float) -> None:
 
 @pytest.mark.parametrize("mark", [99, 424])
 def test_a_scene_needs_a_mark_that_exists(mark: int) -> None:
-    with pytest.raises(ValueError, match="is none of"):
+    with pytest.raises(ValueError, match="there is no mark"):
         Scene(mark)
 
 

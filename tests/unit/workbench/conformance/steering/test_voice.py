@@ -46,7 +46,15 @@ def test_every_mark_survives_the_devices_codec(frame_ms: int, loss: str, each: i
         if (found := marks(through_opus(say(mark, 1.0, offset=mark * 0.37), frame_ms, loss=loss))) != [mark]
     }
     assert misread == {}
-    assert len(MARKS) >= 300
+    assert len(MARKS) >= 290
+
+
+@pytest.mark.parametrize(("lead", "first"), [(2, 0), (9, 7), (10, 14)])
+@pytest.mark.parametrize("each", [20, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_mark_loses_little_at_its_edges_whatever_was_encoded_before_it(lead: int, first: int, each: int) -> None:
+    silence = bytes(lead * 60 * 32)
+    heard = {mark: read(through_opus(silence + say(mark, 1.2), 60)) for mark in MARKS[first::each]}
+    assert min(sum(one.end - one.begin for one in found) for found in heard.values()) >= 1.09
 
 
 @pytest.mark.parametrize("bitrate", [16_000, 24_000])
@@ -85,7 +93,7 @@ def test_a_short_slip_in_one_tone_is_no_mark_of_its_own() -> None:
 
 
 def test_a_mark_that_comes_again_after_a_pause_is_told_twice() -> None:
-    assert marks(say(200, 1.0) + bytes(32_000) + say(200, 1.0)) == [200, 200]
+    assert marks(say(201, 1.0) + bytes(32_000) + say(201, 1.0)) == [201, 201]
 
 
 def test_dominant_marks_come_with_their_seconds_in_all() -> None:
@@ -126,7 +134,7 @@ def test_the_voice_is_as_long_as_asked_at_any_rate() -> None:
 
 @pytest.mark.parametrize("mark", [99, 424, 0, -1])
 def test_an_unknown_mark_is_refused(mark: int) -> None:
-    with pytest.raises(ValueError, match="is none of 100 to 423"):
+    with pytest.raises(ValueError, match="there is no mark"):
         say(mark, 1.0)
 
 
