@@ -9,8 +9,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from fleet.workbench.conformance.probe.microphone import silence
 from fleet.workbench.conformance.probe.stamped_socket import Address, StampedSocket
 from fleet.workbench.conformance.steering import voice
-from fleet.workbench.sim.greeting import ServerHello
-from fleet.workbench.sim.uplink import encode_all
+from fleet.workbench.sim.audio.encoder import encode_all
+from fleet.workbench.sim.messages.server_hello import ServerHello
 
 FRAME_MS = 60
 FRAME = FRAME_MS / 1000

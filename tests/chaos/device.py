@@ -17,11 +17,11 @@ from fleet.workbench.conformance.probe.bootstrap import ask
 from fleet.workbench.conformance.probe.line import Line
 from fleet.workbench.conformance.steering.script import mentioned
 from fleet.workbench.conformance.verdict import Failed
-from fleet.workbench.sim import greeting, message, outbound
-from fleet.workbench.sim.message import JsonObject, member, text
-from fleet.workbench.sim.ota import MqttAccess, read_mqtt
-from fleet.workbench.sim.profile import find_profile
-from fleet.workbench.sim.watch import Signal
+from fleet.workbench.sim.bootstrap.ota import MqttAccess, read_mqtt
+from fleet.workbench.sim.messages import message, outbound, server_hello
+from fleet.workbench.sim.messages.message import JsonObject, member, text
+from fleet.workbench.sim.profiles.profile import find_profile
+from fleet.workbench.sim.records.change_signal import Signal
 from tests.chaos.channel import FRAME, Channel
 from tests.chaos.hands import Hands
 from tests.chaos.history import Turn
@@ -220,7 +220,7 @@ class Device:
         self.signal.notify()
 
     def _welcome(self, parsed: JsonObject) -> None:
-        hello = greeting.read(parsed)
+        hello = server_hello.read(parsed)
         if hello is None:
             self._broken.append("a hello that firmware cannot use")
             return

@@ -4,11 +4,11 @@ import asyncio
 import random
 from collections.abc import Callable
 
-from fleet.workbench.sim.board import Board
-from fleet.workbench.sim.mcp_server import McpServer, Pending, answer
-from fleet.workbench.sim.message import JsonObject
-from fleet.workbench.sim.profile import Profile
-from fleet.workbench.sim.tools import Arguments, Outcome, Parameter, Tool
+from fleet.workbench.sim.messages.message import JsonObject
+from fleet.workbench.sim.profiles.profile import Profile
+from fleet.workbench.sim.tools.board import Board
+from fleet.workbench.sim.tools.board_tools import Arguments, Outcome, Parameter, Tool
+from fleet.workbench.sim.tools.mcp_server import McpServer, Pending, answer
 from tests.chaos.history import Execution
 from tests.chaos.journal import Journal
 

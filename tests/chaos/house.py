@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from fleet.workbench.conformance.steering.server import Steering
-from fleet.workbench.sim.watch import Signal
+from fleet.workbench.sim.records.change_signal import Signal
 from tests.chaos.history import Span, Turn, Violation, deadline
 from tests.chaos.journal import Journal
 from tests.chaos.scene import ToolScene

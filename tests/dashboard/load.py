@@ -13,7 +13,7 @@ from fleet.ground.errors import FleetError
 from fleet.workbench.conformance.stage import Setup, Stage
 from fleet.workbench.conformance.steering.server import Steering
 from fleet.workbench.conformance.verdict import Failed
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.profiles.profile import find_profile
 from tests.chaos.device import Device
 from tests.chaos.house import House
 from tests.chaos.journal import Journal

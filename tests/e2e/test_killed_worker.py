@@ -14,9 +14,9 @@ from fleet.workbench.conformance.steering.script import Round, Scene, long_text
 from fleet.workbench.conformance.steering.server import Steering
 from fleet.workbench.conformance.tool_use import number_of, results_of, saying, tool, tooled
 from fleet.workbench.local_servers.ports import LOOPBACK
-from fleet.workbench.sim import mcp_server
-from fleet.workbench.sim.message import JsonObject
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.messages.message import JsonObject
+from fleet.workbench.sim.profiles.profile import find_profile
+from fleet.workbench.sim.tools import mcp_server
 from tests.support.process import accepts
 from tests.support.role_process import RoleProcess
 from tests.support.role_site import RoleSite, role_site

@@ -18,7 +18,7 @@ from fleet.workbench.conformance.stage import Setup, Stage
 from fleet.workbench.conformance.steering import voice
 from fleet.workbench.conformance.steering.server import Steering
 from fleet.workbench.conformance.talk import ask, heard, length, talking, understood, until_speaking
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.profiles.profile import find_profile
 from tests.support.audio_air import FORGERIES, Forge, Sight
 from tests.support.ports import LOOPBACK, free_port
 from tests.support.process import accepts

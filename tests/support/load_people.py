@@ -16,12 +16,12 @@ from fleet.workbench.conformance.stage import Stage, answered, turn, utter
 from fleet.workbench.conformance.steering import voice
 from fleet.workbench.conformance.steering.script import Call, Round
 from fleet.workbench.conformance.tool_use import tooled
-from fleet.workbench.sim import outbound
-from fleet.workbench.sim.board import Board
+from fleet.workbench.sim.audio.encoder import encode_all
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.faults import Faults
-from fleet.workbench.sim.tools import Arguments, Outcome, Tool
-from fleet.workbench.sim.uplink import encode_all
+from fleet.workbench.sim.messages import outbound
+from fleet.workbench.sim.network.faults import Faults
+from fleet.workbench.sim.tools.board import Board
+from fleet.workbench.sim.tools.board_tools import Arguments, Outcome, Tool
 from tests.support.front_client import FrontClient, connect_packet
 from tests.support.gateway_client import BATTERY, gateway_client
 from tests.support.load_site import REFUSED, LoadSite

@@ -21,7 +21,7 @@ from fleet.workbench.bench.usage import Usage
 from fleet.workbench.local_servers.ports import LOOPBACK, accepts, choose
 from fleet.workbench.local_servers.process import find_program, run_program
 from fleet.workbench.local_servers.redis import run_redis
-from fleet.workbench.sim.identity import Identity
+from fleet.workbench.sim.profiles.identity import Identity
 
 PARTS = ("api", "redis", "load")
 """The api's process, the store's, and what plays the devices."""

@@ -12,10 +12,10 @@ from fleet.ground.errors import Unavailable
 from fleet.wire import topics
 from fleet.wire.identity import Credentials
 from fleet.workbench.local_servers.ports import LOOPBACK
-from fleet.workbench.sim.board import Board
-from fleet.workbench.sim.mcp_server import McpServer
-from fleet.workbench.sim.profile import Profile
-from fleet.workbench.sim.tools import tools_of
+from fleet.workbench.sim.profiles.profile import Profile
+from fleet.workbench.sim.tools.board import Board
+from fleet.workbench.sim.tools.board_tools import tools_of
+from fleet.workbench.sim.tools.mcp_server import McpServer
 
 _KEEPALIVE = 240
 _CONNECT_SECONDS = 10.0

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import cast
 
 from fleet.workbench.local_servers.ports import LOOPBACK
-from fleet.workbench.sim.identity import Identity, headers, system_info
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.profiles.identity import Identity, headers, system_info
+from fleet.workbench.sim.profiles.profile import find_profile
 
 PATIENCE = 30.0
 """Seconds; firmware's own limit for an answer."""

@@ -15,8 +15,8 @@ from fleet.workbench.conformance.steering.script import mentioned
 from fleet.workbench.conformance.talk import REPLY_SECONDS
 from fleet.workbench.conformance.verdict import Failed
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.faults import Faults
-from fleet.workbench.sim.profile import Profile
+from fleet.workbench.sim.network.faults import Faults
+from fleet.workbench.sim.profiles.profile import Profile
 
 TURNS = 3
 """In each conversation."""

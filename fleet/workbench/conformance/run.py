@@ -11,8 +11,8 @@ from fleet.workbench.conformance.catalogue import Check
 from fleet.workbench.conformance.results import Outcome, Result
 from fleet.workbench.conformance.stage import Setup, Stage
 from fleet.workbench.conformance.verdict import Failed, NotApplicable
-from fleet.workbench.sim.profile import Profile
-from fleet.workbench.sim.trust import trusting
+from fleet.workbench.sim.network.https import trusting
+from fleet.workbench.sim.profiles.profile import Profile
 
 Verdict = tuple[Outcome, str]
 

@@ -17,8 +17,8 @@ from fleet.workbench.conformance.steering.script import Round, Scene, named
 from fleet.workbench.conformance.steering.server import Steering
 from fleet.workbench.conformance.verdict import Failed, NotApplicable
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.faults import Faults
-from fleet.workbench.sim.profile import Profile
+from fleet.workbench.sim.network.faults import Faults
+from fleet.workbench.sim.profiles.profile import Profile
 
 DISCOVERY_SECONDS = 12.0
 

@@ -16,10 +16,10 @@ from fleet.workbench.conformance.steering.completion import tool_names
 from fleet.workbench.conformance.steering.records import Asked
 from fleet.workbench.conformance.steering.script import Call, Round, letters
 from fleet.workbench.conformance.verdict import Failed, require
-from fleet.workbench.sim.board import Board
-from fleet.workbench.sim.mcp_server import answer as result
-from fleet.workbench.sim.message import JsonObject, item
-from fleet.workbench.sim.tools import Arguments, Outcome, Tool
+from fleet.workbench.sim.messages.message import JsonObject, item
+from fleet.workbench.sim.tools.board import Board
+from fleet.workbench.sim.tools.board_tools import Arguments, Outcome, Tool
+from fleet.workbench.sim.tools.mcp_server import answer as result
 
 _FAILURE = re.compile(r"\b(error|fail\w*|unknown|unable|unreachable|not sent|timed? ?-?out)\b", re.IGNORECASE)
 

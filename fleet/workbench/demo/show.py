@@ -26,8 +26,8 @@ from fleet.workbench.demo.verdict import judge
 from fleet.workbench.local_servers.ports import choose_ports
 from fleet.workbench.local_servers.server import Server, run_server, settings_for
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.profile import find_profile
-from fleet.workbench.sim.state import State
+from fleet.workbench.sim.profiles.profile import find_profile
+from fleet.workbench.sim.runtime.state import State
 
 MAC = "02:f1:ee:70:de:30"
 """Locally administered, so that it is no real board's."""

@@ -8,7 +8,7 @@ from enum import StrEnum
 from pydantic import JsonValue
 
 from fleet.workbench.local_servers.log_line import LogLine
-from fleet.workbench.sim.journal import Step
+from fleet.workbench.sim.records.journal import Step
 
 _LONGEST_REASON = 160
 _LONGEST_RESULT = 48

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from fleet.workbench.sim.audio.microphone import Voice
 from fleet.workbench.sim.device import LISTEN_SECONDS, TURN_SECONDS, SimDevice
-from fleet.workbench.sim.microphone import Voice
-from fleet.workbench.sim.state import State
-from fleet.workbench.sim.turns import Turn
+from fleet.workbench.sim.records.turns import Turn
+from fleet.workbench.sim.runtime.state import State
 
 _RETURN = 3.0
 """Seconds given to the device to listen again after an answer, as it does when nobody hangs up in its midst."""

@@ -6,24 +6,24 @@ import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from fleet.workbench.sim import outbound
-from fleet.workbench.sim.board import Board
-from fleet.workbench.sim.faults import Faults
-from fleet.workbench.sim.gauge import Gauge
-from fleet.workbench.sim.identity import Identity, system_info
-from fleet.workbench.sim.journal import Journal, Step
-from fleet.workbench.sim.loudness import SAMPLE_BYTES
-from fleet.workbench.sim.main_loop import Flag
-from fleet.workbench.sim.microphone import Utterance, Voice
-from fleet.workbench.sim.network import Network
-from fleet.workbench.sim.owner import Owner
-from fleet.workbench.sim.power import Power
-from fleet.workbench.sim.profile import Profile
-from fleet.workbench.sim.state import State
-from fleet.workbench.sim.turns import Turn, TurnLog
-from fleet.workbench.sim.uplink import SAMPLE_RATE, encode_all, room_noise
-from fleet.workbench.sim.vandal import BAD_SSID, BAD_WAKE_TEXT
-from fleet.workbench.sim.watch import Signal
+from fleet.workbench.sim.audio.encoder import SAMPLE_RATE, encode_all, room_noise
+from fleet.workbench.sim.audio.microphone import Utterance, Voice
+from fleet.workbench.sim.device_view import Gauge
+from fleet.workbench.sim.firmware.power import Power
+from fleet.workbench.sim.messages import outbound
+from fleet.workbench.sim.network.conditions import Network
+from fleet.workbench.sim.network.faults import Faults
+from fleet.workbench.sim.network.malformed import BAD_SSID, BAD_WAKE_TEXT
+from fleet.workbench.sim.profiles.identity import Identity, system_info
+from fleet.workbench.sim.profiles.profile import Profile
+from fleet.workbench.sim.records.change_signal import Signal
+from fleet.workbench.sim.records.journal import Journal, Step
+from fleet.workbench.sim.records.loudness import SAMPLE_BYTES
+from fleet.workbench.sim.records.turns import Turn, TurnLog
+from fleet.workbench.sim.runtime.context import Owner
+from fleet.workbench.sim.runtime.main_loop import Flag
+from fleet.workbench.sim.runtime.state import State
+from fleet.workbench.sim.tools.board import Board
 
 BOOT_SECONDS = 60.0
 LISTEN_SECONDS = 30.0

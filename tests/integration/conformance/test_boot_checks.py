@@ -17,7 +17,7 @@ from fleet.workbench.conformance.provision import Binding, Images
 from fleet.workbench.conformance.results import Result
 from fleet.workbench.conformance.run import Task, run_one
 from fleet.workbench.conformance.stage import Setup
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.profiles.profile import find_profile
 
 MQTT = {
     "endpoint": "voice.example.org:1883",

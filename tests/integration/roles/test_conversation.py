@@ -12,8 +12,8 @@ from fleet.workbench.conformance.steering import voice
 from fleet.workbench.conformance.steering.script import answer, long_text
 from fleet.workbench.conformance.steering.server import Steering
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.profile import find_profile
-from fleet.workbench.sim.turns import Turn
+from fleet.workbench.sim.profiles.profile import find_profile
+from fleet.workbench.sim.records.turns import Turn
 from tests.integration.roles.test_edges import until_on
 from tests.integration.worker.scripted import Device
 from tests.support.ports import LOOPBACK

@@ -12,7 +12,7 @@ from fleet.ground.metrics.definition import OTHER, Metric
 from fleet.ground.metrics.histogram import HistogramMetric
 from fleet.workbench.conformance.stage import Setup, Stage
 from fleet.workbench.conformance.steering.server import Steering
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.profiles.profile import find_profile
 from tests.support import load_people as people
 from tests.support.load_site import LoadSite, load_site
 from tests.support.otlp_receiver import OtlpReceiver, ReceivedSpan

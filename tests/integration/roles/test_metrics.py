@@ -14,7 +14,7 @@ from fleet.workbench.conformance.steering import voice
 from fleet.workbench.conformance.steering.script import calls
 from fleet.workbench.conformance.steering.server import Steering
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.profiles.profile import find_profile
 from tests.support.otlp_receiver import OtlpReceiver, ReceivedSpan
 from tests.support.ports import LOOPBACK, free_port
 from tests.support.process import accepts

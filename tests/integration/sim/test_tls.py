@@ -20,7 +20,7 @@ from fleet.workbench.conformance.probe.probe import Probe
 from fleet.workbench.conformance.run import Observer, plan, run_all
 from fleet.workbench.conformance.stage import Setup
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.profiles.profile import find_profile
 from tests.support.certificates import Pki, firmware_address
 from tests.support.mosquitto_server import MosquittoServer
 from tests.support.redis_store import opened

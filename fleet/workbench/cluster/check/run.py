@@ -21,7 +21,7 @@ from fleet.workbench.local_servers.mosquitto import until_accepting
 from fleet.workbench.local_servers.ports import LOOPBACK, choose
 from fleet.workbench.local_servers.process import run_program
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.profiles.profile import find_profile
 
 _BOOT_SECONDS = 60.0
 _DISCOVERY_SECONDS = 10.0

@@ -9,10 +9,10 @@ from fleet.workbench.conformance.probe.exchange import Reply, post
 from fleet.workbench.conformance.provision import Binding
 from fleet.workbench.conformance.stage import Stage, fresh_mac
 from fleet.workbench.conformance.verdict import NotApplicable, require, span
-from fleet.workbench.sim.activation import proof
-from fleet.workbench.sim.identity import Identity, headers, system_info
-from fleet.workbench.sim.message import JsonObject, member, text
-from fleet.workbench.sim.ota import read_mqtt
+from fleet.workbench.sim.bootstrap.activation import proof
+from fleet.workbench.sim.bootstrap.ota import read_mqtt
+from fleet.workbench.sim.messages.message import JsonObject, member, text
+from fleet.workbench.sim.profiles.identity import Identity, headers, system_info
 
 GROUP = Group("A", "Activation")
 

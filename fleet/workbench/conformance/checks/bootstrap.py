@@ -6,10 +6,10 @@ from fleet.workbench.conformance.catalogue import Group
 from fleet.workbench.conformance.probe.exchange import Reply, post
 from fleet.workbench.conformance.stage import Stage, fresh_mac
 from fleet.workbench.conformance.verdict import Failed, require
-from fleet.workbench.sim.identity import Identity, headers, system_info
-from fleet.workbench.sim.message import JsonObject, member
-from fleet.workbench.sim.ota import read_mqtt
-from fleet.workbench.sim.ota_rules import LARGEST, check_answer, check_response
+from fleet.workbench.sim.bootstrap.ota import read_mqtt
+from fleet.workbench.sim.bootstrap.ota_rules import LARGEST, check_answer, check_response
+from fleet.workbench.sim.messages.message import JsonObject, member
+from fleet.workbench.sim.profiles.identity import Identity, headers, system_info
 
 GROUP = Group("O", "Bootstrap")
 

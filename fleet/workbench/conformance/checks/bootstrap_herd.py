@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from fleet.workbench.conformance.checks.bootstrap import GROUP
 from fleet.workbench.conformance.stage import Stage, fresh_mac
 from fleet.workbench.conformance.verdict import NotApplicable, require, span
-from fleet.workbench.sim.identity import Identity, headers, system_info
+from fleet.workbench.sim.profiles.identity import Identity, headers, system_info
 
 _A_SECOND = 500
 _SECONDS = 4

@@ -20,7 +20,7 @@ from fleet.workbench.conformance.talk import (
     until_speaking,
 )
 from fleet.workbench.conformance.verdict import require
-from fleet.workbench.sim.turns import Turn
+from fleet.workbench.sim.records.turns import Turn
 
 GROUP = Group("S", "Dialogue and state")
 

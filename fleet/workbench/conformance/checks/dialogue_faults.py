@@ -13,8 +13,8 @@ from fleet.workbench.conformance.steering import voice
 from fleet.workbench.conformance.steering.script import Round
 from fleet.workbench.conformance.talk import REPLY_SECONDS, ask, finish, press, talking, understood, until_speaking
 from fleet.workbench.conformance.verdict import Failed, require
-from fleet.workbench.sim.message import EMOTIONS
-from fleet.workbench.sim.outbound import detect
+from fleet.workbench.sim.messages.message import EMOTIONS
+from fleet.workbench.sim.messages.outbound import detect
 
 _SAID = 1.0
 _LONGEST = 30.0

@@ -10,7 +10,7 @@ from fleet.workbench.conformance.steering.script import Scene, mentioned
 from fleet.workbench.conformance.talk import REPLY_SECONDS, ask, press, talking, understood
 from fleet.workbench.conformance.verdict import require
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.turns import Turn
+from fleet.workbench.sim.records.turns import Turn
 
 _SAID = 1.0
 _HELD = 1.0

@@ -19,7 +19,7 @@ from fleet.workbench.conformance.stage import Answer, Stage, answered
 from fleet.workbench.conformance.steering import voice
 from fleet.workbench.conformance.talk import REPLY_SECONDS, ask, finish, press, talking, understood, until_speaking
 from fleet.workbench.conformance.verdict import Failed, require
-from fleet.workbench.sim import toc
+from fleet.workbench.sim.audio import toc
 
 GROUP = Group("D", "UDP downlink")
 

@@ -5,7 +5,7 @@ from fleet.workbench.conformance.checks.bootstrap import GROUP, boot
 from fleet.workbench.conformance.probe.exchange import Reply, get
 from fleet.workbench.conformance.stage import Stage
 from fleet.workbench.conformance.verdict import NotApplicable, require
-from fleet.workbench.sim.message import JsonObject, member, number, text
+from fleet.workbench.sim.messages.message import JsonObject, member, number, text
 
 _OLD = "0.0.1"
 _STOCK = "P1 P2 P3 P4 P5 P6 P7 P9"

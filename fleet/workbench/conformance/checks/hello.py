@@ -8,8 +8,8 @@ from fleet.workbench.conformance.catalogue import Group
 from fleet.workbench.conformance.probe.probe import Probe
 from fleet.workbench.conformance.stage import Stage
 from fleet.workbench.conformance.verdict import NotApplicable, require, span
-from fleet.workbench.sim import greeting, outbound
-from fleet.workbench.sim.message import JsonObject
+from fleet.workbench.sim.messages import outbound, server_hello
+from fleet.workbench.sim.messages.message import JsonObject
 
 GROUP = Group("H", "hello")
 
@@ -27,7 +27,7 @@ async def answers(stage: Stage) -> str:
         asked = probe.clock()
         hello = await probe.hello()
         answer = probe.mail.find("hello")[0]
-        faults = [detail for _, detail in greeting.check(answer.body)]
+        faults = [detail for _, detail in server_hello.check(answer.body)]
         require(not faults, ", ".join(faults))
         took = answer.at - asked
         late = probe.pulse.lost(asked)
@@ -117,7 +117,7 @@ async def _accepted(probe: Probe, name: str, message: JsonObject) -> float:
     answered = await probe.mail.until(lambda: bool(probe.mail.find("hello", after=asked)), _SOON)
     require(answered, f"a hello with {name} was not answered within {_SOON:g} s")
     answer = probe.mail.find("hello", after=asked)[0]
-    faults = [detail for _, detail in greeting.check(answer.body)]
+    faults = [detail for _, detail in server_hello.check(answer.body)]
     require(not faults, f"a hello with {name}: {', '.join(faults)}")
     return answer.at - asked
 

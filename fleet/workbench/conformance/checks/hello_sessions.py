@@ -9,7 +9,7 @@ from fleet.workbench.conformance.stage import Stage, speaking, turn, utter
 from fleet.workbench.conformance.steering.script import Round, Scene
 from fleet.workbench.conformance.steering.voice import dominant
 from fleet.workbench.conformance.verdict import require, span
-from fleet.workbench.sim import outbound
+from fleet.workbench.sim.messages import outbound
 
 _SOON = 3.0
 _SAID = 1.2

@@ -9,9 +9,9 @@ from fleet.workbench.conformance.probe.tools import Intercept
 from fleet.workbench.conformance.stage import DISCOVERY_SECONDS, Stage, discovered
 from fleet.workbench.conformance.tool_use import ask, is_offered, number_of, offered, page, saying, tool, tooled
 from fleet.workbench.conformance.verdict import Failed, require, span
-from fleet.workbench.sim import mcp_server
-from fleet.workbench.sim.message import JsonObject, item, member, text
-from fleet.workbench.sim.tools import Tool
+from fleet.workbench.sim.messages.message import JsonObject, item, member, text
+from fleet.workbench.sim.tools import mcp_server
+from fleet.workbench.sim.tools.board_tools import Tool
 
 GROUP = Group("C", "Device tools")
 

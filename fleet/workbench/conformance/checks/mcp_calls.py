@@ -17,8 +17,8 @@ from fleet.workbench.conformance.tool_use import (
     tooled,
 )
 from fleet.workbench.conformance.verdict import require, span
-from fleet.workbench.sim import mcp_server
-from fleet.workbench.sim.message import JsonObject
+from fleet.workbench.sim.messages.message import JsonObject
+from fleet.workbench.sim.tools import mcp_server
 
 _PATIENCE = 45.0
 """Seconds in which a call that nothing answers must have timed out; 10 s are usual."""

@@ -4,8 +4,8 @@ from fleet.workbench.conformance.checks.mcp import GROUP
 from fleet.workbench.conformance.stage import Stage, discovered
 from fleet.workbench.conformance.tool_use import ask, is_failure, number_of, tool, tooled
 from fleet.workbench.conformance.verdict import require
-from fleet.workbench.sim import mcp_server
-from fleet.workbench.sim.message import item, member
+from fleet.workbench.sim.messages.message import item, member
+from fleet.workbench.sim.tools import mcp_server
 
 __all__ = ["GROUP"]
 

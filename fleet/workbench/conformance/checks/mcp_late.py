@@ -9,8 +9,8 @@ from fleet.workbench.conformance.stage import Stage, answered, utter
 from fleet.workbench.conformance.steering.script import Round
 from fleet.workbench.conformance.tool_use import is_offered, page, tool
 from fleet.workbench.conformance.verdict import Failed, require, span
-from fleet.workbench.sim import outbound
-from fleet.workbench.sim.message import JsonObject
+from fleet.workbench.sim.messages import outbound
+from fleet.workbench.sim.messages.message import JsonObject
 
 _LATE = 1.0
 _NEVER = 8.0

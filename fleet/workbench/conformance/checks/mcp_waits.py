@@ -8,9 +8,9 @@ from fleet.workbench.conformance.stage import Stage, turn, utter
 from fleet.workbench.conformance.steering.script import Round
 from fleet.workbench.conformance.tool_use import ask, is_failure, results_of, tool, tooled
 from fleet.workbench.conformance.verdict import require, span
-from fleet.workbench.sim.board import Board
-from fleet.workbench.sim.message import JsonObject
-from fleet.workbench.sim.tools import Arguments, Outcome, Parameter, Tool
+from fleet.workbench.sim.messages.message import JsonObject
+from fleet.workbench.sim.tools.board import Board
+from fleet.workbench.sim.tools.board_tools import Arguments, Outcome, Parameter, Tool
 
 _LEAVES_AFTER = 0.5
 _DONE_WITHIN = 30.0

@@ -9,7 +9,7 @@ from fleet.workbench.conformance.probe import bootstrap
 from fleet.workbench.conformance.probe.probe import Probe
 from fleet.workbench.conformance.stage import Stage
 from fleet.workbench.conformance.verdict import Failed, NotApplicable, require, span
-from fleet.workbench.sim import outbound
+from fleet.workbench.sim.messages import outbound
 
 GROUP = Group("M", "MQTT")
 

@@ -15,11 +15,11 @@ from fleet.workbench.conformance.probe import bootstrap
 from fleet.workbench.conformance.probe.line import Line
 from fleet.workbench.conformance.stage import Stage, fresh_mac
 from fleet.workbench.conformance.verdict import Failed, NotApplicable, require, span
-from fleet.workbench.sim import message, outbound
-from fleet.workbench.sim.message import member
-from fleet.workbench.sim.ota import MqttAccess, read_mqtt
-from fleet.workbench.sim.trust import web
-from fleet.workbench.sim.watch import Signal
+from fleet.workbench.sim.bootstrap.ota import MqttAccess, read_mqtt
+from fleet.workbench.sim.messages import message, outbound
+from fleet.workbench.sim.messages.message import member
+from fleet.workbench.sim.network.https import web
+from fleet.workbench.sim.records.change_signal import Signal
 
 _DEVICES = 2000
 _WINDOW = 10.0

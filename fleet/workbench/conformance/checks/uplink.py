@@ -22,8 +22,8 @@ from fleet.workbench.conformance.talk import (
     until_speaking,
 )
 from fleet.workbench.conformance.verdict import require
-from fleet.workbench.sim import toc
-from fleet.workbench.sim.uplink import UplinkEncoder, encode_all
+from fleet.workbench.sim.audio import toc
+from fleet.workbench.sim.audio.encoder import UplinkEncoder, encode_all
 
 GROUP = Group("U", "UDP uplink")
 

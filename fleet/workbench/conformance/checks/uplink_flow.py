@@ -25,8 +25,8 @@ from fleet.workbench.conformance.talk import (
     understood,
 )
 from fleet.workbench.conformance.verdict import NotApplicable, require
-from fleet.workbench.sim.loudness import first_audible
-from fleet.workbench.sim.uplink import encode_all
+from fleet.workbench.sim.audio.encoder import encode_all
+from fleet.workbench.sim.records.loudness import first_audible
 
 _SAID = 1.2
 _READING = 0.15

@@ -9,7 +9,7 @@ from fleet.workbench.conformance.probe.exchange import Reply, upload
 from fleet.workbench.conformance.stage import DISCOVERY_SECONDS, Stage, fresh_mac
 from fleet.workbench.conformance.steering.script import Round
 from fleet.workbench.conformance.verdict import NotApplicable, require, span
-from fleet.workbench.sim.message import JsonObject, item, member, text
+from fleet.workbench.sim.messages.message import JsonObject, item, member, text
 
 GROUP = Group("V", "Camera")
 

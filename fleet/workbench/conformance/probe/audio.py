@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from fleet.workbench.conformance.probe.capture import Capture, Datagram
 from fleet.workbench.conformance.probe.stamped_socket import Address, StampedSocket
-from fleet.workbench.sim.greeting import ServerHello
+from fleet.workbench.sim.messages.server_hello import ServerHello
 
 HEADER = 16
 _ANYWHERE = "0.0.0.0"  # noqa: S104 - the kernel chooses the address

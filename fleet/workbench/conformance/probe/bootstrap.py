@@ -6,10 +6,10 @@ import httpx2
 
 from fleet.wire.topics import down_topic, up_topic
 from fleet.workbench.conformance.verdict import Failed
-from fleet.workbench.sim.message import JsonObject
-from fleet.workbench.sim.ota import Identity, MqttAccess, headers, system_info
-from fleet.workbench.sim.profile import Profile
-from fleet.workbench.sim.trust import web
+from fleet.workbench.sim.bootstrap.ota import Identity, MqttAccess, headers, system_info
+from fleet.workbench.sim.messages.message import JsonObject
+from fleet.workbench.sim.network.https import web
+from fleet.workbench.sim.profiles.profile import Profile
 
 SECONDS = 30.0
 NONE = "null"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from fleet.workbench.conformance.probe.stamped_socket import Address
-from fleet.workbench.sim.watch import Signal
+from fleet.workbench.sim.records.change_signal import Signal
 
 MOST = 20_000
 """Datagrams kept: twenty minutes of speech."""

@@ -8,8 +8,8 @@ import httpx2
 
 from fleet.workbench.conformance import clock
 from fleet.workbench.conformance.verdict import Failed, require
-from fleet.workbench.sim.message import JsonObject
-from fleet.workbench.sim.trust import web
+from fleet.workbench.sim.messages.message import JsonObject
+from fleet.workbench.sim.network.https import web
 
 SECONDS = 60.0
 """Longer than any firmware waits: a check says how late an answer was."""

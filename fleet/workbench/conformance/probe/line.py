@@ -9,7 +9,7 @@ from fleet.adapters.net.mqtt import packets
 from fleet.adapters.net.mqtt.packets import Broken, Connected, Incoming, Packet, PacketReader, Subscribed
 from fleet.wire.identity import Credentials
 from fleet.workbench.conformance.verdict import Failed
-from fleet.workbench.sim.ota import MqttAccess
+from fleet.workbench.sim.bootstrap.ota import MqttAccess
 
 TLS_PORT = 8883
 CONNECT_SECONDS = 10.0

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from fleet.workbench.conformance import clock
 from fleet.workbench.conformance.verdict import Failed, require
-from fleet.workbench.sim import message as firmware
-from fleet.workbench.sim.message import JsonObject, item, text
-from fleet.workbench.sim.watch import Signal
+from fleet.workbench.sim.messages import message as firmware
+from fleet.workbench.sim.messages.message import JsonObject, item, text
+from fleet.workbench.sim.records.change_signal import Signal
 
 MOST = 5_000
 """Messages kept; a server that sends more to one device within a check floods it."""

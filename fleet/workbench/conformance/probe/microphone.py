@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Callable
 
-from fleet.workbench.sim.microphone import SEND_QUEUE
-from fleet.workbench.sim.profile import Application
-from fleet.workbench.sim.uplink import SAMPLE_RATE, UplinkEncoder
+from fleet.workbench.sim.audio.encoder import SAMPLE_RATE, UplinkEncoder
+from fleet.workbench.sim.audio.microphone import SEND_QUEUE
+from fleet.workbench.sim.profiles.profile import Application
 
 SAMPLE_BYTES = 2
 

@@ -7,10 +7,10 @@ from fleet.workbench.conformance.probe.mail import Message
 from fleet.workbench.conformance.probe.microphone import Microphone
 from fleet.workbench.conformance.probe.wired import Origin, Wired
 from fleet.workbench.conformance.verdict import Failed
-from fleet.workbench.sim import greeting, outbound
-from fleet.workbench.sim.greeting import ServerHello
-from fleet.workbench.sim.message import JsonObject
-from fleet.workbench.sim.profile import Profile
+from fleet.workbench.sim.messages import outbound, server_hello
+from fleet.workbench.sim.messages.message import JsonObject
+from fleet.workbench.sim.messages.server_hello import ServerHello
+from fleet.workbench.sim.profiles.profile import Profile
 
 HELLO_SECONDS = 10.0
 
@@ -61,7 +61,7 @@ class Probe(Wired):
 
     async def adopt(self, answer: Message) -> ServerHello:
         """Take a server's hello as firmware does, in whatever state."""
-        hello = greeting.read(answer.body)
+        hello = server_hello.read(answer.body)
         if hello is None:
             raise Failed(f"a hello that firmware cannot use: {answer}")
         self.session = hello.session

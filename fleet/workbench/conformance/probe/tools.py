@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fleet.workbench.sim import mcp_server
-from fleet.workbench.sim.audit import Finding
-from fleet.workbench.sim.board import Board
-from fleet.workbench.sim.mcp_server import McpServer, Pending
-from fleet.workbench.sim.message import JsonObject, item, member, text
-from fleet.workbench.sim.profile import Profile
-from fleet.workbench.sim.tools import Restart, Tool, ToolError, tools_of
-from fleet.workbench.sim.watch import Signal
+from fleet.workbench.sim.messages.message import JsonObject, item, member, text
+from fleet.workbench.sim.profiles.profile import Profile
+from fleet.workbench.sim.records.audit import Finding
+from fleet.workbench.sim.records.change_signal import Signal
+from fleet.workbench.sim.tools import mcp_server
+from fleet.workbench.sim.tools.board import Board
+from fleet.workbench.sim.tools.board_tools import Restart, Tool, ToolError, tools_of
+from fleet.workbench.sim.tools.mcp_server import McpServer, Pending
 
 Intercept = Callable[[JsonObject], str | bytes | None]
 """Given a request, returns the reply's payload (raw, put into the envelope as it is), `None` for no reply."""

@@ -16,14 +16,14 @@ from fleet.workbench.conformance.probe.line import Line
 from fleet.workbench.conformance.probe.mail import Mail, Message
 from fleet.workbench.conformance.probe.tools import ToolServer
 from fleet.workbench.conformance.verdict import Failed
-from fleet.workbench.sim import message as firmware
-from fleet.workbench.sim import notifier
-from fleet.workbench.sim.audit import Finding
-from fleet.workbench.sim.journal import Journal
-from fleet.workbench.sim.message import JsonObject, member
-from fleet.workbench.sim.ota import Bootstrap, Identity, MqttAccess
-from fleet.workbench.sim.profile import Profile
-from fleet.workbench.sim.pulse import Pulse
+from fleet.workbench.sim.bootstrap.ota import Bootstrap, Identity, MqttAccess
+from fleet.workbench.sim.firmware import notifications
+from fleet.workbench.sim.messages import message as firmware
+from fleet.workbench.sim.messages.message import JsonObject, member
+from fleet.workbench.sim.profiles.profile import Profile
+from fleet.workbench.sim.records.audit import Finding
+from fleet.workbench.sim.records.journal import Journal
+from fleet.workbench.sim.records.loop_lag import Pulse
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class Wired:
             return
         self.findings.extend(firmware.check(message.body, len(payload), ""))
         if message.kind == "notify":
-            self.findings.extend(notifier.check(message.body, known=self.profile.notify))
+            self.findings.extend(notifications.check(message.body, known=self.profile.notify))
         self._react(message)
 
     async def _answer(self, request: JsonObject) -> None:

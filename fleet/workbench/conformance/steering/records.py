@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from fleet.workbench.conformance.steering.voice import MARKS, Marked
-from fleet.workbench.sim.watch import Signal
+from fleet.workbench.sim.records.change_signal import Signal
 
 Body = Mapping[str, JsonValue]
 

@@ -9,7 +9,7 @@ from fleet.workbench.conformance.results import Result
 from fleet.workbench.conformance.run import Observer, Task, plan, run_all, run_one
 from fleet.workbench.conformance.stage import Setup, Stage
 from fleet.workbench.conformance.verdict import Failed, NotApplicable
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.profiles.profile import find_profile
 
 P1, P5 = find_profile("P1"), find_profile("P5")
 SETUP = Setup("http://nowhere/")

@@ -7,7 +7,7 @@ from fleet.workbench.conformance.results import Outcome, Result, Results
 from fleet.workbench.conformance.run import Task
 from fleet.workbench.conformance.screen import progress, show
 from fleet.workbench.conformance.stage import Stage
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.profiles.profile import find_profile
 
 NASTY = r"[/red] [bold]{x}[/] [link=http://x]y[/link] :smile: C:\[1] \ "
 

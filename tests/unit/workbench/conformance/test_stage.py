@@ -8,7 +8,7 @@ from fleet.workbench.conformance.stage import Setup, Stage, fresh_mac
 from fleet.workbench.conformance.steering.script import Round
 from fleet.workbench.conformance.steering.server import Steering
 from fleet.workbench.conformance.verdict import Failed, NotApplicable, span
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.profiles.profile import find_profile
 from tests.support.scripted_server import ScriptedServer
 
 P1 = find_profile("P1")

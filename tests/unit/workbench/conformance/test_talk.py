@@ -12,7 +12,7 @@ from fleet.workbench.conformance.steering.records import HeardAudio
 from fleet.workbench.conformance.steering.server import Steering
 from fleet.workbench.conformance.talk import ask, complete, heard, length, span, talking, understood
 from fleet.workbench.conformance.verdict import Failed
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.profiles.profile import find_profile
 from tests.support.scripted_server import ScriptedServer
 
 

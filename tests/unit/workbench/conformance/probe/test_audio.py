@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from fleet.workbench.conformance.probe.audio import AudioPort
-from fleet.workbench.sim.greeting import ServerHello
+from fleet.workbench.sim.messages.server_hello import ServerHello
 
 LOOPBACK = "127.0.0.1"
 NONCE = bytes.fromhex("01000000112233440000000000000000")

@@ -6,7 +6,7 @@ import pytest
 
 from fleet.workbench.conformance.probe.line import Line
 from fleet.workbench.conformance.verdict import Failed
-from fleet.workbench.sim.ota import MqttAccess
+from fleet.workbench.sim.bootstrap.ota import MqttAccess
 
 LIMIT = 10.0
 CONNACK = b"\x20\x02\x00\x00"

@@ -2,9 +2,9 @@ import asyncio
 import json
 
 from fleet.workbench.conformance.probe.tools import ToolServer
-from fleet.workbench.sim.mcp_server import error
-from fleet.workbench.sim.message import JsonObject
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.messages.message import JsonObject
+from fleet.workbench.sim.profiles.profile import find_profile
+from fleet.workbench.sim.tools.mcp_server import error
 
 
 def request(number: object, method: str, **params: object) -> JsonObject:

@@ -1,0 +1,151 @@
+"""One boot of a device: its parts, wired, and the tasks that run them."""
+
+import asyncio
+import ssl
+from collections.abc import Coroutine
+
+from fleet.workbench.sim.audio.echo_references import References
+from fleet.workbench.sim.audio.encoder import UplinkEncoder
+from fleet.workbench.sim.audio.gaps import Gaps
+from fleet.workbench.sim.audio.microphone import Microphone
+from fleet.workbench.sim.audio.playback import Playback
+from fleet.workbench.sim.audio.playback_gate import Intake
+from fleet.workbench.sim.bootstrap.ota import MqttAccess
+from fleet.workbench.sim.connection.audio_channel import Channel, ChannelEvents
+from fleet.workbench.sim.connection.mqtt_client import MqttLine
+from fleet.workbench.sim.firmware.application import Dialogue
+from fleet.workbench.sim.firmware.message_dispatch import Inbox
+from fleet.workbench.sim.firmware.screen import Screen
+from fleet.workbench.sim.firmware.tool_runner import Toolbox
+from fleet.workbench.sim.messages.server_hello import ServerHello
+from fleet.workbench.sim.records.loop_lag import Pulse
+from fleet.workbench.sim.runtime.context import Owner
+from fleet.workbench.sim.runtime.main_loop import Flag, MainLoop
+from fleet.workbench.sim.runtime.state import Machine
+
+_TICK = 1.0
+
+
+class Parts:
+    """The parts that hear and speak.
+
+    Args:
+        owner: What outlives this boot.
+    """
+
+    def __init__(self, owner: Owner) -> None:
+        profile, journal = owner.profile, owner.journal
+        self._owner = owner
+        self.pulse = Pulse(journal.clock)
+        self.main_loop = MainLoop()
+        self.machine = Machine(profile.mode)
+        self.screen = Screen(journal, owner.signal.notify)
+        self.references = References(enabled=profile.aec)
+        encoder = UplinkEncoder(profile.frame_ms, profile.application)
+        self.microphone = Microphone(
+            encoder, self.references, journal.clock, owner.signal, lambda: self.main_loop.set(Flag.SEND_AUDIO)
+        )
+        self.playback = Playback(journal, profile, self)
+        self.gaps = Gaps(profile, journal, self.pulse, owner.network.spread, owner.turns.falter)
+        self.intake = Intake(profile, journal, self.machine, self.playback, owner.turns, self.gaps)
+
+    def played(self, at: float, pcm: bytes, sample_rate: int) -> None:
+        """Hear a packet for the turn that it belongs to."""
+        turn = self._owner.turns.open
+        before = turn is not None and "first audible" in turn.times
+        self._owner.turns.played(at, pcm, sample_rate)
+        if turn is not None and not before and "first audible" in turn.times:
+            self._owner.journal.note("first audible", turn.times["first audible"])
+
+    def sounded(self, timestamp: int) -> None:
+        """Keep the timestamp of what sounds, for the captured frames."""
+        self.references.played(timestamp)
+
+    def drained(self, at: float) -> None:
+        """Hear the end of all sound, which comes later than firmware thinks."""
+        heard = at + self._owner.profile.timing.dma
+        self._owner.journal.note("playback end", heard)
+        self._owner.turns.drained(heard)
+        self.main_loop.set(Flag.DRAINED)
+        self._owner.signal.notify()
+
+
+class Unit(Parts):
+    """Runs from power-on until a restart is ordered.
+
+    Args:
+        owner: What outlives this boot.
+        access: What bootstrap said.
+        tls: Trust for MQTT on port 8883.
+    """
+
+    def __init__(self, owner: Owner, access: MqttAccess, tls: ssl.SSLContext | None) -> None:
+        super().__init__(owner)
+        self._tasks: asyncio.TaskGroup | None = None
+        self._over = asyncio.Event()
+        events = ChannelEvents(
+            self.intake.take, self.intake.miss, self._welcomed, lambda: self.main_loop.set(Flag.ERROR)
+        )
+        self.channel = Channel(owner.profile, owner.journal, self.pulse, owner.network, events, self._spawn)
+        self.dialogue = Dialogue(owner, self)
+        self.toolbox = Toolbox(owner, self)
+        inbox = Inbox(owner, self)
+        self.mqtt = MqttLine(access, owner, self.machine, self.main_loop, inbox.receive, tls)
+        self.mqtt.on_connected = lambda: self.screen.dismiss(self.machine.state)
+        self.channel.mqtt = self.mqtt
+
+    async def run(self) -> None:
+        """Run until a restart is ordered."""
+        self.dialogue.boot()
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                self._tasks = tasks
+                running = [
+                    tasks.create_task(part.run(), name=f"sim-{type(part).__name__.lower()}")
+                    for part in (
+                        self.mqtt,
+                        self.main_loop,
+                        self.microphone,
+                        self.playback,
+                        self.pulse,
+                        self.dialogue.notifier,
+                    )
+                ]
+                running.append(tasks.create_task(self._tick(), name="sim-tick"))
+                await self._over.wait()
+                for task in running:
+                    task.cancel()
+                await self.channel.close(say_goodbye=False)
+        finally:
+            self._tasks = None
+            await self.channel.close(say_goodbye=False)
+
+    async def restart(self) -> None:
+        """Say goodbye, and restart; does not return, as nothing else is done any more."""
+        await self.dialogue.hang_up(say_goodbye=True)
+        await asyncio.sleep(self._owner.profile.timing.reboot)
+        self._owner.journal.note("restart")
+        self._over.set()
+        await asyncio.Event().wait()
+
+    def crash(self) -> None:
+        """Restart without a word."""
+        self._owner.journal.note("crash")
+        self.mqtt.cut()
+        self._over.set()
+
+    def _welcomed(self, hello: ServerHello) -> None:
+        self.playback.set_rate(self._owner.profile.fixed_rate or hello.sample_rate)
+        self.intake.frame_ms = hello.frame_ms
+        self._owner.signal.notify()
+
+    def _spawn(self, work: Coroutine[None, None, None], name: str) -> None:
+        if self._tasks is None:
+            work.close()
+            return
+        self._tasks.create_task(work, name=name)
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(_TICK)
+            self.main_loop.set(Flag.TICK)

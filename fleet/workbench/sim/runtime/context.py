@@ -1,0 +1,33 @@
+"""What of a device outlives a restart."""
+
+import random
+from dataclasses import dataclass
+
+from fleet.workbench.sim.network.conditions import Network
+from fleet.workbench.sim.network.faults import Faults
+from fleet.workbench.sim.profiles.profile import Profile, Range
+from fleet.workbench.sim.records.change_signal import Signal
+from fleet.workbench.sim.records.journal import Journal
+from fleet.workbench.sim.records.turns import TurnLog
+from fleet.workbench.sim.tools.board import Board
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The build, the records, the board's state, who waits for news, the network, and the dice."""
+
+    profile: Profile
+    journal: Journal
+    board: Board
+    turns: TurnLog
+    signal: Signal
+    network: Network
+    chance: random.Random
+
+    @property
+    def faults(self) -> Faults:
+        return self.network.faults
+
+    def draw(self, seconds: Range) -> float:
+        """Return a time from a range."""
+        return self.chance.uniform(*seconds)
