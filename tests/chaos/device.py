@@ -21,7 +21,7 @@ from fleet.workbench.sim.bootstrap.ota import MqttAccess, read_mqtt
 from fleet.workbench.sim.messages import message, outbound, server_hello
 from fleet.workbench.sim.messages.message import JsonObject, member, text
 from fleet.workbench.sim.profiles.profile import find_profile
-from fleet.workbench.sim.records.change_signal import Signal
+from fleet.workbench.sim.records.change_signal import ChangeSignal
 from tests.chaos.channel import FRAME, Channel
 from tests.chaos.hands import Hands
 from tests.chaos.history import Turn
@@ -53,7 +53,7 @@ class Device:
         self.state: State = "idle"
         self.turn: Turn | None = None
         """Takes what concerns the user's newest utterance."""
-        self.signal = Signal()
+        self.signal = ChangeSignal()
         self._broken: list[str] = []
         self._ota_url, self._journal, self._chance, self._reconnect = ota_url, journal, chance, reconnect
         self._clock = asyncio.get_running_loop().time

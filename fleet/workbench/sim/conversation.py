@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fleet.workbench.sim.audio.microphone import Voice
+from fleet.workbench.sim.audio.microphone import UserVoice
 from fleet.workbench.sim.device import LISTEN_SECONDS, TURN_SECONDS, SimDevice
 from fleet.workbench.sim.records.turns import Turn
 from fleet.workbench.sim.runtime.state import State
@@ -23,7 +23,7 @@ class Typed:
     text: str
 
 
-Said = bytes | Voice | Typed
+Said = bytes | UserVoice | Typed
 """PCM at 16 kHz, a live voice, or a text."""
 
 

@@ -7,28 +7,28 @@ from fleet.workbench.sim.firmware.power import Power
 from fleet.workbench.sim.firmware.screen import Shown
 from fleet.workbench.sim.records.loudness import SAMPLE_BYTES
 from fleet.workbench.sim.records.report import Report, build
-from fleet.workbench.sim.runtime.context import Owner
+from fleet.workbench.sim.runtime.context import DeviceContext
 from fleet.workbench.sim.runtime.state import State
 
 _BETWEEN_TURNS = 0.5
 
 
-class Gauge:
+class DeviceView:
     """A device's state, its records, and waiting for either.
 
     Args:
         mac: Canonical MAC.
-        owner: The records.
+        context: The records.
         power: The device as it runs.
     """
 
-    def __init__(self, mac: str, owner: Owner, power: Power) -> None:
+    def __init__(self, mac: str, context: DeviceContext, power: Power) -> None:
         self.mac = mac
-        self.profile = owner.profile
-        self.board = owner.board
-        self.journal = owner.journal
-        self.turns = owner.turns
-        self._signal = owner.signal
+        self.profile = context.profile
+        self.board = context.board
+        self.journal = context.journal
+        self.turns = context.turns
+        self._signal = context.signal
         self._power = power
 
     @property
@@ -43,13 +43,13 @@ class Gauge:
     @property
     def listening(self) -> bool:
         """Whether the microphone is on and the server knows."""
-        unit = self._power.current
-        return unit is not None and self.state is State.LISTENING and unit.microphone.running
+        boot = self._power.current
+        return boot is not None and self.state is State.LISTENING and boot.microphone.running
 
     @property
     def speaking(self) -> bool:
         """Whether an answer is let through to the speaker."""
-        return self._power.current is not None and self._power.current.machine.admits
+        return self._power.current is not None and self._power.current.machine.accepts_audio
 
     @property
     def screen(self) -> Shown:

@@ -72,7 +72,7 @@ async def wake(device: SimDevice) -> None:
 
 async def until_settled(device: SimDevice) -> None:
     """Return when all that the device said before was handled: what it says last is answered."""
-    line = device._power.unit.mqtt
+    line = device._power.boot.mqtt
     assert await line.publish('{"type":"listen","state":"start","mode":"auto","session_id":"last"}')
     assert await device.until(LIMIT, lambda: "last" in [str(one.detail["session"]) for one in ignored(device)])
 

@@ -119,7 +119,7 @@ async def aborted(stage: Stage) -> str:
             sent = probe.clock()
             probe.abort()
             stop = await probe.mail.expect("tts", "stop", seconds=2.0, after=sent)
-            took, late = stop.at - sent, probe.pulse.lost(sent)
+            took, late = stop.at - sent, probe.loop_lag.stalled_since(sent)
             require(took <= _STOP_SECONDS + late, f"`tts stop` came after {took * 1000:.0f} ms")
             await asyncio.sleep(3.0)
             stops = probe.mail.find("tts", "stop", after=sent)

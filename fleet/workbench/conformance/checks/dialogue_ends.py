@@ -70,7 +70,7 @@ async def hung_up(stage: Stage) -> str:
             await asyncio.sleep(1.0)
             sentences = len(stage.steering.spoken(scene.mark))
             await asyncio.sleep(3.0)
-            since = sent + _CUT_SECONDS + probe.pulse.lost(sent)
+            since = sent + _CUT_SECONDS + probe.loop_lag.stalled_since(sent)
             audio = probe.audio.since(since)
             require(not audio, f"{len(audio)} datagrams later than {_CUT_SECONDS * 1000:.0f} ms after the goodbye")
             wrong = [one for one in probe.mail.find("tts", after=since) if one.state != "stop"]

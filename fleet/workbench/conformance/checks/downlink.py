@@ -82,7 +82,7 @@ async def _long_reply(stage: Stage) -> str:
             seen = f"queue ≤ {playback.deepest} packets, {gaps}, {len(datagrams)} datagrams in {lasted:.1f} s"
             require(lasted >= _LONG - 5, f"the reply of {_LONG:g} s ended early: {seen}")
             require(playback.deepest <= stage.profile.queue - _SPARE, seen)
-            if playback.longest_gap > _frame(probe) and probe.pulse.worst >= playback.longest_gap / 2:
+            if playback.longest_gap > _frame(probe) and probe.loop_lag.worst >= playback.longest_gap / 2:
                 raise _HeldUp(seen)
             require(playback.longest_gap <= _frame(probe), seen)
             return seen
@@ -138,7 +138,7 @@ async def prepared(stage: Stage) -> str:
             start = await probe.mail.expect("tts", "start", seconds=15, after=since)
             await probe.audio.expect(8, seconds=10, after=since)
             # `tts start` is seen when it is read: this process may have been late, a datagram's time is the kernel's.
-            late = probe.pulse.lost(start.at - 0.05)
+            late = probe.loop_lag.stalled_since(start.at - 0.05)
             await answered(probe, since)
             datagrams = probe.audio.datagrams
             head = silent_head(datagrams, probe.audio.hello.sample_rate)
@@ -155,7 +155,7 @@ async def ended(stage: Stage) -> str:
     with stage.scene(reply_seconds=2.0) as scene:
         async with talking(stage) as probe:
             answer = await ask(probe, voice.say(scene.mark, _SAID))
-            late = probe.pulse.lost(answer.stop.at - 0.05)
+            late = probe.loop_lag.stalled_since(answer.stop.at - 0.05)
             await asyncio.sleep(0.5)
             datagrams = _of(probe, answer)
             require(datagrams, "no datagram came")
@@ -200,7 +200,7 @@ async def cut(stage: Stage) -> str:
             aborted = probe.clock()
             probe.abort()
             await asyncio.sleep(2.5)
-            late = probe.pulse.lost(aborted)
+            late = probe.loop_lag.stalled_since(aborted)
             before, after = probe.audio.between(0.0, aborted), probe.audio.since(aborted)
             playback = play([*before, *after])
             left = round(max(0.0, playback.ended - aborted) / _frame(probe))

@@ -30,7 +30,7 @@ async def answers(stage: Stage) -> str:
         faults = [detail for _, detail in server_hello.check(answer.body)]
         require(not faults, ", ".join(faults))
         took = answer.at - asked
-        late = probe.pulse.lost(asked)
+        late = probe.loop_lag.stalled_since(asked)
         require(took - late < _AT_ONCE, f"answered after {took:.2f} s, of which the suite was held up for {late:.2f} s")
         return f"answered in {span(took)}, audio at {hello.server}:{hello.port}"
 
@@ -78,7 +78,8 @@ async def turns_away(stage: Stage) -> str:
         pause, whole = alert.at - goodbye.at, alert.at - asked
         # A goodbye that was read late makes the pause look shorter than it was.
         require(
-            pause + probe.pulse.lost(asked) >= _PAUSE, f"the alert came {span(pause)} after the goodbye, which wipes it"
+            pause + probe.loop_lag.stalled_since(asked) >= _PAUSE,
+            f"the alert came {span(pause)} after the goodbye, which wipes it",
         )
         require(whole < 2.0, f"the alert came {span(whole)} after the hello")
         return f"alert {span(whole)} after the hello, {span(pause)} after the goodbye: {alert['message']}"

@@ -19,7 +19,7 @@ from fleet.workbench.sim.bootstrap.ota import MqttAccess, read_mqtt
 from fleet.workbench.sim.messages import message, outbound
 from fleet.workbench.sim.messages.message import member
 from fleet.workbench.sim.network.https import web
-from fleet.workbench.sim.records.change_signal import Signal
+from fleet.workbench.sim.records.change_signal import ChangeSignal
 
 _DEVICES = 2000
 _WINDOW = 10.0
@@ -56,7 +56,7 @@ class _Device:
         self._hello = outbound.hello(stage.profile).encode()
         self._joined = asyncio.Event()
         self._greeted = False
-        self._signal = Signal()
+        self._signal = ChangeSignal()
 
     async def join(self, delay: float) -> None:
         await asyncio.sleep(delay)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from fleet.workbench.conformance.probe.stamped_socket import Address
-from fleet.workbench.sim.records.change_signal import Signal
+from fleet.workbench.sim.records.change_signal import ChangeSignal
 
 MOST = 20_000
 """Datagrams kept: twenty minutes of speech."""
@@ -54,7 +54,7 @@ class Capture:
 
     def __init__(self) -> None:
         self.datagrams: list[Datagram] = []
-        self._signal = Signal()
+        self._signal = ChangeSignal()
 
     def add(self, datagram: Datagram) -> None:
         if len(self.datagrams) < MOST:

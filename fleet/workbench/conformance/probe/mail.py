@@ -7,7 +7,7 @@ from fleet.workbench.conformance import clock
 from fleet.workbench.conformance.verdict import Failed, require
 from fleet.workbench.sim.messages import message as firmware
 from fleet.workbench.sim.messages.message import JsonObject, item, text
-from fleet.workbench.sim.records.change_signal import Signal
+from fleet.workbench.sim.records.change_signal import ChangeSignal
 
 MOST = 5_000
 """Messages kept; a server that sends more to one device within a check floods it."""
@@ -46,7 +46,7 @@ class Mail:
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
-        self._signal = Signal()
+        self._signal = ChangeSignal()
         self._clock = clock.now
 
     def add(self, topic: str, payload: bytes) -> Message:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from fleet.workbench.sim.audio.encoder import SAMPLE_RATE, UplinkEncoder
 from fleet.workbench.sim.audio.microphone import SEND_QUEUE
-from fleet.workbench.sim.profiles.profile import Application
+from fleet.workbench.sim.profiles.profile import OpusApplication
 
 SAMPLE_BYTES = 2
 
@@ -21,7 +21,7 @@ class Microphone:
         application: What the encoder is tuned for.
     """
 
-    def __init__(self, send: Callable[[bytes], None], frame_ms: int, application: Application = "audio") -> None:
+    def __init__(self, send: Callable[[bytes], None], frame_ms: int, application: OpusApplication = "audio") -> None:
         self.send = send
         self.frame_ms = frame_ms
         self.on = False

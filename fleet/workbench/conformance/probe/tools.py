@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from fleet.workbench.sim.messages.message import JsonObject, item, member, text
 from fleet.workbench.sim.profiles.profile import Profile
 from fleet.workbench.sim.records.audit import Finding
-from fleet.workbench.sim.records.change_signal import Signal
+from fleet.workbench.sim.records.change_signal import ChangeSignal
 from fleet.workbench.sim.tools import mcp_server
 from fleet.workbench.sim.tools.board import Board
 from fleet.workbench.sim.tools.board_tools import Restart, Tool, ToolError, tools_of
-from fleet.workbench.sim.tools.mcp_server import McpServer, Pending
+from fleet.workbench.sim.tools.mcp_server import McpServer, PendingCall
 
 Intercept = Callable[[JsonObject], str | bytes | None]
 """Given a request, returns the reply's payload (raw, put into the envelope as it is), `None` for no reply."""
@@ -52,7 +52,7 @@ class ToolServer:
 
     def __init__(self, profile: Profile, clock: Callable[[], float], tools: tuple[Tool, ...] | None = None) -> None:
         self._clock = clock
-        self._signal = Signal()
+        self._signal = ChangeSignal()
         self.board = Board()
         self._server = McpServer(profile, tools_of(profile) if tools is None else tools, self.board)
         self.requests: list[Request] = []
@@ -79,9 +79,9 @@ class ToolServer:
         if own:
             return own(body)
         result = self._server.receive(body)
-        return await self._run(result) if isinstance(result, Pending) else result
+        return await self._run(result) if isinstance(result, PendingCall) else result
 
-    async def _run(self, call: Pending) -> str | None:
+    async def _run(self, call: PendingCall) -> str | None:
         try:
             outcome = await call.tool.run(self.board, call.arguments)
         except ToolError as error:

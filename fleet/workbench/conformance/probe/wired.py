@@ -23,7 +23,7 @@ from fleet.workbench.sim.messages.message import JsonObject, member
 from fleet.workbench.sim.profiles.profile import Profile
 from fleet.workbench.sim.records.audit import Finding
 from fleet.workbench.sim.records.journal import Journal
-from fleet.workbench.sim.records.loop_lag import Pulse
+from fleet.workbench.sim.records.loop_lag import LoopLag
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Wired:
         self.mail = Mail()
         self.clock = clock.now
         self.tools = ToolServer(profile, self.clock)
-        self.pulse = Pulse(self.clock)
+        self.loop_lag = LoopLag(self.clock)
         """How late this process runs, which no server is to blame for."""
         self.findings: list[Finding] = []
         """What every device may complain about, whatever the check is after."""
@@ -79,7 +79,7 @@ class Wired:
         """Give the probe its tasks; leaving the block ends everything without a goodbye."""
         try:
             async with asyncio.TaskGroup() as self._chores.group:
-                self.spawn(self.pulse.run(), "probe pulse")
+                self.spawn(self.loop_lag.run(), "probe pulse")
                 try:
                     yield self
                 finally:

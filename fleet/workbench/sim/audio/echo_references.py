@@ -6,7 +6,7 @@ _MOST_WAITING = 3
 _MOST_KEPT = 64
 
 
-class References:
+class EchoReferences:
     """Timestamps of played packets on their way to the captured frames; above 64 the oldest goes.
 
     Args:

@@ -5,7 +5,7 @@ import random
 import numpy as np
 
 from fleet.adapters.speech.opus import Encoder
-from fleet.workbench.sim.profiles.profile import Application
+from fleet.workbench.sim.profiles.profile import OpusApplication
 
 SAMPLE_RATE = 16_000
 
@@ -22,7 +22,7 @@ class UplinkEncoder:
         application: What the encoder is tuned for.
     """
 
-    def __init__(self, frame_ms: int, application: Application = "audio") -> None:
+    def __init__(self, frame_ms: int, application: OpusApplication = "audio") -> None:
         self.frame_ms = frame_ms
         self._encoder = Encoder(
             SAMPLE_RATE, frame_ms, bitrate=_OPUS_AUTO, complexity=0, dtx=True, application=application

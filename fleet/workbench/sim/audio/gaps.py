@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fleet.workbench.sim.audio.speaker import Gap
 from fleet.workbench.sim.profiles.profile import Profile
 from fleet.workbench.sim.records.journal import Journal
-from fleet.workbench.sim.records.loop_lag import Pulse
+from fleet.workbench.sim.records.loop_lag import LoopLag
 
 _SENTENCE_BEFORE, _SENTENCE_AFTER = 0.3, 0.3
 _AUDIBLE = 0.01
@@ -23,13 +23,13 @@ class _Silence:
     """Whether the server caused it, and not the network."""
 
 
-class Gaps:
+class GapAudit:
     """Tells silence that the server is to blame for from pauses, and from what the network kept.
 
     Args:
         profile: Whose limits count.
         journal: Takes counters and breaches.
-        pulse: Says whether this process was held up.
+        loop_lag: Says whether this process was held up.
         spread: Seconds by which the network shifts packets against each other.
         heard: Given the seconds of each gap inside a sentence, whoever caused it.
     """
@@ -38,14 +38,14 @@ class Gaps:
         self,
         profile: Profile,
         journal: Journal,
-        pulse: Pulse,
+        loop_lag: LoopLag,
         spread: float = 0.0,
         heard: Callable[[float], None] = lambda _: None,
     ) -> None:
         self._heard = heard
         self._limits = profile.limits
         self._journal = journal
-        self._pulse = pulse
+        self._loop_lag = loop_lag
         self.spread = spread
         self._sentences: list[float] = []
         self._waiting: list[_Silence] = []
@@ -55,7 +55,7 @@ class Gaps:
 
     def held_up(self, since: float) -> float:
         """Return for how many seconds this process came late around then: messages wait for it, datagrams do not."""
-        return self._pulse.lost(since)
+        return self._loop_lag.stalled_since(since)
 
     def begin(self) -> None:
         """An answer begins."""
@@ -82,7 +82,7 @@ class Gaps:
             self._tell(one)
 
     def _weigh(self, gap: Gap) -> None:
-        seconds = gap.seconds - self._pulse.lost(gap.at)
+        seconds = gap.seconds - self._loop_lag.stalled_since(gap.at)
         if seconds < _AUDIBLE:
             return
         long = seconds > self._limits.underrun

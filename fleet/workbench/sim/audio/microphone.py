@@ -6,16 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from fleet.workbench.sim.audio.echo_references import References
+from fleet.workbench.sim.audio.echo_references import EchoReferences
 from fleet.workbench.sim.audio.encoder import SAMPLE_RATE, UplinkEncoder
-from fleet.workbench.sim.records.change_signal import Signal
+from fleet.workbench.sim.records.change_signal import ChangeSignal
 from fleet.workbench.sim.records.loudness import SAMPLE_BYTES, speech_bounds
 
 SEND_QUEUE = 40
 """Packets that wait for the main loop; the oldest goes when a further one comes (contract 4.3)."""
 
 
-class Voice(Protocol):
+class UserVoice(Protocol):
     """Something the user says; `began` and `ended` are when its speech, without the silence around it, was captured.
 
     `over` says that nothing more of it will be captured: it was said, or the microphone was switched off.
@@ -78,9 +78,9 @@ class Microphone:
     def __init__(
         self,
         encoder: UplinkEncoder,
-        references: References,
+        references: EchoReferences,
         clock: Callable[[], float],
-        signal: Signal,
+        signal: ChangeSignal,
         ready: Callable[[], None],
     ) -> None:
         self._encoder = encoder
@@ -91,7 +91,7 @@ class Microphone:
         self._queue: deque[Captured] = deque()
         self._next: float | None = None
         self._changed = asyncio.Event()
-        self._voice: Voice | None = None
+        self._voice: UserVoice | None = None
         self.lost = 0
 
     @property
@@ -116,7 +116,7 @@ class Microphone:
             self._voice = None
         self._note_change()
 
-    def hear(self, voice: Voice) -> None:
+    def hear(self, voice: UserVoice) -> None:
         """Let the user speak from the next frame on."""
         self._voice = voice
 

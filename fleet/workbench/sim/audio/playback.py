@@ -10,7 +10,7 @@ from fleet.workbench.sim.records.journal import Journal
 from fleet.workbench.sim.records.loudness import first_audible
 
 
-class Listener(Protocol):
+class PlaybackListener(Protocol):
     """Hears what is played."""
 
     def played(self, at: float, pcm: bytes, sample_rate: int) -> None:
@@ -32,7 +32,7 @@ class Playback:
         listener: Hears everything.
     """
 
-    def __init__(self, journal: Journal, profile: Profile, listener: Listener) -> None:
+    def __init__(self, journal: Journal, profile: Profile, listener: PlaybackListener) -> None:
         self._journal = journal
         self._listener = listener
         self._rate = 24_000

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 from fleet.workbench.sim.audio import toc
-from fleet.workbench.sim.audio.gaps import Gaps
+from fleet.workbench.sim.audio.gaps import GapAudit
 from fleet.workbench.sim.audio.playback import Playback
 from fleet.workbench.sim.profiles.profile import Profile
 from fleet.workbench.sim.records.journal import Journal
 from fleet.workbench.sim.records.turns import TurnLog
-from fleet.workbench.sim.runtime.state import Machine, State
+from fleet.workbench.sim.runtime.state import State, StateMachine
 
 _NEVER = float("-inf")
 
@@ -22,7 +22,7 @@ class _Early:
     timestamp: int
 
 
-class Intake:
+class PlaybackGate:
     """Admits packets while the device speaks, and judges those that are lost.
 
     Args:
@@ -38,10 +38,10 @@ class Intake:
         self,
         profile: Profile,
         journal: Journal,
-        machine: Machine,
+        machine: StateMachine,
         playback: Playback,
         turns: TurnLog,
-        gaps: Gaps,
+        gaps: GapAudit,
     ) -> None:
         self._profile = profile
         self._journal = journal
@@ -98,7 +98,7 @@ class Intake:
 
     def take(self, payload: bytes, timestamp: int = 0) -> None:
         """Take one decrypted packet."""
-        if not self._machine.admits:
+        if not self._machine.accepts_audio:
             self._drop_outside(self._journal.clock())
             return
         now = self._journal.clock()

@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 
 from fleet.workbench.sim.connection.datagram import Cryptor
 from fleet.workbench.sim.connection.downlink import Downlink
-from fleet.workbench.sim.connection.mqtt_client import MqttLine
+from fleet.workbench.sim.connection.mqtt_client import MqttClient
 from fleet.workbench.sim.connection.udp_path import Spawn, UdpPath
 from fleet.workbench.sim.messages import outbound, server_hello
 from fleet.workbench.sim.messages.message import JsonObject
 from fleet.workbench.sim.messages.server_hello import ServerHello
-from fleet.workbench.sim.network.conditions import Ends, Network
+from fleet.workbench.sim.network.conditions import DatagramCallbacks, NetworkConditions
 from fleet.workbench.sim.profiles.profile import Profile
-from fleet.workbench.sim.records.change_signal import Signal
+from fleet.workbench.sim.records.change_signal import ChangeSignal
 from fleet.workbench.sim.records.journal import Journal
-from fleet.workbench.sim.records.loop_lag import Pulse
+from fleet.workbench.sim.records.loop_lag import LoopLag
 
 _EXCUSED_BY_LATE_HELLO = ("hello-missing", "hello-late", "hello-slow")
 
@@ -34,13 +34,13 @@ class ChannelEvents:
     failed: Callable[[], None]
 
 
-class Channel:
+class AudioChannel:
     """One channel at a time; a hello that is answered replaces its keys and counters in whatever state.
 
     Args:
         profile: Which build this is.
         journal: Takes steps, counters and breaches.
-        pulse: Says whether this process was held up, so that the socket's few slots cannot be judged.
+        loop_lag: Says whether this process was held up, so that the socket's few slots cannot be judged.
         network: What lies between here and the server.
         events: Whom to tell.
         spawn: Starts a task that ends with the socket.
@@ -50,8 +50,8 @@ class Channel:
         self,
         profile: Profile,
         journal: Journal,
-        pulse: Pulse,
-        network: Network,
+        loop_lag: LoopLag,
+        network: NetworkConditions,
         events: ChannelEvents,
         spawn: Spawn,
     ) -> None:
@@ -62,9 +62,9 @@ class Channel:
         self._spawn = spawn
         self._waits = _Waiting()
         self._path: UdpPath | None = None
-        self._downlink = Downlink(profile, journal, pulse, self._accept)
+        self._downlink = Downlink(profile, journal, loop_lag, self._accept)
         self.hello: ServerHello | None = None
-        self.mqtt: MqttLine | None = None
+        self.mqtt: MqttClient | None = None
 
     @property
     def session(self) -> str:
@@ -110,7 +110,7 @@ class Channel:
         if hello is None:
             self._journal.violate("hello-missing", f"no valid answer within {timing.hello:g} s")
             return False
-        ends = Ends(self._downlink.arrive, self._downlink.receive, self._events.missed)
+        ends = DatagramCallbacks(self._downlink.arrive, self._downlink.receive, self._events.missed)
         connected = self._profile.checks_downlink
         self._path = await UdpPath.open(hello, self._network, ends, self._journal, connected=connected)
         if self._path is None:
@@ -203,7 +203,7 @@ class Channel:
 class _Waiting:
     """What the channel remembers between hellos."""
 
-    answered: Signal = field(default_factory=Signal)
+    answered: ChangeSignal = field(default_factory=ChangeSignal)
     pending: bool = False
     gave_up: bool = False
     heard: float = float("-inf")

@@ -81,7 +81,7 @@ class Cryptor:
         return context.update(body) + context.finalize()
 
 
-class Mailbox:
+class SocketSlots:
     """The socket's few slots: datagrams that come faster than the receiving task runs are lost.
 
     Args:

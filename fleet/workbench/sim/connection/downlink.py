@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from fleet.workbench.sim.connection.datagram import HEADER, Cryptor, Mailbox
-from fleet.workbench.sim.connection.downlink_audit import Witness
+from fleet.workbench.sim.connection.datagram import HEADER, Cryptor, SocketSlots
+from fleet.workbench.sim.connection.downlink_audit import DownlinkAudit
 from fleet.workbench.sim.profiles.profile import Profile
 from fleet.workbench.sim.records.journal import Journal
-from fleet.workbench.sim.records.loop_lag import Pulse
+from fleet.workbench.sim.records.loop_lag import LoopLag
 
 _MAILBOX_SPAN = 0.1
 
@@ -17,33 +17,33 @@ class Downlink:
     Args:
         profile: Which build this is.
         journal: Takes counters and breaches.
-        pulse: Says whether this process was held up, so that the socket's few slots cannot be judged.
+        loop_lag: Says whether this process was held up, so that the socket's few slots cannot be judged.
         accepted: Given the payload and the timestamp of every accepted datagram.
     """
 
     def __init__(
-        self, profile: Profile, journal: Journal, pulse: Pulse, accepted: Callable[[bytes, int], None]
+        self, profile: Profile, journal: Journal, loop_lag: LoopLag, accepted: Callable[[bytes, int], None]
     ) -> None:
         self._profile = profile
         self._journal = journal
-        self._pulse = pulse
+        self._loop_lag = loop_lag
         self._accepted = accepted
-        self._mailbox = Mailbox(profile.mailbox)
-        self._witness: Witness | None = None
+        self._slots = SocketSlots(profile.socket_slots)
+        self._witness: DownlinkAudit | None = None
         self.cryptor: Cryptor | None = None
 
     def use(self, cryptor: Cryptor) -> None:
         """Begin anew with the keys of a hello."""
         self.cryptor = cryptor
-        self._witness = Witness(cryptor.keystream, aec=self._profile.aec)
+        self._witness = DownlinkAudit(cryptor.keystream, aec=self._profile.aec)
 
     def arrive(self, datagram: bytes) -> bool:
         """Judge a datagram as it comes from the server; return whether the socket could take it."""
         now = self._journal.clock()
         self._journal.count("downlink_received")
-        if not self._mailbox.admit(now) and not self._pulse.lost(now - _MAILBOX_SPAN):
+        if not self._slots.admit(now) and not self._loop_lag.stalled_since(now - _MAILBOX_SPAN):
             self._journal.count("downlink_dropped_mailbox")
-            self._journal.violate("mailbox-overflow", f"more than {self._profile.mailbox} datagrams within 5 ms")
+            self._journal.violate("mailbox-overflow", f"more than {self._profile.socket_slots} datagrams within 5 ms")
             return False
         if self._witness:
             self._journal.judge(self._witness.check(datagram))

@@ -9,7 +9,7 @@ from fleet.workbench.sim.records.audit import Finding
 _SMALLEST, _LARGEST = 24, 1200
 
 
-class Witness:
+class DownlinkAudit:
     """Watches the downlink of one hello; the rules are the same whatever the device makes of a datagram.
 
     Args:

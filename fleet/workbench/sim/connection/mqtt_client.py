@@ -12,10 +12,10 @@ from paho.mqtt import client as paho
 from fleet.workbench.sim.bootstrap.ota import MqttAccess
 from fleet.workbench.sim.connection.reconnect import Reconnection
 from fleet.workbench.sim.network import malformed
-from fleet.workbench.sim.network.tcp_relay import TcpPath
-from fleet.workbench.sim.runtime.context import Owner
+from fleet.workbench.sim.network.tcp_relay import TcpRelay
+from fleet.workbench.sim.runtime.context import DeviceContext
 from fleet.workbench.sim.runtime.main_loop import Flag, MainLoop
-from fleet.workbench.sim.runtime.state import Machine
+from fleet.workbench.sim.runtime.state import StateMachine
 
 TLS_PORT = 8883
 _MOST_WAITING = 256
@@ -31,12 +31,12 @@ OnMessage = Callable[[bytes, int], None]
 """Takes a payload and the length of its topic in bytes."""
 
 
-class MqttLine:
+class MqttClient:
     """Connects when the build does, and hands on what comes.
 
     Args:
         access: What bootstrap said.
-        owner: Whose steps, counters and waiters these are.
+        context: Whose steps, counters and waiters these are.
         machine: Says whether the device is idle.
         main_loop: Is held up by the application's own attempt to connect.
         on_message: Given every message, whatever its topic.
@@ -46,23 +46,23 @@ class MqttLine:
     def __init__(
         self,
         access: MqttAccess,
-        owner: Owner,
-        machine: Machine,
+        context: DeviceContext,
+        machine: StateMachine,
         main_loop: MainLoop,
         on_message: OnMessage,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self._access = access
-        self._owner = owner
+        self._context = context
         self._main_loop = main_loop
         self._on_message = on_message
         self._tls = tls
         self._client: aiomqtt.Client | None = None
         self._reading: asyncio.Task[None] | None = None
-        self._path: TcpPath | None = None
+        self._path: TcpRelay | None = None
         self.on_connected: Callable[[], None] = _ignore
         """Called after each connection was made."""
-        self._reconnection = Reconnection(owner.profile, machine, main_loop, self.ready)
+        self._reconnection = Reconnection(context.profile, machine, main_loop, self.ready)
 
     @property
     def up(self) -> bool:
@@ -83,18 +83,20 @@ class MqttLine:
     async def ready(self, seconds: float) -> bool:
         """Wait until the connection is up; ends a pause between attempts."""
         self._reconnection.hurry()
-        return await self._owner.signal.within(seconds, lambda: self.up)
+        return await self._context.signal.within(seconds, lambda: self.up)
 
     async def publish(self, text: str) -> bool:
         """Publish on the device's topic; return False when that cannot be."""
-        owner = self._owner
-        if owner.network.happens(owner.faults.broken_json) and await self._send(malformed.junk(owner.network.chance)):
-            owner.journal.count("junk")
+        context = self._context
+        if context.network.happens(context.faults.broken_json) and await self._send(
+            malformed.junk(context.network.chance)
+        ):
+            context.journal.count("junk")
         return await self._send(text.encode("utf-8", "surrogateescape"))
 
     def conversation_over(self) -> None:
         """A build that connects for conversations only disconnects."""
-        if self._owner.profile.link == "session" and self._reading:
+        if self._context.profile.link == "session" and self._reading:
             self._reading.cancel()
 
     def cut(self) -> None:
@@ -110,21 +112,21 @@ class MqttLine:
             except (aiomqtt.MqttError, ValueError):
                 sent = False
             _honour_cancellation()
-        self._owner.journal.count("mqtt_sent" if sent else "mqtt_unsent")
+        self._context.journal.count("mqtt_sent" if sent else "mqtt_unsent")
         return sent
 
     async def _connect_once(self) -> bool:
         """Be connected until that ends; return whether it ever was."""
-        journal, connected = self._owner.journal, False
+        journal, connected = self._context.journal, False
         try:
             async with self._new_client() as client, _closing(client):
                 _honour_cancellation()
                 connected = True
-                if not self._owner.profile.python:
+                if not self._context.profile.python:
                     _ping_at_half(client)
                 await self._subscribe(client)
                 self._client = client
-                self._owner.signal.notify()
+                self._context.signal.notify()
                 journal.note("mqtt up", client_id=self._access.client_id)
                 self.on_connected()
                 async with asyncio.TaskGroup() as tasks:
@@ -133,32 +135,32 @@ class MqttLine:
             journal.note("mqtt down", reason=str(error))
         finally:
             self._client = self._reading = None
-            self._owner.signal.notify()
+            self._context.signal.notify()
         return connected
 
     async def _read(self, client: aiomqtt.Client) -> None:
         try:
             async for message in client.messages:
-                self._owner.journal.count("mqtt_received")
+                self._context.journal.count("mqtt_received")
                 self._on_message(message.payload, len(message.topic.value))
         except aiomqtt.MqttError as error:
-            self._owner.journal.note("mqtt down", reason=str(error))
-            if self._owner.profile.link == "session":
+            self._context.journal.note("mqtt down", reason=str(error))
+            if self._context.profile.link == "session":
                 self._main_loop.set(Flag.ERROR)
 
     async def _subscribe(self, client: aiomqtt.Client) -> None:
         topic = self._access.subscribe_topic
-        if self._owner.profile.python and topic and topic != "null":
+        if self._context.profile.python and topic and topic != "null":
             granted = await client.subscribe(topic, qos=1)
-            self._owner.journal.note("subscribed", topic=topic, granted=[_code(one) for one in granted])
+            self._context.journal.note("subscribed", topic=topic, granted=[_code(one) for one in granted])
 
     @asynccontextmanager
     async def _way(self) -> AsyncIterator[None]:
-        network = self._owner.network
+        network = self._context.network
         if network.latency is None and not network.faults.half_open:
             yield
             return
-        path = TcpPath(*_split(self._access.endpoint), self._owner.journal.clock, network.latency)
+        path = TcpRelay(*_split(self._access.endpoint), self._context.journal.clock, network.latency)
         async with path.running() as self._path, asyncio.TaskGroup() as tasks:
             freezing = tasks.create_task(self._freeze(path), name="sim-half-open")
             try:
@@ -166,8 +168,8 @@ class MqttLine:
             finally:
                 freezing.cancel()
 
-    async def _freeze(self, path: TcpPath) -> None:
-        faults, journal = self._owner.faults, self._owner.journal
+    async def _freeze(self, path: TcpRelay) -> None:
+        faults, journal = self._context.faults, self._context.journal
         if not faults.half_open or journal.find("mqtt frozen"):
             return
         await asyncio.sleep(faults.half_open_at)
@@ -187,13 +189,13 @@ class MqttLine:
             username=self._access.username or None,
             password=self._access.password or None,
             clean_session=True,
-            keepalive=_PYTHON_KEEPALIVE if self._owner.profile.python else self._access.keepalive,
-            timeout=self._owner.profile.timing.mqtt_connect,
+            keepalive=_PYTHON_KEEPALIVE if self._context.profile.python else self._access.keepalive,
+            timeout=self._context.profile.timing.mqtt_connect,
             max_queued_incoming_messages=_MOST_WAITING,
             tls_context=(self._tls or ssl.create_default_context()) if port == TLS_PORT else None,
         )
         if self._path:
-            _lead_through(client, self._path.port, self._owner.profile.timing.mqtt_connect)
+            _lead_through(client, self._path.port, self._context.profile.timing.mqtt_connect)
         return client
 
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from fleet.workbench.sim.profiles.profile import Profile
 from fleet.workbench.sim.runtime.main_loop import MainLoop
-from fleet.workbench.sim.runtime.state import Machine, State
+from fleet.workbench.sim.runtime.state import State, StateMachine
 
 
 class Reconnection:
@@ -22,7 +22,7 @@ class Reconnection:
     def __init__(
         self,
         profile: Profile,
-        machine: Machine,
+        machine: StateMachine,
         main_loop: MainLoop,
         connected: Callable[[float], Awaitable[bool]],
     ) -> None:

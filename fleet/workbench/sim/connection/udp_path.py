@@ -3,9 +3,9 @@
 import random
 from collections.abc import Callable, Coroutine
 
-from fleet.workbench.sim.connection.udp_socket import UdpLine
+from fleet.workbench.sim.connection.udp_socket import UdpSocket
 from fleet.workbench.sim.messages.server_hello import ServerHello
-from fleet.workbench.sim.network.conditions import Ends, Network
+from fleet.workbench.sim.network.conditions import DatagramCallbacks, NetworkConditions
 from fleet.workbench.sim.network.delay_line import DelayLine
 from fleet.workbench.sim.records.journal import Journal
 
@@ -27,7 +27,14 @@ class UdpPath:
         journal: Takes steps and counters.
     """
 
-    def __init__(self, line: UdpLine, forger: UdpLine | None, network: Network, ends: Ends, journal: Journal) -> None:
+    def __init__(
+        self,
+        line: UdpSocket,
+        forger: UdpSocket | None,
+        network: NetworkConditions,
+        ends: DatagramCallbacks,
+        journal: Journal,
+    ) -> None:
         self._line = line
         self._forger = forger
         self._network = network
@@ -39,13 +46,19 @@ class UdpPath:
 
     @classmethod
     async def open(
-        cls, hello: ServerHello, network: Network, ends: Ends, journal: Journal, *, connected: bool
+        cls,
+        hello: ServerHello,
+        network: NetworkConditions,
+        ends: DatagramCallbacks,
+        journal: Journal,
+        *,
+        connected: bool,
     ) -> "UdpPath | None":
         """Return the way to a server, or None when there is no socket."""
-        line = await UdpLine.connect(hello.server, hello.port, journal, connected=connected)
+        line = await UdpSocket.connect(hello.server, hello.port, journal, connected=connected)
         if line is None:
             return None
-        forger = await UdpLine.connect(hello.server, hello.port, journal) if network.faults.forged else None
+        forger = await UdpSocket.connect(hello.server, hello.port, journal) if network.faults.forged else None
         return cls(line, forger, network, ends, journal)
 
     @property

@@ -13,7 +13,7 @@ Address = tuple[str, int]
 Stream = DatagramClient | DatagramServer
 
 
-class UdpLine:
+class UdpSocket:
     """One socket from its opening to its end; behind a NAT that forgets, its local port may change.
 
     Args:
@@ -29,7 +29,7 @@ class UdpLine:
         self._open = True
 
     @classmethod
-    async def connect(cls, host: str, port: int, journal: Journal, *, connected: bool = True) -> "UdpLine | None":
+    async def connect(cls, host: str, port: int, journal: Journal, *, connected: bool = True) -> "UdpSocket | None":
         """Return a socket for an IPv4 address or name, or None when that cannot be.
 
         Args:

@@ -4,58 +4,58 @@ import asyncio
 import ssl
 from collections.abc import Coroutine
 
-from fleet.workbench.sim.audio.echo_references import References
+from fleet.workbench.sim.audio.echo_references import EchoReferences
 from fleet.workbench.sim.audio.encoder import UplinkEncoder
-from fleet.workbench.sim.audio.gaps import Gaps
+from fleet.workbench.sim.audio.gaps import GapAudit
 from fleet.workbench.sim.audio.microphone import Microphone
 from fleet.workbench.sim.audio.playback import Playback
-from fleet.workbench.sim.audio.playback_gate import Intake
+from fleet.workbench.sim.audio.playback_gate import PlaybackGate
 from fleet.workbench.sim.bootstrap.ota import MqttAccess
-from fleet.workbench.sim.connection.audio_channel import Channel, ChannelEvents
-from fleet.workbench.sim.connection.mqtt_client import MqttLine
-from fleet.workbench.sim.firmware.application import Dialogue
-from fleet.workbench.sim.firmware.message_dispatch import Inbox
+from fleet.workbench.sim.connection.audio_channel import AudioChannel, ChannelEvents
+from fleet.workbench.sim.connection.mqtt_client import MqttClient
+from fleet.workbench.sim.firmware.application import Application
+from fleet.workbench.sim.firmware.message_dispatch import MessageDispatcher
 from fleet.workbench.sim.firmware.screen import Screen
-from fleet.workbench.sim.firmware.tool_runner import Toolbox
+from fleet.workbench.sim.firmware.tool_runner import ToolRunner
 from fleet.workbench.sim.messages.server_hello import ServerHello
-from fleet.workbench.sim.records.loop_lag import Pulse
-from fleet.workbench.sim.runtime.context import Owner
+from fleet.workbench.sim.records.loop_lag import LoopLag
+from fleet.workbench.sim.runtime.context import DeviceContext
 from fleet.workbench.sim.runtime.main_loop import Flag, MainLoop
-from fleet.workbench.sim.runtime.state import Machine
+from fleet.workbench.sim.runtime.state import StateMachine
 
 _TICK = 1.0
 
 
-class Parts:
+class AudioParts:
     """The parts that hear and speak.
 
     Args:
-        owner: What outlives this boot.
+        context: What outlives this boot.
     """
 
-    def __init__(self, owner: Owner) -> None:
-        profile, journal = owner.profile, owner.journal
-        self._owner = owner
-        self.pulse = Pulse(journal.clock)
+    def __init__(self, context: DeviceContext) -> None:
+        profile, journal = context.profile, context.journal
+        self._context = context
+        self.loop_lag = LoopLag(journal.clock)
         self.main_loop = MainLoop()
-        self.machine = Machine(profile.mode)
-        self.screen = Screen(journal, owner.signal.notify)
-        self.references = References(enabled=profile.aec)
+        self.machine = StateMachine(profile.mode)
+        self.screen = Screen(journal, context.signal.notify)
+        self.references = EchoReferences(enabled=profile.aec)
         encoder = UplinkEncoder(profile.frame_ms, profile.application)
         self.microphone = Microphone(
-            encoder, self.references, journal.clock, owner.signal, lambda: self.main_loop.set(Flag.SEND_AUDIO)
+            encoder, self.references, journal.clock, context.signal, lambda: self.main_loop.set(Flag.SEND_AUDIO)
         )
         self.playback = Playback(journal, profile, self)
-        self.gaps = Gaps(profile, journal, self.pulse, owner.network.spread, owner.turns.falter)
-        self.intake = Intake(profile, journal, self.machine, self.playback, owner.turns, self.gaps)
+        self.gaps = GapAudit(profile, journal, self.loop_lag, context.network.spread, context.turns.falter)
+        self.gate = PlaybackGate(profile, journal, self.machine, self.playback, context.turns, self.gaps)
 
     def played(self, at: float, pcm: bytes, sample_rate: int) -> None:
         """Hear a packet for the turn that it belongs to."""
-        turn = self._owner.turns.open
+        turn = self._context.turns.open
         before = turn is not None and "first audible" in turn.times
-        self._owner.turns.played(at, pcm, sample_rate)
+        self._context.turns.played(at, pcm, sample_rate)
         if turn is not None and not before and "first audible" in turn.times:
-            self._owner.journal.note("first audible", turn.times["first audible"])
+            self._context.journal.note("first audible", turn.times["first audible"])
 
     def sounded(self, timestamp: int) -> None:
         """Keep the timestamp of what sounds, for the captured frames."""
@@ -63,40 +63,40 @@ class Parts:
 
     def drained(self, at: float) -> None:
         """Hear the end of all sound, which comes later than firmware thinks."""
-        heard = at + self._owner.profile.timing.dma
-        self._owner.journal.note("playback end", heard)
-        self._owner.turns.drained(heard)
+        heard = at + self._context.profile.timing.dma
+        self._context.journal.note("playback end", heard)
+        self._context.turns.drained(heard)
         self.main_loop.set(Flag.DRAINED)
-        self._owner.signal.notify()
+        self._context.signal.notify()
 
 
-class Unit(Parts):
+class Boot(AudioParts):
     """Runs from power-on until a restart is ordered.
 
     Args:
-        owner: What outlives this boot.
+        context: What outlives this boot.
         access: What bootstrap said.
         tls: Trust for MQTT on port 8883.
     """
 
-    def __init__(self, owner: Owner, access: MqttAccess, tls: ssl.SSLContext | None) -> None:
-        super().__init__(owner)
+    def __init__(self, context: DeviceContext, access: MqttAccess, tls: ssl.SSLContext | None) -> None:
+        super().__init__(context)
         self._tasks: asyncio.TaskGroup | None = None
         self._over = asyncio.Event()
-        events = ChannelEvents(
-            self.intake.take, self.intake.miss, self._welcomed, lambda: self.main_loop.set(Flag.ERROR)
+        events = ChannelEvents(self.gate.take, self.gate.miss, self._welcomed, lambda: self.main_loop.set(Flag.ERROR))
+        self.channel = AudioChannel(
+            context.profile, context.journal, self.loop_lag, context.network, events, self._spawn
         )
-        self.channel = Channel(owner.profile, owner.journal, self.pulse, owner.network, events, self._spawn)
-        self.dialogue = Dialogue(owner, self)
-        self.toolbox = Toolbox(owner, self)
-        inbox = Inbox(owner, self)
-        self.mqtt = MqttLine(access, owner, self.machine, self.main_loop, inbox.receive, tls)
+        self.application = Application(context, self)
+        self.tool_runner = ToolRunner(context, self)
+        inbox = MessageDispatcher(context, self)
+        self.mqtt = MqttClient(access, context, self.machine, self.main_loop, inbox.receive, tls)
         self.mqtt.on_connected = lambda: self.screen.dismiss(self.machine.state)
         self.channel.mqtt = self.mqtt
 
     async def run(self) -> None:
         """Run until a restart is ordered."""
-        self.dialogue.boot()
+        self.application.boot()
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._tasks = tasks
@@ -107,8 +107,8 @@ class Unit(Parts):
                         self.main_loop,
                         self.microphone,
                         self.playback,
-                        self.pulse,
-                        self.dialogue.notifier,
+                        self.loop_lag,
+                        self.application.notifier,
                     )
                 ]
                 running.append(tasks.create_task(self._tick(), name="sim-tick"))
@@ -122,22 +122,22 @@ class Unit(Parts):
 
     async def restart(self) -> None:
         """Say goodbye, and restart; does not return, as nothing else is done any more."""
-        await self.dialogue.hang_up(say_goodbye=True)
-        await asyncio.sleep(self._owner.profile.timing.reboot)
-        self._owner.journal.note("restart")
+        await self.application.hang_up(say_goodbye=True)
+        await asyncio.sleep(self._context.profile.timing.reboot)
+        self._context.journal.note("restart")
         self._over.set()
         await asyncio.Event().wait()
 
     def crash(self) -> None:
         """Restart without a word."""
-        self._owner.journal.note("crash")
+        self._context.journal.note("crash")
         self.mqtt.cut()
         self._over.set()
 
     def _welcomed(self, hello: ServerHello) -> None:
-        self.playback.set_rate(self._owner.profile.fixed_rate or hello.sample_rate)
-        self.intake.frame_ms = hello.frame_ms
-        self._owner.signal.notify()
+        self.playback.set_rate(self._context.profile.fixed_rate or hello.sample_rate)
+        self.gate.frame_ms = hello.frame_ms
+        self._context.signal.notify()
 
     def _spawn(self, work: Coroutine[None, None, None], name: str) -> None:
         if self._tasks is None:

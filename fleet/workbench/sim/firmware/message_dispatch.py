@@ -5,22 +5,22 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
-from fleet.workbench.sim.firmware.application import Dialogue
-from fleet.workbench.sim.firmware.parts import Body
+from fleet.workbench.sim.firmware.application import Application
+from fleet.workbench.sim.firmware.parts import DeviceParts
 from fleet.workbench.sim.firmware.screen import Screen
-from fleet.workbench.sim.firmware.tool_runner import Toolbox
+from fleet.workbench.sim.firmware.tool_runner import ToolRunner
 from fleet.workbench.sim.messages import message
-from fleet.workbench.sim.messages.legacy import crash_of
+from fleet.workbench.sim.messages.legacy import crash_reason
 from fleet.workbench.sim.messages.message import JsonObject, item, member, text
-from fleet.workbench.sim.runtime.context import Owner
+from fleet.workbench.sim.runtime.context import DeviceContext
 from fleet.workbench.sim.runtime.main_loop import Work
 
 
-class Device(Body, Protocol):
+class RunningDevice(DeviceParts, Protocol):
     """The parts, the mind that moves them, and what ends this boot."""
 
-    dialogue: Dialogue
-    toolbox: Toolbox
+    application: Application
+    tool_runner: ToolRunner
 
     def crash(self) -> None:
         """Restart without a word."""
@@ -29,18 +29,18 @@ class Device(Body, Protocol):
         """Say goodbye, and restart."""
 
 
-class Inbox:
+class MessageDispatcher:
     """Takes every message of the connection.
 
     Args:
-        owner: What outlives a restart.
+        context: What outlives a restart.
         device: The parts.
     """
 
-    def __init__(self, owner: Owner, device: Device) -> None:
-        self._owner = owner
+    def __init__(self, context: DeviceContext, device: RunningDevice) -> None:
+        self._context = context
         self._device = device
-        self._journal = owner.journal
+        self._journal = context.journal
         self._kinds: dict[str, Callable[[JsonObject], None]] = {
             "hello": self._take_hello,
             "tts": self._take_tts,
@@ -55,11 +55,11 @@ class Inbox:
 
     def receive(self, payload: bytes, topic_bytes: int) -> None:
         """Take a message; what firmware does not know is ignored."""
-        profile = self._owner.profile
+        profile = self._context.profile
         if profile.heap is not None and len(payload) > profile.heap:
             self._journal.violate("heap", f"{len(payload)} bytes are lost for want of memory")
             return
-        if profile.crashes and (reason := crash_of(payload)):
+        if profile.crashes and (reason := crash_reason(payload)):
             self._journal.violate("crash", reason)
             self._device.crash()
             return
@@ -95,7 +95,7 @@ class Inbox:
         self._schedule(apply)
 
     def _take_hello(self, parsed: JsonObject) -> None:
-        late = self._owner.faults.late_hello
+        late = self._context.faults.late_hello
         if late:
             asyncio.get_running_loop().call_later(late, self._device.channel.receive_hello, parsed)
         else:
@@ -105,26 +105,26 @@ class Inbox:
         now, state = self._journal.clock(), text(parsed, "state")
         if state == "start":
             self._journal.note("tts start", now)
-            self._owner.turns.speech_starts(now)
-            self._schedule(self._device.dialogue.start_speech)
+            self._context.turns.speech_starts(now)
+            self._schedule(self._device.application.start_speech)
         elif state == "stop":
             self._journal.note("tts stop", now)
-            self._schedule(partial(self._device.dialogue.stop_speech, now))
+            self._schedule(partial(self._device.application.stop_speech, now))
         elif state == "sentence_start":
             sentence = text(parsed, "text") or ""
             self._journal.note("sentence", now, text=sentence)
-            self._device.intake.sentence()
+            self._device.gate.sentence()
             self._schedule_view(lambda screen: screen.write("assistant", sentence))
-            if self._owner.turns.open:
-                self._owner.turns.open.sentences.append(sentence)
+            if self._context.turns.open:
+                self._context.turns.open.sentences.append(sentence)
 
     def _take_stt(self, parsed: JsonObject) -> None:
         said = text(parsed, "text") or ""
         self._journal.note("stt", text=said)
         self._schedule_view(lambda screen: screen.write("user", said))
-        self._owner.turns.mark("stt", self._journal.clock())
-        if self._owner.turns.open:
-            self._owner.turns.open.transcript = said
+        self._context.turns.mark("stt", self._journal.clock())
+        if self._context.turns.open:
+            self._context.turns.open.transcript = said
 
     def _take_llm(self, parsed: JsonObject) -> None:
         emotion = text(parsed, "emotion")
@@ -132,17 +132,17 @@ class Inbox:
             return
         self._journal.note("llm", emotion=emotion)
         self._schedule_view(lambda screen: screen.face(emotion))
-        if self._owner.turns.open:
-            self._owner.turns.open.emotions.append(emotion)
+        if self._context.turns.open:
+            self._context.turns.open.emotions.append(emotion)
 
     def _take_goodbye(self, parsed: JsonObject) -> None:
         named = item(parsed, "session_id")
         matches = named == self._device.channel.session
-        if not matches and not (named is None and self._owner.profile.goodbye_without_id):
+        if not matches and not (named is None and self._context.profile.goodbye_without_id):
             self._journal.note("goodbye ignored", session=named)
             return
         self._journal.note("goodbye", by="server", session=self._device.channel.session)
-        self._schedule(partial(self._device.dialogue.hang_up, say_goodbye=False))
+        self._schedule(partial(self._device.application.hang_up, say_goodbye=False))
 
     def _take_system(self, parsed: JsonObject) -> None:
         if text(parsed, "command") == "reboot":
@@ -159,7 +159,7 @@ class Inbox:
     def _take_mcp(self, parsed: JsonObject) -> None:
         request = member(parsed, "payload")
         if request:
-            self._device.toolbox.receive(request)
+            self._device.tool_runner.receive(request)
 
     def _take_notify(self, parsed: JsonObject) -> None:
-        self._device.dialogue.notifier.receive(parsed)
+        self._device.application.notifier.receive(parsed)

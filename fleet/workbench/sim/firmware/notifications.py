@@ -9,12 +9,12 @@ import httpx2
 
 from fleet.workbench.sim.audio import toc
 from fleet.workbench.sim.audio.ogg import OggError, read_opus
-from fleet.workbench.sim.firmware.parts import Body
-from fleet.workbench.sim.firmware.state_actions import Stance
+from fleet.workbench.sim.firmware.parts import DeviceParts
+from fleet.workbench.sim.firmware.state_actions import StateActions
 from fleet.workbench.sim.messages.message import JsonObject, item, number, text
 from fleet.workbench.sim.network.https import web
 from fleet.workbench.sim.records.audit import Finding
-from fleet.workbench.sim.runtime.context import Owner
+from fleet.workbench.sim.runtime.context import DeviceContext
 from fleet.workbench.sim.runtime.state import State
 
 _HTTP_SECONDS = 5.0
@@ -48,20 +48,20 @@ def check(parsed: JsonObject, *, known: bool) -> Iterator[Finding]:
         yield "notify-form", "a subtitle without start_ms, or without text"
 
 
-class Notifier:
+class NotificationPlayer:
     """Plays one notification at a time; whatever the user does ends it.
 
     Args:
-        owner: What outlives a restart.
-        body: The parts.
-        stance: Changes the state.
+        context: What outlives a restart.
+        parts: The parts.
+        actions: Changes the state.
     """
 
-    def __init__(self, owner: Owner, body: Body, stance: Stance) -> None:
-        self._profile = owner.profile
-        self._journal = owner.journal
-        self._body = body
-        self._stance = stance
+    def __init__(self, context: DeviceContext, parts: DeviceParts, actions: StateActions) -> None:
+        self._profile = context.profile
+        self._journal = context.journal
+        self._parts = parts
+        self._actions = actions
         self._notice: Notice | None = None
         self._running = False
         self._wanted = asyncio.Event()
@@ -71,17 +71,17 @@ class Notifier:
         self._journal.judge(check(parsed, known=self._profile.notify))
         notice = _read(parsed) if self._profile.notify else None
         if notice:
-            self._body.main_loop.schedule(partial(self._start, notice))
+            self._parts.main_loop.schedule(partial(self._start, notice))
         else:
             self._journal.note("ignored", type="notify")
 
     def stop(self) -> None:
         """Fall silent, and be idle."""
-        if self._stance.state is not State.NOTIFYING:
+        if self._actions.state is not State.NOTIFYING:
             return
         self._notice = None
-        self._body.playback.clear()
-        self._stance.go(State.IDLE)
+        self._parts.playback.clear()
+        self._actions.go(State.IDLE)
 
     async def run(self) -> None:
         """Play what is wanted, for ever."""
@@ -91,16 +91,16 @@ class Notifier:
             notice = self._notice
             if notice is not None:
                 fault = await self._play(notice)
-                self._body.main_loop.schedule(partial(self._finish, notice, fault))
+                self._parts.main_loop.schedule(partial(self._finish, notice, fault))
             self._running = False
 
     async def _start(self, notice: Notice) -> None:
-        if self._stance.state is not State.IDLE or self._running:
-            self._journal.note("notify ignored", state=self._stance.state.value)
+        if self._actions.state is not State.IDLE or self._running:
+            self._journal.note("notify ignored", state=self._actions.state.value)
             return
         self._journal.note("notify", url=notice.url)
-        self._stance.go(State.NOTIFYING)
-        self._body.playback.clear()
+        self._actions.go(State.NOTIFYING)
+        self._parts.playback.clear()
         self._notice, self._running = notice, True
         self._wanted.set()
 
@@ -118,7 +118,7 @@ class Notifier:
         except (OggError, httpx2.HTTPError, httpx2.InvalidURL) as error:
             self._journal.violate("notify-audio", f"{notice.url}: {str(error) or type(error).__name__}")
             return str(error)
-        playback, left, played, lasts = self._body.playback, list(notice.subtitles), 0.0, 0.0
+        playback, left, played, lasts = self._parts.playback, list(notice.subtitles), 0.0, 0.0
         for packet in packets:
             # Firmware's reader waits for room, so that the server is slowed down by TCP.
             while playback.speaker.full and self._notice is notice:

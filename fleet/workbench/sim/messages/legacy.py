@@ -9,7 +9,7 @@ from fleet.workbench.sim.messages.message import JsonObject, item, member, text
 _HELLO_TEXTS = ("server", "key", "nonce")
 
 
-def crash_of(payload: bytes) -> str | None:
+def crash_reason(payload: bytes) -> str | None:
     """Return what makes old firmware crash in a message, or None."""
     try:
         message = json.loads(payload)

@@ -5,27 +5,27 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fleet.workbench.sim.network.faults import Faults
-from fleet.workbench.sim.network.impairment import Air
+from fleet.workbench.sim.network.impairment import Impairment
 from fleet.workbench.sim.network.latency import Latency
 from fleet.workbench.sim.profiles.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class NetworkConditions:
     """The faults, the delays, and both directions of UDP."""
 
     faults: Faults
     chance: random.Random
     latency: Latency | None
-    up: Air
-    down: Air
+    up: Impairment
+    down: Impairment
 
     @classmethod
-    def of(cls, profile: Profile, faults: Faults, chance: random.Random) -> "Network":
+    def of(cls, profile: Profile, faults: Faults, chance: random.Random) -> "NetworkConditions":
         """Return the network of a profile; dice of its own keep the device's repeatable whatever is lost."""
         dice = random.Random(chance.getrandbits(64))
         latency = Latency(profile.rtt, dice) if profile.rtt else None
-        return cls(faults, dice, latency, Air(faults, dice, latency), Air(faults, dice, latency))
+        return cls(faults, dice, latency, Impairment(faults, dice, latency), Impairment(faults, dice, latency))
 
     @property
     def spread(self) -> float:
@@ -37,7 +37,7 @@ class Network:
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class DatagramCallbacks:
     """Who is told of downlink datagrams: as they come from the server, as the device gets them, and of those missing.
 
     `arrived` returns False for a datagram that the device's socket could not take.

@@ -20,7 +20,7 @@ class Arrival:
     late: bool = False
 
 
-class Air:
+class Impairment:
     """One direction between the device and the network.
 
     Args:

@@ -14,7 +14,7 @@ _MOST_BLOCKS = 256
 Blocks = asyncio.Queue[tuple[float, bytes]]
 
 
-class TcpPath:
+class TcpRelay:
     """Passes on, in order, what comes, later by the network's delay; and nothing while frozen.
 
     Args:
@@ -34,7 +34,7 @@ class TcpPath:
         self.port = 0
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator["TcpPath"]:
+    async def running(self) -> AsyncIterator["TcpRelay"]:
         """Listen on a free port, `port`, inside the block."""
         async with asyncio.TaskGroup() as tasks:
 

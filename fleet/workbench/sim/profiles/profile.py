@@ -12,7 +12,7 @@ Mode = Literal["auto", "manual", "realtime"]
 Drain = Literal["deferred", "blocking", "none"]
 Link = Literal["always", "modem", "session"]
 Dialect = Literal["stock", "python"]
-Application = Literal["audio", "voip"]
+OpusApplication = Literal["audio", "voip"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Profile:
     extra_tools: int = 0
     """Outputs that the board can switch, a tool each: so many that the list needs several pages."""
     frame_ms: int = 60
-    application: Application = "audio"
+    application: OpusApplication = "audio"
     fixed_rate: int | None = None
     """Rate of the downlink in Hz, whatever the hello says."""
     sequence_may_repeat: bool = False
@@ -65,7 +65,7 @@ class Profile:
     """Idle, it plays what a `notify` message names (firmware 2.5)."""
     error_codes: bool = False
     """Errors of JSON-RPC have a code and the texts of firmware 2.5; arguments of the wrong type are refused."""
-    mailbox: int = 6
+    socket_slots: int = 6
     heap: int | None = None
     """Bytes of the largest message that still fits into memory."""
     body_limit: int | None = 8192
@@ -134,7 +134,7 @@ _ALL = (
         board_type="ml307",
         link="modem",
         rtt=(0.15, 0.4),
-        mailbox=64,
+        socket_slots=64,
         body_limit=None,
     ),
     replace(
@@ -152,7 +152,7 @@ _ALL = (
         checks_downlink=False,
         goodbye_without_id=True,
         drain="none",
-        mailbox=64,
+        socket_slots=64,
         body_limit=None,
         link="session",
         timing=Timing(warm_up=(0.0, 0.04), dma=0.0, clear=(0.0, 0.0)),

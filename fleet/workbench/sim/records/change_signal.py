@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 
-class Signal:
+class ChangeSignal:
     """Wakes every waiter to look again; a notification without waiters is forgotten."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ _GRACE = 0.03
 _REMEMBERED = 200
 
 
-class Pulse:
+class LoopLag:
     """Measures how late a timer of 20 ms fires.
 
     Args:
@@ -22,7 +22,7 @@ class Pulse:
         self._stalls: deque[tuple[float, float]] = deque(maxlen=_REMEMBERED)
         self.worst = 0.0
 
-    def lost(self, since: float) -> float:
+    def stalled_since(self, since: float) -> float:
         """Return for how many seconds this process was held up from `since` on."""
         return sum(late for ended, late in self._stalls if ended + _GRACE >= since)
 

@@ -3,25 +3,25 @@
 import random
 from dataclasses import dataclass
 
-from fleet.workbench.sim.network.conditions import Network
+from fleet.workbench.sim.network.conditions import NetworkConditions
 from fleet.workbench.sim.network.faults import Faults
 from fleet.workbench.sim.profiles.profile import Profile, Range
-from fleet.workbench.sim.records.change_signal import Signal
+from fleet.workbench.sim.records.change_signal import ChangeSignal
 from fleet.workbench.sim.records.journal import Journal
 from fleet.workbench.sim.records.turns import TurnLog
 from fleet.workbench.sim.tools.board import Board
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class DeviceContext:
     """The build, the records, the board's state, who waits for news, the network, and the dice."""
 
     profile: Profile
     journal: Journal
     board: Board
     turns: TurnLog
-    signal: Signal
-    network: Network
+    signal: ChangeSignal
+    network: NetworkConditions
     chance: random.Random
 
     @property

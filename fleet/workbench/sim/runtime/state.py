@@ -27,21 +27,21 @@ _FOLLOWS: dict[State, frozenset[State]] = {
 }
 
 
-class Machine:
+class StateMachine:
     """The current state and listening mode."""
 
     def __init__(self, mode: Mode) -> None:
         self.state = State.STARTING
         self.mode: Mode = mode
-        self.deaf = False
+        self.wake_word_off = False
         """The wake word detector is off, because a wake word was lost; entering another state switches it on."""
-        self.overheard = False
+        self.plays_while_listening = False
         """An answer plays while the state stays listening, as py-xiaozhi has it in realtime mode."""
 
     @property
-    def admits(self) -> bool:
+    def accepts_audio(self) -> bool:
         """Whether audio is let through to the speaker."""
-        return self.state is State.SPEAKING or self.overheard
+        return self.state is State.SPEAKING or self.plays_while_listening
 
     def move(self, to: State) -> bool:
         """Go to a state and return True, or refuse silently, as firmware does, what may not follow."""

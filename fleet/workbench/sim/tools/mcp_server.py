@@ -23,7 +23,7 @@ _INT32 = 2**31
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class PendingCall:
     """A call whose arguments are in order; it is to run on the main loop."""
 
     id: int | str
@@ -46,7 +46,7 @@ class McpServer:
     board: Board
     seen: set[int] = field(default_factory=set)
 
-    def receive(self, request: JsonObject) -> str | Pending | None:
+    def receive(self, request: JsonObject) -> str | PendingCall | None:
         """Return an answer's text, a call to run, or None for what firmware leaves unanswered."""
         method = text(request, "method")
         if item(request, "jsonrpc") != "2.0" or method is None or method.startswith("notifications"):
@@ -140,7 +140,7 @@ class McpServer:
         more = f',"nextCursor":"{following}"' if following else ""
         return f'{{"jsonrpc":"2.0","id":{_compact(id_)},"result":{page[:-1]}]{more}}}}}'
 
-    def _call(self, id_: int | str, params: JsonObject | None) -> str | Pending:
+    def _call(self, id_: int | str, params: JsonObject | None) -> str | PendingCall:
         newer = self.profile.error_codes
         if params is None:
             return self.fail(id_, "Missing params", _BAD_PARAMS)
@@ -155,7 +155,7 @@ class McpServer:
             return self.fail(id_, f"Unknown tool: {name}", _BAD_PARAMS)
         read = _argument_of_25 if newer else _argument
         try:
-            return Pending(id_, tool, {one.name: read(one, given) for one in tool.parameters})
+            return PendingCall(id_, tool, {one.name: read(one, given) for one in tool.parameters})
         except ValueError as fault:
             return self.fail(id_, str(fault), _BAD_PARAMS)
 

@@ -1,8 +1,8 @@
-from fleet.workbench.sim.audio.echo_references import References
+from fleet.workbench.sim.audio.echo_references import EchoReferences
 
 
-def played(*timestamps: int) -> References:
-    references = References(enabled=True)
+def played(*timestamps: int) -> EchoReferences:
+    references = EchoReferences(enabled=True)
     for timestamp in timestamps:
         references.played(timestamp)
     return references
@@ -29,6 +29,6 @@ def test_cleared_it_is_empty() -> None:
 
 
 def test_other_builds_carry_none() -> None:
-    references = References(enabled=False)
+    references = EchoReferences(enabled=False)
     references.played(60)
     assert references.pop() == 0

@@ -4,11 +4,11 @@ from itertools import pairwise
 
 import pytest
 
-from fleet.workbench.sim.audio.echo_references import References
+from fleet.workbench.sim.audio.echo_references import EchoReferences
 from fleet.workbench.sim.audio.encoder import SAMPLE_RATE, UplinkEncoder, encode_all, room_noise
 from fleet.workbench.sim.audio.microphone import SEND_QUEUE, Microphone, Utterance
 from fleet.workbench.sim.audio.recording import read_recording
-from fleet.workbench.sim.records.change_signal import Signal
+from fleet.workbench.sim.records.change_signal import ChangeSignal
 from tests.support.recordings import DATA
 
 SECOND = 16_000
@@ -88,9 +88,9 @@ class Bench:
     def __init__(self, frame_ms: int = 60) -> None:
         self.now = 100.0
         self.ready = 0
-        references = References(enabled=True)
+        references = EchoReferences(enabled=True)
         self.references = references
-        self.microphone = Microphone(UplinkEncoder(frame_ms), references, lambda: self.now, Signal(), self.note)
+        self.microphone = Microphone(UplinkEncoder(frame_ms), references, lambda: self.now, ChangeSignal(), self.note)
 
     def note(self) -> None:
         self.ready += 1

@@ -5,14 +5,14 @@ import struct
 import pytest
 
 from fleet.adapters.speech.opus import Encoder
-from fleet.workbench.sim.audio.gaps import Gaps
+from fleet.workbench.sim.audio.gaps import GapAudit
 from fleet.workbench.sim.audio.playback import Playback
-from fleet.workbench.sim.audio.playback_gate import Intake
+from fleet.workbench.sim.audio.playback_gate import PlaybackGate
 from fleet.workbench.sim.profiles.profile import PROFILES, Profile
 from fleet.workbench.sim.records.journal import Journal
-from fleet.workbench.sim.records.loop_lag import Pulse
+from fleet.workbench.sim.records.loop_lag import LoopLag
 from fleet.workbench.sim.records.turns import TurnLog
-from fleet.workbench.sim.runtime.state import Machine, State
+from fleet.workbench.sim.runtime.state import State, StateMachine
 
 _ENCODER = Encoder(24_000, 60)
 LOUD = _ENCODER.encode(struct.pack("<2h", 9000, -9000) * 720)
@@ -24,12 +24,12 @@ class Bench:
     def __init__(self, profile: Profile = PROFILES["P1"], spread: float = 0.0) -> None:
         self.now = 10.0
         self.journal = Journal(lambda: self.now)
-        self.pulse = Pulse(lambda: self.now)
-        self.machine = Machine(profile.mode)
+        self.loop_lag = LoopLag(lambda: self.now)
+        self.machine = StateMachine(profile.mode)
         self.playback = Playback(self.journal, profile, self)
-        self.gaps = Gaps(profile, self.journal, self.pulse, spread)
+        self.gaps = GapAudit(profile, self.journal, self.loop_lag, spread)
         turns = TurnLog(lambda: None)
-        self.intake = Intake(profile, self.journal, self.machine, self.playback, turns, self.gaps)
+        self.gate = PlaybackGate(profile, self.journal, self.machine, self.playback, turns, self.gaps)
 
     def played(self, at: float, pcm: bytes, sample_rate: int) -> None:
         pass
@@ -42,16 +42,16 @@ class Bench:
 
     def speak(self) -> None:
         self.machine.state = State.SPEAKING
-        self.intake.begin()
-        self.intake.clear()
+        self.gate.begin()
+        self.gate.clear()
 
     def stop(self) -> None:
         self.machine.state = State.LISTENING
-        self.intake.end()
+        self.gate.end()
 
     def take(self, count: int, period: float = 0.06) -> None:
         for _ in range(count):
-            self.intake.take(LOUD)
+            self.gate.take(LOUD)
             self.now += period
 
     @property
@@ -92,7 +92,7 @@ def test_silence_while_this_process_stood_still_is_nobodys_fault(bench: Bench) -
     bench.speak()
     bench.take(3)
     bench.now += 0.2
-    bench.pulse.record(0.2)
+    bench.loop_lag.record(0.2)
     bench.take(3)
     bench.stop()
     assert bench.broken == {}
@@ -102,7 +102,7 @@ def test_silence_that_the_network_caused_is_not_the_servers_fault(bench: Bench) 
     bench.speak()
     bench.take(3)
     for _ in range(3):
-        bench.intake.miss()
+        bench.gate.miss()
         bench.now += 0.06
     bench.take(3)
     bench.stop()
@@ -113,7 +113,7 @@ def test_silence_that_the_network_caused_is_not_the_servers_fault(bench: Bench) 
 def test_the_network_is_blamed_for_no_more_than_it_kept(bench: Bench) -> None:
     bench.speak()
     bench.take(3)
-    bench.intake.miss()
+    bench.gate.miss()
     bench.now += 0.2
     bench.take(3)
     bench.stop()
@@ -124,8 +124,8 @@ def test_what_the_network_kept_excuses_one_silence_only(bench: Bench) -> None:
     bench.speak()
     for _ in range(2):
         bench.take(3)
-        bench.intake.miss()
-        bench.intake.miss()
+        bench.gate.miss()
+        bench.gate.miss()
         bench.now += 0.12
     bench.take(3)
     assert bench.broken == {}
@@ -143,7 +143,7 @@ def test_loss_that_has_eaten_the_lead_is_heard_as_gaps_of_a_packet_each(bench: B
         if number % 5:
             bench.take(1)
         else:
-            bench.intake.miss()
+            bench.gate.miss()
             bench.now += 0.06
     bench.stop()
     counters = bench.journal.counters
@@ -154,10 +154,10 @@ def test_loss_that_has_eaten_the_lead_is_heard_as_gaps_of_a_packet_each(bench: B
 
 def test_a_pause_between_two_sentences_is_no_gap(bench: Bench) -> None:
     bench.speak()
-    bench.intake.sentence()
+    bench.gate.sentence()
     bench.take(3)
     bench.now += 0.5
-    bench.intake.sentence()
+    bench.gate.sentence()
     bench.take(3)
     bench.stop()
     assert (bench.journal.counters["gaps"], bench.journal.counters["pauses"]) == (0, 1)
@@ -165,9 +165,9 @@ def test_a_pause_between_two_sentences_is_no_gap(bench: Bench) -> None:
 
 def test_sound_before_the_queue_is_cleared_is_lost_and_told(bench: Bench) -> None:
     bench.machine.state = State.SPEAKING
-    bench.intake.begin()
+    bench.gate.begin()
     bench.take(1)
-    bench.intake.clear()
+    bench.gate.clear()
     assert bench.broken == {"audio-before-clear": 1}
 
 
@@ -180,9 +180,9 @@ def test_sound_outside_speaking_is_lost_and_told(bench: Bench) -> None:
 def test_a_network_that_shifts_packets_against_messages_excuses_what_comes_close() -> None:
     bench = Bench(PROFILES["P7"], spread=0.13)
     bench.machine.state = State.SPEAKING
-    bench.intake.begin()
+    bench.gate.begin()
     bench.take(1)
-    bench.intake.clear()
+    bench.gate.clear()
     bench.stop()
     bench.now += 0.1
     bench.take(1)
@@ -192,7 +192,7 @@ def test_a_network_that_shifts_packets_against_messages_excuses_what_comes_close
 def test_sound_after_an_interruption_is_told(bench: Bench) -> None:
     bench.speak()
     bench.take(2)
-    bench.intake.abort()
+    bench.gate.abort()
     bench.take(2)
     assert bench.broken == {}
     bench.now += 0.5
@@ -201,7 +201,7 @@ def test_sound_after_an_interruption_is_told(bench: Bench) -> None:
 
 
 def test_packets_must_be_as_long_as_the_hello_said(bench: Bench) -> None:
-    bench.intake.frame_ms = 20
+    bench.gate.frame_ms = 20
     bench.speak()
     bench.take(1)
     assert bench.broken == {"audio-format": 1}
@@ -210,7 +210,7 @@ def test_packets_must_be_as_long_as_the_hello_said(bench: Bench) -> None:
 def test_py_xiaozhi_lets_sound_through_while_it_listens() -> None:
     bench = Bench(PROFILES["P8"])
     bench.machine.state = State.LISTENING
-    bench.machine.overheard = True
+    bench.machine.plays_while_listening = True
     bench.take(1)
     assert bench.broken == {}
     assert bench.playback.speaker.busy_until is not None

@@ -4,12 +4,12 @@ from dataclasses import replace
 import pytest
 
 from fleet.wire import packet
-from fleet.workbench.sim.connection.audio_channel import Channel, ChannelEvents
-from fleet.workbench.sim.network.conditions import Network
+from fleet.workbench.sim.connection.audio_channel import AudioChannel, ChannelEvents
+from fleet.workbench.sim.network.conditions import NetworkConditions
 from fleet.workbench.sim.network.faults import Faults
 from fleet.workbench.sim.profiles.profile import PROFILES, Profile, Timing
 from fleet.workbench.sim.records.journal import Journal
-from fleet.workbench.sim.records.loop_lag import Pulse
+from fleet.workbench.sim.records.loop_lag import LoopLag
 
 KEY = bytes(range(16))
 
@@ -20,13 +20,13 @@ class Bench:
     def __init__(self, profile: Profile = PROFILES["P1"]) -> None:
         self.now = 100.0
         self.heard: list[bytes] = []
-        self.pulse = Pulse(lambda: self.now)
+        self.loop_lag = LoopLag(lambda: self.now)
         self.journal = Journal(lambda: self.now)
         events = ChannelEvents(
             lambda payload, _: self.heard.append(payload), lambda: None, lambda _: None, lambda: None
         )
-        network = Network.of(profile, Faults(), random.Random(1))
-        self.channel = Channel(profile, self.journal, self.pulse, network, events, lambda work, _: work.close())
+        network = NetworkConditions.of(profile, Faults(), random.Random(1))
+        self.channel = AudioChannel(profile, self.journal, self.loop_lag, network, events, lambda work, _: work.close())
         self.welcome(KEY, "s1")
 
     def welcome(self, key: bytes, session: str) -> None:
@@ -63,7 +63,7 @@ def test_of_ten_datagrams_at_once_six_arrive(bench: Bench) -> None:
 
 
 def test_a_burst_is_not_the_servers_fault_when_this_process_was_held_up(bench: Bench) -> None:
-    bench.pulse.record(0.5)
+    bench.loop_lag.record(0.5)
     bench.receive(10)
     assert len(bench.heard) == 10
     assert bench.broken == {}
@@ -168,8 +168,8 @@ async def test_without_a_topic_nothing_is_sent_and_nobody_notices() -> None:
     failures: list[None] = []
     bench = Bench()
     events = ChannelEvents(lambda *_: None, lambda: None, lambda _: None, lambda: failures.append(None))
-    network = Network.of(PROFILES["P1"], Faults(), random.Random(1))
-    channel = Channel(PROFILES["P1"], bench.journal, bench.pulse, network, events, lambda work, _: work.close())
+    network = NetworkConditions.of(PROFILES["P1"], Faults(), random.Random(1))
+    channel = AudioChannel(PROFILES["P1"], bench.journal, bench.loop_lag, network, events, lambda work, _: work.close())
     quiet = Quiet()
     quiet.has_topic = False
     channel.mqtt = quiet  # type: ignore[assignment]

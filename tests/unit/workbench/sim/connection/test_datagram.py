@@ -1,4 +1,4 @@
-from fleet.workbench.sim.connection.datagram import Cryptor, Mailbox
+from fleet.workbench.sim.connection.datagram import Cryptor, SocketSlots
 from fleet.workbench.sim.messages.server_hello import ServerHello
 from fleet.workbench.sim.profiles.profile import PROFILES, Profile
 
@@ -69,11 +69,11 @@ def test_a_downlink_with_the_uplinks_flags_and_no_timestamp_meets_the_uplink() -
 
 
 def test_the_seventh_datagram_within_5_ms_is_lost() -> None:
-    mailbox = Mailbox(6)
-    assert [mailbox.admit(1.0 + number * 0.0005) for number in range(8)] == [True] * 6 + [False] * 2
-    assert mailbox.admit(1.02)
+    slots = SocketSlots(6)
+    assert [slots.admit(1.0 + number * 0.0005) for number in range(8)] == [True] * 6 + [False] * 2
+    assert slots.admit(1.02)
 
 
 def test_datagrams_10_ms_apart_always_fit() -> None:
-    mailbox = Mailbox(6)
-    assert all(mailbox.admit(number * 0.01) for number in range(100))
+    slots = SocketSlots(6)
+    assert all(slots.admit(number * 0.01) for number in range(100))

@@ -6,13 +6,13 @@ from dataclasses import replace
 from fleet.workbench.sim.connection.reconnect import Reconnection
 from fleet.workbench.sim.profiles.profile import PROFILES
 from fleet.workbench.sim.runtime.main_loop import MainLoop
-from fleet.workbench.sim.runtime.state import Machine, State
+from fleet.workbench.sim.runtime.state import State, StateMachine
 
 
 class Bench:
     def __init__(self, name: str, **times: float) -> None:
         profile = PROFILES[name]
-        self.machine = Machine("auto")
+        self.machine = StateMachine("auto")
         self.machine.state = State.IDLE
         self.main_loop = MainLoop()
         self.attempts = 0

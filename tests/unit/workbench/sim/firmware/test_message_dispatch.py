@@ -4,14 +4,14 @@ import json
 import random
 from types import SimpleNamespace
 
-from fleet.workbench.sim.firmware.message_dispatch import Inbox
-from fleet.workbench.sim.network.conditions import Network
+from fleet.workbench.sim.firmware.message_dispatch import MessageDispatcher
+from fleet.workbench.sim.network.conditions import NetworkConditions
 from fleet.workbench.sim.network.faults import Faults
 from fleet.workbench.sim.profiles.profile import PROFILES
-from fleet.workbench.sim.records.change_signal import Signal
+from fleet.workbench.sim.records.change_signal import ChangeSignal
 from fleet.workbench.sim.records.journal import Journal
 from fleet.workbench.sim.records.turns import TurnLog
-from fleet.workbench.sim.runtime.context import Owner
+from fleet.workbench.sim.runtime.context import DeviceContext
 from fleet.workbench.sim.tools.board import Board
 
 
@@ -19,20 +19,20 @@ class Bench:
     def __init__(self, name: str) -> None:
         profile, chance = PROFILES[name], random.Random(1)
         self.journal = Journal(lambda: 0.0)
-        network = Network.of(profile, Faults(), chance)
-        owner = Owner(profile, self.journal, Board(), TurnLog(lambda: None), Signal(), network, chance)
+        network = NetworkConditions.of(profile, Faults(), chance)
+        context = DeviceContext(profile, self.journal, Board(), TurnLog(lambda: None), ChangeSignal(), network, chance)
         self.crashes = 0
         self.scheduled: list[object] = []
         channel = SimpleNamespace(live="s", session="s", touch=lambda: None, receive_hello=lambda _: None)
-        dialogue = SimpleNamespace(start_speech=None, stop_speech=print, hang_up=print)
+        application = SimpleNamespace(start_speech=None, stop_speech=print, hang_up=print)
         device = SimpleNamespace(
             channel=channel,
-            dialogue=dialogue,
+            application=application,
             main_loop=SimpleNamespace(schedule=self.scheduled.append),
             crash=self.crash,
             restart=None,
         )
-        self.inbox = Inbox(owner, device)  # type: ignore[arg-type]
+        self.inbox = MessageDispatcher(context, device)  # type: ignore[arg-type]
 
     def crash(self) -> None:
         self.crashes += 1

@@ -2,14 +2,14 @@ import json
 
 import pytest
 
-from fleet.workbench.sim.messages.legacy import crash_of
+from fleet.workbench.sim.messages.legacy import crash_reason
 
 UDP = {"server": "192.0.2.1", "port": 8884, "key": "00" * 16, "nonce": "01" + "00" * 15}
 HELLO = {"type": "hello", "transport": "udp", "session_id": "s", "udp": UDP}
 
 
 def told(message: object) -> str | None:
-    return crash_of(json.dumps(message).encode())
+    return crash_reason(json.dumps(message).encode())
 
 
 def without(name: str) -> dict[str, object]:
@@ -47,6 +47,6 @@ def test_what_is_looked_at_first_does_not_crash(message: object) -> None:
 
 
 def test_what_is_no_json_does_not_crash() -> None:
-    assert crash_of(b"{") is None
-    assert crash_of(b"\xff") is None
-    assert crash_of(b"[" * 100_000) is None
+    assert crash_reason(b"{") is None
+    assert crash_reason(b"\xff") is None
+    assert crash_reason(b"[" * 100_000) is None

@@ -2,13 +2,13 @@ import random
 from itertools import pairwise
 
 from fleet.workbench.sim.network.faults import Faults
-from fleet.workbench.sim.network.impairment import Air, Arrival
+from fleet.workbench.sim.network.impairment import Arrival, Impairment
 from fleet.workbench.sim.network.latency import Latency
 
 COUNT = 20_000
 
 
-def carried(air: Air, count: int = COUNT) -> list[list[Arrival]]:
+def carried(air: Impairment, count: int = COUNT) -> list[list[Arrival]]:
     return [list(air.carry(number * 0.06)) for number in range(count)]
 
 
@@ -17,13 +17,13 @@ def share(of: list[list[Arrival]], number: int) -> float:
 
 
 def test_a_calm_network_carries_everything_at_once() -> None:
-    air = Air(Faults(), random.Random(1))
+    air = Impairment(Faults(), random.Random(1))
     assert air.calm
     assert list(air.carry(0.0)) == [Arrival(0.0)]
 
 
 def test_shares_are_kept() -> None:
-    fates = carried(Air(Faults(loss=0.05, reorder=0.02, duplicate=0.1), random.Random(1)))
+    fates = carried(Impairment(Faults(loss=0.05, reorder=0.02, duplicate=0.1), random.Random(1)))
     assert 0.045 < share(fates, 0) < 0.055
     assert 0.085 < share(fates, 2) < 0.105
     late = sum(copies[0].late for copies in fates if copies) / COUNT
@@ -33,8 +33,8 @@ def test_shares_are_kept() -> None:
 
 def test_the_same_dice_do_the_same() -> None:
     faults = Faults(loss=0.2, duplicate=0.2, reorder=0.2)
-    assert carried(Air(faults, random.Random(7)), 200) == carried(Air(faults, random.Random(7)), 200)
-    assert carried(Air(faults, random.Random(7)), 200) != carried(Air(faults, random.Random(8)), 200)
+    assert carried(Impairment(faults, random.Random(7)), 200) == carried(Impairment(faults, random.Random(7)), 200)
+    assert carried(Impairment(faults, random.Random(7)), 200) != carried(Impairment(faults, random.Random(8)), 200)
 
 
 def test_a_mobile_network_delays_by_half_the_round_trip_and_wanders() -> None:

@@ -1,7 +1,7 @@
 import pytest
 
 from fleet.workbench.sim.profiles.profile import Mode
-from fleet.workbench.sim.runtime.state import Machine, State, after_speech_starts, after_speech_stops
+from fleet.workbench.sim.runtime.state import State, StateMachine, after_speech_starts, after_speech_stops
 
 ALLOWED = {
     ("starting", "idle"),
@@ -22,7 +22,7 @@ ALLOWED = {
 @pytest.mark.parametrize("start", State)
 @pytest.mark.parametrize("to", State)
 def test_only_the_transitions_of_the_contract_are_possible(start: State, to: State) -> None:
-    machine = Machine("auto")
+    machine = StateMachine("auto")
     machine.state = start
     assert machine.move(to) is ((start.value, to.value) in ALLOWED)
     assert machine.state is (to if (start.value, to.value) in ALLOWED else start)

@@ -8,7 +8,7 @@ import pytest
 from fleet.workbench.sim.profiles.profile import PROFILES
 from fleet.workbench.sim.tools.board import Board
 from fleet.workbench.sim.tools.board_tools import Arguments, Outcome, Parameter, Tool
-from fleet.workbench.sim.tools.mcp_server import McpServer, Pending
+from fleet.workbench.sim.tools.mcp_server import McpServer, PendingCall
 
 VOLUME, RATE = "self.audio_speaker.set_volume", "self.rate"
 
@@ -27,7 +27,7 @@ def server() -> McpServer:
     return McpServer(PROFILES["P9"], TOOLS, Board())
 
 
-def ask(method: str, params: object = None) -> str | Pending | None:
+def ask(method: str, params: object = None) -> str | PendingCall | None:
     return server().receive(
         {"jsonrpc": "2.0", "id": 7, "method": method, **({} if params is None else {"params": params})}
     )
@@ -65,7 +65,7 @@ def test_every_refusal_has_firmwares_code_and_text(method: str, params: Any, cod
 @pytest.mark.parametrize(("arguments", "used"), [({}, 80), ({"quality": 12.9}, 12), ({"QUALITY": 5}, 5)])
 def test_a_default_stands_in_for_what_is_missing_only(arguments: dict[str, object], used: int) -> None:
     call = ask("tools/call", {"name": RATE, "arguments": arguments})
-    assert isinstance(call, Pending)
+    assert isinstance(call, PendingCall)
     assert call.arguments == {"quality": used}
 
 

@@ -6,7 +6,7 @@ import pytest
 from fleet.workbench.sim.profiles.profile import PROFILES
 from fleet.workbench.sim.tools.board import Board
 from fleet.workbench.sim.tools.board_tools import Arguments, Outcome, Parameter, Restart, Tool, tools_of
-from fleet.workbench.sim.tools.mcp_server import McpServer, Pending, answer, error
+from fleet.workbench.sim.tools.mcp_server import McpServer, PendingCall, answer, error
 
 P1 = PROFILES["P1"]
 
@@ -156,7 +156,7 @@ def test_numbers_are_truncated_and_defaults_stand_in_for_wrong_types() -> None:
     server = _server((tool,))
     for given, used in [({"quality": 12.9}, 12), ({"quality": "best"}, 80), ({}, 80), ({"QUALITY": 5}, 5)]:
         call = server.receive(_request("tools/call", name="t", arguments=given))
-        assert isinstance(call, Pending)
+        assert isinstance(call, PendingCall)
         assert call.arguments == {"quality": used}
 
 
@@ -169,7 +169,7 @@ async def test_calls_change_the_board() -> None:
         ("self.lamp.turn_on", {}),
     ]:
         call = server.receive(_request("tools/call", name=name, arguments=arguments))
-        assert isinstance(call, Pending)
+        assert isinstance(call, PendingCall)
         assert await call.tool.run(server.board, call.arguments) is True
     assert server.board.state() == {"volume": 30, "brightness": 5, "theme": "dark", "lamp": True}
     status = server.board.status()
