@@ -80,7 +80,7 @@ class House:
             more=more,
             slow=slow,
         )
-        self.steering.stage(scene)
+        self.steering.add(scene)
         try:
             yield turn
         finally:

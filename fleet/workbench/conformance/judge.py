@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from fleet.adapters.speech.opus import Decoder, OpusError
-from fleet.workbench.conformance.probe.capture import Datagram
 from fleet.workbench.conformance.verdict import Failed, require
 from fleet.workbench.sim.audio import toc
 from fleet.workbench.sim.audio.speaker import Gap, Speaker
 from fleet.workbench.sim.connection.keystream import Keystream
 from fleet.workbench.sim.records.loudness import first_audible
+from fleet.workbench.sim.scripted.capture import Datagram
 
 HEADER = 16
 SMALLEST, LARGEST = 24, 1200

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fleet.ground.errors import Unavailable
+from fleet.workbench.conformance.context import Setup
 from fleet.workbench.conformance.own_broker import OwnBroker
 from fleet.workbench.conformance.own_server import own_server
 from fleet.workbench.conformance.provision import NO_IMAGES, Binding, Images
-from fleet.workbench.conformance.stage import Setup
 from fleet.workbench.conformance.steering.server import Steering
 from fleet.workbench.local_servers.ports import LOOPBACK
 from fleet.workbench.local_servers.process import finish

@@ -51,7 +51,7 @@ async def serve(host: str, port: int) -> None:
     """
     async with Steering(host, port) as steering:
         for mark in MARKS:
-            steering.stage(_scene(steering, mark))
+            steering.add(_scene(steering, mark))
         await asyncio.Event().wait()
 
 

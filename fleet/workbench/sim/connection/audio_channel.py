@@ -129,7 +129,7 @@ class AudioChannel:
         if self.mqtt:
             self.mqtt.conversation_over()
 
-    async def send_audio(self, payload: bytes, timestamp: int = 0) -> bool:
+    def send_audio(self, payload: bytes, timestamp: int = 0) -> bool:
         """Send one packet; return False when there is no open channel."""
         cryptor = self._downlink.cryptor
         if self._path is None or cryptor is None:
@@ -139,7 +139,7 @@ class AudioChannel:
             self._journal.violate("keystream", f"uplink packet {cryptor.sent} meets a downlink packet")
         self._journal.count("uplink_sent")
         self._journal.count("uplink_silent" if len(payload) == 1 else "uplink_full")
-        return await self._path.send(datagram)
+        return self._path.send(datagram)
 
     def receive_hello(self, message: JsonObject) -> None:
         """Take the server's hello, asked for or not."""

@@ -27,9 +27,14 @@ class Cryptor:
         self.last = 0
         self.keystream = Keystream()
 
-    def seal(self, payload: bytes, timestamp: int = 0) -> tuple[bytes, bool]:
-        """Return the next uplink datagram, and whether its keystream meets a downlink packet's."""
-        self.sent += 1
+    def seal(self, payload: bytes, timestamp: int = 0, sequence: int | None = None) -> tuple[bytes, bool]:
+        """Return an uplink datagram, and whether its keystream meets a downlink packet's.
+
+        It has the next sequence number, unless the caller names another one.
+        """
+        if sequence is None:
+            self.sent += 1
+            sequence = self.sent
         if self._profile.python:
             timestamp = int.from_bytes(self._nonce[8:12], "big")
         header = b"".join(
@@ -38,11 +43,11 @@ class Cryptor:
                 len(payload).to_bytes(2, "big"),
                 self._nonce[4:8],
                 timestamp.to_bytes(4, "big"),
-                (self.sent & 0xFFFFFFFF).to_bytes(4, "big"),
+                (sequence & 0xFFFFFFFF).to_bytes(4, "big"),
             )
         )
         meets = self.keystream.send(header, len(payload))
-        return header + self._crypt(header, payload), meets
+        return header + self.crypt(header, payload), meets
 
     def refuse(self, datagram: bytes) -> Refusal | None:
         """Return why firmware drops a datagram, or None when it accepts it."""
@@ -74,9 +79,10 @@ class Cryptor:
         sequence = int.from_bytes(header[12:], "big")
         skipped = max(0, sequence - self.last - 1)
         self.last = sequence
-        return self._crypt(header, body), skipped
+        return self.crypt(header, body), skipped
 
-    def _crypt(self, header: bytes, body: bytes) -> bytes:
+    def crypt(self, header: bytes, body: bytes) -> bytes:
+        """Encrypt or decrypt with the key of the hello; the header is the initial counter block."""
         context = Cipher(self._key, modes.CTR(header)).encryptor()
         return context.update(body) + context.finalize()
 

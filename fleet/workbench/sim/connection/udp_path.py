@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Coroutine
 
-from fleet.workbench.sim.connection.udp_socket import UdpSocket
+from fleet.workbench.sim.connection.server_socket import ServerSocket
 from fleet.workbench.sim.messages.server_hello import ServerHello
 from fleet.workbench.sim.network.conditions import DatagramCallbacks, NetworkConditions
 from fleet.workbench.sim.network.delay_line import DelayLine
@@ -20,7 +20,7 @@ class UdpPath:
     """One channel's way, from its opening to its end.
 
     Args:
-        line: The device's socket.
+        socket: The device's socket.
         forger: Another socket, if datagrams are to be forged.
         network: What happens on the way.
         ends: Who is told of the downlink.
@@ -29,13 +29,13 @@ class UdpPath:
 
     def __init__(
         self,
-        line: UdpSocket,
-        forger: UdpSocket | None,
+        socket: ServerSocket,
+        forger: ServerSocket | None,
         network: NetworkConditions,
         ends: DatagramCallbacks,
         journal: Journal,
     ) -> None:
-        self._line = line
+        self._socket = socket
         self._forger = forger
         self._network = network
         self._ends = ends
@@ -55,51 +55,51 @@ class UdpPath:
         connected: bool,
     ) -> "UdpPath | None":
         """Return the way to a server, or None when there is no socket."""
-        line = await UdpSocket.connect(hello.server, hello.port, journal, connected=connected)
-        if line is None:
+        socket = await ServerSocket.connect(hello.server, hello.port, journal, connected=connected)
+        if socket is None:
             return None
-        forger = await UdpSocket.connect(hello.server, hello.port, journal) if network.faults.forged else None
-        return cls(line, forger, network, ends, journal)
+        forger = await ServerSocket.connect(hello.server, hello.port, journal) if network.faults.forged else None
+        return cls(socket, forger, network, ends, journal)
 
     @property
     def is_open(self) -> bool:
-        return self._line.is_open
+        return self._socket.is_open
 
     @property
     def local_port(self) -> int:
-        return self._line.local_port
+        return self._socket.local_port
 
     def start(self, spawn: Spawn) -> None:
         """Begin to work, in tasks that end with the socket."""
-        spawn(self._line.read(self._arrive), "sim-udp")
+        spawn(self._socket.read(self._arrive), "sim-udp")
         if not (self._network.up.calm and self._network.down.calm):
             spawn(self._upward.run(), "sim-udp-up")
             spawn(self._downward.run(), "sim-udp-down")
 
-    async def send(self, datagram: bytes) -> bool:
+    def send(self, datagram: bytes) -> bool:
         """Send a datagram upwards; return False when there is no socket."""
         self._sent += 1
-        await self._rebind_if_due()
-        await self._forge(datagram)
+        self._rebind_if_due()
+        self._forge(datagram)
         now = self._journal.clock()
         copies = 0
         for arrival in self._network.up.carry(now):
             copies += 1
             if arrival.delay > 0:
                 self._upward.put(datagram, now + arrival.delay)
-            elif not await self._line.send(datagram):
+            elif not self._socket.send(datagram):
                 return False
         if not copies:
             self._journal.count("uplink_lost")
-        return self._line.is_open
+        return self._socket.is_open
 
     def close(self) -> None:
-        for part in (self._upward, self._downward, self._line, self._forger):
+        for part in (self._upward, self._downward, self._socket, self._forger):
             if part:
                 part.close()
 
     async def _send(self, datagram: bytes) -> None:
-        await self._line.send(datagram)
+        self._socket.send(datagram)
 
     def _arrive(self, datagram: bytes) -> None:
         if not self._ends.arrived(datagram):
@@ -119,25 +119,25 @@ class UdpPath:
             self._ends.missed()
 
     async def _deliver(self, datagram: bytes) -> None:
-        if self._line.is_open:
+        if self._socket.is_open:
             self._ends.received(datagram)
 
-    async def _rebind_if_due(self) -> None:
+    def _rebind_if_due(self) -> None:
         faults = self._network.faults
         periodic = faults.rebind_every and self._sent > 1 and (self._sent - 1) % faults.rebind_every == 0
         if self._sent == faults.rebind_at or periodic:
-            await self._line.rebind()
+            self._socket.rebind()
             self._journal.excuse(("underrun", "pause"), _REBOUND_SECONDS)
-            self._journal.note("rebind", local_port=self._line.local_port)
+            self._journal.note("rebind", local_port=self._socket.local_port)
 
-    async def _forge(self, datagram: bytes) -> None:
+    def _forge(self, datagram: bytes) -> None:
         """Send what an attacker would who knows the ssrc: a plausible header, and noise."""
         share = self._network.faults.forged
         if self._forger is None:
             return
         whole = int(share) + self._network.happens(share % 1)
         for number in range(whole):
-            await self._forger.send(forge(datagram, number + 1, self._network.chance))
+            self._forger.send(forge(datagram, number + 1, self._network.chance))
             self._journal.count("forged")
 
 

@@ -1,110 +1,111 @@
-"""The device's UDP socket: opened afresh for every channel, and connected, as firmware's is."""
+"""A UDP socket that knows when each datagram arrived, not only when this process read it.
+
+Linux notes the time of arrival, so a stalled process does not distort the measured pacing of a server.
+"""
 
 import asyncio
 import socket
+import struct
+import sys
+import time
 from collections.abc import Callable
 
-import asyncio_dgram
-from asyncio_dgram.aio import DatagramClient, DatagramServer
-
-from fleet.workbench.sim.records.journal import Journal
+from fleet.workbench.sim.records import clock
 
 Address = tuple[str, int]
-Stream = DatagramClient | DatagramServer
+Receive = Callable[[bytes, Address, int, float], None]
+"""Takes a datagram, its sender, the local port, and its arrival on `clock`."""
+
+ANYWHERE = "0.0.0.0"  # noqa: S104 - the kernel chooses the address
+_SO_TIMESTAMPNS = 35
+"""Linux's number; the module socket does not name it."""
+_STAMP = struct.Struct("@ll")
+_LARGEST = 65_535
+_OLDEST = 60.0
+"""Seconds. A stamp that is older means that the system clock was set, not that a datagram waited."""
 
 
 class UdpSocket:
-    """One socket from its opening to its end; behind a NAT that forgets, its local port may change.
+    """One IPv4 socket; create and use it inside one event loop.
 
     Args:
-        stream: The socket.
-        server: Where to.
-        journal: Takes the counters.
+        receive: Takes every datagram.
+        failed: Called when the kernel reports an error for this socket, such as a closed port at the other end.
     """
 
-    def __init__(self, stream: Stream, server: Address, journal: Journal) -> None:
-        self._stream = stream
-        self._server = server
-        self._journal = journal
-        self._open = True
+    def __init__(self, receive: Receive, failed: Callable[[], None] = lambda: None) -> None:
+        self._receive = receive
+        self._failed = failed
+        self._loop = asyncio.get_running_loop()
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._closed = False
+        self.port = 0
+        """The local port, once it is open."""
 
-    @classmethod
-    async def connect(cls, host: str, port: int, journal: Journal, *, connected: bool = True) -> "UdpSocket | None":
-        """Return a socket for an IPv4 address or name, or None when that cannot be.
+    def open(self, host: str = ANYWHERE, server: Address | None = None) -> None:
+        """Bind to a free port of an address; with `server`, accept datagrams from this address only.
 
-        Args:
-            host: Of the server.
-            port: Of the server.
-            journal: Takes the counters.
-            connected: Whether only the server's datagrams come in.
+        Raises:
+            OSError: The address does not belong to this machine, or there is no route to the server.
         """
-        loop = asyncio.get_running_loop()
+        self._socket.setblocking(False)
+        if sys.platform == "linux":
+            self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
         try:
-            found = await loop.getaddrinfo(host, port, family=socket.AF_INET, type=socket.SOCK_DGRAM)
-            server = (str(found[0][4][0]), int(found[0][4][1]))
-            return cls(await _socket(server, connected=connected), server, journal)
-        except OSError as error:
-            journal.note("udp failed", host=host, port=port, reason=str(error))
-            return None
-
-    @property
-    def is_open(self) -> bool:
-        return self._open
-
-    @property
-    def local_port(self) -> int:
-        return int(self._stream.sockname[1])
-
-    async def rebind(self) -> None:
-        """Go on with another local port."""
-        old, connected = self._stream, isinstance(self._stream, DatagramClient)
-        try:
-            self._stream = await _socket(self._server, connected=connected)
+            self._socket.bind((host, 0))
+            if server:
+                self._socket.connect(server)
         except OSError:
-            self._journal.count("udp_errors")
-            return
-        old.close()
-        if not self._open:
-            self._stream.close()
+            self._closed = True
+            self._socket.close()
+            raise
+        self.port = int(self._socket.getsockname()[1])
+        self._loop.add_reader(self._socket, self._read)
 
-    async def send(self, datagram: bytes) -> bool:
-        """Send a datagram; return False when the socket is closed or refused it."""
-        if not self._open:
+    def send(self, datagram: bytes, address: Address) -> bool:
+        """Send a datagram; return False if the socket is closed or the kernel did not take it."""
+        if self._closed:
             return False
         try:
-            if isinstance(self._stream, DatagramClient):
-                await self._stream.send(datagram)
-            else:
-                await self._stream.send(datagram, self._server)
-        except (OSError, asyncio_dgram.TransportClosed):
-            self._journal.count("udp_errors")
+            self._socket.sendto(datagram, address)
+        except OSError:
+            self._failed()
             return False
         return True
 
-    async def read(self, on_datagram: Callable[[bytes], None]) -> None:
-        """Hand on every datagram until the socket is closed, here or by an empty datagram (contract 4.1)."""
-        while self.is_open:
-            stream = self._stream
-            try:
-                datagram, _ = await stream.recv()
-            except asyncio_dgram.TransportClosed:
-                if stream is self._stream:
-                    return
-                continue
-            except OSError:
-                self._journal.count("udp_errors")
-                continue
-            if self.is_open:
-                on_datagram(datagram)
-            if not datagram:
-                self.close()
-
     def close(self) -> None:
-        self._open = False
-        self._stream.close()
+        if not self._closed:
+            self._closed = True
+            self._loop.remove_reader(self._socket)
+            self._socket.close()
+
+    def _read(self) -> None:
+        while not self._closed:
+            try:
+                data, extra, _, address = self._socket.recvmsg(_LARGEST, socket.CMSG_SPACE(_STAMP.size))
+            except BlockingIOError:
+                return
+            except OSError:
+                self._failed()
+                continue
+            self._receive(data, address, self.port, clock.now() - _age(extra))
 
 
-async def _socket(server: Address, *, connected: bool) -> Stream:
-    if connected:
-        return await asyncio_dgram.connect(server)
-    return await asyncio_dgram.bind(("0.0.0.0", 0))  # noqa: S104 - py-xiaozhi listens to anybody
+def _age(extra: list[tuple[int, int, bytes]]) -> float:
+    """Return for how many seconds a datagram has waited, 0 where the kernel does not note it."""
+    for level, kind, data in extra:
+        if level == socket.SOL_SOCKET and kind == _SO_TIMESTAMPNS and len(data) >= _STAMP.size:
+            seconds, nanoseconds = _STAMP.unpack_from(data)
+            age = time.clock_gettime(time.CLOCK_REALTIME) - seconds - nanoseconds / 1e9
+            return age if 0 <= age < _OLDEST else 0.0
+    return 0.0
+
+
+async def resolve(host: str, port: int) -> Address:
+    """Return the IPv4 address of a server.
+
+    Raises:
+        OSError: The name is unknown.
+    """
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, family=socket.AF_INET, type=socket.SOCK_DGRAM)
+    return str(found[0][4][0]), int(found[0][4][1])

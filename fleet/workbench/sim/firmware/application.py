@@ -166,7 +166,7 @@ class Application:
                 return
         if woken and self._context.profile.wake_packets:
             for packet in self._wake_packets:
-                await self._channel.send_audio(packet)
+                self._channel.send_audio(packet)
             await self._channel.send(outbound.detect(self._channel.session, self._wake_text))
             self._journal.note("wake word", packets=len(self._wake_packets))
         self._actions.listen(mode)
@@ -182,5 +182,5 @@ class Application:
 
     async def _send_audio(self) -> None:
         while packet := self._parts.microphone.pop():
-            if not await self._channel.send_audio(packet.payload, packet.timestamp):
+            if not self._channel.send_audio(packet.payload, packet.timestamp):
                 return

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fleet.ground.errors import Unavailable
+from fleet.ground.tasks import sole
 from fleet.workbench.sim.bootstrap.ota import Bootstrap
 from fleet.workbench.sim.firmware.boot import Boot
 from fleet.workbench.sim.network.download import download
@@ -72,7 +73,7 @@ class Power:
                 finally:
                     life.cancel()
         except BaseExceptionGroup as group:
-            raise _only(group) from None
+            raise sole(group) from None
 
     async def _live(self) -> None:
         profile, journal = self._context.profile, self._context.journal
@@ -97,10 +98,3 @@ class Power:
         found = await download(url, headers(self._identity, self._context.profile))
         self._context.journal.judge(found.findings)
         self._context.journal.note("assets", url=url, bytes=len(found.content), reason=found.reason)
-
-
-def _only(group: BaseException) -> BaseException:
-    """Return the one failure inside a group of one, so that the block's own exceptions come out as they were raised."""
-    while isinstance(group, BaseExceptionGroup) and len(group.exceptions) == 1:
-        group = group.exceptions[0]
-    return group

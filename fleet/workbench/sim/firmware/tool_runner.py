@@ -13,7 +13,7 @@ from fleet.workbench.sim.network.malformed import BAD_ERROR
 from fleet.workbench.sim.runtime.context import DeviceContext
 from fleet.workbench.sim.tools.board_tools import tools_of
 from fleet.workbench.sim.tools.mcp_server import McpServer, PendingCall
-from fleet.workbench.sim.tools.tool import Outcome, Restart, ToolError
+from fleet.workbench.sim.tools.tool import Outcome, Restart
 
 
 class ToolHost(DeviceParts, Protocol):
@@ -68,14 +68,11 @@ class ToolRunner:
     async def _outcome(self, call: PendingCall) -> tuple[Outcome, str]:
         try:
             if self._context.network.happens(self._context.faults.tool_errors):
-                raise ToolError(BAD_ERROR)
-            outcome = await call.tool.run(self._context.board, call.arguments)
-        except ToolError as error:
-            return None, self._server.fail_call(call.id, str(error))
+                return None, self._server.fail_call(call.id, BAD_ERROR)
+            return await self._server.run(call)
         finally:
             self._journal.judge(self._context.board.findings)
             self._context.board.findings.clear()
-        return outcome, self._server.answer(call.id, True if isinstance(outcome, Restart) else outcome)
 
     async def _reply(self, reply: str) -> None:
         await self._host.channel.send(outbound.mcp(self._host.channel.session, reply))

@@ -14,7 +14,7 @@ from fleet.workbench.sim.messages.message import JsonObject, item, member, numbe
 from fleet.workbench.sim.profiles.profile import Profile
 from fleet.workbench.sim.records.audit import Finding
 from fleet.workbench.sim.tools.board import Board
-from fleet.workbench.sim.tools.tool import Argument, Arguments, Outcome, Parameter, Tool
+from fleet.workbench.sim.tools.tool import Argument, Arguments, Outcome, Parameter, Restart, Tool, ToolError
 
 LARGEST_PAGE = 8000
 _RESERVE, _PYTHON_RESERVE = 30, 100
@@ -65,9 +65,13 @@ class McpServer:
             case _:
                 return self.fail(id_, f"Method not implemented: {method}", _NO_METHOD)
 
-    def answer(self, id_: int | str, outcome: Outcome) -> str:
-        """Return the answer to a call that succeeded."""
-        return answer(id_, outcome)
+    async def run(self, call: PendingCall) -> tuple[Outcome, str]:
+        """Run a call on the board; return its outcome and the text of the answer."""
+        try:
+            outcome = await call.tool.run(self.board, call.arguments)
+        except ToolError as error:
+            return None, self.fail_call(call.id, str(error))
+        return outcome, answer(call.id, True if isinstance(outcome, Restart) else outcome)
 
     def fail(self, id_: int | str, message: str, code: int = _INTERNAL_ERROR) -> str:
         """Return the answer to a request that was refused; before 2.5 firmware leaves the code out."""

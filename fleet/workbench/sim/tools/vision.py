@@ -1,6 +1,6 @@
 """The camera's upload: a photo and a question to the server's vision address (contract 6.1)."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 
 import httpx2
@@ -8,7 +8,7 @@ import httpx2
 from fleet.workbench.sim.network.https import web
 from fleet.workbench.sim.tools.board import Board
 
-_BOUNDARY = "----ESP32_CAMERA_BOUNDARY"
+BOUNDARY = "----ESP32_CAMERABOUNDARY"
 _CHUNK = 2048
 _SECONDS = 30.0
 _HANGS_FROM = 8192
@@ -45,7 +45,7 @@ async def upload_screen(board: Board, url: str) -> bool:
 
 
 async def _post(url: str, form: AsyncIterator[bytes], headers: dict[str, str]) -> httpx2.Response | None:
-    sent = {"Content-Type": f"multipart/form-data; boundary={_BOUNDARY}", **headers}
+    sent = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}", **headers}
     try:
         async with web(_SECONDS) as client:
             # A body that is iterated goes out in chunks without a length, as the board's does.
@@ -55,13 +55,19 @@ async def _post(url: str, form: AsyncIterator[bytes], headers: dict[str, str]) -
 
 
 async def _form(picture: bytes, name: str, question: str | None) -> AsyncIterator[bytes]:
+    for piece in form_pieces(picture, name, question):
+        yield piece
+
+
+def form_pieces(picture: bytes, name: str, question: str | None) -> Iterator[bytes]:
+    """Yield the multipart form of an upload in the pieces that the board writes."""
     if question is not None:
         yield _head('name="question"') + question.encode("utf-8", "surrogateescape") + b"\r\n"
     yield _head(f'name="file"; filename="{name}"', "Content-Type: image/jpeg\r\n")
     for at in range(0, len(picture), _CHUNK):
         yield picture[at : at + _CHUNK]
-    yield f"\r\n--{_BOUNDARY}--\r\n".encode()
+    yield f"\r\n--{BOUNDARY}--\r\n".encode()
 
 
 def _head(disposition: str, more: str = "") -> bytes:
-    return f"--{_BOUNDARY}\r\nContent-Disposition: form-data; {disposition}\r\n{more}\r\n".encode()
+    return f"--{BOUNDARY}\r\nContent-Disposition: form-data; {disposition}\r\n{more}\r\n".encode()

@@ -5,11 +5,11 @@ import json
 import httpx2
 
 from fleet.wire.topics import down_topic, up_topic
-from fleet.workbench.conformance.verdict import Failed
 from fleet.workbench.sim.bootstrap.ota import Identity, MqttAccess, headers, system_info
 from fleet.workbench.sim.messages.message import JsonObject
 from fleet.workbench.sim.network.https import web
 from fleet.workbench.sim.profiles.profile import Profile
+from fleet.workbench.sim.records.expectation import Failed
 
 SECONDS = 30.0
 NONE = "null"

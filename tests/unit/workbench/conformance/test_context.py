@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
-from fleet.workbench.conformance.stage import Setup, Stage, fresh_mac
+from fleet.workbench.conformance.context import CheckContext, Setup, fresh_mac
 from fleet.workbench.conformance.steering.script import Round
 from fleet.workbench.conformance.steering.server import Steering
 from fleet.workbench.conformance.verdict import Failed, NotApplicable, span
@@ -22,9 +22,9 @@ async def steering() -> AsyncIterator[Steering]:
 
 
 async def test_a_scene_has_a_mark_of_its_own_in_all_that_it_says(steering: Steering) -> None:
-    stage = Stage(Setup("http://nowhere/", steering), P1)
+    context = CheckContext(Setup("http://nowhere/", steering), P1)
     rounds = (Round(calls=(("lamp", {}),)), Round("All is well."), Round("It is {mark}."))
-    with stage.scene(rounds=rounds) as one, stage.scene(transcript="say {mark}", asr="empty") as other:
+    with context.scene(rounds=rounds) as one, context.scene(transcript="say {mark}", asr="empty") as other:
         assert one.mark != other.mark
         assert one.transcript == "hello"
         assert one.words == f"scene {one.mark}: hello"
@@ -34,40 +34,40 @@ async def test_a_scene_has_a_mark_of_its_own_in_all_that_it_says(steering: Steer
 
 
 async def test_a_monologue_is_as_long_as_wanted_and_of_different_sentences(steering: Steering) -> None:
-    with Stage(Setup("http://nowhere/", steering), P1).monologue(20.0) as scene:
+    with CheckContext(Setup("http://nowhere/", steering), P1).monologue(20.0) as scene:
         sentences = re.findall(rf"Scene {scene.mark} goes on with sentence \d+\.", scene.rounds[0].text)
         assert scene.reply_seconds == 20.0
         assert len(sentences) == len(set(sentences)) == 10
 
 
 async def test_a_mark_is_given_back_even_after_a_failure(steering: Steering) -> None:
-    stage = Stage(Setup("http://nowhere/", steering), P1)
+    context = CheckContext(Setup("http://nowhere/", steering), P1)
     for _ in range(1000):
-        with pytest.raises(Failed), stage.scene():
+        with pytest.raises(Failed), context.scene():
             raise Failed("no")
 
 
 def test_without_scripted_models_there_is_no_scene() -> None:
-    stage = Stage(Setup("http://nowhere/"), P1)
-    with pytest.raises(NotApplicable, match="scripted models"), stage.scene():
+    context = CheckContext(Setup("http://nowhere/"), P1)
+    with pytest.raises(NotApplicable, match="scripted models"), context.scene():
         pass
 
 
 async def test_what_a_device_complains_about_is_found_unless_it_is_tolerated() -> None:
     async with ScriptedServer.running() as server:
-        stage = Stage(Setup(server.ota_url), P1, tolerated={"json-invalid"})
-        async with stage.probe() as probe:
+        context = CheckContext(Setup(server.ota_url), P1, tolerated={"json-invalid"})
+        async with context.scripted_device() as device:
             server.send_raw(b"{")
             server.send(type="tts")
-            await probe.mail.expect("tts", seconds=5)
-    assert stage.findings == ["field-missing: tts without state (str)"]
+            await device.messages.expect("tts", seconds=5)
+    assert context.findings == ["field-missing: tts without state (str)"]
 
 
 async def test_a_device_that_bootstrap_gives_nothing_fails_the_check() -> None:
     async with ScriptedServer.running() as server:
         server.ota_answer = {"mqtt": {}}
         with pytest.raises(Failed, match="no usable mqtt section"):
-            async with Stage(Setup(server.ota_url), P1).probe():
+            async with CheckContext(Setup(server.ota_url), P1).scripted_device():
                 pass
 
 

@@ -1,20 +1,20 @@
-"""The messages that a probe got, and waiting for them."""
+"""The messages that a scripted device got, and waiting for them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fleet.workbench.conformance import clock
-from fleet.workbench.conformance.verdict import Failed, require
 from fleet.workbench.sim.messages import message as firmware
 from fleet.workbench.sim.messages.message import JsonObject, item, text
+from fleet.workbench.sim.records import clock
 from fleet.workbench.sim.records.change_signal import ChangeSignal
+from fleet.workbench.sim.records.expectation import Failed, require
 
 MOST = 5_000
 """Messages kept; a server that sends more to one device within a check floods it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ReceivedMessage:
     """One MQTT message: `at` on the clock; `body` empty when it is no JSON object."""
 
     at: float
@@ -41,27 +41,27 @@ class Message:
         return self.raw.decode(errors="replace")[:200]
 
 
-class Mail:
-    """All messages of one probe, in order of arrival."""
+class ReceivedMessages:
+    """Messages of one device, `all` in order of arrival."""
 
     def __init__(self) -> None:
-        self.messages: list[Message] = []
+        self.all: list[ReceivedMessage] = []
         self._signal = ChangeSignal()
         self._clock = clock.now
 
-    def add(self, topic: str, payload: bytes) -> Message:
+    def add(self, topic: str, payload: bytes) -> ReceivedMessage:
         body = firmware.parse(payload) or {}
-        message = Message(self._clock(), body, payload, topic)
-        require(len(self.messages) < MOST, f"the server sent more than {MOST} messages")
-        self.messages.append(message)
+        message = ReceivedMessage(self._clock(), body, payload, topic)
+        require(len(self.all) < MOST, f"the server sent more than {MOST} messages")
+        self.all.append(message)
         self._signal.notify()
         return message
 
-    def find(self, kind: str, state: str = "", *, after: float = 0.0) -> list[Message]:
+    def find(self, kind: str, state: str = "", *, after: float = 0.0) -> list[ReceivedMessage]:
         """Return the messages of a type, and of a state where one is named, that came later than `after`."""
         return [
             message
-            for message in self.messages
+            for message in self.all
             if message.kind == kind and (not state or message.state == state) and message.at > after
         ]
 
@@ -72,22 +72,22 @@ class Mail:
         *,
         seconds: float,
         after: float = 0.0,
-        where: Callable[[Message], bool] | None = None,
-    ) -> Message:
+        where: Callable[[ReceivedMessage], bool] | None = None,
+    ) -> ReceivedMessage:
         """Return the first such message later than `after`, waiting for it.
 
         Raises:
             Failed: It did not come within so many seconds from now.
         """
 
-        def found() -> list[Message]:
+        def found() -> list[ReceivedMessage]:
             return [one for one in self.find(kind, state, after=after) if where is None or where(one)]
 
         if not await self._signal.within(seconds, lambda: bool(found())):
             raise Failed(f"no {_name(kind, state)} within {seconds:g} s")
         return found()[0]
 
-    async def refuse(self, kind: str, state: str = "", *, seconds: float, after: float = 0.0) -> None:
+    async def expect_none(self, kind: str, state: str = "", *, seconds: float, after: float = 0.0) -> None:
         """Wait so many seconds, and see to it that no such message comes meanwhile or came since `after`.
 
         Raises:

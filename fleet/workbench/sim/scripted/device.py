@@ -1,22 +1,22 @@
-"""A scripted device of one profile, from bootstrap to its end."""
+"""A simulated device whose behaviour is a test: the test says what it sends, when it listens and when it is silent."""
 
 import ssl
 
-from fleet.workbench.conformance.probe.audio import AudioPort
-from fleet.workbench.conformance.probe.mail import Message
-from fleet.workbench.conformance.probe.microphone import Microphone
-from fleet.workbench.conformance.probe.wired import Origin, Wired
-from fleet.workbench.conformance.verdict import Failed
 from fleet.workbench.sim.messages import outbound, server_hello
 from fleet.workbench.sim.messages.message import JsonObject
 from fleet.workbench.sim.messages.server_hello import ServerHello
 from fleet.workbench.sim.profiles.profile import Profile
+from fleet.workbench.sim.records.expectation import Failed
+from fleet.workbench.sim.scripted.audio import ScriptedAudio
+from fleet.workbench.sim.scripted.connected_device import ConnectedDevice, Origin
+from fleet.workbench.sim.scripted.microphone import ScriptedMicrophone
+from fleet.workbench.sim.scripted.received import ReceivedMessage
 
 HELLO_SECONDS = 10.0
 
 
-class Probe(Wired):
-    """One device; made by `Stage.probe`, which powers it on and off.
+class ScriptedDevice(ConnectedDevice):
+    """One device; enter `running` to power it on.
 
     Args:
         profile: Which build it is.
@@ -30,18 +30,18 @@ class Probe(Wired):
         self.relisten = True
         """Whether it says `listen start` again after `tts stop`, as firmware in auto mode mostly does."""
         self.speaking = False
-        """Whether it was told that speech begins, and not yet that it stops."""
-        self._audio: AudioPort | None = None
-        self._microphone: Microphone | None = None
+        """Between `tts start` and `tts stop`."""
+        self._audio: ScriptedAudio | None = None
+        self._microphone: ScriptedMicrophone | None = None
 
     @property
-    def audio(self) -> AudioPort:
-        assert self._audio is not None, "the probe has no channel"  # noqa: S101 - the check's own fault
+    def audio(self) -> ScriptedAudio:
+        assert self._audio is not None, "the device has no channel"  # noqa: S101 - the test's own fault
         return self._audio
 
     @property
-    def microphone(self) -> Microphone:
-        assert self._microphone is not None, "the probe has no channel"  # noqa: S101 - the check's own fault
+    def microphone(self) -> ScriptedMicrophone:
+        assert self._microphone is not None, "the device has no channel"  # noqa: S101 - the test's own fault
         return self._microphone
 
     async def hello(self, message: JsonObject | None = None, *, seconds: float = HELLO_SECONDS) -> ServerHello:
@@ -56,10 +56,10 @@ class Probe(Wired):
         """
         asked = self.clock()
         self.send(message or outbound.hello(self.profile))
-        answer = await self.mail.expect("hello", seconds=seconds, after=asked)
+        answer = await self.messages.expect("hello", seconds=seconds, after=asked)
         return await self.adopt(answer)
 
-    async def adopt(self, answer: Message) -> ServerHello:
+    async def adopt(self, answer: ReceivedMessage) -> ServerHello:
         """Take a server's hello as firmware does, in whatever state."""
         hello = server_hello.read(answer.body)
         if hello is None:
@@ -68,10 +68,10 @@ class Probe(Wired):
         if self._audio is not None:
             self._audio.rekey(hello)
             return hello
-        self._audio = AudioPort(hello)
+        self._audio = ScriptedAudio(hello, self.profile)
         await self._audio.open()
-        self._microphone = Microphone(self._audio.send, self.profile.frame_ms, self.profile.application)
-        self.spawn(self._microphone.run(), "probe microphone")
+        self._microphone = ScriptedMicrophone(self._audio.send, self.profile.frame_ms, self.profile.application)
+        self.spawn(self._microphone.run(), "scripted-microphone")
         return hello
 
     def listen(self, mode: str = "", state: str = "start") -> None:
@@ -94,14 +94,14 @@ class Probe(Wired):
     def goodbye(self, session: str | None = None) -> None:
         self.send(outbound.goodbye(self.session if session is None else session))
 
-    def _react(self, message: Message) -> None:
+    def _react(self, message: ReceivedMessage) -> None:
         super()._react(message)
         if message.kind == "tts" and message.state in ("start", "stop"):
             was, self.speaking = self.speaking, message.state == "start"
             if self.profile.mode == "auto" and self._microphone and was is not self.speaking:
                 self._switch(self._microphone)
 
-    def _switch(self, microphone: Microphone) -> None:
+    def _switch(self, microphone: ScriptedMicrophone) -> None:
         """In auto mode there is no microphone while the device speaks, and one again after it."""
         microphone.on = not self.speaking
         if microphone.on and self.relisten:

@@ -8,9 +8,6 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fleet.workbench.conformance.probe.mail import Message
-from fleet.workbench.conformance.probe.microphone import silence
-from fleet.workbench.conformance.probe.probe import Probe
 from fleet.workbench.conformance.provision import NO_IMAGES, Binding, Images
 from fleet.workbench.conformance.steering import voice
 from fleet.workbench.conformance.steering.script import Round, Scene, named
@@ -19,6 +16,9 @@ from fleet.workbench.conformance.verdict import Failed, NotApplicable
 from fleet.workbench.sim.device import SimDevice
 from fleet.workbench.sim.network.faults import Faults
 from fleet.workbench.sim.profiles.profile import Profile
+from fleet.workbench.sim.scripted.device import ScriptedDevice
+from fleet.workbench.sim.scripted.microphone import silence
+from fleet.workbench.sim.scripted.received import ReceivedMessage
 
 DISCOVERY_SECONDS = 12.0
 
@@ -41,8 +41,8 @@ class Setup:
 
 
 @dataclass(slots=True)
-class Stage:
-    """The stage of one check on one profile."""
+class CheckContext:
+    """The context of one check on one profile."""
 
     setup: Setup
     profile: Profile
@@ -63,7 +63,9 @@ class Stage:
         return self.setup.steering
 
     @asynccontextmanager
-    async def probe(self, *, connect: bool = True, mac: str = "", **changes: Any) -> AsyncIterator[Probe]:
+    async def scripted_device(
+        self, *, connect: bool = True, mac: str = "", **changes: Any
+    ) -> AsyncIterator[ScriptedDevice]:
         """Give a scripted device, booted and connected unless `connect` is off.
 
         Args:
@@ -71,16 +73,18 @@ class Stage:
             mac: Canonical; one that nobody else has without it.
             changes: What differs from the profile.
         """
-        probe = Probe(replace(self.profile, **changes), mac or fresh_mac(), self.setup.ota_url, self.setup.tls)
-        async with probe.running():
-            if connect and (code := await probe.connect()):
+        device = ScriptedDevice(
+            replace(self.profile, **changes), mac or fresh_mac(), self.setup.ota_url, self.setup.tls
+        )
+        async with device.running():
+            if connect and (code := await device.connect()):
                 raise Failed(f"the broker refused the connection with code {code}")
-            yield probe
-        found = (*probe.findings, *probe.tools.findings)
+            yield device
+        found = (*device.findings, *device.tools.findings)
         self.findings += [f"{rule}: {detail}" for rule, detail in found if rule not in self.tolerated]
 
     @asynccontextmanager
-    async def device(self, *, faults: Faults | None = None, **changes: Any) -> AsyncIterator[SimDevice]:
+    async def simulated_device(self, *, faults: Faults | None = None, **changes: Any) -> AsyncIterator[SimDevice]:
         """Give a whole simulated device, powered on; what it complains about at its end fails the check."""
         profile = replace(self.profile, **changes)
         device = SimDevice(profile, ota_url=self.setup.ota_url, mac=fresh_mac(), tls=self.setup.tls, faults=faults)
@@ -103,7 +107,7 @@ class Stage:
         words["transcript"] = str(words["transcript"]).replace("{mark}", str(mark))
         marked = tuple(replace(one, text=named(mark, one.text.replace("{mark}", str(mark)))) for one in rounds)
         scene = Scene(mark=mark, rounds=marked, **words)
-        steering.stage(scene)
+        steering.add(scene)
         try:
             yield scene
         finally:
@@ -118,19 +122,19 @@ class Stage:
             yield scene
 
 
-async def say(probe: Probe, scene: Scene, seconds: float = 1.2, *, after: float = 1.0) -> float:
+async def say(device: ScriptedDevice, scene: Scene, seconds: float = 1.2, *, after: float = 1.0) -> float:
     """Let a device whose microphone is on say a scene, then be silent; return when the speech ended.
 
     Args:
-        probe: The device.
+        device: The device.
         scene: What it says.
         seconds: How long the speech is.
         after: Seconds of silence that are sent after it before this returns; the microphone stays on.
     """
-    probe.microphone.say(voice.say(scene.mark, seconds))
-    await probe.microphone.said()
-    ended = probe.clock()
-    probe.microphone.say(silence(after))
+    device.microphone.say(voice.say(scene.mark, seconds))
+    await device.microphone.said()
+    ended = device.clock()
+    device.microphone.say(silence(after))
     return ended
 
 
@@ -138,70 +142,70 @@ async def say(probe: Probe, scene: Scene, seconds: float = 1.2, *, after: float 
 class Answer:
     """What came of one utterance: the messages that frame the answer."""
 
-    heard: Message | None
-    start: Message
-    stop: Message
-    sentences: list[Message]
+    heard: ReceivedMessage | None
+    start: ReceivedMessage
+    stop: ReceivedMessage
+    sentences: list[ReceivedMessage]
 
     @property
     def text(self) -> str:
         return " ".join(str(one["text"]) for one in self.sentences)
 
 
-async def answered(probe: Probe, since: float, seconds: float = 15.0) -> Answer:
+async def answered(device: ScriptedDevice, since: float, seconds: float = 15.0) -> Answer:
     """Return the answer that begins later than `since`, once its `tts stop` has come.
 
     Raises:
         Failed: It does not begin, or does not end.
     """
-    start = await probe.mail.expect("tts", "start", seconds=seconds, after=since)
-    stop = await probe.mail.expect("tts", "stop", seconds=seconds, after=start.at)
-    heard = probe.mail.find("stt", after=since)
-    sentences = [one for one in probe.mail.find("tts", "sentence_start", after=since) if one.at <= stop.at]
+    start = await device.messages.expect("tts", "start", seconds=seconds, after=since)
+    stop = await device.messages.expect("tts", "stop", seconds=seconds, after=start.at)
+    heard = device.messages.find("stt", after=since)
+    sentences = [one for one in device.messages.find("tts", "sentence_start", after=since) if one.at <= stop.at]
     return Answer(heard[0] if heard else None, start, stop, sentences)
 
 
-async def utter(probe: Probe, scene: Scene) -> float:
+async def utter(device: ScriptedDevice, scene: Scene) -> float:
     """Say a scene in the profile's mode and return when that began; the device must have said hello.
 
     In manual mode the button is pressed for it, else the microphone is switched on where it is off.
     """
-    since = probe.clock()
-    manual = probe.profile.mode == "manual"
-    if manual or not probe.microphone.on:
-        probe.listen()
+    since = device.clock()
+    manual = device.profile.mode == "manual"
+    if manual or not device.microphone.on:
+        device.listen()
     if manual:
         await asyncio.sleep(0.2)
-    await say(probe, scene, after=0.1 if manual else 1.0)
+    await say(device, scene, after=0.1 if manual else 1.0)
     if manual:
-        probe.release()
+        device.release()
     return since
 
 
-async def turn(probe: Probe, scene: Scene, seconds: float = 15.0) -> Answer:
+async def turn(device: ScriptedDevice, scene: Scene, seconds: float = 15.0) -> Answer:
     """Say a scene as `utter` does and return the answer."""
-    return await answered(probe, await utter(probe, scene), seconds)
+    return await answered(device, await utter(device, scene), seconds)
 
 
-async def speaking(probe: Probe, scene: Scene, packets: int = 10) -> Message:
+async def speaking(device: ScriptedDevice, scene: Scene, packets: int = 10) -> ReceivedMessage:
     """Say a scene as `utter` does and return the answer's `tts start`, once so many packets of it have come.
 
     Raises:
         Failed: No answer begins.
     """
-    start = await probe.mail.expect("tts", "start", seconds=15.0, after=await utter(probe, scene))
-    if len(await probe.audio.expect(packets, seconds=5.0, after=start.at)) < packets:
+    start = await device.messages.expect("tts", "start", seconds=15.0, after=await utter(device, scene))
+    if len(await device.audio.expect(packets, seconds=5.0, after=start.at)) < packets:
         raise Failed("an answer without audio")
     return start
 
 
-async def discovered(probe: Probe, since: float = 0.0) -> None:
+async def discovered(device: ScriptedDevice, since: float = 0.0) -> None:
     """Wait until the server has read the device's tool list to its end.
 
     Raises:
         Failed: It does not ask for it.
     """
-    if not await probe.tools.until("tools/list", DISCOVERY_SECONDS, after=since):
+    if not await device.tools.until("tools/list", DISCOVERY_SECONDS, after=since):
         raise Failed(f"no tools/list within {DISCOVERY_SECONDS:g} s of the connection")
     # What the server does with the last page is not visible; one round trip later it has done it.
     await asyncio.sleep(0.5)

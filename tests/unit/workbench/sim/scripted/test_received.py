@@ -2,13 +2,13 @@ import asyncio
 
 import pytest
 
-from fleet.workbench.conformance.probe import mail
-from fleet.workbench.conformance.probe.mail import Mail
 from fleet.workbench.conformance.verdict import Failed
+from fleet.workbench.sim.scripted import received
+from fleet.workbench.sim.scripted.received import ReceivedMessages
 
 
 async def test_a_message_that_waits_already_is_found_at_once() -> None:
-    box = Mail()
+    box = ReceivedMessages()
     box.add("down", b'{"type":"tts","state":"start"}')
     stop = box.add("down", b'{"TYPE":"tts","state":"stop","session_id":"s1"}')
     assert await box.expect("tts", "stop", seconds=0) is stop
@@ -17,7 +17,7 @@ async def test_a_message_that_waits_already_is_found_at_once() -> None:
 
 
 async def test_a_message_that_comes_later_is_waited_for() -> None:
-    box = Mail()
+    box = ReceivedMessages()
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
         waiting = group.create_task(box.expect("goodbye", seconds=5, where=lambda one: one.session == "s2"))
         await asyncio.sleep(0)
@@ -29,7 +29,7 @@ async def test_a_message_that_comes_later_is_waited_for() -> None:
 
 
 async def test_a_message_that_does_not_come_is_a_failure_that_names_it() -> None:
-    box = Mail()
+    box = ReceivedMessages()
     old = box.add("down", b'{"type":"tts","state":"stop"}')
     with pytest.raises(Failed, match=r"no `tts stop` within 0\.01 s"):
         await box.expect("tts", "stop", seconds=0.01, after=old.at)
@@ -38,23 +38,23 @@ async def test_a_message_that_does_not_come_is_a_failure_that_names_it() -> None
 
 
 async def test_a_message_that_must_not_come_is_a_failure_that_shows_it() -> None:
-    box = Mail()
-    await box.refuse("goodbye", seconds=0.01)
+    box = ReceivedMessages()
+    await box.expect_none("goodbye", seconds=0.01)
     box.add("down", b'{"type":"goodbye","session_id":"s1"}')
     with pytest.raises(Failed, match=r'unexpected `goodbye`: \{"type":"goodbye"'):
-        await box.refuse("goodbye", seconds=5)
+        await box.expect_none("goodbye", seconds=5)
 
 
 async def test_what_is_no_message_is_kept_but_never_found() -> None:
-    box = Mail()
+    box = ReceivedMessages()
     assert box.add("down", b"\xff{").body == {}
-    assert box.find("") == box.messages
-    assert "\ufffd{" in str(box.messages[0])
+    assert box.find("") == box.all
+    assert "\ufffd{" in str(box.all[0])
 
 
 async def test_a_flood_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mail, "MOST", 2)
-    box = Mail()
+    monkeypatch.setattr(received, "MOST", 2)
+    box = ReceivedMessages()
     box.add("down", b"{}")
     box.add("down", b"{}")
     with pytest.raises(Failed, match="more than 2 messages"):

@@ -1,9 +1,9 @@
 import asyncio
 import json
 
-from fleet.workbench.conformance.probe.tools import ToolServer
 from fleet.workbench.sim.messages.message import JsonObject
 from fleet.workbench.sim.profiles.profile import find_profile
+from fleet.workbench.sim.scripted.tools import ScriptedTools
 from fleet.workbench.sim.tools.mcp_server import error
 
 
@@ -15,8 +15,8 @@ def call(number: int, name: str, **arguments: object) -> JsonObject:
     return request(number, "tools/call", name=name, arguments=arguments)
 
 
-def server() -> ToolServer:
-    return ToolServer(find_profile("P1"), asyncio.get_running_loop().time)
+def server() -> ScriptedTools:
+    return ScriptedTools(find_profile("P1"), asyncio.get_running_loop().time)
 
 
 async def test_it_answers_as_firmware_does_and_remembers_what_it_was_asked() -> None:

@@ -1,4 +1,4 @@
-"""Who is on stage: the scenes that are in use, and which of them a request belongs to."""
+"""The scenes that are in use, and which of them a request belongs to."""
 
 from collections.abc import Mapping, Sequence
 from itertools import cycle, islice
@@ -6,14 +6,14 @@ from itertools import cycle, islice
 from pydantic import JsonValue
 
 from fleet.ground.errors import Overloaded
-from fleet.workbench.conformance import clock
 from fleet.workbench.conformance.steering.records import Records
 from fleet.workbench.conformance.steering.script import Scene, letters, mentioned
 from fleet.workbench.conformance.steering.voice import MARKS, Marked, dominant
+from fleet.workbench.sim.records import clock
 
 
-class Cast:
-    """The scenes by their marks.
+class Scenes:
+    """Scenes by their marks.
 
     Args:
         improvise: Whether a mark without a scene gets the plainest one.
@@ -44,7 +44,7 @@ class Cast:
                 return mark
         raise Overloaded("steering: all marks are in use")
 
-    def stage(self, scene: Scene) -> None:
+    def add(self, scene: Scene) -> None:
         self._used.add(scene.mark)
         self._scenes[scene.mark] = scene
 

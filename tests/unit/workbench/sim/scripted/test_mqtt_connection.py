@@ -4,9 +4,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from fleet.workbench.conformance.probe.line import Line
 from fleet.workbench.conformance.verdict import Failed
 from fleet.workbench.sim.bootstrap.ota import MqttAccess
+from fleet.workbench.sim.scripted.mqtt_connection import RawMqttConnection
 
 LIMIT = 10.0
 CONNACK = b"\x20\x02\x00\x00"
@@ -21,7 +21,7 @@ def publication(topic: bytes, payload: bytes, packet_id: int | None = None) -> b
 
 
 @asynccontextmanager
-async def broker(serve: Serve) -> AsyncIterator[tuple[Line, Messages]]:
+async def broker(serve: Serve) -> AsyncIterator[tuple[RawMqttConnection, Messages]]:
     """Give a line to a broker whose side of the only connection is `serve`."""
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -36,7 +36,7 @@ async def broker(serve: Serve) -> AsyncIterator[tuple[Line, Messages]]:
     server = await asyncio.start_server(accept, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     access = MqttAccess(f"127.0.0.1:{port}", "id", "name", "word", "up/1", 60)
-    line = Line(access, lambda topic, payload: messages.append((topic, payload)), None)
+    line = RawMqttConnection(access, lambda topic, payload: messages.append((topic, payload)), None)
     try:
         async with asyncio.timeout(LIMIT):
             yield line, messages
@@ -188,7 +188,7 @@ async def test_a_device_that_vanished_says_and_hears_nothing_but_stays_connected
 
 
 async def test_an_orderly_end_says_so_and_a_dropped_connection_does_not() -> None:
-    for end, expected in ((Line.close, b"\xe0\x00"), (Line.drop, b"")):
+    for end, expected in ((RawMqttConnection.close, b"\xe0\x00"), (RawMqttConnection.drop, b"")):
         rest: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
         async def serve(

@@ -1,4 +1,4 @@
-"""A scripted device's power, bootstrap and MQTT connection."""
+"""Power, bootstrap and MQTT connection of a scripted device."""
 
 import asyncio
 import json
@@ -10,20 +10,20 @@ from typing import Self
 
 from fleet.ground.errors import Unavailable
 from fleet.ground.tasks import sole
-from fleet.workbench.conformance import clock
-from fleet.workbench.conformance.probe.bootstrap import reply_topic
-from fleet.workbench.conformance.probe.line import Line
-from fleet.workbench.conformance.probe.mail import Mail, Message
-from fleet.workbench.conformance.probe.tools import ToolServer
-from fleet.workbench.conformance.verdict import Failed
 from fleet.workbench.sim.bootstrap.ota import Bootstrap, Identity, MqttAccess
+from fleet.workbench.sim.bootstrap.request import reply_topic
 from fleet.workbench.sim.firmware import notifications
 from fleet.workbench.sim.messages import message as firmware
 from fleet.workbench.sim.messages.message import JsonObject, member
 from fleet.workbench.sim.profiles.profile import Profile
+from fleet.workbench.sim.records import clock
 from fleet.workbench.sim.records.audit import Finding
+from fleet.workbench.sim.records.expectation import Failed
 from fleet.workbench.sim.records.journal import Journal
 from fleet.workbench.sim.records.loop_lag import LoopLag
+from fleet.workbench.sim.scripted.mqtt_connection import RawMqttConnection
+from fleet.workbench.sim.scripted.received import ReceivedMessage, ReceivedMessages
+from fleet.workbench.sim.scripted.tools import ScriptedTools
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +35,14 @@ class Origin:
 
 
 @dataclass(slots=True)
-class Chores:
-    """What runs beside a check, and ends with the device."""
+class _Tasks:
+    """What runs beside a test, and ends with the device."""
 
     group: asyncio.TaskGroup | None = None
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
 
-class Wired:
+class ConnectedDevice:
     """A device that is on, and may be connected; `running` is its power.
 
     Args:
@@ -54,32 +54,32 @@ class Wired:
     def __init__(self, profile: Profile, mac: str, origin: Origin) -> None:
         self.profile = profile
         self.mac = mac
-        self.mail = Mail()
+        self.messages = ReceivedMessages()
         self.clock = clock.now
-        self.tools = ToolServer(profile, self.clock)
+        self.tools = ScriptedTools(profile, self.clock)
         self.loop_lag = LoopLag(self.clock)
-        """How late this process runs, which no server is to blame for."""
+        """How late this process runs; the server is not to blame for that."""
         self.findings: list[Finding] = []
-        """What every device may complain about, whatever the check is after."""
+        """Breaches that every device reports, whatever the test is about."""
         self.session = ""
         """Of the newest hello."""
         self.access: MqttAccess | None = None
         """What bootstrap said."""
         self._origin = origin
-        self._chores = Chores()
-        self._line: Line | None = None
+        self._tasks = _Tasks()
+        self._mqtt: RawMqttConnection | None = None
 
     @property
-    def line(self) -> Line:
-        assert self._line is not None, "the probe is not connected"  # noqa: S101 - the check's own fault
-        return self._line
+    def mqtt(self) -> RawMqttConnection:
+        assert self._mqtt is not None, "the device is not connected"  # noqa: S101 - the test's own fault
+        return self._mqtt
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Self]:
-        """Give the probe its tasks; leaving the block ends everything without a goodbye."""
+        """Give the device its tasks; leaving the block ends everything without a goodbye."""
         try:
-            async with asyncio.TaskGroup() as self._chores.group:
-                self.spawn(self.loop_lag.run(), "probe pulse")
+            async with asyncio.TaskGroup() as self._tasks.group:
+                self.spawn(self.loop_lag.run(), "scripted-loop-lag")
                 try:
                     yield self
                 finally:
@@ -88,10 +88,10 @@ class Wired:
             raise sole(group) from None
 
     def spawn(self, work: Coroutine[None, None, None], name: str) -> asyncio.Task[None]:
-        """Run something beside the check that ends with the probe."""
-        assert self._chores.group is not None, "the probe is not running"  # noqa: S101 - the check's own fault
-        task = self._chores.group.create_task(work, name=name)
-        self._chores.tasks.append(task)
+        """Run something beside the test; it ends with the device."""
+        assert self._tasks.group is not None, "the device is not running"  # noqa: S101 - the test's own fault
+        task = self._tasks.group.create_task(work, name=name)
+        self._tasks.tasks.append(task)
         return task
 
     async def boot(self) -> MqttAccess:
@@ -119,32 +119,32 @@ class Wired:
         if self.access is None:
             await self.boot()
         assert self.access is not None  # noqa: S101 - for the type checker
-        line = self._line = Line(self.access, self._receive, self._origin.tls)
-        code = await line.connect(keepalive)
-        self.spawn(line.run(), "probe mqtt")
+        mqtt = self._mqtt = RawMqttConnection(self.access, self._receive, self._origin.tls)
+        code = await mqtt.connect(keepalive)
+        self.spawn(mqtt.run(), "scripted-mqtt")
         if code == 0 and ping:
-            self.spawn(line.keep_alive((keepalive or self.access.keepalive) / 2), "probe ping")
+            self.spawn(mqtt.keep_alive((keepalive or self.access.keepalive) / 2), "scripted-ping")
         topic = reply_topic(self.access, self.mac)
         if code == 0 and topic and (self.profile.name == "P8" if subscribe is None else subscribe):
-            await line.subscribe(topic)
+            await mqtt.subscribe(topic)
         return code
 
     def send(self, message: JsonObject | str | bytes, topic: str = "") -> None:
         """Publish a message as it is; an object is written as JSON."""
         text = json.dumps(message, ensure_ascii=False) if isinstance(message, dict) else message
-        self.line.publish(text.encode() if isinstance(text, str) else text, topic)
+        self.mqtt.publish(text.encode() if isinstance(text, str) else text, topic)
 
     def disconnect(self) -> None:
         """End the MQTT connection in order."""
-        self.line.close()
+        self.mqtt.close()
 
-    def _react(self, message: Message) -> None:
+    def _react(self, message: ReceivedMessage) -> None:
         """Do what firmware does by itself on a message."""
         if message.kind == "mcp":
-            self.spawn(self._answer(member(message.body, "payload")), "probe tool")
+            self.spawn(self._answer(member(message.body, "payload")), "scripted-tool")
 
     def _receive(self, topic: str, payload: bytes) -> None:
-        message = self.mail.add(topic, payload)
+        message = self.messages.add(topic, payload)
         if not message.body:
             self.findings.append(("json-invalid", str(message)))
             return
@@ -160,7 +160,7 @@ class Wired:
             self.send(envelope + (reply.encode() if isinstance(reply, str) else reply) + b"}")
 
     def _end(self) -> None:
-        if self._line:
-            self._line.drop()
-        for task in self._chores.tasks:
+        if self._mqtt:
+            self._mqtt.drop()
+        for task in self._tasks.tasks:
             task.cancel()

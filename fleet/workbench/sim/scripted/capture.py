@@ -1,8 +1,8 @@
-"""The datagrams that a probe got, and waiting for them."""
+"""The datagrams that a scripted device got, and waiting for them."""
 
 from dataclasses import dataclass
 
-from fleet.workbench.conformance.probe.stamped_socket import Address
+from fleet.workbench.sim.connection.udp_socket import Address
 from fleet.workbench.sim.records.change_signal import ChangeSignal
 
 MOST = 20_000

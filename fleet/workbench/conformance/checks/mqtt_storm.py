@@ -9,17 +9,17 @@ from functools import cache
 
 import httpx2
 
-from fleet.workbench.conformance import clock
 from fleet.workbench.conformance.checks.mqtt import GROUP
-from fleet.workbench.conformance.probe import bootstrap
-from fleet.workbench.conformance.probe.line import Line
-from fleet.workbench.conformance.stage import Stage, fresh_mac
+from fleet.workbench.conformance.context import CheckContext, fresh_mac
 from fleet.workbench.conformance.verdict import Failed, NotApplicable, require, span
+from fleet.workbench.sim.bootstrap import request
 from fleet.workbench.sim.bootstrap.ota import MqttAccess, read_mqtt
 from fleet.workbench.sim.messages import message, outbound
 from fleet.workbench.sim.messages.message import member
 from fleet.workbench.sim.network.https import web
+from fleet.workbench.sim.records import clock
 from fleet.workbench.sim.records.change_signal import ChangeSignal
+from fleet.workbench.sim.scripted.mqtt_connection import RawMqttConnection
 
 _DEVICES = 2000
 _WINDOW = 10.0
@@ -32,28 +32,28 @@ _AT_ONCE = 16
 @GROUP.check(
     "M11", "2000 devices that connect within ten seconds are all accepted", profiles="P1", alone=True, seconds=180
 )
-async def takes_a_herd(stage: Stage) -> str:
+async def takes_a_storm(context: CheckContext) -> str:
     with _room_for(_DEVICES + _SPARE_FILES):
-        accesses = await _boot(stage)
-        async with _herd(stage, accesses) as herd:
-            await _gather(herd)
-            faults = [one.fault for one in herd if one.fault]
+        accesses = await _boot(context)
+        async with _devices(context, accesses) as devices:
+            await _gather(devices)
+            faults = [one.fault for one in devices if one.fault]
             require(not faults, f"{len(faults)} of {_DEVICES} not accepted: {', '.join(sorted(set(faults))[:3])}")
-            lost = sum(not one.line.up for one in herd)
+            lost = sum(not one.mqtt.up for one in devices)
             require(not lost, f"{lost} of {_DEVICES} connections were closed again")
-            answered = max([await one.greet() for one in random.sample(herd, _GREETED)])
-            return f"the slowest after {span(max(one.took for one in herd))}; then hellos within {span(answered)}"
+            answered = max([await one.greet() for one in random.sample(devices, _GREETED)])
+            return f"the slowest after {span(max(one.took for one in devices))}; then hellos within {span(answered)}"
 
 
 class _Device:
     """One of many: it connects, and may say hello."""
 
-    def __init__(self, stage: Stage, access: MqttAccess) -> None:
-        self.line = Line(access, self._receive, stage.setup.tls)
+    def __init__(self, context: CheckContext, access: MqttAccess) -> None:
+        self.mqtt = RawMqttConnection(access, self._receive, context.setup.tls)
         self.took = 0.0
         """Seconds from TCP's begin to CONNACK."""
         self.fault = ""
-        self._hello = outbound.hello(stage.profile).encode()
+        self._hello = outbound.hello(context.profile).encode()
         self._joined = asyncio.Event()
         self._greeted = False
         self._signal = ChangeSignal()
@@ -62,7 +62,7 @@ class _Device:
         await asyncio.sleep(delay)
         begun = clock.now()
         try:
-            code = await self.line.connect()
+            code = await self.mqtt.connect()
         except Failed as error:
             self.fault = str(error)
         else:
@@ -73,7 +73,7 @@ class _Device:
     async def read(self) -> None:
         """Read whatever comes from the moment of its connection on."""
         await self._joined.wait()
-        await self.line.run()
+        await self.mqtt.run()
 
     async def greet(self, seconds: float = 10.0) -> float:
         """Say hello and return after how long it was answered.
@@ -82,7 +82,7 @@ class _Device:
             Failed: It was not.
         """
         begun = clock.now()
-        self.line.publish(self._hello)
+        self.mqtt.publish(self._hello)
         if not await self._signal.within(seconds, lambda: self._greeted):
             raise Failed(f"all were accepted, but then a hello was not answered within {seconds:g} s")
         return clock.now() - begun
@@ -94,34 +94,34 @@ class _Device:
             self._signal.notify()
 
 
-async def _gather(herd: Sequence[_Device]) -> None:
+async def _gather(devices: Sequence[_Device]) -> None:
     async with asyncio.TaskGroup() as group:
-        for number, device in enumerate(herd):
-            group.create_task(device.join(random.uniform(0, _WINDOW)), name=f"herd {number}")
+        for number, device in enumerate(devices):
+            group.create_task(device.join(random.uniform(0, _WINDOW)), name=f"device {number}")
 
 
 @asynccontextmanager
-async def _herd(stage: Stage, accesses: Sequence[MqttAccess]) -> AsyncIterator[list[_Device]]:
+async def _devices(context: CheckContext, accesses: Sequence[MqttAccess]) -> AsyncIterator[list[_Device]]:
     """Give devices that read whatever comes until the block ends."""
-    herd = [_Device(stage, access) for access in accesses]
+    devices = [_Device(context, access) for access in accesses]
     async with asyncio.TaskGroup() as group:
-        readers = [group.create_task(one.read(), name="herd reader") for one in herd]
+        readers = [group.create_task(one.read(), name="device reader") for one in devices]
         try:
-            yield herd
+            yield devices
         finally:
-            for one, reader in zip(herd, readers, strict=True):
-                one.line.drop()
+            for one, reader in zip(devices, readers, strict=True):
+                one.mqtt.drop()
                 reader.cancel()
 
 
 @cache
 def _macs() -> list[str]:
-    """Return the herd's MACs, the same in every round: a broker may keep something of each device that it ever saw."""
+    """Return the MACs, the same in every round: a broker may keep something of each device that it ever saw."""
     return [fresh_mac() for _ in range(_DEVICES)]
 
 
-async def _boot(stage: Stage) -> list[MqttAccess]:
-    """Return the MQTT sections of the herd.
+async def _boot(context: CheckContext) -> list[MqttAccess]:
+    """Return the MQTT sections of the devices.
 
     Raises:
         Failed: Bootstrap failed for one of them.
@@ -130,17 +130,17 @@ async def _boot(stage: Stage) -> list[MqttAccess]:
 
     async def boot(client: httpx2.AsyncClient, mac: str) -> MqttAccess:
         async with slots:
-            answer = await bootstrap.ask(stage.setup.ota_url, mac, stage.profile, client)
+            answer = await request.ask(context.setup.ota_url, mac, context.profile, client)
         access = read_mqtt(member(answer, "mqtt"))
         if access is None:
             raise Failed("bootstrap gave no usable mqtt section")
         return access
 
     async with (
-        web(bootstrap.SECONDS) as client,
+        web(request.SECONDS) as client,
         asyncio.TaskGroup() as group,
     ):
-        tasks = [group.create_task(boot(client, mac), name="herd boot") for mac in _macs()]
+        tasks = [group.create_task(boot(client, mac), name="device boot") for mac in _macs()]
     return [task.result() for task in tasks]
 
 

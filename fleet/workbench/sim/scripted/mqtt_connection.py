@@ -1,4 +1,9 @@
-"""A probe's MQTT connection: packets by hand, so that it can also behave as no library does."""
+"""The MQTT connection of a scripted device: it writes each packet itself.
+
+The simulated device uses aiomqtt, so that it is implemented independently of the server (docs/adr/0002). A test needs
+what no library offers: the code of a CONNACK, no ping, a keep-alive of its own, silence on an open connection (M6),
+the end of a connection as an event, and 2000 connections in one process (M11).
+"""
 
 import asyncio
 import ssl
@@ -8,20 +13,20 @@ from collections.abc import Callable
 from fleet.adapters.net.mqtt import packets
 from fleet.adapters.net.mqtt.packets import Broken, Connected, Incoming, Packet, PacketReader, Subscribed
 from fleet.wire.identity import Credentials
-from fleet.workbench.conformance.verdict import Failed
 from fleet.workbench.sim.bootstrap.ota import MqttAccess
+from fleet.workbench.sim.records.expectation import Failed
 
 TLS_PORT = 8883
 CONNECT_SECONDS = 10.0
 _CHUNK = 65_536
 
 
-class Line:
+class RawMqttConnection:
     """One TCP connection from CONNECT to its end.
 
     Args:
         access: What bootstrap said.
-        on_message: Told every PUBLISH: topic and payload.
+        on_message: Called with topic and payload of every PUBLISH.
         tls: Trust for port 8883.
     """
 
@@ -36,7 +41,7 @@ class Line:
         self._answers: asyncio.Queue[Packet] = asyncio.Queue(16)
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
-        self._deaf = False
+        self._silent = False
         self.up = False
         self.pongs = 0
         self.closed = asyncio.Event()
@@ -109,12 +114,12 @@ class Line:
         self.write(packets.publish(topic or self._access.publish_topic, payload))
 
     def write(self, frame: bytes) -> None:
-        if self._writer and not self._writer.is_closing() and not self._deaf:
+        if self._writer and not self._writer.is_closing() and not self._silent:
             self._writer.write(frame)
 
     def vanish(self) -> None:
         """From now on send and hear nothing, with the connection left open: a device without power."""
-        self._deaf = True
+        self._silent = True
 
     def close(self) -> None:
         """End the connection with a DISCONNECT, or without a word after `vanish`."""
@@ -136,7 +141,7 @@ class Line:
                 return None
             if not data:
                 return None
-            if not self._deaf:
+            if not self._silent:
                 for packet in self._packets.feed(data):
                     self._sort(packet)
         return self._ready.popleft() if self._ready else None

@@ -4,8 +4,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from fleet.workbench.conformance.probe.audio import AudioPort
 from fleet.workbench.sim.messages.server_hello import ServerHello
+from fleet.workbench.sim.profiles.profile import find_profile
+from fleet.workbench.sim.scripted.audio import ScriptedAudio
 
 LOOPBACK = "127.0.0.1"
 NONCE = bytes.fromhex("01000000112233440000000000000000")
@@ -28,21 +29,21 @@ def hello(server: socket.socket) -> ServerHello:
 
 
 @pytest.fixture
-async def audio(server: socket.socket) -> AsyncIterator[AudioPort]:
-    port = AudioPort(hello(server))
+async def audio(server: socket.socket) -> AsyncIterator[ScriptedAudio]:
+    port = ScriptedAudio(hello(server), find_profile("P1"))
     await port.open()
     yield port
     port.close()
     server.close()
 
 
-async def test_an_uplink_packet_is_that_of_the_contract(audio: AudioPort, server: socket.socket) -> None:
+async def test_an_uplink_packet_is_that_of_the_contract(audio: ScriptedAudio, server: socket.socket) -> None:
     audio.send(PAYLOAD)
     assert server.recv(2048) == UPLINK
     assert audio.headers == [(UPLINK[:16], 20)]
 
 
-async def test_a_downlink_packet_is_read_as_in_the_contract(audio: AudioPort, server: socket.socket) -> None:
+async def test_a_downlink_packet_is_read_as_in_the_contract(audio: ScriptedAudio, server: socket.socket) -> None:
     before = asyncio.get_running_loop().time()
     server.sendto(DOWNLINK, (LOOPBACK, audio.port))
     (one,) = await audio.expect(seconds=5)
@@ -52,7 +53,9 @@ async def test_a_downlink_packet_is_read_as_in_the_contract(audio: AudioPort, se
     assert before - 0.1 <= one.at <= asyncio.get_running_loop().time()
 
 
-async def test_a_datagram_counts_from_its_arrival_not_from_its_reading(audio: AudioPort, server: socket.socket) -> None:
+async def test_a_datagram_counts_from_its_arrival_not_from_its_reading(
+    audio: ScriptedAudio, server: socket.socket
+) -> None:
     loop = asyncio.get_running_loop()
     server.sendto(DOWNLINK, (LOOPBACK, audio.port))
     sent = loop.time()
@@ -62,7 +65,7 @@ async def test_a_datagram_counts_from_its_arrival_not_from_its_reading(audio: Au
     assert one.at - sent < 0.05
 
 
-async def test_numbers_go_on_across_an_explicit_one(audio: AudioPort, server: socket.socket) -> None:
+async def test_numbers_go_on_across_an_explicit_one(audio: ScriptedAudio, server: socket.socket) -> None:
     audio.send(b"a")
     audio.send(b"b", sequence=0xFFFF_FFFF, timestamp=7)
     audio.send(b"c")
@@ -70,7 +73,7 @@ async def test_numbers_go_on_across_an_explicit_one(audio: AudioPort, server: so
     assert headers == [bytes.fromhex(text) for text in ("0000000000000001", "00000007ffffffff", "0000000000000002")]
 
 
-async def test_a_hello_begins_counters_and_keys_anew(audio: AudioPort, server: socket.socket) -> None:
+async def test_a_hello_begins_counters_and_keys_anew(audio: ScriptedAudio, server: socket.socket) -> None:
     audio.send(b"a")
     audio.rekey(ServerHello("s2", LOOPBACK, server.getsockname()[1], bytes(16), NONCE))
     assert (audio.sent, audio.headers) == (0, [])
@@ -80,7 +83,7 @@ async def test_a_hello_begins_counters_and_keys_anew(audio: AudioPort, server: s
     assert one.payload != PAYLOAD
 
 
-async def test_after_rebinding_both_ports_are_heard(audio: AudioPort, server: socket.socket) -> None:
+async def test_after_rebinding_both_ports_are_heard(audio: ScriptedAudio, server: socket.socket) -> None:
     old = audio.port
     new = audio.rebind()
     audio.send(PAYLOAD)
@@ -90,7 +93,7 @@ async def test_after_rebinding_both_ports_are_heard(audio: AudioPort, server: so
     assert {one.port for one in await audio.expect(2, seconds=5)} == {old, new}
 
 
-async def test_a_stranger_sends_from_another_address(audio: AudioPort, server: socket.socket) -> None:
+async def test_a_stranger_sends_from_another_address(audio: ScriptedAudio, server: socket.socket) -> None:
     own = audio.port
     stranger = audio.stranger()
     stranger.send(b"x" * 40, audio.server)
@@ -101,7 +104,7 @@ async def test_a_stranger_sends_from_another_address(audio: AudioPort, server: s
     assert one.port == stranger.port
 
 
-async def test_short_datagrams_are_kept_without_a_payload(audio: AudioPort, server: socket.socket) -> None:
+async def test_short_datagrams_are_kept_without_a_payload(audio: ScriptedAudio, server: socket.socket) -> None:
     for size in (0, 3, 16):
         server.sendto(DOWNLINK[:size], (LOOPBACK, audio.port))
     got = await audio.expect(3, seconds=5)
@@ -109,5 +112,5 @@ async def test_short_datagrams_are_kept_without_a_payload(audio: AudioPort, serv
     assert got[0].kind == -1
 
 
-async def test_waiting_ends_when_nothing_comes(audio: AudioPort) -> None:
+async def test_waiting_ends_when_nothing_comes(audio: ScriptedAudio) -> None:
     assert await audio.expect(seconds=0.01) == []

@@ -1,4 +1,4 @@
-"""A probe's tool server: firmware's answers, unless a check has another one ready."""
+"""The tool server of a scripted device: firmware's answers, unless a test has another one ready."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,9 +7,8 @@ from fleet.workbench.sim.messages.message import JsonObject, item, member, text
 from fleet.workbench.sim.profiles.profile import Profile
 from fleet.workbench.sim.records.audit import Finding
 from fleet.workbench.sim.records.change_signal import ChangeSignal
-from fleet.workbench.sim.tools import mcp_server
 from fleet.workbench.sim.tools.board import Board
-from fleet.workbench.sim.tools.board_tools import Restart, Tool, ToolError, tools_of
+from fleet.workbench.sim.tools.board_tools import Restart, Tool, tools_of
 from fleet.workbench.sim.tools.mcp_server import McpServer, PendingCall
 
 Intercept = Callable[[JsonObject], str | bytes | None]
@@ -17,7 +16,7 @@ Intercept = Callable[[JsonObject], str | bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ToolRequest:
     """One JSON-RPC request of the server: `at` on the clock."""
 
     at: float
@@ -41,12 +40,12 @@ class Request:
         return item(self.body, "id")
 
 
-class ToolServer:
+class ScriptedTools:
     """Answers requests at once, or as `intercept` says.
 
     Args:
         profile: Names the board.
-        clock: That of the checks.
+        clock: That of the test.
         tools: In the order of the list; the profile's own without it.
     """
 
@@ -55,23 +54,23 @@ class ToolServer:
         self._signal = ChangeSignal()
         self.board = Board()
         self._server = McpServer(profile, tools_of(profile) if tools is None else tools, self.board)
-        self.requests: list[Request] = []
+        self.requests: list[ToolRequest] = []
         self.findings: list[Finding] = []
         self.intercept: dict[str, Intercept] = {}
         """By method, or by the name of a tool."""
 
-    def find(self, name: str, after: float = 0.0) -> list[Request]:
+    def find(self, name: str, after: float = 0.0) -> list[ToolRequest]:
         """Return the requests of a method, or the calls of a tool, later than `after`."""
         return [one for one in self.requests if name in (one.method, one.tool) and one.at > after]
 
-    async def until(self, name: str, seconds: float, count: int = 1, after: float = 0.0) -> list[Request]:
+    async def until(self, name: str, seconds: float, count: int = 1, after: float = 0.0) -> list[ToolRequest]:
         """Wait until a method or tool was asked for so often; return the requests, fewer when time is up."""
         await self._signal.within(seconds, lambda: len(self.find(name, after)) >= count)
         return self.find(name, after)
 
     async def receive(self, body: JsonObject) -> str | bytes | None:
         """Return the reply's payload, None for none."""
-        request = Request(self._clock(), body)
+        request = ToolRequest(self._clock(), body)
         self.requests.append(request)
         self.findings.extend(self._server.check(body))
         self._signal.notify()
@@ -79,11 +78,7 @@ class ToolServer:
         if own:
             return own(body)
         result = self._server.receive(body)
-        return await self._run(result) if isinstance(result, PendingCall) else result
-
-    async def _run(self, call: PendingCall) -> str | None:
-        try:
-            outcome = await call.tool.run(self.board, call.arguments)
-        except ToolError as error:
-            return self._server.fail_call(call.id, str(error))
-        return None if isinstance(outcome, Restart) else mcp_server.answer(call.id, outcome)
+        if not isinstance(result, PendingCall):
+            return result
+        outcome, reply = await self._server.run(result)
+        return None if isinstance(outcome, Restart) else reply

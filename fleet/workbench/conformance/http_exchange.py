@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import httpx2
 
-from fleet.workbench.conformance import clock
 from fleet.workbench.conformance.verdict import Failed, require
 from fleet.workbench.sim.messages.message import JsonObject
 from fleet.workbench.sim.network.https import web
+from fleet.workbench.sim.records import clock
+from fleet.workbench.sim.tools.vision import BOUNDARY, form_pieces
 
 SECONDS = 60.0
 """Longer than any firmware waits: a check says how late an answer was."""
 
-_BOUNDARY = "----ESP32_CAMERA_BOUNDARY"
 _CHUNK = 2048
 _MOST_CHUNKS = 200
 
@@ -70,21 +70,9 @@ async def upload(
     Raises:
         Failed: It was not answered.
     """
-    form = write_form(photo, question)
-    sent = {"Content-Type": f"multipart/form-data; boundary={_BOUNDARY}", **headers}
+    form = b"".join(form_pieces(photo, "camera.jpg", question))
+    sent = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}", **headers}
     return await post(url, sent, _pieces(form) if chunked else form)
-
-
-def write_form(photo: bytes, question: str | None) -> bytes:
-    """Return the form of an upload."""
-    asked = b"" if question is None else _part('name="question"', "", question.encode())
-    file = _part('name="file"; filename="camera.jpg"', "Content-Type: image/jpeg\r\n", photo)
-    return asked + file + f"--{_BOUNDARY}--\r\n".encode()
-
-
-def _part(disposition: str, more: str, content: bytes) -> bytes:
-    head = f"--{_BOUNDARY}\r\nContent-Disposition: form-data; {disposition}\r\n{more}\r\n"
-    return head.encode() + content + b"\r\n"
 
 
 async def _pieces(form: bytes) -> AsyncIterator[bytes]:

@@ -1,9 +1,9 @@
 import pytest
 
 from fleet.wire.topics import down_topic, up_topic
-from fleet.workbench.conformance.probe.bootstrap import ask, reply_topic
 from fleet.workbench.conformance.verdict import Failed
 from fleet.workbench.sim.bootstrap.ota import MqttAccess
+from fleet.workbench.sim.bootstrap.request import ask, reply_topic
 from fleet.workbench.sim.profiles.profile import find_profile
 from tests.support.scripted_server import ScriptedServer
 

@@ -1,7 +1,7 @@
 import pytest
 from pydantic import JsonValue
 
-from fleet.workbench.conformance.steering.cast import Cast
+from fleet.workbench.conformance.steering.scenes import Scenes
 from fleet.workbench.conformance.steering.script import Round, Scene
 from fleet.workbench.conformance.steering.voice import Marked
 
@@ -31,58 +31,58 @@ SYSTEM: dict[str, JsonValue] = {"role": "system", "content": "scene 197"}
     ],
 )
 def test_the_turn_of_a_request_is_found(messages: list[dict[str, JsonValue]], found: tuple[int | None, int]) -> None:
-    assert Cast().find_asked(messages) == found
+    assert Scenes().find_asked(messages) == found
 
 
 def test_the_staged_mark_that_sounds_longest_is_heard() -> None:
-    cast = Cast()
+    scenes = Scenes()
     marks = [Marked(100, 0.0, 0.5), Marked(101, 0.6, 3.0), Marked(102, 3.0, 4.0), Marked(100, 4.0, 4.9)]
-    assert cast.find_heard(marks) is None
+    assert scenes.find_heard(marks) is None
     for mark in (100, 102):
-        cast.stage(Scene(mark))
-    assert cast.find_heard(marks) == Scene(100)
-    assert cast.find_heard([]) is None
+        scenes.add(Scene(mark))
+    assert scenes.find_heard(marks) == Scene(100)
+    assert scenes.find_heard([]) is None
 
 
 def test_a_scene_replaces_the_one_with_its_mark_until_it_is_released() -> None:
-    cast = Cast()
-    cast.stage(Scene(100, "first"))
-    cast.stage(Scene(100, "second"))
-    assert cast.scene(100) == Scene(100, "second")
-    cast.release(100)
-    cast.release(100)
-    assert cast.scene(100) is None
-    assert cast.scene(None) is None
+    scenes = Scenes()
+    scenes.add(Scene(100, "first"))
+    scenes.add(Scene(100, "second"))
+    assert scenes.scene(100) == Scene(100, "second")
+    scenes.release(100)
+    scenes.release(100)
+    assert scenes.scene(100) is None
+    assert scenes.scene(None) is None
 
 
 def test_a_mark_that_was_staged_unasked_is_not_lent() -> None:
-    cast = Cast()
-    cast.stage(Scene(100))
-    assert [cast.free_mark(), cast.free_mark()] == [101, 102]
-    cast.release(101)
-    assert cast.free_mark() == 103
+    scenes = Scenes()
+    scenes.add(Scene(100))
+    assert [scenes.free_mark(), scenes.free_mark()] == [101, 102]
+    scenes.release(101)
+    assert scenes.free_mark() == 103
 
 
 def test_improvising_answers_marks_without_a_scene() -> None:
-    cast = Cast(improvise=True)
-    assert cast.scene(100) == Scene(100)
-    assert cast.scene(999) is None
+    scenes = Scenes(improvise=True)
+    assert scenes.scene(100) == Scene(100)
+    assert scenes.scene(999) is None
 
 
 def test_a_sentence_has_its_share_of_its_text() -> None:
-    cast = Cast()
+    scenes = Scenes()
     scene = Scene(100, rounds=(Round("Yes."), Round("First part here. Second part there!")))
-    cast.stage(scene)
-    assert cast.find_spoken("Second part there!") == (scene, 15 / 28)
-    assert cast.find_spoken("**First** part here")[1] == 13 / 28
-    assert cast.find_spoken("Scene 100 says something else") == (scene, 1.0)
-    assert cast.find_spoken("Third part.") == (None, 1.0)
-    assert cast.find_spoken("...") == (None, 1.0)
+    scenes.add(scene)
+    assert scenes.find_spoken("Second part there!") == (scene, 15 / 28)
+    assert scenes.find_spoken("**First** part here")[1] == 13 / 28
+    assert scenes.find_spoken("Scene 100 says something else") == (scene, 1.0)
+    assert scenes.find_spoken("Third part.") == (None, 1.0)
+    assert scenes.find_spoken("...") == (None, 1.0)
 
 
 def test_a_released_scenes_sentence_belongs_to_nobody() -> None:
-    cast = Cast()
-    cast.stage(Scene(100, rounds=(Round("Scene 100 is here."),)))
-    cast.find_asked([user("scene 100")])
-    cast.release(100)
-    assert cast.find_spoken("Scene 100 is here.") == (None, 1.0)
+    scenes = Scenes()
+    scenes.add(Scene(100, rounds=(Round("Scene 100 is here."),)))
+    scenes.find_asked([user("scene 100")])
+    scenes.release(100)
+    assert scenes.find_spoken("Scene 100 is here.") == (None, 1.0)
