@@ -22,9 +22,7 @@ _ERRORS = (
 async def tells_coded_errors(context: CheckContext) -> str:
     tools = [tool(f"self.stage.{name}") for name, _, _ in _ERRORS]
     calls = {
-        f"self.stage.{name}": lambda request, code=code, words=words: mcp_server.error(
-            number_of(request), words, code
-        )
+        f"self.stage.{name}": lambda request, code=code, words=words: mcp_server.error(number_of(request), words, code)
         for name, code, words in _ERRORS
     }
     async with tooled(context, *tools, intercept=calls) as device:

@@ -66,10 +66,10 @@ def test_switched_off_and_on_it_goes_on_with_what_is_left(room: Room) -> None:
 
 def test_frames_that_are_late_are_made_up_for_at_once(room: Room) -> None:
     room.microphone.on = True
-    room.run(0.3, step=0.3)
-    room.run(0.7)
+    room.run(0.31, step=0.31)
+    room.run(0.69)
     times = [at for at, _ in room.packets]
-    assert times[:5] == pytest.approx([100.3] * 5)
+    assert times[:5] == pytest.approx([100.31] * 5)
     assert times[5:] == pytest.approx([100.36 + 0.06 * number for number in range(len(times) - 5)], abs=0.011)
 
 

@@ -1,4 +1,4 @@
-"""The process that plays the devices: `python -m fleet.workbench.bench.crowd CONFIG`; orders on standard input.
+"""The process that plays the devices: `python -m fleet.workbench.bench.mqtt_load CONFIG`; orders on standard input.
 
 One connection for each device, as in a real fleet; it also stands in for the edge that they would speak to.
 """
@@ -22,9 +22,9 @@ from fleet.ground.tasks import running
 from fleet.wire.dialects import XIAOZHI
 from fleet.wire.identity import CredentialKeys
 from fleet.workbench.bench import control
-from fleet.workbench.bench.desk import Desk
-from fleet.workbench.bench.puppet import Puppet, mac
-from fleet.workbench.bench.site import read_settings
+from fleet.workbench.bench.edge_stub import EdgeStub
+from fleet.workbench.bench.servers import read_settings
+from fleet.workbench.bench.silent_device import SilentDevice, mac
 
 _TICK = 0.005
 _AT_ONCE = 20
@@ -65,22 +65,22 @@ class Tally:
         return {"begun": self._begun, "ms": self._ms}
 
 
-class Crowd:
+class MqttLoad:
     """The devices.
 
     Args:
         settings: Where broker and Redis are.
         store: The same Redis.
-        desk: Hears and speaks for them.
+        edge: Hears and speaks for them.
     """
 
-    def __init__(self, settings: Settings, store: Store, desk: Desk) -> None:
+    def __init__(self, settings: Settings, store: Store, edge: EdgeStub) -> None:
         self._keys = CredentialKeys(settings.keys.get_secret_value() if settings.keys else "")
         self._port = parse_mqtt_url(settings.mqtt_url or "").port
         self._store = store
-        self._desk = desk
-        self._puppets: list[Puppet] = []
-        self._next: Iterable[Puppet] = ()
+        self._edge = edge
+        self._devices: list[SilentDevice] = []
+        self._next: Iterable[SilentDevice] = ()
 
     async def do(self, order: dict[str, Any]) -> dict[str, Any]:
         """Do what the benchmark says and return the answer."""
@@ -95,24 +95,24 @@ class Crowd:
                 return await self._speak(order["rate"], order["seconds"], order["calls"])
             case "talk":
                 return await self._talk(order["at_once"], order["seconds"], order["calls"])
-        return {"calls": sum(puppet.calls for puppet in self._puppets)}
+        return {"calls": sum(device.calls for device in self._devices)}
 
     async def _connect(self, count: int) -> dict[str, Any]:
-        await self._desk.open()
-        tally, known = Tally(), len(self._puppets)
-        fresh = [Puppet(number) for number in range(known, known + count)]
-        self._puppets += fresh
-        self._next = itertools.cycle(self._puppets)
+        await self._edge.open()
+        tally, known = Tally(), len(self._devices)
+        fresh = [SilentDevice(number) for number in range(known, known + count)]
+        self._devices += fresh
+        self._next = itertools.cycle(self._devices)
 
         keys, redis = self._store.keys, self._store.client
 
-        async def connect(puppet: Puppet) -> None:
+        async def connect(device: SilentDevice) -> None:
             ended = tally.begin()
             # As bootstrap notes of firmware: others are asked for their tools at their first hello.
-            await redis.hset(keys.device(puppet.mac), "dialect", XIAOZHI)
-            await puppet.connect(self._port, self._keys.issue("device", puppet.mac, policy="first", generation=1))
+            await redis.hset(keys.device(device.mac), "dialect", XIAOZHI)
+            await device.connect(self._port, self._keys.issue("device", device.mac, policy="first", generation=1))
             async with asyncio.timeout(_END_SECONDS):
-                await puppet.listed.wait()
+                await device.listed.wait()
             ended()
 
         await _side_by_side(fresh, connect)
@@ -120,10 +120,10 @@ class Crowd:
 
     async def _copy(self, known: int) -> None:
         """Make as many devices known as are wanted in all, by copies of what is kept of a connected one."""
-        keys, redis, first = self._store.keys, self._store.client, self._puppets[0].mac
+        keys, redis, first = self._store.keys, self._store.client, self._devices[0].mac
         record = await cast("Awaitable[dict[str, str]]", redis.hgetall(keys.device(first)))
         tools = await redis.get(keys.tools(first))
-        numbers = range(len(self._puppets), known)
+        numbers = range(len(self._devices), known)
         for at in range(0, len(numbers), _CHUNK):
             pipe = redis.pipeline(transaction=False)
             for name in map(mac, numbers[at : at + _CHUNK]):
@@ -137,8 +137,8 @@ class Crowd:
         """Let one device after the other say hello, and at once goodbye if that is wanted."""
         tally = Tally()
 
-        async def greet(puppet: Puppet) -> None:
-            puppet.hello(tally.begin(puppet.goodbye if goodbye else lambda: None))
+        async def greet(device: SilentDevice) -> None:
+            device.hello(tally.begin(device.goodbye if goodbye else lambda: None))
 
         await self._pace(rate, seconds, greet)
         return await tally.settle()
@@ -146,7 +146,7 @@ class Crowd:
     async def _speak(self, rate: float, seconds: float, calls: int) -> dict[str, Any]:
         """Let one user after the other say something."""
         tally = Tally()
-        await self._pace(rate, seconds, lambda puppet: self._desk.say(puppet, calls, tally.begin()))
+        await self._pace(rate, seconds, lambda device: self._edge.say(device, calls, tally.begin()))
         return await tally.settle()
 
     async def _talk(self, at_once: int, seconds: float, calls: int) -> dict[str, Any]:
@@ -154,10 +154,10 @@ class Crowd:
         tally, clock = Tally(), asyncio.get_running_loop().time
         end = clock() + seconds
 
-        async def converse(puppet: Puppet) -> None:
+        async def converse(device: SilentDevice) -> None:
             while clock() < end:
                 answered = asyncio.Event()
-                await self._desk.say(puppet, calls, tally.begin(answered.set))
+                await self._edge.say(device, calls, tally.begin(answered.set))
                 try:
                     async with asyncio.timeout(_END_SECONDS):
                         await answered.wait()
@@ -165,28 +165,28 @@ class Crowd:
                     return
 
         async with asyncio.TaskGroup() as group:
-            for puppet in self._puppets[:at_once]:
-                group.create_task(converse(puppet), name=f"user of {puppet.mac}")
+            for device in self._devices[:at_once]:
+                group.create_task(converse(device), name=f"user of {device.mac}")
         return await tally.settle()
 
-    async def _pace(self, rate: float, seconds: float, do: Callable[[Puppet], Awaitable[None]]) -> None:
+    async def _pace(self, rate: float, seconds: float, do: Callable[[SilentDevice], Awaitable[None]]) -> None:
         """Do so many operations, evenly or, after a pause of this process, as soon as possible."""
         clock = asyncio.get_running_loop().time
         begun, done, count = clock(), 0, max(1, round(rate * seconds))
-        puppets = iter(self._next)
+        devices = iter(self._next)
         while done < count:
             while done < min(count, (clock() - begun) * rate):
-                await do(next(puppets))
+                await do(next(devices))
                 done += 1
             await asyncio.sleep(_TICK)
 
 
-async def _side_by_side(puppets: Sequence[Puppet], do: Callable[[Puppet], Awaitable[None]]) -> None:
-    waiting = iter(puppets)
+async def _side_by_side(devices: Sequence[SilentDevice], do: Callable[[SilentDevice], Awaitable[None]]) -> None:
+    waiting = iter(devices)
 
     async def work() -> None:
-        for puppet in waiting:
-            await do(puppet)
+        for device in waiting:
+            await do(device)
 
     async with asyncio.TaskGroup() as group:
         for number in range(_AT_ONCE):
@@ -196,9 +196,9 @@ async def _side_by_side(puppets: Sequence[Puppet], do: Callable[[Puppet], Awaita
 async def _serve(settings: Settings) -> None:
     store = await Store.open(settings.redis_url or "", settings.shards)
     try:
-        desk = Desk(store)
-        async with running("edge", desk.run):
-            await control.obey(lambda: Crowd(settings, store, desk).do)
+        edge = EdgeStub(store)
+        async with running("edge", edge.run):
+            await control.obey(lambda: MqttLoad(settings, store, edge).do)
     finally:
         await store.close()
 

@@ -12,11 +12,11 @@ from fleet.ground.tasks import keep_running
 from fleet.roles.edge.announcer import Announcer
 from fleet.wire.edge_messages import EndAnswerCommand, UtteranceEvent
 from fleet.workbench.bench.model import words
-from fleet.workbench.bench.puppet import Puppet
+from fleet.workbench.bench.silent_device import SilentDevice
 from fleet.workbench.local_servers.ports import LOOPBACK
 
 
-class Desk:
+class EdgeStub:
     """An edge without audio.
 
     Args:
@@ -25,7 +25,7 @@ class Desk:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._mailboxes = Inboxes(store)
+        self._inboxes = Inboxes(store)
         self._id = f"bench-{secrets.token_hex(4)}"
         self._announcer = Announcer(Edges(store), lambda: EdgeRecord(self._id, LOOPBACK, 9, 0))
         self._numbers = itertools.count()
@@ -41,18 +41,18 @@ class Desk:
         """Wait until workers may give it sessions."""
         await self._announcer.announced.wait()
 
-    async def say(self, puppet: Puppet, calls: int, ended: Callable[[], None]) -> None:
+    async def say(self, device: SilentDevice, calls: int, ended: Callable[[], None]) -> None:
         """Let a device's user say what leads to so many calls; `ended` is called when the answer is written."""
         turn = f"{self._id}-{next(self._numbers)}"
         self._ended[turn] = ended
-        said = UtteranceEvent(device=puppet.mac, session=puppet.session, turn=turn, text=words(calls, turn))
-        await self._mailboxes.to_shard(self._store.keys.shard(puppet.mac), said)
+        said = UtteranceEvent(device=device.mac, session=device.session, turn=turn, text=words(calls, turn))
+        await self._inboxes.to_shard(self._store.keys.shard(device.mac), said)
 
     def forget(self) -> None:
         """Wait no more for turns that have not ended."""
         self._ended.clear()
 
     async def _read(self) -> None:
-        async for mail in self._mailboxes.read_edge(self._id):
+        async for mail in self._inboxes.read_edge(self._id):
             if isinstance(mail, EndAnswerCommand) and (ended := self._ended.pop(mail.turn, None)):
                 ended()

@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 from fleet.adapters.redis.client.store import Store
 from fleet.ground.errors import Unavailable
 from fleet.workbench.bench.control import Child, child
 from fleet.workbench.bench.figures import Percentiles, Spread
-from fleet.workbench.bench.site import Place, read_settings, site
-from fleet.workbench.bench.usage import Usage
+from fleet.workbench.bench.servers import Servers, read_settings, servers
+from fleet.workbench.bench.usage import CpuMeter
 from fleet.workbench.local_servers.server import Value
 
 PARTS = ("worker", "redis", "broker", "load")
@@ -60,51 +60,48 @@ class Cost:
         )
 
 
-class Stand:
+class Testbed:
     """The processes of one measurement.
 
     Args:
         place: Broker and Redis.
         workers: Those that own shards.
-        crowd: Plays devices and edge.
+        load: Plays devices and edge.
         store: The Redis, to look into it.
     """
 
-    def __init__(self, place: Place, workers: Sequence[Child], crowd: Child, store: Store) -> None:
+    def __init__(self, place: Servers, workers: Sequence[Child], load: Child, store: Store) -> None:
         self.workers = workers
-        self.crowd = crowd
+        self.load = load
         self.store = store
-        self._pids = {
-            "worker": [worker.pid for worker in workers],
-            "redis": [place.redis],
-            "broker": [place.broker],
-            "load": [crowd.pid],
-        }
-        self.idle = dict.fromkeys(PARTS, 0.0)
-        """What each part uses at rest: parts of a core."""
-
-    def look(self) -> dict[str, Usage]:
-        """Return what each part has used so far."""
-        return {part: Usage.of(pids) for part, pids in self._pids.items()}
+        self.meter = CpuMeter(
+            {
+                "worker": [worker.pid for worker in workers],
+                "redis": [place.redis],
+                "broker": [place.broker],
+                "load": [load.pid],
+            }
+        )
 
     async def rest(self) -> None:
         """Measure what everything uses when nothing happens."""
-        self.idle = dict.fromkeys(PARTS, 0.0)
-        await self.crowd.ask("tell")  # it has started when it answers
+        await self.load.ask("state")  # it has started when it answers
         await asyncio.sleep(_SETTLE_SECONDS)
-        window = await self._window(self._nothing())
-        self.idle = {part: cpu / window.seconds for part, cpu in window.cpu.items()}
+        await self.meter.rest(_IDLE_SECONDS)
 
     async def meet(self, connected: int, known: int) -> None:
         """Let devices connect and open sessions; others become known as if they had been here before."""
-        await self.crowd.ask("connect", count=connected)
-        await self.crowd.ask("hello", rate=MEETING_RATE, seconds=connected / MEETING_RATE, goodbye=False)
-        await self.crowd.ask("copy", known=known)
+        await self.load.ask("connect", count=connected)
+        await self.load.ask("hello", rate=MEETING_RATE, seconds=connected / MEETING_RATE, goodbye=False)
+        await self.load.ask("copy", known=known)
 
     async def measure(self, verb: str, **arguments: object) -> Window:
-        """Let the crowd do something, and return what it cost."""
+        """Let the load do something, and return what it cost."""
         await asyncio.sleep(_SETTLE_SECONDS)
-        return await self._window(self.crowd.ask(verb, **arguments))
+        found = await self.meter.during(self.load.ask(verb, **arguments))
+        ms = found.result.get("ms", [])
+        lost = found.result.get("begun", len(ms)) - len(ms)
+        return Window(found.seconds, found.cpu, len(ms), lost, ms)
 
     async def data(self) -> int:
         """Return the bytes that Redis keeps, without its buffers."""
@@ -112,22 +109,9 @@ class Stand:
         buffers = ("mem_clients_normal", "mem_aof_buffer", "mem_replication_backlog")
         return info["used_memory"] - sum(info.get(name, 0) for name in buffers)
 
-    async def _nothing(self) -> dict[str, Any]:
-        await asyncio.sleep(_IDLE_SECONDS)
-        return {}
-
-    async def _window(self, doing: Any) -> Window:
-        clock = asyncio.get_running_loop().time
-        began, before = clock(), self.look()
-        done = await doing
-        seconds, after = clock() - began, self.look()
-        used = {part: after[part].cpu - before[part].cpu - self.idle[part] * seconds for part in PARTS}
-        ms = done.get("ms", [])
-        return Window(seconds, used, len(ms), done.get("begun", len(ms)) - len(ms), ms)
-
 
 @asynccontextmanager
-async def stand(workers: int = 1, settings: Mapping[str, Value] | None = None) -> AsyncIterator[Stand]:
+async def testbed(workers: int = 1, settings: Mapping[str, Value] | None = None) -> AsyncIterator[Testbed]:
     """Run everything beside the block, which begins when the workers own all shards.
 
     Args:
@@ -140,7 +124,7 @@ async def stand(workers: int = 1, settings: Mapping[str, Value] | None = None) -
     """
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
-        place = await enter(site(settings or {}))
+        place = await enter(servers(settings or {}))
         configured = read_settings(place.config)
         store = await Store.open(place.redis_url, configured.shards)
         stack.push_async_callback(store.close)
@@ -155,9 +139,9 @@ async def stand(workers: int = 1, settings: Mapping[str, Value] | None = None) -
             )
             for number in range(workers)
         ]
-        crowd = await enter(child("fleet.workbench.bench.crowd", "load", str(place.config)))
+        load = await enter(child("fleet.workbench.bench.mqtt_load", "load", str(place.config)))
         await _until_spread(store, configured.shards, workers, started)
-        yield Stand(place, started, crowd, store)
+        yield Testbed(place, started, load, store)
 
 
 async def _until_spread(store: Store, shards: int, workers: int, started: Sequence[Child]) -> None:
@@ -167,7 +151,7 @@ async def _until_spread(store: Store, shards: int, workers: int, started: Sequen
             while True:
                 owners = [await _owner(store, shard) for shard in range(shards)]
                 even = all(owners.count(owner) <= -(-shards // workers) for owner in set(owners))
-                if "" not in owners and even and all([(await one.ask("tell"))["ready"] for one in started]):
+                if "" not in owners and even and all([(await one.ask("state"))["ready"] for one in started]):
                     return
                 await asyncio.sleep(0.1)
     except TimeoutError:

@@ -38,7 +38,7 @@ def _answers() -> dict[str, str]:
 _ANSWERS = _answers()
 
 
-class Puppet:
+class SilentDevice:
     """One device.
 
     Args:

@@ -1,6 +1,6 @@
 from fleet.wire import packet
 from fleet.workbench.bench import streams
-from fleet.workbench.bench.load import Stream
+from fleet.workbench.bench.udp_load import Stream
 
 AUDIO = b"\x58" + bytes(30)
 

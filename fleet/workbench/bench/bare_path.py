@@ -1,4 +1,4 @@
-"""The process with the bare path: `python -m fleet.workbench.bench.floor`; orders on standard input.
+"""The process with the bare path: `python -m fleet.workbench.bench.bare_path`; orders on standard input.
 
 What no edge in Python can avoid, on the edge's own tick: receive, find the key, decrypt; encrypt, send. No sessions, no
 order, no schedule, no ears. It says what the machine is worth at this moment, which on a shared one varies by two.
@@ -34,7 +34,7 @@ class Path:
         self.sent = 0
 
 
-class Floor:
+class BarePath:
     """All streams at one socket."""
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class Floor:
 
 
 def main() -> int:
-    return runtime.run(lambda: control.obey(lambda: Floor().do))
+    return runtime.run(lambda: control.obey(lambda: BarePath().do))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ _UNLIMITED = {"rate_hellos": "100000/1000000", "rate_tools": "100000/1000000"}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Servers:
     """Where everything is, and the processes that serve it."""
 
     config: Path
@@ -32,7 +32,7 @@ class Place:
 
 
 @asynccontextmanager
-async def site(settings: Mapping[str, Value]) -> AsyncIterator[Place]:
+async def servers(settings: Mapping[str, Value]) -> AsyncIterator[Servers]:
     """Run both beside the block, on free ports of the loopback address; nothing of them is kept.
 
     Args:
@@ -57,7 +57,7 @@ async def site(settings: Mapping[str, Value]) -> AsyncIterator[Place]:
             places: dict[str, Value] = {"mqtt_url": f"mqtt://{LOOPBACK}:{mqtt}", "redis_url": url, "keys": secret}
             path = folder / "fleet.toml"
             write_settings({**places, **_UNLIMITED, "public_host": LOOPBACK, "log_format": "json", **settings}, path)
-            yield Place(path, url, broker.pid, redis_program.pid, folder)
+            yield Servers(path, url, broker.pid, redis_program.pid, folder)
 
 
 def read_settings(path: Path) -> Settings:

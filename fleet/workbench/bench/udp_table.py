@@ -3,9 +3,9 @@
 from rich.console import Console
 from rich.table import Table
 
-from fleet.workbench.bench.cells import cell, show_machine
 from fleet.workbench.bench.machine import Machine
-from fleet.workbench.bench.udp import Case, Findings
+from fleet.workbench.bench.table_cells import cell, show_machine
+from fleet.workbench.bench.udp import UdpFigures, UdpResult
 
 MARK_US, MARK_LATE_MS, MARK_STREAMS = 15.0, 5.0, 200
 """What the edge should do without codecs: CPU for one packet up and one down, and the 99th percentile of lateness."""
@@ -19,7 +19,7 @@ def make_console() -> Console:
     return console if console.is_terminal else Console(highlight=False, width=_PLAIN_WIDTH)
 
 
-def show_udp(console: Console, machine: Machine, found: Findings) -> None:
+def show_udp(console: Console, machine: Machine, found: UdpFigures) -> None:
     """Print what was measured."""
     show_machine(console, machine)
     table = Table(title="CPU of the edge in microseconds a packet: median (least-most)", title_justify="left")
@@ -37,10 +37,12 @@ def show_udp(console: Console, machine: Machine, found: Findings) -> None:
         "load\n% core",
     ):
         table.add_column(name, justify="right")
-    for floor in found.floors:
-        load = f"{floor.both.load_percent:.0f}"
-        percent = f"{floor.both.cpu_percent.median:.1f}"
-        table.add_row(str(floor.streams), "bare path", "", "", "", cell(floor.both.us), percent, "", "", "", load)
+    for bare_path in found.bare_paths:
+        load = f"{bare_path.both.load_percent:.0f}"
+        percent = f"{bare_path.both.cpu_percent.median:.1f}"
+        table.add_row(
+            str(bare_path.streams), "bare path", "", "", "", cell(bare_path.both.us), percent, "", "", "", load
+        )
     for case in found.cases:
         late = case.late_ms
         table.add_row(
@@ -61,13 +63,13 @@ def show_udp(console: Console, machine: Machine, found: Findings) -> None:
     console.print("late: from when a packet was due to when it is sealed and sent, seen inside the edge.")
     for remark in (remark for case in found.cases for remark in remarks(case)):
         console.print(remark, style="yellow")
-    floors = {floor.streams: floor.both.us.median for floor in found.floors}
+    bare_paths = {bare_path.streams: bare_path.both.us.median for bare_path in found.bare_paths}
     for case in found.cases:
-        for verdict in judge(case, floors.get(case.streams, 0.0)):
+        for verdict in judge(case, bare_paths.get(case.streams, 0.0)):
             console.print(verdict)
 
 
-def remarks(case: Case) -> list[str]:
+def remarks(case: UdpResult) -> list[str]:
     """Return what makes a case's figures doubtful."""
     what = f"{case.streams} streams {'with' if case.codecs else 'without'} codecs"
     found = [f"{what}: only {case.heard} devices heard audio under their key"] if case.heard < case.streams else []
@@ -81,12 +83,12 @@ def remarks(case: Case) -> list[str]:
     return found
 
 
-def judge(case: Case, floor: float) -> list[str]:
-    """Say whether a case meets the mark, where there is one; `floor` is what the bare path costs."""
+def judge(case: UdpResult, bare_path: float) -> list[str]:
+    """Say whether a case meets the mark, where there is one; `bare_path` is what the bare path costs."""
     if case.codecs or case.streams != MARK_STREAMS:
         return []
     cost, late = case.both.us.median, case.late_ms.p99
-    times = f"{cost / floor:.1f} times the bare path" if floor else "the bare path was not measured"
+    times = f"{cost / bare_path:.1f} times the bare path" if bare_path else "the bare path was not measured"
     return [
         f"{'met' if cost <= MARK_US else 'MISSED'}: {cost:.1f} us for one up and one down (mark: {MARK_US:g}), {times}",
         f"{'met' if late < MARK_LATE_MS else 'MISSED'}: p99 {late:.1f} ms late (mark: below {MARK_LATE_MS:g})",

@@ -4,11 +4,11 @@ from rich.console import Console
 
 from fleet.workbench.bench.figures import Percentiles, Spread
 from fleet.workbench.bench.machine import Machine
-from fleet.workbench.bench.table import judge, remarks, show_udp
-from fleet.workbench.bench.udp import Case, Findings, Floor, Phase
+from fleet.workbench.bench.udp import BarePathResult, Phase, UdpFigures, UdpResult
+from fleet.workbench.bench.udp_table import judge, remarks, show_udp
 
 PHASE = Phase(Spread(12, 11, 13), Spread(4, 4, 4), up=100, down=100, on_rate=1.0, load_percent=5, dropped={})
-CASE = Case(200, False, PHASE, PHASE, PHASE, PHASE, Percentiles(1, 2, 3), heard=200, lost=0)
+CASE = UdpResult(200, False, PHASE, PHASE, PHASE, PHASE, Percentiles(1, 2, 3), heard=200, lost=0)
 
 
 def test_case_without_faults_has_no_remarks() -> None:
@@ -34,7 +34,7 @@ def test_mark_is_judged_only_where_it_applies() -> None:
 
 def test_table_holds_machine_floor_and_cases() -> None:
     console = Console(record=True, width=120)
-    show_udp(console, Machine.here(), Findings([Floor(200, PHASE)], [CASE, replace(CASE, codecs=True)]))
+    show_udp(console, Machine.here(), UdpFigures([BarePathResult(200, PHASE)], [CASE, replace(CASE, codecs=True)]))
     text = console.export_text()
     assert "Python" in text
     assert all(word in text for word in ("bare path", "none", "real", "12.0", "(11.0-13.0)"))

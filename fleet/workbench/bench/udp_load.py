@@ -1,4 +1,4 @@
-"""The process that plays the devices: `python -m fleet.workbench.bench.load`; orders on standard input.
+"""The process that plays the devices: `python -m fleet.workbench.bench.udp_load`; orders on standard input.
 
 It sends and takes packets on a tick of its own and never waits at a socket: waking a waiting reader would be charged to
 the edge's `sendto`, which on a network card it is not.
