@@ -80,7 +80,7 @@ def bootstrap(
     repeats: Repeats = 3,
     json_file: JsonFile = None,
 ) -> None:
-    """CPU a bootstrap of the api, and how long devices of a herd wait for their answers."""
+    """CPU of the api for a bootstrap, and how long many devices wait for their answers."""
     experiment = BootstrapExperiment(
         rates=rate or [50, 200, 500], devices=devices, closed=closed, seconds=seconds, repeats=repeats
     )

@@ -10,9 +10,9 @@ from fleet.workbench.bench.machine import Machine
 from fleet.workbench.bench.table_cells import cell, show_machine
 
 MARK_RATE, MARK_MS = 500.0, 5000.0
-"""What a herd must be answered at: requests a second, and the 99th percentile of their waits."""
+"""The goal for many devices that boot at once: requests a second, and the 99th percentile of their waits."""
 _ENOUGH = 0.9
-"""Part of the wanted rate, below which the figures tell of the machine, or of one api process that is full."""
+"""Share of the wanted rate; below it the figures are limited by the machine, or by one api process."""
 
 
 def show_bootstrap(console: Console, machine: Machine, cases: Sequence[BootstrapResult]) -> None:

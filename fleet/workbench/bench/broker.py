@@ -41,7 +41,7 @@ class BrokerResult:
 
     setup: Setup
     connect_us: Spread
-    """For one device that comes, with its SUBSCRIBE if it sends one, and with the plugin also its presence told."""
+    """For one device that connects, with its SUBSCRIBE if it sends one, and with the plugin its presence message."""
     disconnect_us: Spread
     down_us: Spread | None
     """For one message to a device at QoS 0; None where none gets there."""

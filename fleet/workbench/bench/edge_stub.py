@@ -1,4 +1,4 @@
-"""Stands in for an edge: announced, reads its mail, hears without microphones what users say."""
+"""An edge without audio: it announces itself, reads its inbox, and turns texts into utterances."""
 
 import asyncio
 import itertools
@@ -49,7 +49,7 @@ class EdgeStub:
         await self._inboxes.to_shard(self._store.keys.shard(device.mac), said)
 
     def forget(self) -> None:
-        """Wait no more for turns that have not ended."""
+        """Stop waiting for turns that have not ended."""
         self._ended.clear()
 
     async def _read(self) -> None:

@@ -1,6 +1,6 @@
 """The process that plays the devices: `python -m fleet.workbench.bench.mqtt_load CONFIG`; orders on standard input.
 
-One connection for each device, as in a real fleet; it also stands in for the edge that they would speak to.
+One connection for each device, as in a real fleet; the process also plays their edge.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""A device without sound: it connects, says hello and goodbye, and answers what it is asked about its tools."""
+"""A device without audio: it connects, says hello and goodbye, and answers MCP requests."""
 
 import asyncio
 import json

@@ -6,7 +6,7 @@ from fleet.workbench.bench.figures import Spread
 from fleet.workbench.bench.machine import Machine
 
 _LARGE = 100
-"""From here on nobody needs a digit behind the point."""
+"""From this value on, figures are shown without a decimal."""
 
 
 def show_machine(console: Console, machine: Machine) -> None:

@@ -1,4 +1,4 @@
-"""What the benchmarks of workers share: real processes side by side, and a look at what each of them uses."""
+"""What the benchmarks of workers share: real processes side by side, and the CPU time of each."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence

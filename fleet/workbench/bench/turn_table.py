@@ -10,7 +10,7 @@ from fleet.workbench.bench.table_cells import cell, show_machine
 from fleet.workbench.bench.turn import PARTS, TurnResult
 
 _SLOW = 0.8
-"""Part of the turns a second without fleet, below which the figures tell of the machine."""
+"""Share of the turns a second without fleet; below it the figures are limited by the machine."""
 
 
 def show_turn(console: Console, machine: Machine, cases: Sequence[TurnResult]) -> None:

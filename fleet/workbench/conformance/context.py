@@ -1,4 +1,4 @@
-"""What a check works with: devices of its profile, the scripted models, and what is known of the server's setup."""
+"""What a check works with: devices of its profile, the scripted models, and the setup of the server."""
 
 import asyncio
 import secrets
@@ -25,7 +25,7 @@ DISCOVERY_SECONDS = 12.0
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What the person who runs the suite knows of the server.
+    """What the operator of the suite says about the server.
 
     `binding` is a server of the same kind that serves bound devices only, `images` the firmware that it has,
     `idle_seconds` is after how much silence it says goodbye, `refused` the MAC of a device that it turns away.
@@ -47,7 +47,7 @@ class CheckContext:
     setup: Setup
     profile: Profile
     findings: list[str] = field(default_factory=list)
-    """What its devices complained about beyond what the check looks at."""
+    """Breaches that its devices found beside what the check is about."""
     tolerated: set[str] = field(default_factory=set)
     """Rules that the check breaks on purpose."""
 
@@ -66,11 +66,11 @@ class CheckContext:
     async def scripted_device(
         self, *, connect: bool = True, mac: str = "", **changes: Any
     ) -> AsyncIterator[ScriptedDevice]:
-        """Give a scripted device, booted and connected unless `connect` is off.
+        """Run a scripted device, booted and connected unless `connect` is off.
 
         Args:
             connect: Whether to boot and to connect to MQTT.
-            mac: Canonical; one that nobody else has without it.
+            mac: Canonical; a new one without it.
             changes: What differs from the profile.
         """
         device = ScriptedDevice(
@@ -85,7 +85,7 @@ class CheckContext:
 
     @asynccontextmanager
     async def simulated_device(self, *, faults: Faults | None = None, **changes: Any) -> AsyncIterator[SimDevice]:
-        """Give a whole simulated device, powered on; what it complains about at its end fails the check."""
+        """Run a simulated device; a breach that its audit found fails the check."""
         profile = replace(self.profile, **changes)
         device = SimDevice(profile, ota_url=self.setup.ota_url, mac=fresh_mac(), tls=self.setup.tls, faults=faults)
         async with device.running():
@@ -96,7 +96,7 @@ class CheckContext:
 
     @contextmanager
     def scene(self, *, rounds: Iterable[Round] = (), **script: Any) -> Iterator[Scene]:
-        """Give a scene of the scripted models under a mark of its own; `script` are the other fields of `Scene`.
+        """Run a scene of the scripted models under a mark of its own; `script` are the other fields of `Scene`.
 
         `{mark}` in a text stands for the mark; a round's text without it gets it in front, so that no server takes the
         sentence of another scene for this one's. Where no transcript is given, it is `scene N: hello`.
@@ -115,7 +115,7 @@ class CheckContext:
 
     @contextmanager
     def monologue(self, seconds: float) -> Iterator[Scene]:
-        """Give a scene whose answer lasts so long, in sentences of about two seconds."""
+        """Run a scene whose answer lasts so long, in sentences of about two seconds."""
         sentences = max(2, round(seconds / 2))
         text = " ".join(f"Scene {{mark}} goes on with sentence {number}." for number in range(1, sentences + 1))
         with self.scene(rounds=(Round(text),), reply_seconds=seconds) as scene:
@@ -212,5 +212,5 @@ async def discovered(device: ScriptedDevice, since: float = 0.0) -> None:
 
 
 def fresh_mac() -> str:
-    """Return a locally administered MAC that nobody else has."""
+    """Return a new, locally administered MAC."""
     return "02:" + ":".join(f"{byte:02x}" for byte in secrets.token_bytes(5))

@@ -35,7 +35,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Observer:
-    """Who is told how far the run is."""
+    """Called about the progress of the run."""
 
     begun: Callable[[Task], None]
     ended: Callable[[Result], None]
@@ -65,7 +65,7 @@ async def run_all(tasks: Sequence[Task], setup: Setup, observer: Observer, at_on
             results[task] = await run_one(task, setup)
             observer.ended(results[task])
 
-    # The crowds come first: some brokers slow down with every device that they have ever seen.
+    # Checks with many devices come first: some brokers slow down with every device that they have ever seen.
     for task in tasks:
         if task.check.alone:
             await one(task)
@@ -86,7 +86,7 @@ async def run_one(task: Task, setup: Setup) -> Result:
         profile=task.profile.name,
         round=task.round,
         outcome=outcome,
-        # Half a character, as JSON may carry it, can be neither printed nor written.
+        # A lone surrogate, which JSON may carry, can be neither printed nor written.
         seen=seen.encode(errors="replace").decode(),
         seconds=round(clock.now() - begun, 3),
     )

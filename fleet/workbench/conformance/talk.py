@@ -24,7 +24,7 @@ _SILENCE = 1.5
 
 @asynccontextmanager
 async def talking(context: CheckContext, **changes: Any) -> AsyncIterator[ScriptedDevice]:
-    """Give a device with a channel, whose microphone is on unless it has a button for that."""
+    """Run a device with a channel; its microphone is on, except in manual mode."""
     async with context.scripted_device(**changes) as device:
         await device.hello()
         if device.profile.mode != "manual":
@@ -34,7 +34,7 @@ async def talking(context: CheckContext, **changes: Any) -> AsyncIterator[Script
 
 
 async def twice(once: Callable[[], Awaitable[str]]) -> str:
-    """Do it again with other marks if it fails: a codec garbles a mark now and then, a server's fault comes again."""
+    """Repeat it once with other marks if it fails: the codec garbles a mark now and then, but a fault comes again."""
     try:
         return await once()
     except Failed:
@@ -112,7 +112,7 @@ def understood(answer: Answer, scene: Scene) -> None:
     """The answer is the one to this scene.
 
     Raises:
-        Failed: It is not, or the device was not told what was understood.
+        Failed: It is not, or the device did not get the transcript.
     """
     text = str(answer.heard["text"]) if answer.heard else ""
     require(mentioned(text) == scene.mark, f"`stt` says {text!r} instead of {scene.words!r}")

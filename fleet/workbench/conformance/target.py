@@ -1,4 +1,4 @@
-"""Which server is run against: one that is up already, or a `fleet up` of one's own."""
+"""The server under test: one that runs already, or a `fleet up` that the suite starts."""
 
 import shlex
 import ssl
@@ -22,7 +22,7 @@ _BIND_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The server as the command line tells of it; docs/conformance.md has the options."""
+    """The server as the options of the command line describe it (docs/conformance.md)."""
 
     ota: str | None = None
     steer_port: int | None = None
@@ -47,7 +47,7 @@ class Activation:
 
 @asynccontextmanager
 async def reach(target: Target) -> AsyncIterator[Setup]:
-    """Serve the scripted models, and a server of our own where none is named.
+    """Serve the scripted models, and run a `fleet up` where no server is named.
 
     Raises:
         Unavailable: Our own server did not come up.

@@ -1,4 +1,4 @@
-"""Turns in which the scripted model calls tools of a device, and what it was told of them afterwards."""
+"""Turns in which the scripted model calls tools of a device, and the outcomes that it is given."""
 
 import json
 import re
@@ -25,7 +25,7 @@ _FAILURE = re.compile(r"\b(error|fail\w*|unknown|unable|unreachable|not sent|tim
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ToolTurn:
     """What came of a turn with calls.
 
     `results` are the calls' outcomes as the model was given them, in the order of the calls.
@@ -63,7 +63,7 @@ async def tooled(
         yield device
 
 
-async def ask(context: CheckContext, device: ScriptedDevice, *calls: Call, seconds: float = 20.0) -> Told:
+async def ask(context: CheckContext, device: ScriptedDevice, *calls: Call, seconds: float = 20.0) -> ToolTurn:
     """Let the model call tools, all at once, in one turn; without calls it only answers.
 
     Args:
@@ -73,7 +73,7 @@ async def ask(context: CheckContext, device: ScriptedDevice, *calls: Call, secon
         seconds: Longest wait for the answer to begin.
 
     Raises:
-        Failed: The turn is not answered, or the model is not told what came of the calls.
+        Failed: The turn is not answered, or the model is not given the outcomes of the calls.
     """
     rounds = (Round(calls=calls), Round("done")) if calls else (Round("nothing to do"),)
     with context.scene(rounds=rounds) as scene:
@@ -82,7 +82,7 @@ async def ask(context: CheckContext, device: ScriptedDevice, *calls: Call, secon
     require(len(asked) >= len(rounds), f"the chat model was asked {len(asked)} times in place of {len(rounds)}")
     results = results_of(asked[-1]) if calls else []
     require(len(results) == len(calls), f"the chat model was told {len(results)} outcomes of {len(calls)} calls")
-    return Told(results, asked, answer)
+    return ToolTurn(results, asked, answer)
 
 
 def offered(asked: Asked) -> list[str]:

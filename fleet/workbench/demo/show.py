@@ -60,7 +60,7 @@ class Show:
         self.ok = False
 
     async def run(self) -> None:
-        """Run it; `ok` tells then whether it succeeded. With `keep` it ends when it is cancelled.
+        """Run it; `ok` then says whether it succeeded. With `keep` it ends when it is cancelled.
 
         Raises:
             ConfigError: Something is not installed, or the folder cannot be written.

@@ -1,4 +1,4 @@
-"""A user with a list of things to say."""
+"""A simulated user with a list of utterances."""
 
 import asyncio
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from fleet.workbench.sim.records.turns import Turn
 from fleet.workbench.sim.runtime.state import State
 
 _RETURN = 3.0
-"""Seconds given to the device to listen again after an answer, as it does when nobody hangs up in its midst."""
+"""Longest wait in seconds until the device listens again after an answer."""
 
 Opening = Literal["wake", "press"]
 

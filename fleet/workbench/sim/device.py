@@ -1,4 +1,4 @@
-"""The simulated device as its user and a test see it: a thing with a button, ears and a voice."""
+"""The simulated device as a user or a test operates it: wake word, button, speech."""
 
 import asyncio
 import random
@@ -40,7 +40,7 @@ class SimDevice(DeviceView):
         ota_url: Where it boots from.
         mac: Canonical MAC.
         client: Its Client-Id, a new one after its memory was erased; without it the one that follows from the MAC.
-        on_step: Told every step at once, for live display.
+        on_step: Called with every step at once, for live display.
         tls: Trust for HTTPS, and for MQTT on port 8883; the public authorities without it.
         seed: Makes the drawn times and faults repeatable.
         faults: What goes wrong.

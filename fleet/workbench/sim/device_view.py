@@ -1,4 +1,4 @@
-"""What can be read off a simulated device without touching it."""
+"""What a simulated device shows: state, records, screen."""
 
 from collections.abc import Callable
 
@@ -63,7 +63,7 @@ class DeviceView:
         return build(self.mac, self.profile.name, self.journal, self.turns.turns, tools, self._power.worst_lag)
 
     async def until(self, seconds: float, holds: Callable[[], bool]) -> bool:
-        """Wait until something about the device is so; return whether it is."""
+        """Wait until a condition of the device holds; return whether it does."""
         return await self._signal.within(seconds, holds)
 
     def heard_wav(self, turn: int | None = None) -> bytes:

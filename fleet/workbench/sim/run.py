@@ -20,8 +20,8 @@ DEFAULT_MAC = "02:00:00:00:00:01"
 class SimOptions:
     """What is simulated.
 
-    `utterances` are PCM at 16 kHz, live voices or typed texts. `on_sound` is told what is played, with its sample rate.
-    `reply` and `report` are files to write.
+    `utterances` are PCM at 16 kHz, live voices or typed texts. `on_sound` is called with PCM that is played, and its
+    rate in Hz. `reply` and `report` are files to write.
     """
 
     ota_url: str

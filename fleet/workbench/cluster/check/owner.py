@@ -129,7 +129,7 @@ class Owner:
         return True
 
     def _sent_seconds(self) -> float:
-        """Return how much audio has left the device, which the clock does not tell when this process is late."""
+        """Return how much audio has left the device, which the clock does not show when this process is late."""
         return self._device.journal.counters["uplink_sent"] * self._device.profile.frame_ms / 1000
 
     def _ran(self) -> int:

@@ -1,4 +1,4 @@
-"""Group S, continued: how sessions end, and what becomes of those that nobody knows."""
+"""Group S, continued: how sessions end, and what happens to unknown ones."""
 
 import asyncio
 

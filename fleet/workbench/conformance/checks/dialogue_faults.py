@@ -100,7 +100,7 @@ async def _survive(context: CheckContext, trouble: _Trouble) -> str:
 
 
 async def _settled(device: ScriptedDevice, since: float) -> None:
-    """Wait until the device was told something about a fault, or long enough; it must not be speaking then.
+    """Wait until a message reports the fault to the device, or long enough; it must not be speaking then.
 
     Raises:
         Failed: It is left speaking.

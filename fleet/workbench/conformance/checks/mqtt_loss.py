@@ -88,7 +88,7 @@ async def _reconnect(device: ScriptedDevice, away: float) -> float:
 
 
 async def _news(device: ScriptedDevice, back: float) -> str | None:
-    """Return what told the device how things stand within the limit, None if nothing did."""
+    """Return the message that settled the state of the device within the limit, None without one."""
 
     def settling() -> list[ReceivedMessage]:
         kinds = (("tts", "stop"), ("goodbye", ""), ("hello", ""))

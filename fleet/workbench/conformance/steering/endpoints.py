@@ -30,7 +30,7 @@ SECONDS_A_CHARACTER = 0.06
 LONGEST_SPEECH = 120.0
 SPEECH_RATE = 24_000
 _LEAST_SECONDS = 0.3
-"""Shorter audio would not tell its mark."""
+"""In shorter audio the mark cannot be read."""
 _PIECE_MS = 100
 
 _ids = count(1)

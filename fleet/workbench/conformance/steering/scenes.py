@@ -66,7 +66,7 @@ class Scenes:
         return next((scene for scene in scenes if scene), None)
 
     def find_asked(self, messages: Sequence[Mapping[str, JsonValue]]) -> tuple[int | None, int]:
-        """Return the mark that the newest user message tells that tells one, and how many answers came after it."""
+        """Return the mark in the newest user message that has one, and how many answers came after it."""
         answers = 0
         for message in reversed(messages):
             if message.get("role") == "assistant":
@@ -81,7 +81,7 @@ class Scenes:
     def find_spoken(self, text: str) -> tuple[Scene | None, float]:
         """Return whose sentence this is, and which share of its text.
 
-        A sentence that tells no mark belongs to the scene that was asked last among those whose text holds it.
+        A sentence without a mark belongs to the scene that was asked last among those whose text holds it.
         """
         sentence = letters(text)
         scene = self.scene(mentioned(text)) or self._find_text(sentence)

@@ -29,7 +29,7 @@ class Steering:
 
     Args:
         host: Address to listen on.
-        port: Port to listen on; 0 takes a free one. The attribute `port` tells which.
+        port: Port to listen on; 0 takes a free one, see the attribute `port`.
         improvise: Whether a mark without a scene is answered too, with the plainest one.
 
     Raises:
@@ -63,7 +63,7 @@ class Steering:
         return await self._stack.__aexit__(kind, error, trace)
 
     def free_mark(self) -> int:
-        """Take a mark that nobody uses; what was recorded of its last use is forgotten.
+        """Take a mark that is not in use, and drop the records of its last use.
 
         Raises:
             Overloaded: All are in use.

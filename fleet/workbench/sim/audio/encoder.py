@@ -1,4 +1,4 @@
-"""The device's encoder: 16 kHz, variable bitrate, complexity 0, and packets of one byte where there is silence."""
+"""The encoder of the device: 16 kHz, variable bitrate, complexity 0, packets of one byte for silence."""
 
 import random
 

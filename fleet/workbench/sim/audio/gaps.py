@@ -1,4 +1,4 @@
-"""Silence inside answers: what of it a listener hears, and whose fault it is (contract 4.3)."""
+"""Silence inside answers: how much of it is audible, and who caused it (contract 4.3)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class _Silence:
 
 
 class GapAudit:
-    """Tells silence that the server is to blame for from pauses, and from what the network kept.
+    """Separates silence caused by the server from pauses, and from packets that the network lost.
 
     Args:
         profile: Whose limits count.
@@ -51,10 +51,10 @@ class GapAudit:
         self._waiting: list[_Silence] = []
         self._granted = 0.0
         self.kept = 0.0
-        """Seconds of the present answer that the network kept."""
+        """Seconds of the present answer that the network lost."""
 
     def held_up(self, since: float) -> float:
-        """Return for how many seconds this process came late around then: messages wait for it, datagrams do not."""
+        """Return for how many seconds this process was stalled; messages wait meanwhile, datagrams do not."""
         return self._loop_lag.stalled_since(since)
 
     def begin(self) -> None:
@@ -67,7 +67,7 @@ class GapAudit:
         self._sentences.append(self._journal.clock())
 
     def grant(self, seconds: float) -> None:
-        """So much sound is missing through no fault of the server's."""
+        """The network lost so many seconds of sound."""
         self._granted += seconds
         self.kept += seconds
 
@@ -108,7 +108,7 @@ class GapAudit:
             self._journal.violate("pause", f"{gap.seconds * 1000:.0f} ms between two sentences", gap.at)
 
     def _count(self, silence: _Silence) -> None:
-        """Keep what a listener hears: a lead that loss has eaten shows as gaps of one packet each."""
+        """Count what a listener hears: once loss has used up the lead, each lost packet is a gap."""
         ms = round(silence.seconds * 1000)
         self._journal.count("gaps")
         self._journal.count("gaps_ms", ms)

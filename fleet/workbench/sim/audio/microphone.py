@@ -72,7 +72,7 @@ class Microphone:
         references: What each captured frame carries.
         clock: Monotonic seconds.
         signal: Notified when the microphone starts or stops, and when speech has ended.
-        ready: Told that a packet waits.
+        ready: Called when a packet waits.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class Microphone:
         self._queue.clear()
 
     async def run(self) -> None:
-        """Capture for ever."""
+        """Capture until cancelled."""
         while True:
             try:
                 async with asyncio.timeout_at(self._next):

@@ -74,7 +74,7 @@ class Playback:
         return first_audible(pcm) is not None
 
     async def run(self) -> None:
-        """Play for ever."""
+        """Play until cancelled."""
         told: float | None = None
         while True:
             now = self._journal.clock()

@@ -1,4 +1,4 @@
-"""What becomes of downlink audio: let through to the speaker, or lost, by state and time (contract 4.3)."""
+"""Lets downlink audio through to the speaker, or drops it, by state and time (contract 4.3)."""
 
 from dataclasses import dataclass
 
@@ -23,14 +23,14 @@ class _Early:
 
 
 class PlaybackGate:
-    """Admits packets while the device speaks, and judges those that are lost.
+    """Accepts packets while the device speaks, and judges those that are lost.
 
     Args:
         profile: Which build this is.
         journal: Takes counters and breaches.
         machine: The state that decides.
         playback: Where admitted packets go.
-        turns: Told of the first packet of an answer.
+        turns: Takes the time of the first packet of an answer.
         gaps: Judges silence.
     """
 
@@ -93,7 +93,7 @@ class PlaybackGate:
         self._judge_abort(self._journal.clock())
 
     def miss(self) -> None:
-        """The network kept a packet."""
+        """The network lost a packet."""
         self._gaps.grant(self.frame_ms / 1000)
 
     def take(self, payload: bytes, timestamp: int = 0) -> None:

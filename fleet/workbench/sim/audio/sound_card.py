@@ -17,7 +17,7 @@ Play = Callable[[bytes, int], None]
 
 
 class LiveVoice:
-    """What a real microphone hears until the device stops listening; what nobody takes for 2 s is forgotten."""
+    """What a real microphone captures until the device stops listening; at most the last 2 s are kept."""
 
     def __init__(self) -> None:
         self._heard = bytearray()

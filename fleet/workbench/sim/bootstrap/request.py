@@ -13,7 +13,7 @@ from fleet.workbench.sim.records.expectation import Failed
 
 SECONDS = 30.0
 NONE = "null"
-"""What servers put in place of a topic because old firmware wants the key to be there."""
+"""What servers send in place of a topic, because old firmware requires the key."""
 
 
 async def ask(url: str, mac: str, profile: Profile, client: httpx2.AsyncClient | None = None) -> JsonObject:
@@ -42,7 +42,7 @@ async def ask(url: str, mac: str, profile: Profile, client: httpx2.AsyncClient |
 
 
 def reply_topic(access: MqttAccess, mac: str) -> str:
-    """Return the topic of the server's messages to a device: told by bootstrap, or of a plan that is known; or ""."""
+    """Return the topic of messages to a device: from bootstrap, or from the known topic scheme; else ""."""
     if access.subscribe_topic not in ("", NONE):
         return access.subscribe_topic
     return down_topic(mac) if access.publish_topic == up_topic(mac) else ""

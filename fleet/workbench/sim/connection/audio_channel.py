@@ -22,11 +22,7 @@ _EXCUSED_BY_LATE_HELLO = ("hello-missing", "hello-late", "hello-slow")
 
 @dataclass(frozen=True, slots=True)
 class ChannelEvents:
-    """Whom the channel tells.
-
-    Of a payload and its timestamp, of a packet that the network kept, of the hello that now counts, and that sending
-    failed.
-    """
+    """Callbacks: a payload with its timestamp, a packet that the network lost, an accepted hello, a failed send."""
 
     audio: Callable[[bytes, int], None]
     missed: Callable[[], None]
@@ -42,7 +38,7 @@ class AudioChannel:
         journal: Takes steps, counters and breaches.
         loop_lag: Says whether this process was held up, so that the socket's few slots cannot be judged.
         network: What lies between here and the server.
-        events: Whom to tell.
+        events: Callbacks.
         spawn: Starts a task that ends with the socket.
     """
 
@@ -91,7 +87,7 @@ class AudioChannel:
         self._waits.heard = self._journal.clock()
 
     async def send(self, text: str) -> bool:
-        """Publish a message; a failure ends the conversation, but for that of a missing topic, which nobody notices."""
+        """Publish a message; a failure ends the conversation, but firmware does not notice a missing topic."""
         if self.mqtt is None or not self.mqtt.has_topic:
             return False
         if await self.mqtt.publish(text):

@@ -1,4 +1,4 @@
-"""Which counter blocks a key has been used for: AES-CTR hides nothing once a block is used twice."""
+"""The counter blocks that a key was used for: AES-CTR protects nothing once a block is used twice."""
 
 from bisect import bisect_left, bisect_right
 

@@ -100,7 +100,7 @@ class MqttClient:
             self._reading.cancel()
 
     def cut(self) -> None:
-        """Break the connection without a word, as a crash does."""
+        """Close the connection without a DISCONNECT, as a crash does."""
         if self._client:
             _paho(self._client)._sock_close()  # noqa: SLF001 - no library breaks off on purpose
 
@@ -200,7 +200,7 @@ class MqttClient:
 
 
 def _ignore() -> None:
-    """Nobody asks."""
+    """Do nothing."""
 
 
 def _split(endpoint: str) -> tuple[str, int]:
@@ -225,7 +225,7 @@ def _paho(client: aiomqtt.Client) -> paho.Client:
 
 @asynccontextmanager
 async def _closing(client: aiomqtt.Client) -> AsyncIterator[None]:
-    """Take note of how a connection ended, even if nobody reads from it at that moment; else asyncio complains."""
+    """Retrieve the result of a connection that ended while no task reads it; else asyncio logs an error."""
     try:
         yield
     finally:
@@ -235,13 +235,13 @@ async def _closing(client: aiomqtt.Client) -> AsyncIterator[None]:
 
 
 def _ping_at_half(client: aiomqtt.Client) -> None:
-    """Let a connected client ping at half of what it told the broker, as firmware does."""
+    """Let a connected client ping at half of the keep-alive, as firmware does."""
     inner = _paho(client)
     inner._keepalive = max(1, inner._keepalive // 2)  # noqa: SLF001
 
 
 def _lead_through(client: aiomqtt.Client, port: int, seconds: float) -> None:
-    """Let a client's bytes take the simulated way, while names and certificates stay the broker's."""
+    """Connect a client through the relay, while host name and certificate stay those of the broker."""
 
     def connect() -> socket.socket:
         return socket.create_connection(("127.0.0.1", port), timeout=seconds)

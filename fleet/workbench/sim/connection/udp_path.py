@@ -1,4 +1,4 @@
-"""The way of a channel's datagrams: the socket, and what the network does to them before and behind it."""
+"""The path of a channel's datagrams: the socket, and what the simulated network does to them."""
 
 import random
 from collections.abc import Callable, Coroutine
@@ -17,13 +17,13 @@ _FORGED_SIZES = (1, 200)
 
 
 class UdpPath:
-    """One channel's way, from its opening to its end.
+    """The path of one channel, from its opening to its end.
 
     Args:
         socket: The device's socket.
         forger: Another socket, if datagrams are to be forged.
         network: What happens on the way.
-        ends: Who is told of the downlink.
+        ends: Callbacks for the downlink.
         journal: Takes steps and counters.
     """
 
@@ -54,7 +54,7 @@ class UdpPath:
         *,
         connected: bool,
     ) -> "UdpPath | None":
-        """Return the way to a server, or None when there is no socket."""
+        """Return the path to a server, or None when there is no socket."""
         socket = await ServerSocket.connect(hello.server, hello.port, journal, connected=connected)
         if socket is None:
             return None
@@ -131,7 +131,7 @@ class UdpPath:
             self._journal.note("rebind", local_port=self._socket.local_port)
 
     def _forge(self, datagram: bytes) -> None:
-        """Send what an attacker would who knows the ssrc: a plausible header, and noise."""
+        """Send what an attacker who knows the ssrc would send: a plausible header, and noise."""
         share = self._network.faults.forged
         if self._forger is None:
             return

@@ -1,4 +1,4 @@
-"""The device's mind: what the user's and the server's doings lead to, all of it on the main loop (contract 5)."""
+"""The application: what the device does when the user or the server does something, on the main loop (contract 5)."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -22,7 +22,7 @@ class Application:
     """Works off events and tasks of the main loop.
 
     Args:
-        context: What outlives a restart.
+        context: What the device keeps over a restart.
         parts: The parts.
     """
 
@@ -149,7 +149,7 @@ class Application:
             self._parts.machine.wake_word_off = True
             self._journal.note("wake word lost")
         elif self._actions.state is State.IDLE:
-            # The button alone makes firmware listen in manual mode.
+            # In manual mode firmware listens only while the button is pressed.
             await self._open_and_listen("auto" if profile.mode == "manual" else profile.mode, woken=True)
         elif self._parts.machine.accepts_audio:
             await self._interrupt("wake_word_detected")

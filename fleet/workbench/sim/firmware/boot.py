@@ -27,10 +27,10 @@ _TICK = 1.0
 
 
 class AudioParts:
-    """The parts that hear and speak.
+    """The parts for audio.
 
     Args:
-        context: What outlives this boot.
+        context: What the device keeps over a restart.
     """
 
     def __init__(self, context: DeviceContext) -> None:
@@ -50,7 +50,7 @@ class AudioParts:
         self.gate = PlaybackGate(profile, journal, self.machine, self.playback, context.turns, self.gaps)
 
     def played(self, at: float, pcm: bytes, sample_rate: int) -> None:
-        """Hear a packet for the turn that it belongs to."""
+        """Add a packet to the turn that it belongs to."""
         turn = self._context.turns.open
         before = turn is not None and "first audible" in turn.times
         self._context.turns.played(at, pcm, sample_rate)
@@ -62,7 +62,7 @@ class AudioParts:
         self.references.played(timestamp)
 
     def drained(self, at: float) -> None:
-        """Hear the end of all sound, which comes later than firmware thinks."""
+        """Note the end of all sound; it is heard later than firmware assumes, by the DMA buffers."""
         heard = at + self._context.profile.timing.dma
         self._context.journal.note("playback end", heard)
         self._context.turns.drained(heard)
@@ -74,7 +74,7 @@ class Boot(AudioParts):
     """Runs from power-on until a restart is ordered.
 
     Args:
-        context: What outlives this boot.
+        context: What the device keeps over a restart.
         access: What bootstrap said.
         tls: Trust for MQTT on port 8883.
     """
@@ -129,7 +129,7 @@ class Boot(AudioParts):
         await asyncio.Event().wait()
 
     def crash(self) -> None:
-        """Restart without a word."""
+        """Restart without a goodbye."""
         self._context.journal.note("crash")
         self.mqtt.cut()
         self._over.set()

@@ -1,4 +1,4 @@
-"""What the server's messages lead to: read at once on the MQTT side, acted on by the main loop (contract 5.2)."""
+"""Dispatches the messages of the server: read at once on the MQTT task, handled on the main loop (contract 5.2)."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,13 +17,13 @@ from fleet.workbench.sim.runtime.main_loop import Work
 
 
 class RunningDevice(DeviceParts, Protocol):
-    """The parts, the mind that moves them, and what ends this boot."""
+    """The parts, the application, and what ends this boot."""
 
     application: Application
     tool_runner: ToolRunner
 
     def crash(self) -> None:
-        """Restart without a word."""
+        """Restart without a goodbye."""
 
     async def restart(self) -> None:
         """Say goodbye, and restart."""
@@ -33,7 +33,7 @@ class MessageDispatcher:
     """Takes every message of the connection.
 
     Args:
-        context: What outlives a restart.
+        context: What the device keeps over a restart.
         device: The parts.
     """
 

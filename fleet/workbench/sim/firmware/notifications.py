@@ -52,7 +52,7 @@ class NotificationPlayer:
     """Plays one notification at a time; whatever the user does ends it.
 
     Args:
-        context: What outlives a restart.
+        context: What the device keeps over a restart.
         parts: The parts.
         actions: Changes the state.
     """

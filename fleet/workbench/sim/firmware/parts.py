@@ -1,4 +1,4 @@
-"""The parts of one boot, as those see them who move them."""
+"""The parts of one boot, as the application sees them."""
 
 from typing import Protocol
 

@@ -1,4 +1,4 @@
-"""The device's life from power-on to power-off, restarts included."""
+"""Power of the device: boots it, and boots it again after a restart, until power-off."""
 
 import asyncio
 import ssl
@@ -16,10 +16,10 @@ from fleet.workbench.sim.runtime.context import DeviceContext
 
 
 class Power:
-    """Boots units one after the other.
+    """Runs one boot after the other.
 
     Args:
-        context: What outlives a restart.
+        context: What the device keeps over a restart.
         identity: Who the device is.
         ota_url: Where it boots from.
         tls: Trust for HTTPS, and for MQTT on port 8883; the public authorities without it.

@@ -1,4 +1,4 @@
-"""Watches on the main loop's tick that the server ends what it began."""
+"""Checks on each tick of the main loop that the server ends what it began."""
 
 from fleet.workbench.sim.firmware.parts import DeviceParts
 from fleet.workbench.sim.runtime.context import DeviceContext
@@ -6,7 +6,7 @@ from fleet.workbench.sim.runtime.state import State
 
 
 class ResponseMonitor:
-    """Watches that the server ends what it began."""
+    """Judges `tts stop` that is late or missing, and sessions that the server forgets."""
 
     def __init__(self, context: DeviceContext, parts: DeviceParts) -> None:
         self._context = context

@@ -14,7 +14,7 @@ class StateActions:
     """Changes the state, and switches microphone and speaker accordingly.
 
     Args:
-        context: What outlives a restart.
+        context: What the device keeps over a restart.
         parts: The parts.
     """
 
@@ -51,7 +51,7 @@ class StateActions:
         self.go(State.LISTENING)
 
     async def say_listen(self) -> None:
-        """Tell the server that the device listens."""
+        """Send `listen start`."""
         channel, mode = self._parts.channel, self._machine.mode
         await channel.send(outbound.listen_start(channel.session, mode))
         self._context.journal.note("listening", mode=mode)

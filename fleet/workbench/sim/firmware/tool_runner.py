@@ -17,7 +17,7 @@ from fleet.workbench.sim.tools.tool import Outcome, Restart
 
 
 class ToolHost(DeviceParts, Protocol):
-    """The parts, the mind that moves them, and what restarts them."""
+    """The parts, the application, and what restarts them."""
 
     application: Application
 
@@ -29,7 +29,7 @@ class ToolRunner:
     """Takes the payload of every `mcp` message.
 
     Args:
-        context: What outlives a restart.
+        context: What the device keeps over a restart.
         host: The parts.
     """
 

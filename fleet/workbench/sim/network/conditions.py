@@ -1,4 +1,4 @@
-"""What lies between one device and the server, and who may see it."""
+"""What lies between one device and the server."""
 
 import random
 from collections.abc import Callable
@@ -22,7 +22,7 @@ class NetworkConditions:
 
     @classmethod
     def of(cls, profile: Profile, faults: Faults, chance: random.Random) -> "NetworkConditions":
-        """Return the network of a profile; dice of its own keep the device's repeatable whatever is lost."""
+        """Return the network of a profile; it has random numbers of its own, so that the device stays repeatable."""
         dice = random.Random(chance.getrandbits(64))
         latency = Latency(profile.rtt, dice) if profile.rtt else None
         return cls(faults, dice, latency, Impairment(faults, dice, latency), Impairment(faults, dice, latency))
@@ -38,7 +38,7 @@ class NetworkConditions:
 
 @dataclass(frozen=True, slots=True)
 class DatagramCallbacks:
-    """Who is told of downlink datagrams: as they come from the server, as the device gets them, and of those missing.
+    """Called for downlink datagrams: as they come from the server, as the device gets them, and for missing ones.
 
     `arrived` returns False for a datagram that the device's socket could not take.
     """

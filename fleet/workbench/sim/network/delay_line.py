@@ -1,4 +1,4 @@
-"""Things that are on their way, handed over when they are due."""
+"""A queue that delivers each item when it is due."""
 
 import asyncio
 import heapq
@@ -12,11 +12,11 @@ T = TypeVar("T")
 
 
 class DelayLine(Generic[T]):
-    """Hands each thing over at its time, the earliest first; a thing that comes when 1000 are under way is lost.
+    """Delivers each item at its time, the earliest first; an item is lost when 1000 are under way.
 
     Args:
         clock: Monotonic seconds, those of the event loop.
-        deliver: Takes a thing.
+        deliver: Takes an item.
     """
 
     def __init__(self, clock: Callable[[], float], deliver: Callable[[T], Awaitable[None]]) -> None:
@@ -28,7 +28,7 @@ class DelayLine(Generic[T]):
         self._open = True
 
     def put(self, thing: T, due: float) -> bool:
-        """Send a thing on its way; return False when it was lost."""
+        """Queue an item; return False when it was lost."""
         if not self._open or len(self._waiting) >= MOST:
             return False
         heapq.heappush(self._waiting, (due, next(self._number), thing))
@@ -36,13 +36,13 @@ class DelayLine(Generic[T]):
         return True
 
     def close(self) -> None:
-        """Drop what is on its way, and end `run`."""
+        """Drop what is queued, and end `run`."""
         self._open = False
         self._waiting.clear()
         self._changed.set()
 
     async def run(self) -> None:
-        """Hand over until closed."""
+        """Deliver until closed."""
         while self._open:
             try:
                 async with asyncio.timeout_at(self._waiting[0][0] if self._waiting else None):
@@ -52,6 +52,6 @@ class DelayLine(Generic[T]):
                 await self.advance(self._clock())
 
     async def advance(self, now: float) -> None:
-        """Hand over what is due by now."""
+        """Deliver what is due by now."""
         while self._waiting and self._waiting[0][0] <= now:
             await self._deliver(heapq.heappop(self._waiting)[2])

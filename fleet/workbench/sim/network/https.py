@@ -1,7 +1,7 @@
-"""Whom a simulated device trusts over HTTPS.
+"""The authorities that a simulated device trusts over HTTPS.
 
-Every request of a device, however deep in its tools, must believe the same authorities; so they are in the context
-that its tasks inherit. Those for MQTT are passed on as an argument.
+Every request of a device, also inside its tools, must trust the same authorities; so they are in the context that its
+tasks inherit. Those for MQTT are passed as an argument.
 """
 
 import ssl
@@ -35,7 +35,7 @@ def load_trust(authorities: Path | None) -> ssl.SSLContext | None:
 
 @contextmanager
 def trusting(tls: ssl.SSLContext | None) -> Iterator[None]:
-    """Let HTTPS requests of this block, and of tasks begun in it, believe `tls`; None leaves it as it was."""
+    """Let HTTPS requests of this block, and of tasks started in it, trust `tls`; None changes nothing."""
     if tls is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""What becomes of datagrams on their way, in one direction: lost, doubled, overtaken, delayed."""
+"""What the simulated network does to datagrams of one direction: loss, duplicates, reordering, delay."""
 
 import random
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ class Impairment:
 
     Args:
         faults: What goes wrong.
-        chance: The dice.
+        chance: Random numbers.
         latency: Delay of all packets; none without it.
     """
 

@@ -1,4 +1,4 @@
-"""How long a packet travels over a mobile network: a delay that wanders, and a little jitter on top."""
+"""The delay of a mobile network: it drifts between two limits, with a little jitter on top."""
 
 import random
 
@@ -13,7 +13,7 @@ class Latency:
 
     Args:
         rtt: Least and greatest round trip in seconds.
-        chance: The dice.
+        chance: Random numbers.
     """
 
     def __init__(self, rtt: Range, chance: random.Random) -> None:

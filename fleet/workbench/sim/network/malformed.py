@@ -1,4 +1,4 @@
-"""What a broken or hostile device sends: messages that are none, texts that break JSON (contract 1.1, 5.1)."""
+"""What a broken or hostile device sends: malformed messages, and texts that break JSON (contract 1.1, 5.1)."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""The way of the device's MQTT connection when the network delays or swallows it: a relay on the loopback interface."""
+"""A TCP relay on the loopback interface that delays or freezes the device's MQTT connection."""
 
 import asyncio
 import contextlib

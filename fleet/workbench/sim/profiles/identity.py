@@ -1,4 +1,4 @@
-"""Who a device is, and what it tells of itself at bootstrap (contract 1.1)."""
+"""The identity of a device, and what it sends about itself at bootstrap (contract 1.1)."""
 
 import json
 import uuid
@@ -13,7 +13,7 @@ JSON_TIGHT = (",", ":")
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What tells this device from others: its canonical MAC, and a UUID made at first boot.
+    """What distinguishes a device: its canonical MAC, and a UUID made at first boot.
 
     Devices with a serial number burnt in prove at activation that they know its key.
     """

@@ -77,7 +77,7 @@ class Profile:
     timing: Timing = field(default_factory=Timing)
     limits: Limits = field(default_factory=Limits)
     ignored: frozenset[str] = frozenset()
-    """Rules of the audit that this build does not mind."""
+    """Rules of the audit that do not apply to this build."""
 
     @property
     def python(self) -> bool:

@@ -1,4 +1,4 @@
-"""The rules that a server is held to, as data, and the record of where it broke them.
+"""The rules for a server, as data, and the record of its breaches.
 
 A breach is collected, never raised: the device goes on as firmware would. Clauses are those of the device contract.
 """
@@ -15,7 +15,7 @@ Finding = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a server owes a device, and the clause that says so."""
+    """A duty of the server, and the clause of the device contract."""
 
     clause: str
     text: str
@@ -128,7 +128,7 @@ class Audit:
         """Breaches that are not the server's fault, by rule."""
 
     def excuse(self, rules: Iterable[str], until: float) -> None:
-        """Blame breaches of these rules up to this time on something else than the server."""
+        """Do not count breaches of these rules until this time: something else than the server causes them."""
         for rule in rules:
             RULES[rule]
             self._excused[rule] = max(until, self._excused.get(rule, until))

@@ -1,11 +1,11 @@
-"""Waiting until something about the device is so."""
+"""Waiting for a change of the device."""
 
 import asyncio
 from collections.abc import Callable
 
 
 class ChangeSignal:
-    """Wakes every waiter to look again; a notification without waiters is forgotten."""
+    """Wakes every waiter to check its condition again; a notification without waiters has no effect."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from fleet.workbench.sim.records.audit import Audit, Finding
 
 LONGEST = 20_000
-"""Steps that are kept; later ones are counted and still told to the listener."""
+"""Steps that are kept; later ones are counted, and `on_step` is still called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Journal:
     Args:
         clock: Monotonic seconds.
         ignored: Rules of the audit that do not count.
-        on_step: Told every step at once, for live display.
+        on_step: Called with every step at once, for live display.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Journal:
             self.note("violation", at, rule=rule, detail=detail)
 
     def excuse(self, rules: Iterable[str], seconds: float) -> None:
-        """Blame breaches of these rules on something else than the server for so long from now on."""
+        """Do not count breaches of these rules for so many seconds: something else than the server causes them."""
         self.audit.excuse(rules, self.since_start() + seconds)
 
     def judge(self, findings: Iterable[Finding]) -> None:

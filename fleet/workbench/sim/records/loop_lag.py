@@ -1,4 +1,4 @@
-"""How late this process runs: a simulation that was held up must not blame the server for it."""
+"""How late this process runs: the audit must not blame the server for a stalled simulation."""
 
 import asyncio
 from collections import deque
@@ -23,7 +23,7 @@ class LoopLag:
         self.worst = 0.0
 
     def stalled_since(self, since: float) -> float:
-        """Return for how many seconds this process was held up from `since` on."""
+        """Return for how many seconds this process was stalled from `since` on."""
         return sum(late for ended, late in self._stalls if ended + _GRACE >= since)
 
     def record(self, late: float) -> None:
@@ -33,7 +33,7 @@ class LoopLag:
             self._stalls.append((self._clock(), late))
 
     async def run(self) -> None:
-        """Measure for ever."""
+        """Measure until cancelled."""
         while True:
             due = self._clock() + _PERIOD
             await asyncio.sleep(_PERIOD)

@@ -1,4 +1,4 @@
-"""Turns as the user lives them: from the end of what he says to the end of what he hears."""
+"""Turns as the user perceives them: from the end of the question to the end of the answer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ _LATENCIES = {
 class Turn:
     """One utterance and its answer; `times` are on the device's clock, by the names of the steps.
 
-    `spoken` is False for an answer that nobody asked for, such as a greeting. `cut_off` says that the device stopped
+    `spoken` is False for an answer without a question, such as a greeting. `cut_off`: the device stopped
     listening before the user had finished.
     """
 
@@ -74,7 +74,7 @@ class TurnLog:
     """Keeps the turns of a device, at most one of them open.
 
     Args:
-        ended: Told when the open turn ended.
+        ended: Called when the open turn ended.
     """
 
     def __init__(self, ended: Callable[[], None]) -> None:
@@ -82,7 +82,7 @@ class TurnLog:
         self.turns: list[Turn] = []
         self.open: Turn | None = None
         self.on_sound: Callable[[bytes, int], None] | None = None
-        """Told every piece of PCM with its rate when it begins to sound."""
+        """Called with every piece of PCM and its rate in Hz when it begins to sound."""
         self._over: Outcome | None = None
 
     @property
@@ -107,7 +107,7 @@ class TurnLog:
             self.open.mark(name, at)
 
     def speech_starts(self, at: float) -> None:
-        """An answer begins: that of the open turn, or one that nobody asked for."""
+        """An answer begins: that of the open turn, or one without a question."""
         turn = self.open or self.begin(spoken=False)
         turn.mark("tts start", at)
 

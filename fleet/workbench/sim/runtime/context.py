@@ -1,4 +1,4 @@
-"""What of a device outlives a restart."""
+"""What a device keeps over a restart."""
 
 import random
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from fleet.workbench.sim.tools.board import Board
 
 @dataclass(frozen=True, slots=True)
 class DeviceContext:
-    """The build, the records, the board's state, who waits for news, the network, and the dice."""
+    """The build, the records, the board, the change signal, the network, and the random numbers."""
 
     profile: Profile
     journal: Journal

@@ -1,7 +1,7 @@
-"""The firmware's main loop: one worker that everything which changes the device's mind passes through, one at a time.
+"""The main loop of the firmware: one worker handles everything that changes the state of the device, one at a time.
 
 A pass handles the events that are set, in a fixed order, and then the tasks that were scheduled before the pass began.
-So the effect of a task that changes the state is handled one pass later, and a handler that waits holds up all else.
+So the effect of a state change is handled one pass later, and a handler that waits delays everything else.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ class MainLoop:
         self._wake = asyncio.Event()
 
     def on(self, flag: Flag, work: Work) -> None:
-        """Name what an event leads to."""
+        """Register the handler of an event."""
         self._work[flag] = work
 
     def set(self, flag: Flag) -> None:
@@ -60,14 +60,14 @@ class MainLoop:
         self._wake.set()
 
     async def run(self) -> None:
-        """Work for ever."""
+        """Handle events and tasks until cancelled."""
         while True:
             await self._wake.wait()
             self._wake.clear()
             await self.run_pass()
 
     async def run_pass(self) -> None:
-        """Handle what has come up until now."""
+        """Handle the events and tasks that exist when the pass begins."""
         flags, self._set = self._set, set()
         tasks, self._tasks = self._tasks, deque()
         for flag in sorted(flags):

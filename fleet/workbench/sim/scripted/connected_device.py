@@ -28,7 +28,7 @@ from fleet.workbench.sim.scripted.tools import ScriptedTools
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a device boots from, and whom it trusts on port 8883."""
+    """Where a device boots from, and which authorities it trusts on port 8883."""
 
     ota_url: str
     tls: ssl.SSLContext | None = None
@@ -112,7 +112,7 @@ class ConnectedDevice:
         """Connect to MQTT, in place of an earlier connection; return the CONNACK's code.
 
         Args:
-            keepalive: Told to the broker, in seconds; bootstrap's without it.
+            keepalive: Seconds, sent to the broker; the value of bootstrap without it.
             ping: Whether to ping at half of it, as firmware does.
             subscribe: Whether to subscribe to the device's topic, if it is known; as the profile does without it.
         """
