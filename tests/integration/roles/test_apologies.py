@@ -55,7 +55,7 @@ async def speaking(house: House, profile: Profile) -> AsyncIterator[SimDevice]:
     device = SimDevice(profile, ota_url=house.site.ota, mac="02:00:00:00:00:77")
     mark = house.steering.free_mark()
     scene = answer(mark, long_text(mark, 20), transcript="please go on")
-    house.steering.stage(replace(scene, reply_seconds=40.0))
+    house.steering.add(replace(scene, reply_seconds=40.0))
     async with asyncio.timeout(LIMIT), device.running(), asyncio.TaskGroup() as group:
         await wake(device)
         said = group.create_task(device.say(voice.say(mark, 1.2), LIMIT))

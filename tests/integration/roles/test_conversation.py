@@ -64,5 +64,5 @@ async def test_a_draining_edge_speaks_to_the_end_and_the_next_turn_is_anothers(
 async def talk(device: SimDevice, steering: Steering) -> Turn:
     mark = steering.free_mark()
     scene = answer(mark, long_text(mark, SENTENCES), transcript="please go on")
-    steering.stage(replace(scene, reply_seconds=4.0))
+    steering.add(replace(scene, reply_seconds=4.0))
     return await device.say(voice.say(mark, 1.2))

@@ -56,7 +56,7 @@ async def listen(ota: str, steering: Steering, seed: int) -> Report:
         assert await device.wake()
         mark = steering.free_mark()
         scene = answer(mark, long_text(mark, SENTENCES), transcript="please go on")
-        steering.stage(replace(scene, reply_seconds=SECONDS))
+        steering.add(replace(scene, reply_seconds=SECONDS))
         turn = await device.say(voice.say(mark, 2.0))
     assert turn.outcome == "answered"
     assert device.report.violations == []

@@ -78,7 +78,7 @@ async def converse(site: RoleSite, models: Steering) -> None:
         await asyncio.to_thread(until, lambda: worker.count("tools discovered") > 0, 20.0)
         mark = models.free_mark()
         scene = calls(mark, TOOL.removeprefix("self."), {}, f"all is well, {SECRET}", transcript="how are you")
-        models.stage(replace(scene, reply_seconds=1.5))
+        models.add(replace(scene, reply_seconds=1.5))
         turn = await device.say(voice.say(mark, 1.2))
         assert turn.outcome == "answered"
         assert await device.hang_up()
