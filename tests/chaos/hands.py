@@ -7,8 +7,8 @@ from collections.abc import Callable
 from fleet.workbench.sim.messages.message import JsonObject
 from fleet.workbench.sim.profiles.profile import Profile
 from fleet.workbench.sim.tools.board import Board
-from fleet.workbench.sim.tools.board_tools import Arguments, Outcome, Parameter, Tool
 from fleet.workbench.sim.tools.mcp_server import McpServer, PendingCall, answer
+from fleet.workbench.sim.tools.tool import Arguments, Outcome, Parameter, Tool
 from tests.chaos.history import Execution
 from tests.chaos.journal import Journal
 

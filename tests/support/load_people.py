@@ -21,7 +21,7 @@ from fleet.workbench.sim.messages import outbound
 from fleet.workbench.sim.network.faults import Faults
 from fleet.workbench.sim.scripted.device import ScriptedDevice
 from fleet.workbench.sim.tools.board import Board
-from fleet.workbench.sim.tools.board_tools import Arguments, Outcome, Tool
+from fleet.workbench.sim.tools.tool import Arguments, Outcome, Tool
 from tests.support.front_client import FrontClient, connect_packet
 from tests.support.gateway_client import BATTERY, gateway_client
 from tests.support.load_site import REFUSED, LoadSite

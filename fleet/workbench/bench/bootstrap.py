@@ -15,17 +15,19 @@ from fleet.adapters.redis.access.admissions import Admissions
 from fleet.adapters.redis.client.store import Store
 from fleet.workbench.bench.experiment import Experiment, Progress
 from fleet.workbench.bench.figures import Percentiles, Spread
-from fleet.workbench.bench.reconnect_storm import PATIENCE, Answer, ask, request
 from fleet.workbench.bench.role_process import role_process
 from fleet.workbench.bench.silent_device import mac
 from fleet.workbench.bench.usage import CpuMeter, Measured
 from fleet.workbench.local_servers.ports import LOOPBACK, choose
 from fleet.workbench.local_servers.redis import run_redis
+from fleet.workbench.sim.bootstrap.raw_request import PATIENCE, Answer, ask, request
 from fleet.workbench.sim.profiles.identity import Identity
+from fleet.workbench.sim.profiles.profile import find_profile
 
 PARTS = ("api", "redis", "load")
 """The api's process, the store's, and what plays the devices."""
 SHARDS = 16
+_PATH = "/xiaozhi/ota/"
 _AT_ONCE = 800
 """Connections; a process may seldom open more than a thousand files."""
 _WARM_SECONDS = 0.5
@@ -101,7 +103,8 @@ class BootstrapExperiment(Experiment[list[BootstrapResult]]):
                     await _bind(f"redis://{LOOPBACK}:{redis}/0", macs)
                 async with role_process("api", self._settings(port, redis), port, folder) as api:
                     meter = CpuMeter({"api": [api], "redis": [store.pid], "load": [os.getpid()]})
-                    yield _Site(port, meter, [request(one, port) for one in macs])
+                    profile, host = find_profile("P1"), f"{LOOPBACK}:{port}"
+                    yield _Site(port, meter, [request(one, profile, host, _PATH) for one in macs])
 
     def _settings(self, port: int, redis: int) -> dict[str, str]:
         return {
@@ -137,7 +140,7 @@ class _Site:
             due = begun + number / rate
             await asyncio.sleep(due - loop.time())
             async with slots:
-                return await ask(self.port, self.requests[number % len(self.requests)], due)
+                return await ask(LOOPBACK, self.port, self.requests[number % len(self.requests)], due)
 
         async with asyncio.timeout(seconds + 2 * PATIENCE), asyncio.TaskGroup() as group:
             tasks = [

@@ -18,8 +18,8 @@ from fleet.workbench.sim.messages.message import JsonObject, item
 from fleet.workbench.sim.scripted.device import ScriptedDevice
 from fleet.workbench.sim.scripted.tools import Intercept, ScriptedTools
 from fleet.workbench.sim.tools.board import Board
-from fleet.workbench.sim.tools.board_tools import Arguments, Outcome, Tool
 from fleet.workbench.sim.tools.mcp_server import answer as result
+from fleet.workbench.sim.tools.tool import Arguments, Outcome, Tool
 
 _FAILURE = re.compile(r"\b(error|fail\w*|unknown|unable|unreachable|not sent|timed? ?-?out)\b", re.IGNORECASE)
 

@@ -13,7 +13,8 @@ from fleet.workbench.conformance.steering import voice
 from fleet.workbench.conformance.steering.script import answer, long_text
 from fleet.workbench.conformance.steering.server import Steering
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.profiles.profile import Profile, Timing, find_profile
+from fleet.workbench.sim.profiles.profile import Profile, find_profile
+from fleet.workbench.sim.profiles.timing import Timing
 from fleet.workbench.sim.runtime.state import State
 from tests.support.ports import LOOPBACK
 from tests.support.process import accepts

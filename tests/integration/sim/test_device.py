@@ -13,7 +13,8 @@ import pytest
 from fleet.ground.errors import Unavailable
 from fleet.workbench.sim.conversation import Script, converse
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.profiles.profile import PROFILES, Dialect, Profile, Timing
+from fleet.workbench.sim.profiles.profile import PROFILES, Dialect, Profile
+from fleet.workbench.sim.profiles.timing import Timing
 from fleet.workbench.sim.records.turns import Turn
 from fleet.workbench.sim.runtime.state import State
 from tests.support import sim_stage

@@ -1,30 +1,19 @@
-"""Group O, continued: a whole site that boots at once."""
+"""Group O, continued: many devices that boot at once."""
 
 import asyncio
-from collections import Counter
-from dataclasses import dataclass
 from functools import cache
 from urllib.parse import urlsplit
 
 from fleet.workbench.conformance.checks.bootstrap import GROUP
 from fleet.workbench.conformance.context import CheckContext, fresh_mac
 from fleet.workbench.conformance.verdict import NotApplicable, require, span
-from fleet.workbench.sim.profiles.identity import Identity, headers, system_info
+from fleet.workbench.sim.bootstrap.raw_request import Answer, ask, request
 
 _A_SECOND = 500
 _SECONDS = 4
 _LATEST = 5.0
-_PATIENCE = 30.0
 _OPEN_AT_ONCE = 800
 """Connections; a process may seldom open more than a thousand files."""
-
-
-@dataclass(slots=True)
-class _Storm:
-    host: str
-    port: int
-    times: list[float]
-    statuses: Counter[str]
 
 
 @GROUP.check(
@@ -34,16 +23,23 @@ async def takes_a_storm(context: CheckContext) -> str:
     parts = urlsplit(context.setup.ota_url)
     if parts.scheme != "http":
         raise NotApplicable("over https this would measure the suite's own TLS")
-    devices = _Storm(parts.hostname or "", parts.port or 80, [], Counter())
     slots, loop = asyncio.Semaphore(_OPEN_AT_ONCE), asyncio.get_running_loop()
+
+    async def boot(content: bytes, due: float) -> Answer:
+        async with slots:
+            return await ask(parts.hostname or "", parts.port or 80, content, due)
+
     begun = loop.time()
     async with asyncio.TaskGroup() as group:
-        for number, identity in enumerate(_identities()):
-            request = _request(context, identity, parts.path, parts.netloc)
+        tasks = []
+        for number, mac in enumerate(_macs()):
+            content = request(mac, context.profile, parts.netloc, parts.path)
             await asyncio.sleep(max(0.0, begun + number / _A_SECOND - loop.time()))
-            group.create_task(_ask(devices, slots, request, loop.time()), name=f"device {number}")
-    took = sorted(devices.times)
-    require(set(devices.statuses) == {"200"}, f"answers: {dict(devices.statuses)}")
+            tasks.append(group.create_task(boot(content, loop.time()), name=f"device {number}"))
+    answers = [task.result() for task in tasks]
+    wrong = {one.status for one in answers} - {"200"}
+    require(not wrong, f"not only 200 was answered, but also {', '.join(sorted(wrong))}")
+    took = sorted(one.seconds for one in answers)
     p99 = took[round(0.99 * (len(took) - 1))]
     require(p99 < _LATEST, f"the slowest of a hundred after {span(p99)}")
     rate = len(took) / (loop.time() - begun)
@@ -52,31 +48,7 @@ async def takes_a_storm(context: CheckContext) -> str:
     )
 
 
-async def _ask(devices: _Storm, slots: asyncio.Semaphore, request: bytes, begun: float) -> None:
-    """Send a request on a connection of its own and wait for the end of the answer."""
-    async with slots:
-        status = "no answer"
-        try:
-            async with asyncio.timeout(_PATIENCE):
-                reader, writer = await asyncio.open_connection(devices.host, devices.port)
-                writer.write(request)
-                answer = await reader.read()
-                writer.close()
-            status = answer[9:12].decode("ascii", "replace") or "no answer"
-        except (OSError, TimeoutError) as error:
-            status = type(error).__name__
-        devices.statuses[status] += 1
-        devices.times.append(asyncio.get_running_loop().time() - begun)
-
-
 @cache
-def _identities() -> list[Identity]:
+def _macs() -> list[str]:
     """Return the devices, the same in every round: a server keeps a place for each device that never connected."""
-    return [Identity.of(fresh_mac()) for _ in range(_A_SECOND * _SECONDS)]
-
-
-def _request(context: CheckContext, identity: Identity, path: str, host: str) -> bytes:
-    body = system_info(identity, context.profile).encode()
-    sent = {"Host": host, **headers(identity, context.profile), "Content-Length": str(len(body))}
-    head = "".join(f"{name}: {value}\r\n" for name, value in sent.items())
-    return f"POST {path} HTTP/1.1\r\n{head}\r\n".encode() + body
+    return [fresh_mac() for _ in range(_A_SECOND * _SECONDS)]

@@ -11,7 +11,7 @@ from fleet.workbench.sim.messages.message import JsonObject, item, member, text
 from fleet.workbench.sim.scripted.device import ScriptedDevice
 from fleet.workbench.sim.scripted.tools import Intercept
 from fleet.workbench.sim.tools import mcp_server
-from fleet.workbench.sim.tools.board_tools import Tool
+from fleet.workbench.sim.tools.tool import Tool
 
 GROUP = Group("C", "Device tools")
 

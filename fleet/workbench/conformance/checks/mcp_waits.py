@@ -10,7 +10,7 @@ from fleet.workbench.conformance.verdict import require, span
 from fleet.workbench.sim.messages.message import JsonObject
 from fleet.workbench.sim.scripted.device import ScriptedDevice
 from fleet.workbench.sim.tools.board import Board
-from fleet.workbench.sim.tools.board_tools import Arguments, Outcome, Parameter, Tool
+from fleet.workbench.sim.tools.tool import Arguments, Outcome, Parameter, Tool
 
 _LEAVES_AFTER = 0.5
 _DONE_WITHIN = 30.0

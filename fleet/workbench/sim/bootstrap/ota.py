@@ -11,9 +11,7 @@ from fleet.workbench.sim.bootstrap.activation import Activation, demanded
 from fleet.workbench.sim.bootstrap.ota_rules import check_answer, check_response
 from fleet.workbench.sim.messages.message import JsonObject, member, number
 from fleet.workbench.sim.network.https import web
-from fleet.workbench.sim.profiles.identity import Identity as Identity
-from fleet.workbench.sim.profiles.identity import headers as headers
-from fleet.workbench.sim.profiles.identity import system_info as system_info
+from fleet.workbench.sim.profiles.identity import Identity, headers, system_info
 from fleet.workbench.sim.profiles.profile import Profile
 from fleet.workbench.sim.records.journal import Journal
 

@@ -5,9 +5,10 @@ import json
 import httpx2
 
 from fleet.wire.topics import down_topic, up_topic
-from fleet.workbench.sim.bootstrap.ota import Identity, MqttAccess, headers, system_info
+from fleet.workbench.sim.bootstrap.ota import MqttAccess
 from fleet.workbench.sim.messages.message import JsonObject
 from fleet.workbench.sim.network.https import web
+from fleet.workbench.sim.profiles.identity import Identity, headers, system_info
 from fleet.workbench.sim.profiles.profile import Profile
 from fleet.workbench.sim.records.expectation import Failed
 

@@ -4,8 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from fleet.ground.errors import ConfigError
-from fleet.workbench.sim.profiles.timing import Range as Range
-from fleet.workbench.sim.profiles.timing import Timing as Timing
+from fleet.workbench.sim.profiles.timing import Range, Timing
 from fleet.workbench.sim.records.audit import Limits
 
 Mode = Literal["auto", "manual", "realtime"]

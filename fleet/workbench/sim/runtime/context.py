@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from fleet.workbench.sim.network.conditions import NetworkConditions
 from fleet.workbench.sim.network.faults import Faults
-from fleet.workbench.sim.profiles.profile import Profile, Range
+from fleet.workbench.sim.profiles.profile import Profile
+from fleet.workbench.sim.profiles.timing import Range
 from fleet.workbench.sim.records.change_signal import ChangeSignal
 from fleet.workbench.sim.records.journal import Journal
 from fleet.workbench.sim.records.turns import TurnLog

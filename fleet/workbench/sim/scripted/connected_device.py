@@ -10,11 +10,12 @@ from typing import Self
 
 from fleet.ground.errors import Unavailable
 from fleet.ground.tasks import sole
-from fleet.workbench.sim.bootstrap.ota import Bootstrap, Identity, MqttAccess
+from fleet.workbench.sim.bootstrap.ota import Bootstrap, MqttAccess
 from fleet.workbench.sim.bootstrap.request import reply_topic
 from fleet.workbench.sim.firmware import notifications
 from fleet.workbench.sim.messages import message as firmware
 from fleet.workbench.sim.messages.message import JsonObject, member
+from fleet.workbench.sim.profiles.identity import Identity
 from fleet.workbench.sim.profiles.profile import Profile
 from fleet.workbench.sim.records import clock
 from fleet.workbench.sim.records.audit import Finding

@@ -8,8 +8,9 @@ from fleet.workbench.sim.profiles.profile import Profile
 from fleet.workbench.sim.records.audit import Finding
 from fleet.workbench.sim.records.change_signal import ChangeSignal
 from fleet.workbench.sim.tools.board import Board
-from fleet.workbench.sim.tools.board_tools import Restart, Tool, tools_of
+from fleet.workbench.sim.tools.board_tools import tools_of
 from fleet.workbench.sim.tools.mcp_server import McpServer, PendingCall
+from fleet.workbench.sim.tools.tool import Restart, Tool
 
 Intercept = Callable[[JsonObject], str | bytes | None]
 """Given a request, returns the reply's payload (raw, put into the envelope as it is), `None` for no reply."""

@@ -2,13 +2,7 @@
 
 from fleet.workbench.sim.profiles.profile import Profile
 from fleet.workbench.sim.tools.board import Board
-from fleet.workbench.sim.tools.tool import Argument as Argument
-from fleet.workbench.sim.tools.tool import Arguments as Arguments
-from fleet.workbench.sim.tools.tool import Outcome as Outcome
-from fleet.workbench.sim.tools.tool import Parameter as Parameter
-from fleet.workbench.sim.tools.tool import Restart as Restart
-from fleet.workbench.sim.tools.tool import Tool as Tool
-from fleet.workbench.sim.tools.tool import ToolError as ToolError
+from fleet.workbench.sim.tools.tool import Arguments, Outcome, Parameter, Tool, ToolError
 from fleet.workbench.sim.tools.user_tools import USER_ONLY
 from fleet.workbench.sim.tools.vision import explain
 

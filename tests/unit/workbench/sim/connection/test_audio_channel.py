@@ -7,7 +7,8 @@ from fleet.wire import packet
 from fleet.workbench.sim.connection.audio_channel import AudioChannel, ChannelEvents
 from fleet.workbench.sim.network.conditions import NetworkConditions
 from fleet.workbench.sim.network.faults import Faults
-from fleet.workbench.sim.profiles.profile import PROFILES, Profile, Timing
+from fleet.workbench.sim.profiles.profile import PROFILES, Profile
+from fleet.workbench.sim.profiles.timing import Timing
 from fleet.workbench.sim.records.journal import Journal
 from fleet.workbench.sim.records.loop_lag import LoopLag
 

@@ -7,8 +7,8 @@ import pytest
 
 from fleet.workbench.sim.profiles.profile import PROFILES
 from fleet.workbench.sim.tools.board import Board
-from fleet.workbench.sim.tools.board_tools import Arguments, Outcome, Parameter, Tool
 from fleet.workbench.sim.tools.mcp_server import McpServer, PendingCall
+from fleet.workbench.sim.tools.tool import Arguments, Outcome, Parameter, Tool
 
 VOLUME, RATE = "self.audio_speaker.set_volume", "self.rate"
 

@@ -5,8 +5,9 @@ import pytest
 
 from fleet.workbench.sim.profiles.profile import PROFILES
 from fleet.workbench.sim.tools.board import Board
-from fleet.workbench.sim.tools.board_tools import Arguments, Outcome, Parameter, Restart, Tool, tools_of
+from fleet.workbench.sim.tools.board_tools import tools_of
 from fleet.workbench.sim.tools.mcp_server import McpServer, PendingCall, answer, error
+from fleet.workbench.sim.tools.tool import Arguments, Outcome, Parameter, Restart, Tool
 
 P1 = PROFILES["P1"]
 
