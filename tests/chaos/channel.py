@@ -6,11 +6,11 @@ from functools import cache
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from fleet.workbench.conformance.probe.microphone import silence
-from fleet.workbench.conformance.probe.stamped_socket import Address, StampedSocket
 from fleet.workbench.conformance.steering import voice
-from fleet.workbench.sim.greeting import ServerHello
-from fleet.workbench.sim.uplink import encode_all
+from fleet.workbench.sim.audio.encoder import encode_all
+from fleet.workbench.sim.connection.udp_socket import Address, UdpSocket
+from fleet.workbench.sim.messages.server_hello import ServerHello
+from fleet.workbench.sim.scripted.microphone import silence
 
 FRAME_MS = 60
 FRAME = FRAME_MS / 1000
@@ -32,7 +32,7 @@ class Channel:
         self._on_packet = on_packet
         self._sent = 0
         self._last = 0
-        self._socket = StampedSocket(self._receive)
+        self._socket = UdpSocket(self._receive)
         self._socket.open("0.0.0.0")
 
     def send(self, payload: bytes) -> None:

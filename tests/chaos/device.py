@@ -13,15 +13,15 @@ from typing import Literal
 
 import httpx2
 
-from fleet.workbench.conformance.probe.bootstrap import ask
-from fleet.workbench.conformance.probe.line import Line
 from fleet.workbench.conformance.steering.script import mentioned
 from fleet.workbench.conformance.verdict import Failed
-from fleet.workbench.sim import greeting, message, outbound
-from fleet.workbench.sim.message import JsonObject, member, text
-from fleet.workbench.sim.ota import MqttAccess, read_mqtt
-from fleet.workbench.sim.profile import find_profile
-from fleet.workbench.sim.watch import Signal
+from fleet.workbench.sim.bootstrap.ota import MqttAccess, read_mqtt
+from fleet.workbench.sim.bootstrap.request import ask
+from fleet.workbench.sim.messages import message, outbound, server_hello
+from fleet.workbench.sim.messages.message import JsonObject, member, text
+from fleet.workbench.sim.profiles.profile import find_profile
+from fleet.workbench.sim.records.change_signal import ChangeSignal
+from fleet.workbench.sim.scripted.mqtt_connection import RawMqttConnection
 from tests.chaos.channel import FRAME, Channel
 from tests.chaos.hands import Hands
 from tests.chaos.history import Turn
@@ -53,7 +53,7 @@ class Device:
         self.state: State = "idle"
         self.turn: Turn | None = None
         """Takes what concerns the user's newest utterance."""
-        self.signal = Signal()
+        self.signal = ChangeSignal()
         self._broken: list[str] = []
         self._ota_url, self._journal, self._chance, self._reconnect = ota_url, journal, chance, reconnect
         self._clock = asyncio.get_running_loop().time
@@ -140,7 +140,7 @@ class Device:
 
     async def _stay_connected(self, access: MqttAccess) -> None:
         while True:
-            line = Line(access, self._receive, None)
+            line = RawMqttConnection(access, self._receive, None)
             try:
                 if await line.connect() == 0:
                     await self._attend(line, access.keepalive / 2)
@@ -150,7 +150,7 @@ class Device:
             self._lose()
             await asyncio.sleep(self._reconnect * self._chance.uniform(1.0, 1.2))
 
-    async def _attend(self, line: Line, ping: float) -> None:
+    async def _attend(self, line: RawMqttConnection, ping: float) -> None:
         self._wire.line = line
         self._note("mqtt up")
         while self._wire.early:
@@ -220,7 +220,7 @@ class Device:
         self.signal.notify()
 
     def _welcome(self, parsed: JsonObject) -> None:
-        hello = greeting.read(parsed)
+        hello = server_hello.read(parsed)
         if hello is None:
             self._broken.append("a hello that firmware cannot use")
             return

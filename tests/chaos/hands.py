@@ -4,11 +4,11 @@ import asyncio
 import random
 from collections.abc import Callable
 
-from fleet.workbench.sim.board import Board
-from fleet.workbench.sim.mcp_server import McpServer, Pending, answer
-from fleet.workbench.sim.message import JsonObject
-from fleet.workbench.sim.profile import Profile
-from fleet.workbench.sim.tools import Arguments, Outcome, Parameter, Tool
+from fleet.workbench.sim.messages.message import JsonObject
+from fleet.workbench.sim.profiles.profile import Profile
+from fleet.workbench.sim.tools.board import Board
+from fleet.workbench.sim.tools.mcp_server import McpServer, PendingCall, answer
+from fleet.workbench.sim.tools.tool import Arguments, Outcome, Parameter, Tool
 from tests.chaos.history import Execution
 from tests.chaos.journal import Journal
 
@@ -35,7 +35,7 @@ class Hands:
         self._mac, self._journal, self._chance, self._reply = mac, journal, chance, reply
         self._clock = asyncio.get_running_loop().time
         self._mcp = McpServer(profile, (Tool(TOOL, "Acts once.", _act, (Parameter("turn", "integer"),)),), Board())
-        self._jobs: asyncio.Queue[Pending] = asyncio.Queue(64)
+        self._jobs: asyncio.Queue[PendingCall] = asyncio.Queue(64)
 
     def take(self, request: JsonObject) -> None:
         """Answer a request at once, or queue the call that it asks for; a full queue drops it."""

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from fleet.workbench.conformance.steering.server import Steering
-from fleet.workbench.sim.watch import Signal
+from fleet.workbench.sim.records.change_signal import ChangeSignal
 from tests.chaos.history import Span, Turn, Violation, deadline
 from tests.chaos.journal import Journal
 from tests.chaos.scene import ToolScene
@@ -42,7 +42,7 @@ class House:
     """What was seen while it happened."""
     over: int = 0
     """Turns that have ended."""
-    changed: Signal = field(default_factory=Signal)
+    changed: ChangeSignal = field(default_factory=ChangeSignal)
 
     def now(self) -> float:
         return asyncio.get_running_loop().time()
@@ -80,7 +80,7 @@ class House:
             more=more,
             slow=slow,
         )
-        self.steering.stage(scene)
+        self.steering.add(scene)
         try:
             yield turn
         finally:

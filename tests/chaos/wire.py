@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from fleet.workbench.conformance.probe.line import Line
+from fleet.workbench.sim.scripted.mqtt_connection import RawMqttConnection
 from tests.chaos.channel import Channel
 
 
@@ -10,7 +10,7 @@ class Wire:
     """A device's connections, and what waits for them."""
 
     def __init__(self) -> None:
-        self.line: Line | None = None
+        self.line: RawMqttConnection | None = None
         self.early: deque[bytes] = deque(maxlen=64)
         self.channel: Channel | None = None
         self.session = ""

@@ -16,7 +16,7 @@ from fleet.workbench.conformance.results import Result
 from fleet.workbench.conformance.run import Observer, Task, plan, run_all
 from fleet.workbench.conformance.steering.server import Steering
 from fleet.workbench.local_servers.ports import LOOPBACK
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.profiles.profile import find_profile
 
 pytestmark = pytest.mark.conformance
 

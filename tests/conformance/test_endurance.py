@@ -7,8 +7,8 @@ from fleet.workbench.conformance.endurance import REBIND_AT, endure
 from fleet.workbench.conformance.own_server import own_server
 from fleet.workbench.conformance.steering.server import Steering
 from fleet.workbench.local_servers.ports import LOOPBACK
-from fleet.workbench.sim.faults import Faults
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.network.faults import Faults
+from fleet.workbench.sim.profiles.profile import find_profile
 
 pytestmark = pytest.mark.conformance
 

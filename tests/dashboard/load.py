@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from fleet.ground.errors import FleetError
-from fleet.workbench.conformance.stage import Setup, Stage
+from fleet.workbench.conformance.context import CheckContext, Setup
 from fleet.workbench.conformance.steering.server import Steering
 from fleet.workbench.conformance.verdict import Failed
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.profiles.profile import find_profile
 from tests.chaos.device import Device
 from tests.chaos.house import House
 from tests.chaos.journal import Journal
@@ -48,7 +48,7 @@ class Load:
         self._chance = random.Random(seed)
         clock = asyncio.get_running_loop().time
         self._house = House(models, Journal(folder / "devices.jsonl", clock), LIMIT)
-        self._stage = Stage(Setup(site.site.ota, models), find_profile("P1"))
+        self._stage = CheckContext(Setup(site.site.ota, models), find_profile("P1"))
 
     @property
     def turns(self) -> int:
@@ -93,16 +93,16 @@ class Load:
 
     async def _meet_trouble(self, done: asyncio.Event) -> None:
         """Have one trouble after the other."""
-        stage, site, seed = self._stage, self._site, 0
+        context, site, seed = self._stage, self._site, 0
         while not done.is_set():
             seed = (seed + 1) % 256
             for name, trouble in (
-                ("apologies", load_people.hear_apologies(stage)),
-                ("bad air", load_people.talk_through_bad_air(site, stage, seed)),
-                ("refused", load_people.be_refused(stage)),
-                ("junk", load_people.send_junk(site, stage)),
+                ("apologies", load_people.hear_apologies(context)),
+                ("bad air", load_people.talk_through_bad_air(site, context, seed)),
+                ("refused", load_people.be_refused(context)),
+                ("junk", load_people.send_junk(site, context)),
                 ("the api", load_people.visit_the_api(site)),
-                ("unheard", load_people.be_unheard(site, stage)),
+                ("unheard", load_people.be_unheard(site, context)),
             ):
                 await self._try(name, trouble)
             await _pause(done, self._chance.uniform(0, _TROUBLE_SECONDS))

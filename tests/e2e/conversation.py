@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.profile import find_profile
-from fleet.workbench.sim.turns import Turn
+from fleet.workbench.sim.profiles.profile import find_profile
+from fleet.workbench.sim.records.turns import Turn
 from tests.support.fleet_process import FleetProcess
 from tests.support.offline_speech import to_16k, whisper
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from fleet.workbench.sim.device import TURN_SECONDS, SimDevice
-from fleet.workbench.sim.turns import Turn
+from fleet.workbench.sim.records.turns import Turn
 from tests.e2e.conversation import device_of
 from tests.support.fleet_process import FleetProcess, fleet_up
 from tests.support.recordings import recordings

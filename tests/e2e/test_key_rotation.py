@@ -14,7 +14,7 @@ from fleet.adapters.redis.devices.registry import DeviceRegistry
 from fleet.wire.identity import CredentialKeys
 from fleet.workbench.local_servers.ports import LOOPBACK
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.profiles.profile import find_profile
 from tests.support.mqtt_raw import RawClient
 from tests.support.ports import free_port
 from tests.support.redis_store import opened

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from fleet.workbench.conformance.probe.probe import Probe
-from fleet.workbench.conformance.stage import Setup, Stage, answered, say
+from fleet.workbench.conformance.context import CheckContext, Setup, answered, say
 from fleet.workbench.conformance.steering.script import Round, Scene, long_text
 from fleet.workbench.conformance.steering.server import Steering
 from fleet.workbench.conformance.tool_use import number_of, results_of, saying, tool, tooled
 from fleet.workbench.local_servers.ports import LOOPBACK
-from fleet.workbench.sim import mcp_server
-from fleet.workbench.sim.message import JsonObject
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.messages.message import JsonObject
+from fleet.workbench.sim.profiles.profile import find_profile
+from fleet.workbench.sim.scripted.device import ScriptedDevice
+from fleet.workbench.sim.tools import mcp_server
 from tests.support.process import accepts
 from tests.support.role_process import RoleProcess
 from tests.support.role_site import RoleSite, role_site
@@ -32,9 +32,9 @@ LIMIT = 60.0
 
 @dataclass
 class House:
-    """Two workers, an edge and an api, and the stage on which devices talk to them."""
+    """Two workers, an edge and an api, and the context on which devices talk to them."""
 
-    stage: Stage
+    context: CheckContext
     site: RoleSite
     workers: list[RoleProcess]
 
@@ -58,7 +58,7 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
             # Workers know the edge from their first look on.
             workers = [site.worker(**TWO_SHARDS), site.worker(**TWO_SHARDS)]
             await asyncio.to_thread(site.until_spread, 1, 1, seconds=LIMIT)
-            yield House(Stage(Setup(site.ota, steering), find_profile("P1")), site, workers)
+            yield House(CheckContext(Setup(site.ota, steering), find_profile("P1")), site, workers)
             crashes = [line for role in site.roles for line in role.lines if "crashed" in str(line["message"])]
     assert crashes == []
 
@@ -66,23 +66,23 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
 @asynccontextmanager
 async def story(house: House, *, pace: float) -> AsyncIterator[Scene]:
     """Have a scene in which the model switches the light on and tells a long story, in real time."""
-    mark = house.stage.steering.free_mark()
+    mark = house.context.steering.free_mark()
     rounds = (Round(calls=(("stage.light", {}),)), Round(long_text(mark, SENTENCES), pace=pace))
     scene = Scene(mark, "a story", rounds=rounds, reply_seconds=SENTENCES * 1.0)
-    house.stage.steering.stage(scene)
+    house.context.steering.add(scene)
     yield scene
-    house.stage.steering.release(mark)
+    house.context.steering.release(mark)
 
 
 def sentences(scene: Scene) -> list[str]:
     return [f"{one}." for one in long_text(scene.mark, SENTENCES).rstrip(".").split(". ")]
 
 
-async def ask(probe: Probe, scene: Scene) -> float:
+async def ask(device: ScriptedDevice, scene: Scene) -> float:
     """Say the scene; return when that began."""
-    since = probe.clock()
-    probe.listen()
-    await say(probe, scene)
+    since = device.clock()
+    device.listen()
+    await say(device, scene)
     return since
 
 
@@ -97,49 +97,49 @@ async def test_the_device_hears_the_rest_and_nothing_twice(house: House) -> None
     async with (
         asyncio.timeout(LIMIT),
         story(house, pace=0.1) as scene,
-        tooled(house.stage, LIGHT, intercept={LIGHT.name: saying("on")}) as probe,
+        tooled(house.context, LIGHT, intercept={LIGHT.name: saying("on")}) as device,
     ):
-        since = await ask(probe, scene)
+        since = await ask(device, scene)
         second = sentences(scene)[1]
-        await probe.mail.expect(
+        await device.messages.expect(
             "tts", "sentence_start", seconds=20, after=since, where=lambda one: one["text"] == second
         )
-        killed = probe.clock()
+        killed = device.clock()
         other = await kill(house)
-        answer = await answered(probe, since, LIMIT)
-        asked = house.stage.steering.asked(scene.mark)
+        answer = await answered(device, since, LIMIT)
+        asked = house.context.steering.asked(scene.mark)
     assert [one["text"] for one in answer.sentences] == sentences(scene)
     later = [one.at - killed for one in answer.sentences if one.at > killed]
     print(f"the device heard its next sentence {later[0]:.2f} s after the end of its worker")
     assert later[0] < MOST_SECONDS
-    assert len(probe.tools.find(LIGHT.name)) == 1
+    assert len(device.tools.find(LIGHT.name)) == 1
     assert other.count("turn goes on") == 1
     assert [results_of(one) for one in asked] == [[], ["on"], ["on"]]
-    assert house.stage.findings == []
+    assert house.context.findings == []
 
 
-def reply(probe: Probe, request: JsonObject) -> None:
+def reply(device: ScriptedDevice, request: JsonObject) -> None:
     answer = mcp_server.answer(number_of(request), "on")
-    probe.send(f'{{"session_id":"{probe.session}","type":"mcp","payload":{answer}}}')
+    device.send(f'{{"session_id":"{device.session}","type":"mcp","payload":{answer}}}')
 
 
 async def test_a_call_that_was_sent_is_waited_for_and_never_sent_again(house: House) -> None:
     async with (
         asyncio.timeout(LIMIT),
         story(house, pace=0.0) as scene,
-        tooled(house.stage, LIGHT, intercept={LIGHT.name: lambda request: None}) as probe,
+        tooled(house.context, LIGHT, intercept={LIGHT.name: lambda request: None}) as device,
     ):
-        since = await ask(probe, scene)
-        [request] = await probe.tools.until(LIGHT.name, 20.0, after=since)
-        killed = probe.clock()
+        since = await ask(device, scene)
+        [request] = await device.tools.until(LIGHT.name, 20.0, after=since)
+        killed = device.clock()
         other = await kill(house)
         await asyncio.to_thread(until, lambda: other.count("call was begun before") == 1, MOST_SECONDS)
-        reply(probe, request.body)
-        answer = await answered(probe, since, LIMIT)
-        asked = house.stage.steering.asked(scene.mark)
+        reply(device, request.body)
+        answer = await answered(device, since, LIMIT)
+        asked = house.context.steering.asked(scene.mark)
     print(f"the device heard the answer {answer.sentences[0].at - killed:.2f} s after the end of its worker")
     assert answer.sentences[0].at - killed < MOST_SECONDS
     assert [one["text"] for one in answer.sentences] == sentences(scene)
-    assert len(probe.tools.find(LIGHT.name)) == 1
+    assert len(device.tools.find(LIGHT.name)) == 1
     assert [results_of(one) for one in asked] == [[], ["on"]]
-    assert house.stage.findings == []
+    assert house.context.findings == []

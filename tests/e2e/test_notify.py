@@ -12,8 +12,8 @@ import pytest
 from fleet.adapters.speech.opus import Encoder
 from fleet.workbench.local_servers.ports import LOOPBACK
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.profile import find_profile
-from fleet.workbench.sim.state import State
+from fleet.workbench.sim.profiles.profile import find_profile
+from fleet.workbench.sim.runtime.state import State
 from tests.support.ogg import write_opus
 from tests.support.ports import free_port
 from tests.support.role_site import SHARDS, RoleSite, role_site

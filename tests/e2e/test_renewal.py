@@ -19,8 +19,8 @@ from fleet.wire.identity import Credentials, format_username
 from fleet.wire.topics import up_topic
 from fleet.workbench.local_servers.ports import LOOPBACK
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.identity import Identity
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.profiles.identity import Identity
+from fleet.workbench.sim.profiles.profile import find_profile
 from tests.support.api_server import BODY, headers
 from tests.support.command_line import CommandLine, command_line
 from tests.support.mqtt_raw import RawClient

@@ -12,7 +12,7 @@ from fleet.core.ports import ToolCall
 from fleet.core.toolbox import Prepared, Refusal, Toolbox
 from fleet.wire import edge_messages, jsonrpc, mcp, messages, presence
 from fleet.wire.dialect_xiaozhi import DIALECT
-from fleet.workbench.sim import message as sim_message
+from fleet.workbench.sim.messages import message as sim_message
 from tests.fuzz import damage
 from tests.fuzz.target import Target, assert_sendable
 

@@ -13,12 +13,12 @@ from statistics import mean
 
 import pytest
 
-from fleet.workbench.conformance.probe.probe import Probe
-from fleet.workbench.conformance.stage import Setup, Stage
+from fleet.workbench.conformance.context import CheckContext, Setup
 from fleet.workbench.conformance.steering import voice
 from fleet.workbench.conformance.steering.server import Steering
 from fleet.workbench.conformance.talk import ask, heard, length, talking, understood, until_speaking
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.profiles.profile import find_profile
+from fleet.workbench.sim.scripted.device import ScriptedDevice
 from tests.support.audio_air import FORGERIES, Forge, Sight
 from tests.support.ports import LOOPBACK, free_port
 from tests.support.process import accepts
@@ -42,7 +42,7 @@ DEAF = 1.0
 class Site:
     """Api, worker and edge as processes, and the scripted models."""
 
-    stage: Stage
+    context: CheckContext
     metrics: int
 
     def dropped(self, reason: str) -> float:
@@ -59,7 +59,7 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
             roles.edge(FLEET_LANGUAGE="en", FLEET_METRICS_PORT=str(metrics), FLEET_METRICS_HOST=LOOPBACK)
             await asyncio.to_thread(roles.until_spread, 16, seconds=40.0)
             await asyncio.to_thread(until, lambda: ready(metrics) and accepts(roles.http_port), 60.0)
-            yield Site(Stage(Setup(roles.ota, steering=steering), find_profile("P1")), metrics)
+            yield Site(CheckContext(Setup(roles.ota, steering=steering), find_profile("P1")), metrics)
 
 
 @dataclass
@@ -67,27 +67,27 @@ class Forger:
     """Somebody on the network who sees what a device sends and has no key.
 
     Args:
-        probe: The device.
+        device: The device.
     """
 
-    probe: Probe
+    device: ScriptedDevice
     random: Random = field(default_factory=lambda: Random(1))
     seen: list[bytes] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.from_home = self.probe.audio.send_raw
-        self.stranger = self.probe.audio.stranger()
-        self.probe.audio.send_raw = self._see  # type: ignore[method-assign]
+        self.from_home = self.device.audio.send_raw
+        self.stranger = self.device.audio.stranger()
+        self.device.audio.send_raw = self._see  # type: ignore[method-assign]
 
     def _see(self, datagram: bytes) -> None:
         self.seen = [*self.seen, datagram][-50:]
         self.from_home(datagram)
 
     def from_elsewhere(self, datagram: bytes) -> None:
-        self.stranger.send(datagram, self.probe.audio.server)
+        self.stranger.send(datagram, self.device.audio.server)
 
     def sight(self) -> Sight:
-        return Sight(self.probe.audio.sent, self.seen, int.from_bytes(self.seen[-1][4:8], "big"))
+        return Sight(self.device.audio.sent, self.seen, int.from_bytes(self.seen[-1][4:8], "big"))
 
     @asynccontextmanager
     async def forging(self, forge: Forge, send: Callable[[bytes], None]) -> AsyncIterator[None]:
@@ -113,59 +113,59 @@ class Forger:
 
     def got(self) -> int:
         """Return how many datagrams went to the forger."""
-        return sum(one.port == self.stranger.port for one in self.probe.audio.datagrams)
+        return sum(one.port == self.stranger.port for one in self.device.audio.datagrams)
 
 
-async def converse(stage: Stage, probe: Probe, least: float) -> None:
+async def converse(context: CheckContext, device: ScriptedDevice, least: float) -> None:
     """Ask one question, and get the whole answer to it."""
     # The codec garbles one mark of thirty: another one is said then. What forging does comes again.
-    if await question(stage, probe) < least * SAID:
-        assert await question(stage, probe) >= least * SAID
+    if await question(context, device) < least * SAID:
+        assert await question(context, device) >= least * SAID
 
 
-async def question(stage: Stage, probe: Probe) -> float:
+async def question(context: CheckContext, device: ScriptedDevice) -> float:
     """Ask one question, and get the whole answer to it; return for how many seconds recognition was given it."""
-    with stage.scene(reply_seconds=1.0) as scene:
-        understood(await ask(probe, voice.say(scene.mark, SAID)), scene)
-        got = length(heard(stage, scene), scene.mark)
+    with context.scene(reply_seconds=1.0) as scene:
+        understood(await ask(device, voice.say(scene.mark, SAID)), scene)
+        got = length(heard(context, scene), scene.mark)
         assert got >= SAID - DEAF
         return got
 
 
 async def test_who_saw_one_datagram_does_not_get_the_answer(site: Site) -> None:
-    stage = site.stage
-    with stage.scene(reply_seconds=10.0) as scene:
-        async with talking(stage) as probe:
-            forger = Forger(probe)
-            await until_speaking(probe, scene, 0.3)
+    context = site.context
+    with context.scene(reply_seconds=10.0) as scene:
+        async with talking(context) as device:
+            forger = Forger(device)
+            await until_speaking(device, scene, 0.3)
             # Its microphone is off: only the forger sends.
-            probe.microphone.on = False
+            device.microphone.on = False
             async with forger.forging(FORGERIES["next few numbers"], forger.from_elsewhere):
-                await probe.mail.expect("tts", "stop", seconds=20, after=probe.clock())
+                await device.messages.expect("tts", "stop", seconds=20, after=device.clock())
             assert forger.got() == 0
             assert site.dropped("not_audio") > 100
 
 
 async def test_who_saw_one_datagram_does_not_deafen_the_device(site: Site) -> None:
-    stage = site.stage
-    async with talking(stage) as probe:
-        forger = Forger(probe)
-        await converse(stage, probe, WHOLE)
-        with stage.scene(reply_seconds=10.0) as scene:
-            await until_speaking(probe, scene, 0.3)
+    context = site.context
+    async with talking(context) as device:
+        forger = Forger(device)
+        await converse(context, device, WHOLE)
+        with context.scene(reply_seconds=10.0) as scene:
+            await until_speaking(device, scene, 0.3)
             async with forger.forging(lambda random, sight: sight.ahead(random, 2999), forger.from_elsewhere):
-                await probe.mail.expect("tts", "stop", seconds=20, after=probe.clock())
-        await converse(stage, probe, WHOLE)
+                await device.messages.expect("tts", "stop", seconds=20, after=device.clock())
+        await converse(context, device, WHOLE)
 
 
 async def test_small_datagrams_do_not_starve_the_uplink(site: Site) -> None:
-    stage = site.stage
-    async with talking(stage) as probe:
-        forger = Forger(probe)
-        await converse(stage, probe, WHOLE)
+    context = site.context
+    async with talking(context) as device:
+        forger = Forger(device)
+        await converse(context, device, WHOLE)
         async with forger.forging(lambda random, sight: sight.ahead(random, 1, 4), forger.from_elsewhere):
             for _ in range(2):
-                await converse(stage, probe, WHOLE)
+                await converse(context, device, WHOLE)
         assert site.dropped("rate") == 0
 
 
@@ -186,21 +186,21 @@ async def withstand(
     site: Site, seconds: float, source: Callable[[Forger], Callable[[bytes], None]], least: float
 ) -> None:
     """Let a device converse for so long while everything that can be forged is, then go on from another port."""
-    async with talking(site.stage) as probe:
+    async with talking(site.context) as device:
         clock = asyncio.get_running_loop().time
-        forger, ends = Forger(probe), clock() + seconds
-        await converse(site.stage, probe, WHOLE)
+        forger, ends = Forger(device), clock() + seconds
+        await converse(site.context, device, WHOLE)
         async with forger.forging(FORGERIES["all of it"], source(forger)):
-            got = [await question(site.stage, probe)]
+            got = [await question(site.context, device)]
             while clock() < ends:
-                got.append(await question(site.stage, probe))
+                got.append(await question(site.context, device))
             assert mean(got) >= least * SAID
-            own = probe.audio.port
-            assert {one.port for one in probe.audio.datagrams} == {own}
-            new = probe.audio.rebind()
-            await question(site.stage, probe)
-            count = len(probe.audio.datagrams)
-            await question(site.stage, probe)
+            own = device.audio.port
+            assert {one.port for one in device.audio.datagrams} == {own}
+            new = device.audio.rebind()
+            await question(site.context, device)
+            count = len(device.audio.datagrams)
+            await question(site.context, device)
         assert forger.got() == 0
-        assert {one.port for one in probe.audio.datagrams[count:]} == {new}
+        assert {one.port for one in device.audio.datagrams[count:]} == {new}
         assert site.dropped("not_audio") > 0

@@ -11,17 +11,17 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 from websockets.typing import Origin
 
-from fleet.workbench.conformance.probe.probe import Probe
-from fleet.workbench.conformance.stage import Stage, answered, turn, utter
+from fleet.workbench.conformance.context import CheckContext, answered, turn, utter
 from fleet.workbench.conformance.steering import voice
 from fleet.workbench.conformance.steering.script import Call, Round
 from fleet.workbench.conformance.tool_use import tooled
-from fleet.workbench.sim import outbound
-from fleet.workbench.sim.board import Board
+from fleet.workbench.sim.audio.encoder import encode_all
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.faults import Faults
-from fleet.workbench.sim.tools import Arguments, Outcome, Tool
-from fleet.workbench.sim.uplink import encode_all
+from fleet.workbench.sim.messages import outbound
+from fleet.workbench.sim.network.faults import Faults
+from fleet.workbench.sim.scripted.device import ScriptedDevice
+from fleet.workbench.sim.tools.board import Board
+from fleet.workbench.sim.tools.tool import Arguments, Outcome, Tool
 from tests.support.front_client import FrontClient, connect_packet
 from tests.support.gateway_client import BATTERY, gateway_client
 from tests.support.load_site import REFUSED, LoadSite
@@ -41,13 +41,13 @@ class Holding:
     """A device in the midst of a turn: one of its three calls is not answered until `let_go`.
 
     Args:
-        stage: Makes devices, and knows the scripted models.
+        context: Makes devices, and knows the scripted models.
     """
 
     calls: tuple[Call, ...] = (("hold.on", {}), ("hold.briefly", {}), ("get_current_time", {}))
 
-    def __init__(self, stage: Stage) -> None:
-        self._stage = stage
+    def __init__(self, context: CheckContext) -> None:
+        self._context = context
         self._free = asyncio.Event()
         self.called = asyncio.Event()
 
@@ -58,10 +58,10 @@ class Holding:
         """Hold the conversation, which ends after `let_go` only."""
         tools = (Tool("self.hold.on", "Holds on.", self._hold), Tool("self.hold.briefly", "Holds briefly.", _nod))
         rounds = (Round(calls=self.calls), Round("It is done."))
-        async with tooled(self._stage, *tools) as probe:
-            with self._stage.scene(rounds=rounds, reply_seconds=1.0) as scene:
-                await answered(probe, await utter(probe, scene), _PATIENCE)
-            probe.goodbye()
+        async with tooled(self._context, *tools) as scripted:
+            with self._context.scene(rounds=rounds, reply_seconds=1.0) as scene:
+                await answered(scripted, await utter(scripted, scene), _PATIENCE)
+            scripted.goodbye()
 
     async def _hold(self, _: Board, __: Arguments) -> Outcome:
         self.called.set()
@@ -73,73 +73,76 @@ async def _nod(_: Board, __: Arguments) -> Outcome:
     return True
 
 
-async def talk_through_bad_air(site: LoadSite, stage: Stage, seed: int) -> None:
+async def talk_through_bad_air(site: LoadSite, context: CheckContext, seed: int) -> None:
     """Hold a conversation with a tool call in each turn, while datagrams and messages go wrong."""
     mac = f"02:00:00:00:01:{seed:02x}"
-    device = SimDevice(stage.profile, ota_url=stage.setup.ota_url, mac=mac, seed=seed, faults=BAD_AIR)
+    device = SimDevice(context.profile, ota_url=context.setup.ota_url, mac=mac, seed=seed, faults=BAD_AIR)
     async with device.running():
         assert await device.wake()
         await asyncio.to_thread(site.until_discovered, mac)
         for _ in range(TURNS):
             rounds = (Round(calls=(("get_device_status", {}),)), Round("All is well."))
-            with stage.scene(rounds=rounds, reply_seconds=1.0) as scene:
+            with context.scene(rounds=rounds, reply_seconds=1.0) as scene:
                 said = await device.say(voice.say(scene.mark, _SAID))
                 assert said.outcome == "answered", said
         assert await device.hang_up()
 
 
-async def hear_apologies(stage: Stage) -> None:
+async def hear_apologies(context: CheckContext) -> None:
     """Say what the chat model, and then recognition, fail at; both times there is an apology."""
-    async with stage.probe() as probe:
-        await probe.hello()
+    async with context.scripted_device() as scripted:
+        await scripted.hello()
         for trouble in ({"rounds": (Round(fault="status 500"),) * 4}, {"asr": "error"}):
-            with stage.scene(**trouble) as scene:
-                await turn(probe, scene, _PATIENCE)
-        probe.goodbye()
+            with context.scene(**trouble) as scene:
+                await turn(scripted, scene, _PATIENCE)
+        scripted.goodbye()
 
 
-async def be_refused(stage: Stage) -> None:
-    async with stage.probe(mac=REFUSED) as probe:
-        probe.send(outbound.hello(probe.profile))
-        await probe.mail.expect("goodbye", seconds=_PATIENCE)
+async def be_refused(context: CheckContext) -> None:
+    async with context.scripted_device(mac=REFUSED) as scripted:
+        scripted.send(outbound.hello(scripted.profile))
+        await scripted.messages.expect("goodbye", seconds=_PATIENCE)
 
 
-async def send_junk(site: LoadSite, stage: Stage) -> None:
+async def send_junk(site: LoadSite, context: CheckContext) -> None:
     """Send audio with a gap, what is no audio, what is nobody's, and a message that is none."""
-    async with stage.probe() as probe:
-        await probe.hello()
-        probe.send(b'{"type":')
-        probe.send(outbound.listen_start(probe.session, "auto"))
+    async with context.scripted_device() as scripted:
+        await scripted.hello()
+        scripted.send(b'{"type":')
+        scripted.send(outbound.listen_start(scripted.session, "auto"))
         packets = encode_all(bytes(2 * 16 * 60 * SENT), 60)
         for at, payload in enumerate(packets):
-            probe.audio.send(payload, sequence=at + 1 if at < SENT // 2 else at + 1 + LOST)
-        probe.audio.send(packets[0], sequence=1)
-        probe.audio.send_raw(b"short")
+            scripted.audio.send(payload, sequence=at + 1 if at < SENT // 2 else at + 1 + LOST)
+        scripted.audio.send(packets[0], sequence=1)
+        scripted.audio.send_raw(b"short")
         async with _more(site, STRAYS, "fleet_edge_drops_total", reason="unknown_ssrc"):
-            _send_strays(probe, packets[0])
-        probe.goodbye()
+            _send_strays(scripted, packets[0])
+        scripted.goodbye()
 
 
-def _send_strays(probe: Probe, payload: bytes) -> None:
-    datagram = bytearray(probe.audio.seal(payload, sequence=1))
+def _send_strays(scripted: ScriptedDevice, payload: bytes) -> None:
+    datagram = bytearray(scripted.audio.seal(payload, sequence=1))
     datagram[4:8] = bytes(byte ^ 255 for byte in datagram[4:8])
     for _ in range(STRAYS):
-        probe.audio.send_raw(bytes(datagram))
+        scripted.audio.send_raw(bytes(datagram))
 
 
-async def be_unheard(site: LoadSite, stage: Stage) -> None:
+async def be_unheard(site: LoadSite, context: CheckContext) -> None:
     """Open a session, send no packet, and get a text's answer, which cannot be spoken."""
-    async with stage.probe() as probe, httpx2.AsyncClient(base_url=site.api_url, trust_env=False) as client:
-        await probe.hello()
-        with stage.scene() as scene:
+    async with (
+        context.scripted_device() as scripted,
+        httpx2.AsyncClient(base_url=site.api_url, trust_env=False) as client,
+    ):
+        await scripted.hello()
+        with context.scene() as scene:
             async with _more(site, 1, "fleet_turns_given_up_total", reason="no_audio_path"):
                 answer = await client.post(
-                    f"/devices/{probe.mac}/input",
+                    f"/devices/{scripted.mac}/input",
                     json={"text": scene.words},
                     headers={"Authorization": f"Bearer {site.token}"},
                 )
                 assert answer.status_code == 202, answer.text
-        probe.goodbye()
+        scripted.goodbye()
 
 
 @asynccontextmanager
@@ -157,7 +160,7 @@ async def visit_the_api(site: LoadSite) -> None:
         assert (await client.post("/devices/02:00:00:00:00:01/input", json={"text": "hi"})).status_code == 401
 
 
-async def use_the_gateway(site: LoadSite, stage: Stage, leave: asyncio.Event) -> None:
+async def use_the_gateway(site: LoadSite, context: CheckContext, leave: asyncio.Event) -> None:
     """Ask two questions, one with a call of the client's own tool; send a frame that is none; stay connected.
 
     Before that somebody else's page is turned away.
@@ -166,9 +169,9 @@ async def use_the_gateway(site: LoadSite, stage: Stage, leave: asyncio.Event) ->
         await connect(site.gateway_url, origin=Origin("http://elsewhere.example"), proxy=None)
     async with gateway_client(site.gateway_url) as client:
         await client.register(BATTERY)
-        with stage.scene(rounds=(Round(calls=(("get_battery", {}),)), Round("It is full."))) as scene:
+        with context.scene(rounds=(Round(calls=(("get_battery", {}),)), Round("It is full."))) as scene:
             assert "full" in (await client.turn(scene.words, {"get_battery": lambda _: {"level": 100}})).content
-        with stage.scene(rounds=(Round(fault="status 500"),) * 4) as scene:
+        with context.scene(rounds=(Round(fault="status 500"),) * 4) as scene:
             assert (await client.turn(scene.words)).code == "LLM_ERROR"
         await client.send_raw("no JSON")
         assert (await client.reply())["code"] == "INVALID_MESSAGE"

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.faults import Faults
-from fleet.workbench.sim.profile import Profile
+from fleet.workbench.sim.network.faults import Faults
+from fleet.workbench.sim.profiles.profile import Profile
 from tests.support.scripted_server import ScriptedServer
 
 MAC = "02:00:00:00:00:01"

@@ -3,30 +3,29 @@
 import dataclasses
 import json
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from fleet.ground import runtime
 from fleet.ground.errors import ConfigError
-from fleet.workbench.bench import bootstrap as bootstrap_bench
-from fleet.workbench.bench import broker as broker_bench
-from fleet.workbench.bench import call as call_bench
-from fleet.workbench.bench import hello as hello_bench
-from fleet.workbench.bench import turn as turn_bench
-from fleet.workbench.bench import turns as turns_bench
-from fleet.workbench.bench import udp as udp_bench
+from fleet.workbench.bench.bootstrap import BootstrapExperiment
 from fleet.workbench.bench.bootstrap_table import show_bootstrap
+from fleet.workbench.bench.broker import BrokerExperiment, BrokerFigures
 from fleet.workbench.bench.broker_table import show_broker
+from fleet.workbench.bench.call import CallExperiment
+from fleet.workbench.bench.experiment import Experiment, Figures
+from fleet.workbench.bench.hello import HelloExperiment
 from fleet.workbench.bench.machine import Machine
 from fleet.workbench.bench.role_tables import show_call, show_hello, show_turns
-from fleet.workbench.bench.table import make_console, show_udp
+from fleet.workbench.bench.turn import TurnExperiment
 from fleet.workbench.bench.turn_table import show_turn
-
-T = TypeVar("T")
+from fleet.workbench.bench.turns import TurnsExperiment
+from fleet.workbench.bench.udp import UdpExperiment, UdpFigures
+from fleet.workbench.bench.udp_table import make_console, show_udp
 
 Seconds = Annotated[float, typer.Option(min=0.1, max=5, help="Length of a measured window.")]
 Repeats = Annotated[int, typer.Option(min=1, max=9, help="Windows of each kind.")]
@@ -51,8 +50,13 @@ def udp(
     json_file: JsonFile = None,
 ) -> None:
     """CPU a packet of the edge's audio, and how late packets are sent."""
-    plan = udp_bench.Plan(streams or [50, 200], [False, True] if codecs is None else [codecs], seconds, repeats)
-    _run("udp", plan, lambda doing: udp_bench.measure(plan, doing), show_udp, json_file)
+    experiment = UdpExperiment(
+        streams=streams or [50, 200],
+        codecs=[False, True] if codecs is None else [codecs],
+        seconds=seconds,
+        repeats=repeats,
+    )
+    _run(experiment, show_udp, json_file)
 
 
 @app.command()
@@ -63,8 +67,8 @@ def broker(
     json_file: JsonFile = None,
 ) -> None:
     """CPU of Mosquitto a connection and a message, with and without the plugin."""
-    plan = broker_bench.Plan(devices, messages, idle_seconds=0.5, repeats=repeats)
-    _run("broker", plan, lambda doing: broker_bench.measure(plan, doing), show_broker, json_file)
+    experiment = BrokerExperiment(devices=devices, messages=messages, seconds=0.5, repeats=repeats)
+    _run(experiment, show_broker, json_file)
 
 
 @app.command()
@@ -76,9 +80,11 @@ def bootstrap(
     repeats: Repeats = 3,
     json_file: JsonFile = None,
 ) -> None:
-    """CPU a bootstrap of the api, and how long devices of a herd wait for their answers."""
-    plan = bootstrap_bench.Plan(rate or [50, 200, 500], devices, closed, seconds, repeats)
-    _run("bootstrap", plan, lambda doing: bootstrap_bench.measure(plan, doing), show_bootstrap, json_file)
+    """CPU of the api for a bootstrap, and how long many devices wait for their answers."""
+    experiment = BootstrapExperiment(
+        rates=rate or [50, 200, 500], devices=devices, closed=closed, seconds=seconds, repeats=repeats
+    )
+    _run(experiment, show_bootstrap, json_file)
 
 
 @app.command()
@@ -91,8 +97,10 @@ def hello(
     json_file: JsonFile = None,
 ) -> None:
     """CPU a hello of worker, Redis and broker, and what a device costs that does nothing."""
-    plan = hello_bench.Plan(devices or [100, 20_000], connected, rate, seconds, repeats)
-    _run("hello", plan, lambda doing: hello_bench.measure(plan, doing), show_hello, json_file)
+    experiment = HelloExperiment(
+        devices=devices or [100, 20_000], connected=connected, rate=rate, seconds=seconds, repeats=repeats
+    )
+    _run(experiment, show_hello, json_file)
 
 
 @app.command()
@@ -105,8 +113,10 @@ def call(
     json_file: JsonFile = None,
 ) -> None:
     """CPU a tool call of worker, Redis and broker."""
-    plan = call_bench.Plan(devices or [100, 20_000], connected, rate, seconds, repeats)
-    _run("call", plan, lambda doing: call_bench.measure(plan, doing), show_call, json_file)
+    experiment = CallExperiment(
+        devices=devices or [100, 20_000], talking=connected, rate=rate, seconds=seconds, repeats=repeats
+    )
+    _run(experiment, show_call, json_file)
 
 
 @app.command()
@@ -119,8 +129,8 @@ def turns(
     json_file: JsonFile = None,
 ) -> None:
     """Turns a second of one worker process and of two, with a chat model that costs nothing."""
-    plan = turns_bench.Plan(workers or [1, 2], users, calls, seconds, repeats)
-    _run("turns", plan, lambda doing: turns_bench.measure(plan, doing), show_turns, json_file)
+    experiment = TurnsExperiment(workers=workers or [1, 2], users=users, calls=calls, seconds=seconds, repeats=repeats)
+    _run(experiment, show_turns, json_file)
 
 
 @app.command()
@@ -132,32 +142,29 @@ def turn(
     json_file: JsonFile = None,
 ) -> None:
     """What fleet adds between a chat model's first token and a gateway client's first sentence."""
-    plan = turn_bench.Plan(at_once or [1, 100], rate, seconds, repeats)
-    _run("turn", plan, lambda doing: turn_bench.measure(plan, doing), show_turn, json_file)
+    experiment = TurnExperiment(at_once=at_once or [1, 100], rate=rate, seconds=seconds, repeats=repeats)
+    _run(experiment, show_turn, json_file)
 
 
 def _run(
-    name: str,
-    plan: object,
-    measure: Callable[[Callable[[str], None]], Awaitable[T]],
-    show: Callable[[Console, Machine, T], None],
-    json_file: Path | None,
+    experiment: Experiment[Figures], show: Callable[[Console, Machine, Figures], None], json_file: Path | None
 ) -> None:
     async def main() -> None:
         console, machine = make_console(), Machine.here()
         with console.status("") as status:
-            found = await measure(status.update)
+            found = await experiment.measure(status.update)
         show(console, machine, found)
         if json_file:
-            _write(json_file, {"benchmark": name, "machine": machine, "plan": plan, **_figures(found)})
+            head = {"benchmark": experiment.name, "machine": machine, "plan": experiment}
+            _write(json_file, {**head, **_named(found)})
 
     sys.exit(runtime.run(main))
 
 
-def _figures(found: object) -> dict[str, object]:
-    if isinstance(found, udp_bench.Findings | broker_bench.Findings):
-        return dataclasses.asdict(found)
-    return {"cases": found}
+def _named(figures: object) -> dict[str, object]:
+    if isinstance(figures, UdpFigures | BrokerFigures):
+        return dataclasses.asdict(figures)
+    return {"cases": figures}
 
 
 def _write(path: Path, document: dict[str, object]) -> None:

@@ -5,17 +5,17 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from fleet.workbench.bench.bootstrap import PARTS, Case
-from fleet.workbench.bench.cells import cell, show_machine
+from fleet.workbench.bench.bootstrap import PARTS, BootstrapResult
 from fleet.workbench.bench.machine import Machine
+from fleet.workbench.bench.table_cells import cell, show_machine
 
 MARK_RATE, MARK_MS = 500.0, 5000.0
-"""What a herd must be answered at: requests a second, and the 99th percentile of their waits."""
+"""The goal for many devices that boot at once: requests a second, and the 99th percentile of their waits."""
 _ENOUGH = 0.9
-"""Part of the wanted rate, below which the figures tell of the machine, or of one api process that is full."""
+"""Share of the wanted rate; below it the figures are limited by the machine, or by one api process."""
 
 
-def show_bootstrap(console: Console, machine: Machine, cases: Sequence[Case]) -> None:
+def show_bootstrap(console: Console, machine: Machine, cases: Sequence[BootstrapResult]) -> None:
     """Print what was measured."""
     show_machine(console, machine)
     table = Table(title="CPU of a bootstrap in microseconds: median (least-most)", title_justify="left")
@@ -48,5 +48,5 @@ def show_bootstrap(console: Console, machine: Machine, cases: Sequence[Case]) ->
             console.print(f"{verdict}: p99 {case.ms.p99:.0f} ms at {case.asked:g} a second ({mark})")
 
 
-def _is_met(case: Case) -> bool:
+def _is_met(case: BootstrapResult) -> bool:
     return case.ms.p99 < MARK_MS and not case.refused and case.rate >= _ENOUGH * case.asked

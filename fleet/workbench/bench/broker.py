@@ -7,25 +7,15 @@ the machine does falls on both.
 
 import asyncio
 import tempfile
-from collections.abc import Callable
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from fleet.workbench.bench.broker_load import Load
 from fleet.workbench.bench.broker_server import Broker, running_broker, version
+from fleet.workbench.bench.experiment import Experiment, Progress
 from fleet.workbench.bench.figures import Spread
 from fleet.workbench.local_servers.mosquitto import build_plugin
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What is measured: in each of `repeats` rounds so many devices come, exchange so many messages, and go."""
-
-    devices: int
-    messages: int
-    idle_seconds: float
-    repeats: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +36,12 @@ SETUPS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class BrokerResult:
     """What one setup costs, in microseconds of the broker's CPU."""
 
     setup: Setup
     connect_us: Spread
-    """For one device that comes, with its SUBSCRIBE if it sends one, and with the plugin also its presence told."""
+    """For one device that connects, with its SUBSCRIBE if it sends one, and with the plugin its presence message."""
     disconnect_us: Spread
     down_us: Spread | None
     """For one message to a device at QoS 0; None where none gets there."""
@@ -62,11 +52,11 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class BrokerFigures:
     """All that was measured."""
 
     broker: str
-    cases: list[Case]
+    cases: list[BrokerResult]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,63 +68,60 @@ class _Round:
     idle: float
 
 
-async def measure(plan: Plan, doing: Callable[[str], None]) -> Findings:
-    """Measure all setups.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerExperiment(Experiment[BrokerFigures]):
+    """Rounds in which devices connect, exchange messages, and disconnect; `seconds` is how long they then rest."""
 
-    Args:
-        plan: How much.
-        doing: Told what is being measured.
+    name: ClassVar[str] = "broker"
 
-    Raises:
-        ConfigError: Mosquitto is not installed, or the plugin cannot be built.
-        Unavailable: A broker ended, refused or lost something.
-    """
-    with tempfile.TemporaryDirectory(prefix="fleet-bench-") as name:
-        folder = Path(name)
-        doing("building the plugin")
-        plugin = await build_plugin(folder)
-        async with AsyncExitStack() as stack:
-            without = await stack.enter_async_context(running_broker(folder, None))
-            with_it = await stack.enter_async_context(running_broker(folder, plugin))
-            rounds: dict[Setup, list[_Round]] = {setup: [] for setup in SETUPS}
-            for number in range(plan.repeats):
-                for setup in SETUPS:
-                    doing(f"{setup.name}, round {number + 1} of {plan.repeats}")
-                    rounds[setup].append(await _round(with_it if setup.plugin else without, setup, plan))
-            return Findings(await version(folder), [_case(setup, found) for setup, found in rounds.items()])
+    devices: int
+    messages: int
+    """Each way, in each round."""
 
+    async def measure(self, progress: Progress) -> BrokerFigures:
+        with tempfile.TemporaryDirectory(prefix="fleet-bench-") as name:
+            folder = Path(name)
+            progress("building the plugin")
+            plugin = await build_plugin(folder)
+            async with running_broker(folder, None) as without, running_broker(folder, plugin) as with_it:
+                rounds: dict[Setup, list[_Round]] = {setup: [] for setup in SETUPS}
+                for number in range(self.repeats):
+                    for setup in SETUPS:
+                        progress(f"{setup.name}, round {number + 1} of {self.repeats}")
+                        rounds[setup].append(await self._round(with_it if setup.plugin else without, setup))
+                return BrokerFigures(await version(folder), [_result(setup, found) for setup, found in rounds.items()])
 
-async def _round(broker: Broker, setup: Setup, plan: Plan) -> _Round:
-    load = Load(broker.port, broker.keys, subscribing=setup.subscribing)
-    await load.start()
-    told = plan.devices if setup.plugin else 0
-    meter = _Meter(broker)
-    load.up.expect(told)
-    await load.connect(plan.devices)
-    if told:
-        await load.up.reach()
-    connect = meter.lap()
-    await asyncio.sleep(plan.idle_seconds)
-    idle = meter.lap()
-    down = None
-    if setup.plugin or setup.subscribing:
-        await load.deliver(plan.messages)
-        down = meter.lap() / plan.messages
-    await load.report(plan.messages)
-    up = meter.lap()
-    load.up.expect(told)
-    await load.leave()
-    if told:
-        await load.up.reach()
-    disconnect = meter.lap()
-    await load.stop()
-    return _Round(
-        connect=connect / plan.devices,
-        disconnect=disconnect / plan.devices,
-        down=down,
-        up=up / plan.messages,
-        idle=idle / plan.idle_seconds if plan.idle_seconds else 0.0,
-    )
+    async def _round(self, broker: Broker, setup: Setup) -> "_Round":
+        load = Load(broker.port, broker.keys, subscribing=setup.subscribing)
+        await load.start()
+        presences = self.devices if setup.plugin else 0
+        meter = _Meter(broker)
+        load.up.expect(presences)
+        await load.connect(self.devices)
+        if presences:
+            await load.up.reach()
+        connect = meter.lap()
+        await asyncio.sleep(self.seconds)
+        idle = meter.lap()
+        down = None
+        if setup.plugin or setup.subscribing:
+            await load.deliver(self.messages)
+            down = meter.lap() / self.messages
+        await load.report(self.messages)
+        up = meter.lap()
+        load.up.expect(presences)
+        await load.leave()
+        if presences:
+            await load.up.reach()
+        disconnect = meter.lap()
+        await load.stop()
+        return _Round(
+            connect=connect / self.devices,
+            disconnect=disconnect / self.devices,
+            down=down,
+            up=up / self.messages,
+            idle=idle / self.seconds if self.seconds else 0.0,
+        )
 
 
 class _Meter:
@@ -149,9 +136,9 @@ class _Meter:
         return self._last - last
 
 
-def _case(setup: Setup, rounds: list[_Round]) -> Case:
+def _result(setup: Setup, rounds: list[_Round]) -> BrokerResult:
     down = [one.down for one in rounds if one.down is not None]
-    return Case(
+    return BrokerResult(
         setup=setup,
         connect_us=_us([one.connect for one in rounds]),
         disconnect_us=_us([one.disconnect for one in rounds]),

@@ -51,7 +51,7 @@ class Tally:
 
 
 class Client(asyncio.Protocol):
-    """One connection; tells its tally of each message and acknowledges it."""
+    """One connection; counts each message in its tally and acknowledges it."""
 
     def __init__(self, tally: Tally) -> None:
         self._tally = tally

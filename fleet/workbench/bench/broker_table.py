@@ -3,12 +3,12 @@
 from rich.console import Console
 from rich.table import Table
 
-from fleet.workbench.bench.broker import Case, Findings
-from fleet.workbench.bench.cells import cell, show_machine
+from fleet.workbench.bench.broker import BrokerFigures, BrokerResult
 from fleet.workbench.bench.machine import Machine
+from fleet.workbench.bench.table_cells import cell, show_machine
 
 
-def show_broker(console: Console, machine: Machine, found: Findings) -> None:
+def show_broker(console: Console, machine: Machine, found: BrokerFigures) -> None:
     """Print what was measured."""
     show_machine(console, machine)
     title = f"CPU of the broker ({found.broker}) in microseconds: median (least-most)"
@@ -27,7 +27,7 @@ def show_broker(console: Console, machine: Machine, found: Findings) -> None:
         console.print(line)
 
 
-def differences(cases: list[Case]) -> list[str]:
+def differences(cases: list[BrokerResult]) -> list[str]:
     """Say what the plugin adds, compared with devices that subscribe, as they would have to without it."""
     plain = next((case for case in cases if case.setup.subscribing), None)
     plugin = next((case for case in cases if case.setup.plugin), None)

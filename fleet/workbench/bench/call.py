@@ -4,12 +4,14 @@ A turn's chat model is a script in the worker's process. The cost of a call is t
 calls and turns with one, so that nothing else of a turn is in it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import ClassVar
 
+from fleet.workbench.bench.experiment import Experiment, Progress
 from fleet.workbench.bench.figures import Percentiles, Spread
-from fleet.workbench.bench.stand import PARTS, Cost, Stand, Window, stand
+from fleet.workbench.bench.testbed import PARTS, Cost, Testbed, Window, testbed
 
 LOW_RATE = 20.0
 MANY = 9
@@ -17,21 +19,7 @@ MANY = 9
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What is measured: `seconds` a window, so many windows of each kind."""
-
-    devices: Sequence[int]
-    """Known ones."""
-    talking: int
-    """Those of them that are connected, and whose users speak one after the other."""
-    rate: float
-    """Turns a second, in the windows whose CPU time counts."""
-    seconds: float
-    repeats: int
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
+class CallResult:
     """All that was measured with so many known devices."""
 
     devices: int
@@ -48,50 +36,53 @@ class Case:
     """At `LOW_RATE` turns a second with one call each: from the model's wish to the outcome in its hands."""
 
 
-async def measure(plan: Plan, doing: Callable[[str], None]) -> list[Case]:
-    """Measure all cases.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallExperiment(Experiment[list[CallResult]]):
+    """Turns with and without tool calls, with several numbers of known devices."""
 
-    Args:
-        plan: What.
-        doing: Told what is being measured.
+    name: ClassVar[str] = "call"
 
-    Raises:
-        ConfigError: A program is missing.
-        Unavailable: A process of the benchmark ended.
-    """
-    return [await _case(plan, count, doing) for count in plan.devices]
+    devices: Sequence[int]
+    """Known ones."""
+    talking: int
+    """Those of them that are connected, and whose users speak one after the other."""
+    rate: float
+    """Turns a second, in the windows whose CPU time counts."""
 
+    async def measure(self, progress: Progress) -> list[CallResult]:
+        return [await self._with(count, progress) for count in self.devices]
 
-async def _case(plan: Plan, count: int, doing: Callable[[str], None]) -> Case:
-    doing(f"{count} devices: starting")
-    # A history that grows would cost the turns with many calls more.
-    async with stand(settings={"history_messages": 0}) as here:
-        connected = min(count, plan.talking)
-        doing(f"{count} devices: connecting")
-        await here.rest()
-        await here.meet(connected, count)
-        windows = {calls: await _windows(plan, here, calls, doing) for calls in (0, 1, MANY)}
-        doing(f"{count} devices: low load")
-        await here.workers[0].ask("watch")
-        await here.measure("speak", rate=LOW_RATE, seconds=2 * plan.seconds, calls=1)
-        waited = (await here.workers[0].ask("tell"))["waited"]
-        return Case(
-            devices=count,
-            connected=connected,
-            turn=Cost.of(windows[0]),
-            single=Cost.of(windows[1]),
-            many=Cost.of(windows[MANY]),
-            call_us={part: slope(windows[1], windows[MANY], part) for part in PARTS},
-            low_ms=Percentiles.of([seconds * 1000 for seconds in waited]),
-        )
+    async def _with(self, count: int, progress: Progress) -> CallResult:
+        progress(f"{count} devices: starting")
+        # A history that grows would cost the turns with many calls more.
+        async with testbed(settings={"history_messages": 0}) as site:
+            connected = min(count, self.talking)
+            progress(f"{count} devices: connecting")
+            await site.rest()
+            await site.meet(connected, count)
+            windows = {calls: await self._windows(site, calls, progress) for calls in (0, 1, MANY)}
+            progress(f"{count} devices: low load")
+            await site.workers[0].ask("watch")
+            await site.measure("speak", rate=LOW_RATE, seconds=2 * self.seconds, calls=1)
+            waited = (await site.workers[0].ask("state"))["waited"]
+            return CallResult(
+                devices=count,
+                connected=connected,
+                turn=Cost.of(windows[0]),
+                single=Cost.of(windows[1]),
+                many=Cost.of(windows[MANY]),
+                call_us={part: slope(windows[1], windows[MANY], part) for part in PARTS},
+                low_ms=Percentiles.of([seconds * 1000 for seconds in waited]),
+            )
+
+    async def _windows(self, site: Testbed, calls: int, progress: Progress) -> list[Window]:
+        progress(f"turns with {calls} calls")
+        return [
+            await site.measure("speak", rate=self.rate, seconds=self.seconds, calls=calls) for _ in range(self.repeats)
+        ]
 
 
 def slope(single: Sequence[Window], many: Sequence[Window], part: str) -> Spread:
     """Return what one more call of a turn costs a part, in microseconds."""
     one = median(window.us(part) for window in single)
     return Spread.of([(window.us(part) - one) / (MANY - 1) for window in many])
-
-
-async def _windows(plan: Plan, here: Stand, calls: int, doing: Callable[[str], None]) -> list[Window]:
-    doing(f"turns with {calls} calls")
-    return [await here.measure("speak", rate=plan.rate, seconds=plan.seconds, calls=calls) for _ in range(plan.repeats)]

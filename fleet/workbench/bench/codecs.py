@@ -1,4 +1,4 @@
-"""Ears and voices for an edge under test: real codecs without the models, or packets that were made before."""
+"""Audio input and voice of an edge under test: real codecs without models, or packets that were made before."""
 
 import asyncio
 import random

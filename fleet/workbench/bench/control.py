@@ -1,4 +1,4 @@
-"""How the processes of a benchmark talk: a line of JSON down, a line of JSON back."""
+"""How the processes of a benchmark communicate: a line of JSON with a command, a line of JSON back."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ Message = Mapping[str, Any]
 
 
 class Child:
-    """A process that does what it is told, one thing at a time.
+    """A process that obeys one command after the other.
 
     Args:
         process: With pipes at its standard input and output.

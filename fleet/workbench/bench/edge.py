@@ -96,7 +96,7 @@ class Bench:
             self._mailbox.task_done()
 
     async def _post(self, shard: int, mail: EdgeEvent) -> None:
-        """Nobody reads it."""
+        """Drop it."""
 
 
 async def _serve(codec: str) -> None:

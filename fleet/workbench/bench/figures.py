@@ -1,4 +1,4 @@
-"""Numbers as a benchmark tells them: repeated, with the middle and the spread."""
+"""Figures of a benchmark: measured several times, with the median and the spread."""
 
 import statistics
 from collections.abc import Sequence

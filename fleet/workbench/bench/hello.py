@@ -1,27 +1,15 @@
 """`scripts/bench hello`: what a hello costs, and a device that does nothing, with few and with many known devices."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from fleet.adapters.redis import keys
-from fleet.workbench.bench.puppet import mac
-from fleet.workbench.bench.stand import Cost, Stand, Window, stand
+from fleet.workbench.bench.experiment import Experiment, Progress
+from fleet.workbench.bench.silent_device import mac
+from fleet.workbench.bench.testbed import Cost, Testbed, Window, testbed
 
 LOW_RATE = 20.0
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What is measured: `seconds` a window, so many windows of each kind."""
-
-    devices: Sequence[int]
-    """Known ones."""
-    connected: int
-    """Most that are connected; the others are known from before."""
-    rate: float
-    """Hellos a second, in the windows whose CPU time counts."""
-    seconds: float
-    repeats: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +24,7 @@ class Idle:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class HelloResult:
     """All that was measured with so many known devices."""
 
     devices: int
@@ -53,86 +41,79 @@ class Case:
     """Part of a core that each part uses when no device does anything."""
 
 
-async def measure(plan: Plan, doing: Callable[[str], None]) -> list[Case]:
-    """Measure all cases.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HelloExperiment(Experiment[list[HelloResult]]):
+    """Hellos of devices that connect and do nothing else, with several numbers of known devices."""
 
-    Args:
-        plan: What.
-        doing: Told what is being measured.
+    name: ClassVar[str] = "hello"
 
-    Raises:
-        ConfigError: A program is missing.
-        Unavailable: A process of the benchmark ended.
-    """
-    return [await _case(plan, count, doing) for count in plan.devices]
+    devices: Sequence[int]
+    """Known ones."""
+    connected: int
+    """Most that are connected; the others are known from before."""
+    rate: float
+    """Hellos a second, in the windows whose CPU time counts."""
 
+    async def measure(self, progress: Progress) -> list[HelloResult]:
+        return [await self._with(count, progress) for count in self.devices]
 
-async def _case(plan: Plan, count: int, doing: Callable[[str], None]) -> Case:
-    doing(f"{count} devices: starting")
-    async with stand() as here:
-        return await _Run(plan, count, here, lambda what: doing(f"{count} devices: {what}")).case()
+    async def _with(self, count: int, progress: Progress) -> HelloResult:
+        progress(f"{count} devices: starting")
+        async with testbed() as site:
+            connected = min(count, self.connected)
+            progress(f"{count} devices: at rest")
+            await site.rest()
+            progress(f"{count} devices: connecting")
+            connect, idle = await self._connect(connected, site)
+            await site.load.ask("copy", known=count)
+            progress(f"{count} devices: hellos")
+            hello = Cost.of(await self._windows(site, goodbye=False))
+            progress(f"{count} devices: hellos and goodbyes")
+            both = Cost.of(await self._windows(site, goodbye=True))
+            progress(f"{count} devices: low load")
+            low = await site.measure("hello", rate=LOW_RATE, seconds=2 * self.seconds, goodbye=True)
+            return HelloResult(
+                devices=count,
+                connected=connected,
+                connect=Cost.of([connect]),
+                hello=hello,
+                goodbye_us={part: both.us[part].median - hello.us[part].median for part in hello.us},
+                low=Cost.of([low]),
+                idle=idle,
+                at_rest=site.meter.idle,
+            )
 
-
-class _Run:
-    """One case."""
-
-    def __init__(self, plan: Plan, count: int, here: Stand, doing: Callable[[str], None]) -> None:
-        self._plan = plan
-        self._count = count
-        self._here = here
-        self._doing = doing
-
-    async def case(self) -> Case:
-        here, connected = self._here, min(self._count, self._plan.connected)
-        first_half = connected // 2
-        self._doing("at rest")
-        await here.rest()
-        self._doing("connecting")
-        await self._arrive(first_half)
-        kept, before = await self._kept(), here.look()
-        connect = await self._arrive(connected - first_half)
-        more, now, after = connected - first_half, await self._kept(), here.look()
+    async def _connect(self, connected: int, site: Testbed) -> tuple[Window, Idle]:
+        """Let devices connect in two halves; return what the second half cost, and what it left behind."""
+        await self._arrive(connected // 2, site)
+        more = connected - connected // 2
+        kept, before = await _kept(site), site.meter.look()
+        connect = await self._arrive(more, site)
+        now, after = await _kept(site), site.meter.look()
         idle = Idle(
             redis=(now - kept) / more,
-            tools=float(await here.store.client.memory_usage(here.store.keys.tools(mac(0))) or 0),
+            tools=float(await site.store.client.memory_usage(site.store.keys.tools(mac(0))) or 0),
             worker=(after["worker"].memory - before["worker"].memory) / more,
             broker=(after["broker"].memory - before["broker"].memory) / more,
         )
-        await here.crowd.ask("copy", known=self._count)
-        hello = await self._windows("hellos", goodbye=False)
-        both = Cost.of(await self._windows("hellos and goodbyes", goodbye=True))
-        self._doing("low load")
-        low = await here.measure("hello", rate=LOW_RATE, seconds=2 * self._plan.seconds, goodbye=True)
-        cost = Cost.of(hello)
-        return Case(
-            devices=self._count,
-            connected=connected,
-            connect=Cost.of([connect]),
-            hello=cost,
-            goodbye_us={part: both.us[part].median - cost.us[part].median for part in cost.us},
-            low=Cost.of([low]),
-            idle=idle,
-            at_rest=here.idle,
-        )
+        return connect, idle
 
-    async def _arrive(self, count: int) -> Window:
-        """Let devices connect, then say hello and goodbye once; return what the first cost."""
-        connect = await self._here.measure("connect", count=count)
-        await self._here.measure("hello", rate=self._plan.rate, seconds=count / self._plan.rate, goodbye=True)
+    async def _arrive(self, count: int, site: Testbed) -> Window:
+        """Let devices connect, then say hello and goodbye once; return what connecting cost."""
+        connect = await site.measure("connect", count=count)
+        await site.measure("hello", rate=self.rate, seconds=count / self.rate, goodbye=True)
         return connect
 
-    async def _kept(self) -> int:
-        """Return the bytes that Redis keeps, without the mail of the edge, which does not grow with the devices."""
-        client = self._here.store.client
-        mail = 0
-        for edge in await client.smembers(keys.EDGES):
-            mail += await client.memory_usage(keys.edge_mailbox(str(edge)), samples=0) or 0
-        return await self._here.data() - mail
-
-    async def _windows(self, what: str, *, goodbye: bool) -> list[Window]:
-        self._doing(what)
-        plan = self._plan
+    async def _windows(self, site: Testbed, *, goodbye: bool) -> list[Window]:
         return [
-            await self._here.measure("hello", rate=plan.rate, seconds=plan.seconds, goodbye=goodbye)
-            for _ in range(plan.repeats)
+            await site.measure("hello", rate=self.rate, seconds=self.seconds, goodbye=goodbye)
+            for _ in range(self.repeats)
         ]
+
+
+async def _kept(site: Testbed) -> int:
+    """Return the bytes that Redis keeps, without the inbox of the edge, which does not grow with the devices."""
+    client, inboxes = site.store.client, 0
+    for edge in await client.smembers(keys.EDGES):
+        inboxes += await client.memory_usage(keys.edge_mailbox(str(edge)), samples=0) or 0
+    return await site.data() - inboxes

@@ -19,7 +19,7 @@ class ScriptedModel:
     """Asks for as many calls as the user's first word says, then answers with two sentences.
 
     Args:
-        waited: Told how long each turn waited for the outcomes of its calls, in seconds.
+        waited: Takes how long each turn waited for the outcomes of its calls, in seconds.
     """
 
     def __init__(self, waited: list[float]) -> None:

@@ -6,10 +6,10 @@ from rich.console import Console
 from rich.table import Table
 
 from fleet.workbench.bench import call, hello, turns
-from fleet.workbench.bench.cells import cell, show_machine
 from fleet.workbench.bench.figures import Spread
 from fleet.workbench.bench.machine import Machine
-from fleet.workbench.bench.stand import PARTS, Cost
+from fleet.workbench.bench.table_cells import cell, show_machine
+from fleet.workbench.bench.testbed import PARTS, Cost
 
 HELLO_US, CALL_US, REDIS_BYTES = 250.0, 200.0, 1024.0
 """What a worker should need for a hello and for a tool call, and Redis for a device that does nothing."""
@@ -18,7 +18,7 @@ _ENOUGH = 0.8
 _SHARED = "All of them share the cores of this machine, the one that plays the devices too."
 
 
-def show_hello(console: Console, machine: Machine, cases: Sequence[hello.Case]) -> None:
+def show_hello(console: Console, machine: Machine, cases: Sequence[hello.HelloResult]) -> None:
     """Print what was measured."""
     table = _table(machine, console, "CPU in microseconds: median (least-most)", "devices", "operation")
     _add(table, "p50\nms", "p99", "lost")
@@ -44,7 +44,7 @@ def show_hello(console: Console, machine: Machine, cases: Sequence[hello.Case]) 
         )
 
 
-def show_call(console: Console, machine: Machine, cases: Sequence[call.Case]) -> None:
+def show_call(console: Console, machine: Machine, cases: Sequence[call.CallResult]) -> None:
     """Print what was measured."""
     table = _table(machine, console, "CPU in microseconds: median (least-most)", "devices", "operation")
     _add(table, "p50\nms", "p99", "lost")
@@ -65,7 +65,7 @@ def show_call(console: Console, machine: Machine, cases: Sequence[call.Case]) ->
         console.print(f"{case.devices} devices: {_verdict(case.call_us['worker'], CALL_US, 'us of worker a call')}")
 
 
-def show_turns(console: Console, machine: Machine, cases: Sequence[turns.Case]) -> None:
+def show_turns(console: Console, machine: Machine, cases: Sequence[turns.TurnsResult]) -> None:
     """Print what was measured."""
     table = _table(machine, console, "CPU of a turn in microseconds: median (least-most)", "workers", "turns a second")
     _add(table, "p50\nms", "p99", "lost")

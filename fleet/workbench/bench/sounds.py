@@ -1,4 +1,4 @@
-"""Made-up sound: what a microphone hears in a room, and something that a speech codec takes for a voice."""
+"""Generated sound: noise of a room, and a signal that a speech codec handles like a voice."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from fleet.workbench.bench.cells import cell, show_machine
 from fleet.workbench.bench.machine import Machine
-from fleet.workbench.bench.turn import PARTS, Case
+from fleet.workbench.bench.table_cells import cell, show_machine
+from fleet.workbench.bench.turn import PARTS, TurnResult
 
 _SLOW = 0.8
-"""Part of the turns a second without fleet, below which the figures tell of the machine."""
+"""Share of the turns a second without fleet; below it the figures are limited by the machine."""
 
 
-def show_turn(console: Console, machine: Machine, cases: Sequence[Case]) -> None:
+def show_turn(console: Console, machine: Machine, cases: Sequence[TurnResult]) -> None:
     """Print what was measured."""
     show_machine(console, machine)
     title = "Milliseconds added to a turn, and its CPU in microseconds: median (least-most)"

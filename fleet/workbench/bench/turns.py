@@ -1,27 +1,16 @@
 """`scripts/bench turns`: how many turns a second one worker process answers, and how many two."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
+from fleet.workbench.bench.experiment import Experiment, Progress
 from fleet.workbench.bench.figures import Percentiles, Spread
-from fleet.workbench.bench.stand import PARTS, stand
+from fleet.workbench.bench.testbed import PARTS, Cost, testbed
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What is measured: `seconds` a window, so many windows of each kind."""
-
-    workers: Sequence[int]
-    users: int
-    """Who say the next thing as soon as they have an answer."""
-    calls: int
-    """Tool calls of each turn."""
-    seconds: float
-    repeats: int
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
+class TurnsResult:
     """All that was measured with so many worker processes."""
 
     workers: int
@@ -35,38 +24,39 @@ class Case:
     lost: int
 
 
-async def measure(plan: Plan, doing: Callable[[str], None]) -> list[Case]:
-    """Measure all cases.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnsExperiment(Experiment[list[TurnsResult]]):
+    """Users who speak again as soon as they have an answer, with several numbers of worker processes."""
 
-    Args:
-        plan: What.
-        doing: Told what is being measured.
+    name: ClassVar[str] = "turns"
 
-    Raises:
-        ConfigError: A program is missing.
-        Unavailable: A process of the benchmark ended.
-    """
-    return [await _case(plan, count, doing) for count in plan.workers]
+    workers: Sequence[int]
+    users: int
+    calls: int
+    """Tool calls of each turn."""
 
+    async def measure(self, progress: Progress) -> list[TurnsResult]:
+        return [await self._with(count, progress) for count in self.workers]
 
-async def _case(plan: Plan, workers: int, doing: Callable[[str], None]) -> Case:
-    what = f"{workers} worker{'s' * (workers > 1)}"
-    doing(f"{what}: starting")
-    async with stand(workers=workers) as here:
-        await here.rest()
-        await here.meet(plan.users, plan.users)
-        doing(f"{what}: turns")
-        # The first window warms up: histories reach their length.
-        _, *windows = [
-            await here.measure("talk", at_once=plan.users, seconds=plan.seconds, calls=plan.calls)
-            for _ in range(plan.repeats + 1)
-        ]
+    async def _with(self, workers: int, progress: Progress) -> TurnsResult:
+        what = f"{workers} worker{'s' * (workers > 1)}"
+        progress(f"{what}: starting")
+        async with testbed(workers=workers) as site:
+            await site.rest()
+            await site.meet(self.users, self.users)
+            progress(f"{what}: turns")
+            # The first window warms up: histories reach their length.
+            _, *windows = [
+                await site.measure("talk", at_once=self.users, seconds=self.seconds, calls=self.calls)
+                for _ in range(self.repeats + 1)
+            ]
         whole = sum(window.seconds for window in windows)
-        return Case(
+        cost = Cost.of(windows)
+        return TurnsResult(
             workers=workers,
             turns=Spread.of([window.count / window.seconds for window in windows]),
             cores={part: sum(window.cpu[part] for window in windows) / whole for part in PARTS},
-            us={part: Spread.of([window.us(part) for window in windows]) for part in PARTS},
-            ms=Percentiles.of([ms for window in windows for ms in window.ms]),
-            lost=sum(window.lost for window in windows),
+            us=cost.us,
+            ms=cost.ms,
+            lost=cost.lost,
         )

@@ -6,11 +6,12 @@ several windows after a pause in which it settles.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from fleet.workbench.bench.control import Child, child
+from fleet.workbench.bench.experiment import Experiment, Progress
 from fleet.workbench.bench.figures import Percentiles, Spread
 from fleet.workbench.bench.streams import PACKETS_A_SECOND
 
@@ -18,16 +19,6 @@ SETTLE_SECONDS = 0.4
 _SHORTEST_SENTENCE = 1.5
 _IDLE_PART = 0.5
 """An idle edge is measured for a shorter time: nothing happens in it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What is measured: `seconds` a window, so many windows a phase."""
-
-    streams: Sequence[int]
-    codecs: Sequence[bool]
-    seconds: float
-    repeats: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +42,7 @@ class Phase:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class UdpResult:
     """All phases of so many streams."""
 
     streams: int
@@ -81,62 +72,62 @@ class _Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Floor:
-    """The bare path with so many streams: see `fleet.workbench.bench.floor`."""
+class BarePathResult:
+    """The bare path with so many streams: see `fleet.workbench.bench.bare_path`."""
 
     streams: int
     both: Phase
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class UdpFigures:
     """All that was measured."""
 
-    floors: list[Floor]
-    cases: list[Case]
+    bare_paths: list[BarePathResult]
+    cases: list[UdpResult]
 
 
-async def measure(plan: Plan, doing: Callable[[str], None]) -> Findings:
-    """Measure all cases.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UdpExperiment(Experiment[UdpFigures]):
+    """Duplex streams of audio, with several numbers of streams, with or without codecs."""
 
-    Args:
-        plan: What.
-        doing: Told what is being measured.
+    name: ClassVar[str] = "udp"
 
-    Raises:
-        Unavailable: A process of the benchmark ended.
-    """
-    floors = [await _Run(plan, count, False, doing).floor() for count in plan.streams]
-    cases = [await _Run(plan, count, codecs, doing).case() for codecs in plan.codecs for count in plan.streams]
-    return Findings(floors, cases)
+    streams: Sequence[int]
+    codecs: Sequence[bool]
+
+    async def measure(self, progress: Progress) -> UdpFigures:
+        bare_paths = [await _Run(self, count, False, progress).bare_path() for count in self.streams]
+        cases = [await _Run(self, count, codecs, progress).edge() for codecs in self.codecs for count in self.streams]
+        return UdpFigures(bare_paths, cases)
 
 
 class _Run:
     """One case."""
 
-    def __init__(self, plan: Plan, streams: int, codecs: bool, doing: Callable[[str], None]) -> None:
-        self._plan = plan
+    def __init__(self, experiment: UdpExperiment, streams: int, codecs: bool, progress: Progress) -> None:
+        self._experiment = experiment
         self._streams = streams
         self._codecs = codecs
-        self._doing = doing
+        self._progress = progress
         self._what = f"{streams} streams {'with' if codecs else 'without'} codecs"
 
-    async def floor(self) -> Floor:
+    async def bare_path(self) -> BarePathResult:
         async with (
-            child("fleet.workbench.bench.floor", "bare path") as floor,
-            child("fleet.workbench.bench.load", "load") as load,
+            child("fleet.workbench.bench.bare_path", "bare path") as bare_path,
+            child("fleet.workbench.bench.udp_load", "load") as load,
         ):
-            await self._open(floor, load)
+            await self._open(bare_path, load)
             await load.ask("send")
-            await floor.ask("speak")
-            both = await self._phase("bare path", floor, load)
-            return Floor(self._streams, self._summary(both, 1, 1))
+            await bare_path.ask("speak")
+            both = await self._phase("bare path", bare_path, load)
+            return BarePathResult(self._streams, self._summary(both, 1, 1))
 
-    async def case(self) -> Case:
+    async def edge(self) -> UdpResult:
         codec = "real" if self._codecs else "prepared"
         async with (
             child("fleet.workbench.bench.edge", "edge", codec) as edge,
-            child("fleet.workbench.bench.load", "load") as load,
+            child("fleet.workbench.bench.udp_load", "load") as load,
         ):
             await self._open(edge, load)
             idle = await self._phase("idle", edge, load, part=_IDLE_PART)
@@ -144,11 +135,11 @@ class _Run:
             up = await self._phase("uplink", edge, load)
             await edge.ask("speak", streams=self._streams, sentences=self._sentences)
             both = await self._phase("both ways", edge, load)
-            self._doing(f"{self._what}: lateness")
-            late_ms = (await edge.ask("watch", seconds=self._plan.seconds * 2))["late_ms"]
+            self._progress(f"{self._what}: lateness")
+            late_ms = (await edge.ask("watch", seconds=self._experiment.seconds * 2))["late_ms"]
             end = await load.ask("rest")
             down = await self._phase("downlink", edge, load)
-            return Case(
+            return UdpResult(
                 streams=self._streams,
                 codecs=self._codecs,
                 idle=self._summary(idle, 0, 0),
@@ -167,13 +158,13 @@ class _Run:
     @property
     def _sentences(self) -> int:
         """Enough for the two phases with speech."""
-        speaking = 2 * (SETTLE_SECONDS + (self._plan.repeats + 1) * (self._plan.seconds + 0.5)) + 5
+        speaking = 2 * (SETTLE_SECONDS + (self._experiment.repeats + 1) * (self._experiment.seconds + 0.5)) + 5
         return int(speaking / _SHORTEST_SENTENCE) + 2
 
     async def _phase(self, what: str, edge: Child, load: Child, part: float = 1.0) -> list[_Window]:
-        self._doing(f"{self._what}: {what}")
+        self._progress(f"{self._what}: {what}")
         await asyncio.sleep(SETTLE_SECONDS)
-        return [await _window(edge, load, self._plan.seconds * part) for _ in range(self._plan.repeats)]
+        return [await _window(edge, load, self._experiment.seconds * part) for _ in range(self._experiment.repeats)]
 
     def _summary(self, windows: Sequence[_Window], ups: int, downs: int) -> Phase:
         asked = self._streams * PACKETS_A_SECOND * sum(window.seconds for window in windows)

@@ -1,9 +1,14 @@
 """What processes use of the machine, as the kernel counts it."""
 
+import asyncio
 import resource
-from collections.abc import Iterable
+import time
+from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
 
 _PROC = Path("/proc")
 _PAGE = resource.getpagesize()
@@ -37,3 +42,43 @@ def _on_core(task: Path) -> int:
 
 def _resident(pid: int) -> int:
     return int((_PROC / str(pid) / "statm").read_text(encoding="ascii").split()[1]) * _PAGE
+
+
+@dataclass(frozen=True, slots=True)
+class Measured(Generic[T]):
+    """A result, the seconds that it took, and the CPU seconds of each part without what it uses at rest."""
+
+    result: T
+    seconds: float
+    cpu: dict[str, float]
+
+
+class CpuMeter:
+    """Measures the processes of a benchmark, grouped into parts.
+
+    Args:
+        pids: Process ids by part.
+    """
+
+    def __init__(self, pids: Mapping[str, Iterable[int]]) -> None:
+        self._pids = {part: list(found) for part, found in pids.items()}
+        self.idle = dict.fromkeys(self._pids, 0.0)
+        """What each part uses at rest: share of a core."""
+
+    def look(self) -> dict[str, Usage]:
+        """Return what each part has used so far."""
+        return {part: Usage.of(pids) for part, pids in self._pids.items()}
+
+    async def rest(self, seconds: float) -> None:
+        """Measure `idle` while nothing happens."""
+        self.idle = dict.fromkeys(self._pids, 0.0)
+        rest = await self.during(asyncio.sleep(seconds))
+        self.idle = {part: cpu / rest.seconds for part, cpu in rest.cpu.items()}
+
+    async def during(self, work: Awaitable[T]) -> Measured[T]:
+        """Await some work and return its result with what it cost."""
+        before, begun = self.look(), time.perf_counter()
+        result = await work
+        seconds, after = time.perf_counter() - begun, self.look()
+        cpu = {part: after[part].cpu - before[part].cpu - self.idle[part] * seconds for part in self._pids}
+        return Measured(result, seconds, {part: max(used, 0.0) for part, used in cpu.items()})

@@ -18,7 +18,7 @@ from fleet.roles.worker.resources import WorkerResources
 from fleet.wire.identity import CredentialKeys
 from fleet.workbench.bench import control
 from fleet.workbench.bench.model import ScriptedModel
-from fleet.workbench.bench.site import read_settings
+from fleet.workbench.bench.servers import read_settings
 
 
 class Bench:

@@ -53,10 +53,10 @@ class Cluster:
     ground: Ground
     doors: dict[Role, Door]
     tasks: asyncio.TaskGroup
-    tell: Callable[[str], None]
+    report: Callable[[str], None]
     members: list[Member] = field(default_factory=list)
     deaths: list[str] = field(default_factory=list)
-    """Who ended though nobody had told it to, and why."""
+    """Members that ended without an order, and why."""
     _started: int = 0
     _one_by_one: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -83,11 +83,11 @@ class Cluster:
         self._point()
 
     async def restart(self, role: Role, on_end: Callable[[Restart], None] = lambda _: None) -> list[Restart]:
-        """Replace the processes of a role, one after the other: the new one is ready before the old one is told to end.
+        """Replace the processes of a role, one after the other: the new one is ready before the old one is stopped.
 
         Args:
             role: Which one.
-            on_end: Told of each process that was replaced.
+            on_end: Called for each process that was replaced.
 
         Raises:
             Unavailable: A new process did not get ready; the old ones go on.
@@ -145,7 +145,7 @@ class Cluster:
         self.ports.give_back(station.udp, socket.SOCK_DGRAM)
         if member.death:
             self.deaths.append(member.death)
-            self.tell(f"{member.death}\n{member.last_words()}")
+            self.report(f"{member.death}\n{member.last_words()}")
 
     def _station(self, role: Role) -> Station:
         return Station(
@@ -184,12 +184,12 @@ class Cluster:
 
 
 @asynccontextmanager
-async def run_cluster(plan: Plan, tell: Callable[[str], None]) -> AsyncIterator[Cluster]:
+async def run_cluster(plan: Plan, report: Callable[[str], None]) -> AsyncIterator[Cluster]:
     """Run a cluster beside the block; the block begins when all of it is ready, and its end ends all in order.
 
     Args:
         plan: What it is to be like.
-        tell: Told what is being done, and of processes that end by themselves.
+        report: Called with what is being done, and with processes that end by themselves.
 
     Raises:
         ConfigError: A program is missing, or the plugin cannot be built.
@@ -201,11 +201,11 @@ async def run_cluster(plan: Plan, tell: Callable[[str], None]) -> AsyncIterator[
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         doors = {role: await enter(open_door(ports.take(usual))) for role, usual in _DOORS.items()}
-        ground = await enter(run_ground(plan, ports, tell))
+        ground = await enter(run_ground(plan, ports, report))
         async with asyncio.TaskGroup() as tasks:
-            cluster = Cluster(plan, ports, ground, doors, tasks, tell)
+            cluster = Cluster(plan, ports, ground, doors, tasks, report)
             try:
-                tell("starting " + ", ".join(f"{count} × {role}" for role, count in plan.counts.items()))
+                report("starting " + ", ".join(f"{count} × {role}" for role, count in plan.counts.items()))
                 await cluster.start()
                 yield cluster
             finally:

@@ -27,7 +27,7 @@ class Ground:
 
 
 @asynccontextmanager
-async def run_ground(plan: Plan, ports: FreePorts, tell: Callable[[str], None]) -> AsyncIterator[Ground]:
+async def run_ground(plan: Plan, ports: FreePorts, report: Callable[[str], None]) -> AsyncIterator[Ground]:
     """Run it beside the block.
 
     Raises:
@@ -40,9 +40,9 @@ async def run_ground(plan: Plan, ports: FreePorts, tell: Callable[[str], None]) 
     # Of broker and roles alike, so that `fleet keys rotate` reaches both.
     keys = CredentialKeys(load_or_make_keys(broker))
     mqtt, redis = ports.take(_MQTT), ports.take(_REDIS)
-    tell("building the Mosquitto plugin")
+    report("building the Mosquitto plugin")
     plugin = await build_plugin(broker)
-    tell("starting Mosquitto and Redis")
+    report("starting Mosquitto and Redis")
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         mosquitto = await enter(run_mosquitto(broker, mqtt, plugin, keys))

@@ -49,7 +49,7 @@ class Member:
         self.pid = 0
         self.code: int | None = None
         self.death = ""
-        """Why it ended though nobody had told it to."""
+        """Why it ended without an order."""
         self.hasty = False
         """Whether it gave up on something that it should have handed over."""
         self._command, self._patience = list(command), patience
@@ -61,7 +61,7 @@ class Member:
         return not self._leaving.is_set() and not self._gone.is_set()
 
     async def run(self) -> None:
-        """Run it until it was told to leave, or ends by itself."""
+        """Run it until it is stopped, or ends by itself."""
         try:
             async with run_program(self.name, self._command, self.log, self._read, self._patience) as program:
                 self.pid = program.pid

@@ -13,7 +13,7 @@ ROLES: tuple[Role, ...] = get_args(Role)
 
 DRAIN_SECONDS = 10.0
 LEAVE_SECONDS = 7.0
-"""Beyond its drain time a role has this long to say goodbye, as a supervisor in production is told to give it."""
+"""Seconds that a role has beyond its drain time, as a supervisor in production is configured to give."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Plan:
     """What is started.
 
     Args:
-        data: Folder for keys, data, settings and logs; nobody else may read it.
+        data: Folder for keys, data, settings and logs; readable by its owner only.
         counts: Processes of each role.
         settings: Of all roles, by their names in the settings file; where addresses and keys are is not among them.
         demo_model: Whether the demo model is started too, for who names no chat endpoint.
@@ -36,7 +36,7 @@ class Plan:
 
     @property
     def patience(self) -> float:
-        """Seconds after which a process that was told to end is killed."""
+        """Seconds after which a process that was asked to stop is killed."""
         return float(self.settings.get("drain_seconds", DRAIN_SECONDS)) + LEAVE_SECONDS
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from fleet.workbench.conformance.stage import Stage
+from fleet.workbench.conformance.context import CheckContext
 
-Run = Callable[[Stage], Awaitable[str]]
+Run = Callable[[CheckContext], Awaitable[str]]
 """Judges a server; returns what was seen.
 
 Raises:

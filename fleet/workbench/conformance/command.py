@@ -20,8 +20,8 @@ from fleet.workbench.conformance.run import MOST_AT_ONCE, Task, plan, run_all
 from fleet.workbench.conformance.screen import progress, show
 from fleet.workbench.conformance.target import Activation, Target, reach
 from fleet.workbench.local_servers.ports import LOOPBACK
-from fleet.workbench.sim.profile import find_profile
-from fleet.workbench.sim.trust import load_trust
+from fleet.workbench.sim.network.https import load_trust
+from fleet.workbench.sim.profiles.profile import find_profile
 
 STOCK = ("P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8", "P9")
 EXIT_INTERRUPTED = 130

@@ -9,14 +9,14 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from fleet.ground.errors import FleetError
-from fleet.workbench.conformance.stage import Setup, Stage
+from fleet.workbench.conformance.context import CheckContext, Setup
 from fleet.workbench.conformance.steering import voice
 from fleet.workbench.conformance.steering.script import mentioned
 from fleet.workbench.conformance.talk import REPLY_SECONDS
 from fleet.workbench.conformance.verdict import Failed
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.faults import Faults
-from fleet.workbench.sim.profile import Profile
+from fleet.workbench.sim.network.faults import Faults
+from fleet.workbench.sim.profiles.profile import Profile
 
 TURNS = 3
 """In each conversation."""
@@ -91,16 +91,16 @@ async def endure(
     Raises:
         NotApplicable: The server does not use the scripted models.
     """
-    stages = [Stage(setup, profile) for profile in profiles]
+    stages = [CheckContext(setup, profile) for profile in profiles]
     _ = stages[0].steering
     tally, slots = _Tally(), asyncio.Semaphore(at_once)
 
     async def one(number: int) -> None:
-        stage = stages[number % len(stages)]
+        context = stages[number % len(stages)]
         async with slots:
-            failures = await _converse(stage, faults, tally)
+            failures = await _converse(context, faults, tally)
         tally.completed += not failures
-        told = [f"conversation {number} ({stage.profile.name}): {failure}" for failure in failures]
+        told = [f"conversation {number} ({context.profile.name}): {failure}" for failure in failures]
         tally.failures += told
         on_end(told)
 
@@ -110,12 +110,12 @@ async def endure(
     return _report([profile.name for profile in profiles], conversations, tally)
 
 
-async def _converse(stage: Stage, faults: Faults, tally: _Tally) -> list[str]:
+async def _converse(context: CheckContext, faults: Faults, tally: _Tally) -> list[str]:
     """Hold one conversation; return what went wrong in it."""
-    done = Stage(stage.setup, stage.profile)
+    done = CheckContext(context.setup, context.profile)
     failures: list[str] = []
     try:
-        async with done.device(faults=faults) as device:
+        async with done.simulated_device(faults=faults) as device:
             failures = await _talk(done, device, tally)
             if not await device.hang_up():
                 failures.append(f"left in state {device.state.value} after hanging up")
@@ -126,7 +126,7 @@ async def _converse(stage: Stage, faults: Faults, tally: _Tally) -> list[str]:
     return [*failures, *done.findings]
 
 
-async def _talk(stage: Stage, device: SimDevice, tally: _Tally) -> list[str]:
+async def _talk(context: CheckContext, device: SimDevice, tally: _Tally) -> list[str]:
     manual = device.profile.mode == "manual"
     opened = manual or (await device.wake() if device.profile.wake_packets else await device.press())
     if not opened:
@@ -135,7 +135,7 @@ async def _talk(stage: Stage, device: SimDevice, tally: _Tally) -> list[str]:
     for number in range(1, TURNS + 1):
         if not manual:
             await asyncio.sleep(_BETWEEN)
-        with stage.scene(reply_seconds=REPLY_SECONDS) as scene:
+        with context.scene(reply_seconds=REPLY_SECONDS) as scene:
             turn = await device.say(voice.say(scene.mark, _SAID), _TURN_SECONDS)
             heard = mentioned(turn.transcript) == scene.mark
             outcome: str = turn.outcome if heard or turn.outcome != "answered" else "misheard"

@@ -19,8 +19,8 @@ from fleet.workbench.conformance.endurance import REBIND_AT, EnduranceReport, en
 from fleet.workbench.conformance.target import Target, reach
 from fleet.workbench.conformance.verdict import NotApplicable
 from fleet.workbench.local_servers.ports import LOOPBACK
-from fleet.workbench.sim.faults import Faults
-from fleet.workbench.sim.profile import Profile, find_profile
+from fleet.workbench.sim.network.faults import Faults
+from fleet.workbench.sim.profiles.profile import Profile, find_profile
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from fleet.adapters.speech.opus import Decoder, OpusError
-from fleet.workbench.conformance.probe.capture import Datagram
 from fleet.workbench.conformance.verdict import Failed, require
-from fleet.workbench.sim import toc
-from fleet.workbench.sim.keystream import Keystream
-from fleet.workbench.sim.loudness import first_audible
-from fleet.workbench.sim.speaker import Gap, Speaker
+from fleet.workbench.sim.audio import toc
+from fleet.workbench.sim.audio.speaker import Gap, Speaker
+from fleet.workbench.sim.connection.keystream import Keystream
+from fleet.workbench.sim.records.loudness import first_audible
+from fleet.workbench.sim.scripted.capture import Datagram
 
 HEADER = 16
 SMALLEST, LARGEST = 24, 1200
@@ -96,12 +96,10 @@ def judge_spacing(datagrams: Sequence[Datagram], seconds: float = 0.5) -> str:
     """
     require(datagrams, "no datagram came")
     times = [one.at for one in datagrams if one.at - datagrams[0].at <= seconds]
-    crowd = max(bisect_right(times, at + _WINDOW) - number for number, at in enumerate(times))
+    most = max(bisect_right(times, at + _WINDOW) - number for number, at in enumerate(times))
     closest = min((third - first for first, third in zip(times, times[2:], strict=False)), default=seconds)
-    seen = (
-        f"{len(times)} datagrams in {seconds:g} s, at most {crowd} within 20 ms, any 3 within {closest * 1000:.1f} ms"
-    )
-    require(crowd <= _MOST_IN_WINDOW, seen)
+    seen = f"{len(times)} datagrams in {seconds:g} s, at most {most} within 20 ms, any 3 within {closest * 1000:.1f} ms"
+    require(most <= _MOST_IN_WINDOW, seen)
     require(closest >= 2 * _APART, seen)
     return seen
 

@@ -1,4 +1,4 @@
-"""Which broker our own server has: its embedded one, Mosquitto with the plugin, or Mosquitto behind a front."""
+"""The broker of the suite's own server: embedded, Mosquitto with the plugin, or Mosquitto behind a front."""
 
 import secrets
 from collections.abc import AsyncIterator, Mapping

@@ -15,9 +15,9 @@ from fleet.adapters.redis.access.admissions import Admissions
 from fleet.adapters.redis.client.store import Store
 from fleet.ground.errors import Unavailable
 from fleet.ground.settings import Settings
+from fleet.workbench.conformance.context import Setup
 from fleet.workbench.conformance.own_broker import OwnBroker, own_broker
 from fleet.workbench.conformance.provision import Binding, Images
-from fleet.workbench.conformance.stage import Setup
 from fleet.workbench.conformance.steering.server import Steering
 from fleet.workbench.local_servers.ports import LOOPBACK, Ports, accepts, choose
 from fleet.workbench.local_servers.process import run_program

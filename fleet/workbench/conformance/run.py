@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from fleet.ground.errors import FleetError
 from fleet.ground.tasks import isolate
-from fleet.workbench.conformance import clock
 from fleet.workbench.conformance.catalogue import Check
+from fleet.workbench.conformance.context import CheckContext, Setup
 from fleet.workbench.conformance.results import Outcome, Result
-from fleet.workbench.conformance.stage import Setup, Stage
 from fleet.workbench.conformance.verdict import Failed, NotApplicable
-from fleet.workbench.sim.profile import Profile
-from fleet.workbench.sim.trust import trusting
+from fleet.workbench.sim.network.https import trusting
+from fleet.workbench.sim.profiles.profile import Profile
+from fleet.workbench.sim.records import clock
 
 Verdict = tuple[Outcome, str]
 
@@ -35,7 +35,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Observer:
-    """Who is told how far the run is."""
+    """Called about the progress of the run."""
 
     begun: Callable[[Task], None]
     ended: Callable[[Result], None]
@@ -65,7 +65,7 @@ async def run_all(tasks: Sequence[Task], setup: Setup, observer: Observer, at_on
             results[task] = await run_one(task, setup)
             observer.ended(results[task])
 
-    # The crowds come first: some brokers slow down with every device that they have ever seen.
+    # Checks with many devices come first: some brokers slow down with every device that they have ever seen.
     for task in tasks:
         if task.check.alone:
             await one(task)
@@ -86,28 +86,28 @@ async def run_one(task: Task, setup: Setup) -> Result:
         profile=task.profile.name,
         round=task.round,
         outcome=outcome,
-        # Half a character, as JSON may carry it, can be neither printed nor written.
+        # A lone surrogate, which JSON may carry, can be neither printed nor written.
         seen=seen.encode(errors="replace").decode(),
         seconds=round(clock.now() - begun, 3),
     )
 
 
 async def _judge(task: Task, setup: Setup) -> Verdict:
-    check, stage = task.check, Stage(setup, task.profile)
+    check, context = task.check, CheckContext(setup, task.profile)
     if check.steered and setup.steering is None:
         return "skipped", "needs the scripted models"
     # One check that breaks must not take the others with it.
     verdicts: list[Verdict] = []
-    await isolate(f"check {check.id} {task.profile.name}", _run(check, stage, verdicts))
+    await isolate(f"check {check.id} {task.profile.name}", _run(check, context, verdicts))
     return verdicts[0] if verdicts else ("failed", "the check itself broke; the log says how")
 
 
-async def _run(check: Check, stage: Stage, verdicts: list[Verdict]) -> None:
+async def _run(check: Check, context: CheckContext, verdicts: list[Verdict]) -> None:
     limit = asyncio.timeout(check.seconds)
     try:
         async with limit:
-            with trusting(stage.setup.tls):
-                seen = await check.run(stage)
+            with trusting(context.setup.tls):
+                seen = await check.run(context)
     except (*_TOLD, ExceptionGroup) as error:
         told = _told(error)
         if told is None:
@@ -115,9 +115,9 @@ async def _run(check: Check, stage: Stage, verdicts: list[Verdict]) -> None:
         late = isinstance(told, TimeoutError) and limit.expired()
         text = f"not done within {check.seconds:g} s" if late else str(told) or type(told).__name__
         skipped = isinstance(told, NotApplicable)
-        verdicts.append(("skipped", text) if skipped else ("failed", _with_findings(text, stage)))
+        verdicts.append(("skipped", text) if skipped else ("failed", _with_findings(text, context)))
         return
-    verdicts.append(("failed" if stage.findings else "passed", _with_findings(seen, stage)))
+    verdicts.append(("failed" if context.findings else "passed", _with_findings(seen, context)))
 
 
 def _told(error: BaseException) -> BaseException | None:
@@ -128,5 +128,5 @@ def _told(error: BaseException) -> BaseException | None:
     return error if isinstance(error, _TOLD) else None
 
 
-def _with_findings(text: str, stage: Stage) -> str:
-    return "; also ".join([text, *dict.fromkeys(stage.findings)][:_MOST_TOLD])
+def _with_findings(text: str, context: CheckContext) -> str:
+    return "; also ".join([text, *dict.fromkeys(context.findings)][:_MOST_TOLD])

@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fleet.workbench.conformance.probe.microphone import silence
-from fleet.workbench.conformance.probe.probe import Probe
-from fleet.workbench.conformance.stage import Answer, Stage, answered
+from fleet.workbench.conformance.context import Answer, CheckContext, answered
 from fleet.workbench.conformance.steering import voice
 from fleet.workbench.conformance.steering.records import HeardAudio
 from fleet.workbench.conformance.steering.script import Scene, mentioned
 from fleet.workbench.conformance.verdict import Failed, require
+from fleet.workbench.sim.scripted.device import ScriptedDevice
+from fleet.workbench.sim.scripted.microphone import silence
 
 REPLY_SECONDS = 1.2
 """Length of an answer that only has to come."""
@@ -23,59 +23,59 @@ _SILENCE = 1.5
 
 
 @asynccontextmanager
-async def talking(stage: Stage, **changes: Any) -> AsyncIterator[Probe]:
-    """Give a device with a channel, whose microphone is on unless it has a button for that."""
-    async with stage.probe(**changes) as probe:
-        await probe.hello()
-        if probe.profile.mode != "manual":
-            probe.listen()
+async def talking(context: CheckContext, **changes: Any) -> AsyncIterator[ScriptedDevice]:
+    """Run a device with a channel; its microphone is on, except in manual mode."""
+    async with context.scripted_device(**changes) as device:
+        await device.hello()
+        if device.profile.mode != "manual":
+            device.listen()
             await asyncio.sleep(WARM_UP)
-        yield probe
+        yield device
 
 
 async def twice(once: Callable[[], Awaitable[str]]) -> str:
-    """Do it again with other marks if it fails: a codec garbles a mark now and then, a server's fault comes again."""
+    """Repeat it once with other marks if it fails: the codec garbles a mark now and then, but a fault comes again."""
     try:
         return await once()
     except Failed:
         return await once()
 
 
-async def press(probe: Probe) -> None:
+async def press(device: ScriptedDevice) -> None:
     """Let the microphone be on, in manual mode by the button."""
-    if probe.profile.mode == "manual":
-        probe.listen()
+    if device.profile.mode == "manual":
+        device.listen()
         await asyncio.sleep(WARM_UP)
 
 
-async def finish(probe: Probe) -> float:
+async def finish(device: ScriptedDevice) -> float:
     """Wait until everything was said, and end the utterance: by the button, or by silence. Return when that was."""
-    await probe.microphone.said()
-    ended = probe.clock()
-    if probe.profile.mode == "manual":
-        probe.release()
+    await device.microphone.said()
+    ended = device.clock()
+    if device.profile.mode == "manual":
+        device.release()
     else:
-        probe.microphone.say(silence(_SILENCE))
+        device.microphone.say(silence(_SILENCE))
     return ended
 
 
-async def ask(probe: Probe, pcm: bytes, seconds: float = ANSWER_SECONDS) -> Answer:
+async def ask(device: ScriptedDevice, pcm: bytes, seconds: float = ANSWER_SECONDS) -> Answer:
     """Say something, and return the answer to it."""
-    since = probe.clock()
-    await press(probe)
-    probe.microphone.say(pcm)
-    await finish(probe)
-    return await answered(probe, since, seconds)
+    since = device.clock()
+    await press(device)
+    device.microphone.say(pcm)
+    await finish(device)
+    return await answered(device, since, seconds)
 
 
-async def until_speaking(probe: Probe, scene: Scene, seconds: float = 1.5) -> None:
+async def until_speaking(device: ScriptedDevice, scene: Scene, seconds: float = 1.5) -> None:
     """Say a scene and return when its answer has been spoken for so long."""
-    since = probe.clock()
-    await press(probe)
-    probe.microphone.say(voice.say(scene.mark, 1.0))
-    await finish(probe)
-    start = await probe.mail.expect("tts", "start", seconds=ANSWER_SECONDS, after=since)
-    require(await probe.audio.expect(seconds=ANSWER_SECONDS, after=start.at), "no audio came after `tts start`")
+    since = device.clock()
+    await press(device)
+    device.microphone.say(voice.say(scene.mark, 1.0))
+    await finish(device)
+    start = await device.messages.expect("tts", "start", seconds=ANSWER_SECONDS, after=since)
+    require(await device.audio.expect(seconds=ANSWER_SECONDS, after=start.at), "no audio came after `tts start`")
     await asyncio.sleep(seconds)
 
 
@@ -96,13 +96,13 @@ def span(audio: HeardAudio, mark: int) -> tuple[float, float]:
     return found[0].begin, found[-1].end
 
 
-def heard(stage: Stage, scene: Scene) -> HeardAudio:
+def heard(context: CheckContext, scene: Scene) -> HeardAudio:
     """Return the fullest audio that recognition was given of a scene.
 
     Raises:
         Failed: It was given none.
     """
-    audio = stage.steering.heard(scene.mark)
+    audio = context.steering.heard(scene.mark)
     if not audio:
         raise Failed("recognition was given no audio of what was said")
     return max(audio, key=lambda one: length(one, scene.mark))
@@ -112,20 +112,20 @@ def understood(answer: Answer, scene: Scene) -> None:
     """The answer is the one to this scene.
 
     Raises:
-        Failed: It is not, or the device was not told what was understood.
+        Failed: It is not, or the device did not get the transcript.
     """
     text = str(answer.heard["text"]) if answer.heard else ""
     require(mentioned(text) == scene.mark, f"`stt` says {text!r} instead of {scene.words!r}")
     require(str(scene.mark) in answer.text, f"the answer is {answer.text!r}")
 
 
-def complete(stage: Stage, scene: Scene, said: float, short: float = 0.15) -> float:
+def complete(context: CheckContext, scene: Scene, said: float, short: float = 0.15) -> float:
     """Return how long the scene sounds in what recognition was given; all but `short` seconds of what was said.
 
     Raises:
         Failed: More is missing, or it is longer than it was said.
     """
-    got = length(heard(stage, scene), scene.mark)
+    got = length(heard(context, scene), scene.mark)
     require(got >= said - short, f"recognition was given {got:.2f} s of {said:g} s of speech")
     require(got <= said + 0.25, f"recognition was given {got:.2f} s of speech, of which only {said:g} s were said")
     return got

@@ -1,4 +1,4 @@
-"""Which server is run against: one that is up already, or a `fleet up` of one's own."""
+"""The server under test: one that runs already, or a `fleet up` that the suite starts."""
 
 import shlex
 import ssl
@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fleet.ground.errors import Unavailable
+from fleet.workbench.conformance.context import Setup
 from fleet.workbench.conformance.own_broker import OwnBroker
 from fleet.workbench.conformance.own_server import own_server
 from fleet.workbench.conformance.provision import NO_IMAGES, Binding, Images
-from fleet.workbench.conformance.stage import Setup
 from fleet.workbench.conformance.steering.server import Steering
 from fleet.workbench.local_servers.ports import LOOPBACK
 from fleet.workbench.local_servers.process import finish
@@ -22,7 +22,7 @@ _BIND_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The server as the command line tells of it; docs/conformance.md has the options."""
+    """The server as the options of the command line describe it (docs/conformance.md)."""
 
     ota: str | None = None
     steer_port: int | None = None
@@ -47,7 +47,7 @@ class Activation:
 
 @asynccontextmanager
 async def reach(target: Target) -> AsyncIterator[Setup]:
-    """Serve the scripted models, and a server of our own where none is named.
+    """Serve the scripted models, and run a `fleet up` where no server is named.
 
     Raises:
         Unavailable: Our own server did not come up.

@@ -1,4 +1,4 @@
-"""Turns in which the scripted model calls tools of a device, and what it was told of them afterwards."""
+"""Turns in which the scripted model calls tools of a device, and the outcomes that it is given."""
 
 import json
 import re
@@ -9,23 +9,23 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from fleet.workbench.conformance.probe.probe import Probe
-from fleet.workbench.conformance.probe.tools import Intercept, ToolServer
-from fleet.workbench.conformance.stage import Answer, Stage, discovered, turn
+from fleet.workbench.conformance.context import Answer, CheckContext, discovered, turn
 from fleet.workbench.conformance.steering.completion import tool_names
 from fleet.workbench.conformance.steering.records import Asked
 from fleet.workbench.conformance.steering.script import Call, Round, letters
 from fleet.workbench.conformance.verdict import Failed, require
-from fleet.workbench.sim.board import Board
-from fleet.workbench.sim.mcp_server import answer as result
-from fleet.workbench.sim.message import JsonObject, item
-from fleet.workbench.sim.tools import Arguments, Outcome, Tool
+from fleet.workbench.sim.messages.message import JsonObject, item
+from fleet.workbench.sim.scripted.device import ScriptedDevice
+from fleet.workbench.sim.scripted.tools import Intercept, ScriptedTools
+from fleet.workbench.sim.tools.board import Board
+from fleet.workbench.sim.tools.mcp_server import answer as result
+from fleet.workbench.sim.tools.tool import Arguments, Outcome, Tool
 
 _FAILURE = re.compile(r"\b(error|fail\w*|unknown|unable|unreachable|not sent|timed? ?-?out)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ToolTurn:
     """What came of a turn with calls.
 
     `results` are the calls' outcomes as the model was given them, in the order of the calls.
@@ -46,41 +46,43 @@ def tool(name: str, description: str = "Does what its name says.") -> Tool:
 
 
 @asynccontextmanager
-async def tooled(stage: Stage, *tools: Tool, intercept: Mapping[str, Intercept] | None = None) -> AsyncIterator[Probe]:
+async def tooled(
+    context: CheckContext, *tools: Tool, intercept: Mapping[str, Intercept] | None = None
+) -> AsyncIterator[ScriptedDevice]:
     """Give a connected device with these tools, or its profile's own, in a session and with its tools known.
 
     Its board has a name of its own, as servers may keep the tools of a board.
     """
-    async with stage.probe(connect=False, board=f"conformance-{secrets.token_hex(4)}") as probe:
-        probe.tools = ToolServer(probe.profile, probe.clock, tools or None)
-        probe.tools.intercept.update(intercept or {})
-        if code := await probe.connect():
+    async with context.scripted_device(connect=False, board=f"conformance-{secrets.token_hex(4)}") as device:
+        device.tools = ScriptedTools(device.profile, device.clock, tools or None)
+        device.tools.intercept.update(intercept or {})
+        if code := await device.connect():
             raise Failed(f"the broker refused the connection with code {code}")
-        await probe.hello()
-        await discovered(probe)
-        yield probe
+        await device.hello()
+        await discovered(device)
+        yield device
 
 
-async def ask(stage: Stage, probe: Probe, *calls: Call, seconds: float = 20.0) -> Told:
+async def ask(context: CheckContext, device: ScriptedDevice, *calls: Call, seconds: float = 20.0) -> ToolTurn:
     """Let the model call tools, all at once, in one turn; without calls it only answers.
 
     Args:
-        stage: The check's.
-        probe: A device from `tooled`.
+        context: The check's.
+        device: A device from `tooled`.
         calls: Names without `self.`, which some servers leave out.
         seconds: Longest wait for the answer to begin.
 
     Raises:
-        Failed: The turn is not answered, or the model is not told what came of the calls.
+        Failed: The turn is not answered, or the model is not given the outcomes of the calls.
     """
     rounds = (Round(calls=calls), Round("done")) if calls else (Round("nothing to do"),)
-    with stage.scene(rounds=rounds) as scene:
-        answer = await turn(probe, scene, seconds)
-        asked = stage.steering.asked(scene.mark)
+    with context.scene(rounds=rounds) as scene:
+        answer = await turn(device, scene, seconds)
+        asked = context.steering.asked(scene.mark)
     require(len(asked) >= len(rounds), f"the chat model was asked {len(asked)} times in place of {len(rounds)}")
     results = results_of(asked[-1]) if calls else []
     require(len(results) == len(calls), f"the chat model was told {len(results)} outcomes of {len(calls)} calls")
-    return Told(results, asked, answer)
+    return ToolTurn(results, asked, answer)
 
 
 def offered(asked: Asked) -> list[str]:

@@ -1,22 +1,11 @@
 """How a check ends early."""
 
-
-class Failed(Exception):
-    """The server does not do what it must; the text says what was seen instead."""
+from fleet.workbench.sim.records.expectation import Failed as Failed
+from fleet.workbench.sim.records.expectation import require as require
 
 
 class NotApplicable(Exception):
     """This server, device or setup cannot be judged so; the text says why."""
-
-
-def require(holds: object, seen: str) -> None:
-    """Fail unless something holds.
-
-    Raises:
-        Failed: It does not; `seen` says what was seen instead.
-    """
-    if not holds:
-        raise Failed(seen)
 
 
 def span(seconds: float) -> str:

@@ -10,10 +10,10 @@ from fleet.workbench.demo.script import Line, Scene
 from fleet.workbench.demo.stages import Stopwatch, parts
 from fleet.workbench.demo.timeline import DOING, Row, Who, row_of_log, row_of_step
 from fleet.workbench.local_servers.log_line import LogLine
-from fleet.workbench.sim.board import Board
+from fleet.workbench.sim.audio.recording import read_recording
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.journal import Step
-from fleet.workbench.sim.recording import read_recording
+from fleet.workbench.sim.records.journal import Step
+from fleet.workbench.sim.tools.board import Board
 
 TURN_SECONDS = 40.0
 _PAUSE = 0.6

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 
 from fleet.adapters.speech.asr_whisper import WhisperAsr
 from fleet.workbench.demo.acts import Answer
-from fleet.workbench.sim.recording import read_recording
+from fleet.workbench.sim.audio.recording import read_recording
 
 
 async def transcribe_answers(answers: Iterable[Answer]) -> None:

@@ -1,4 +1,4 @@
-"""How much memory processes have, as Linux tells it."""
+"""Resident memory of processes, as Linux counts it."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -8,7 +8,7 @@ _KB = 1024
 
 
 def memory_started_by(parent: int, proc: Path = _PROC) -> int:
-    """Return the resident bytes of all that a process started, and that these started; 0 where it cannot be told."""
+    """Return the resident bytes of all that a process started, and that these started; 0 where it is unknown."""
     children: dict[int, list[int]] = defaultdict(list)
     sizes: dict[int, int] = {}
     for status in proc.glob("[0-9]*/status"):

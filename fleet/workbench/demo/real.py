@@ -22,7 +22,7 @@ async def run_real_servers(
         ports: Where the broker listens.
         folder: For the plugin, configuration, keys and data; nobody else can read it.
         logs: Folder for their logs.
-        tell: Told what is being done.
+        tell: Called with what is being done.
 
     Raises:
         ConfigError: A program is not installed, or the plugin cannot be built.

@@ -14,7 +14,7 @@ _RECORDINGS = Path(__file__).parent / "recordings"
 class Line:
     """One thing that the user says.
 
-    `number` must be told in the answer; without it the answer must tell a time of day. `tool` must be called by name.
+    The answer must contain `number`; without a number, it must contain a time of day. `tool` must be called by name.
     """
 
     name: str

@@ -26,8 +26,8 @@ from fleet.workbench.demo.verdict import judge
 from fleet.workbench.local_servers.ports import choose_ports
 from fleet.workbench.local_servers.server import Server, run_server, settings_for
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.profile import find_profile
-from fleet.workbench.sim.state import State
+from fleet.workbench.sim.profiles.profile import find_profile
+from fleet.workbench.sim.runtime.state import State
 
 MAC = "02:f1:ee:70:de:30"
 """Locally administered, so that it is no real board's."""
@@ -60,7 +60,7 @@ class Show:
         self.ok = False
 
     async def run(self) -> None:
-        """Run it; `ok` tells then whether it succeeded. With `keep` it ends when it is cancelled.
+        """Run it; `ok` then says whether it succeeded. With `keep` it ends when it is cancelled.
 
         Raises:
             ConfigError: Something is not installed, or the folder cannot be written.

@@ -8,7 +8,7 @@ from enum import StrEnum
 from pydantic import JsonValue
 
 from fleet.workbench.local_servers.log_line import LogLine
-from fleet.workbench.sim.journal import Step
+from fleet.workbench.sim.records.journal import Step
 
 _LONGEST_REASON = 160
 _LONGEST_RESULT = 48
@@ -36,7 +36,7 @@ class Row:
 
 
 def row_of_log(line: LogLine) -> Row | None:
-    """Return the row of a log line, or None when nobody misses it."""
+    """Return the row of a log line, or None for a line of no interest."""
     if line.level in ("warning", "error", "critical"):
         reason = line.text("reason") or line.text("traceback")[-_LONGEST_REASON:]
         return Row(Who.PROBLEM, f"server: {line.message}", _cut(reason, _LONGEST_REASON))
@@ -45,7 +45,7 @@ def row_of_log(line: LogLine) -> Row | None:
 
 
 def row_of_step(step: Step) -> Row | None:
-    """Return the row of something that the device did or met, or None when nobody misses it."""
+    """Return the row of something that the device did or met, or None for a line of no interest."""
     make = _OF_STEP.get(step.name)
     return make(step.detail) if make else None
 

@@ -24,7 +24,7 @@ class Program:
         what: Names it in messages.
         process: The program, with standard output and error in one pipe.
         log: File for what it writes.
-        on_line: Told every line without its end.
+        on_line: Called with every line without its end.
         patience: Seconds that it is given to end in order.
     """
 
@@ -107,7 +107,7 @@ async def run_program(
         what: Names it in messages.
         command: Program and arguments.
         log: File for what it writes.
-        on_line: Told every line that it writes.
+        on_line: Called with every line that it writes.
         patience: Seconds that it is given to end in order.
 
     Raises:

@@ -73,7 +73,7 @@ async def run_server(
         settings: By their names in the settings file.
         folder: For that file.
         log: File for its log.
-        on_line: Told every line of its log.
+        on_line: Called with every line of its log.
 
     Raises:
         Unavailable: It ended, or was not ready within 90 s.

@@ -11,15 +11,15 @@ import typer
 
 from fleet.ground.errors import ConfigError, FleetError
 from fleet.wire.topics import canonical_mac
-from fleet.workbench.sim import faults
+from fleet.workbench.sim.audio.recording import read_recording
+from fleet.workbench.sim.audio.sound_card import LiveVoice, loudspeaker, microphone, sound_system
 from fleet.workbench.sim.conversation import Said, Typed
-from fleet.workbench.sim.journal import Step
-from fleet.workbench.sim.live import LiveVoice, loudspeaker, microphone, sound_system
-from fleet.workbench.sim.profile import PROFILES, Mode, find_profile
-from fleet.workbench.sim.recording import read_recording
-from fleet.workbench.sim.report import Report
+from fleet.workbench.sim.network import faults
+from fleet.workbench.sim.network.https import load_trust
+from fleet.workbench.sim.profiles.profile import PROFILES, Mode, find_profile
+from fleet.workbench.sim.records.journal import Step
+from fleet.workbench.sim.records.report import Report
 from fleet.workbench.sim.run import DEFAULT_MAC, SimOptions, simulate
-from fleet.workbench.sim.trust import load_trust
 
 PROFILE_HELP = "Kind of device. " + " · ".join(f"{name}: {one.about}" for name, one in PROFILES.items())
 FAULT_HELP = (

@@ -1,17 +1,17 @@
-"""A user with a list of things to say."""
+"""A simulated user with a list of utterances."""
 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from fleet.workbench.sim.audio.microphone import UserVoice
 from fleet.workbench.sim.device import LISTEN_SECONDS, TURN_SECONDS, SimDevice
-from fleet.workbench.sim.microphone import Voice
-from fleet.workbench.sim.state import State
-from fleet.workbench.sim.turns import Turn
+from fleet.workbench.sim.records.turns import Turn
+from fleet.workbench.sim.runtime.state import State
 
 _RETURN = 3.0
-"""Seconds given to the device to listen again after an answer, as it does when nobody hangs up in its midst."""
+"""Longest wait in seconds until the device listens again after an answer."""
 
 Opening = Literal["wake", "press"]
 
@@ -23,7 +23,7 @@ class Typed:
     text: str
 
 
-Said = bytes | Voice | Typed
+Said = bytes | UserVoice | Typed
 """PCM at 16 kHz, a live voice, or a text."""
 
 

@@ -1,4 +1,4 @@
-"""The simulated device as its user and a test see it: a thing with a button, ears and a voice."""
+"""The simulated device as a user or a test operates it: wake word, button, speech."""
 
 import asyncio
 import random
@@ -6,31 +6,31 @@ import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from fleet.workbench.sim import outbound
-from fleet.workbench.sim.board import Board
-from fleet.workbench.sim.faults import Faults
-from fleet.workbench.sim.gauge import Gauge
-from fleet.workbench.sim.identity import Identity, system_info
-from fleet.workbench.sim.journal import Journal, Step
-from fleet.workbench.sim.loudness import SAMPLE_BYTES
-from fleet.workbench.sim.main_loop import Flag
-from fleet.workbench.sim.microphone import Utterance, Voice
-from fleet.workbench.sim.network import Network
-from fleet.workbench.sim.owner import Owner
-from fleet.workbench.sim.power import Power
-from fleet.workbench.sim.profile import Profile
-from fleet.workbench.sim.state import State
-from fleet.workbench.sim.turns import Turn, TurnLog
-from fleet.workbench.sim.uplink import SAMPLE_RATE, encode_all, room_noise
-from fleet.workbench.sim.vandal import BAD_SSID, BAD_WAKE_TEXT
-from fleet.workbench.sim.watch import Signal
+from fleet.workbench.sim.audio.encoder import SAMPLE_RATE, encode_all, room_noise
+from fleet.workbench.sim.audio.microphone import UserVoice, Utterance
+from fleet.workbench.sim.device_view import DeviceView
+from fleet.workbench.sim.firmware.power import Power
+from fleet.workbench.sim.messages import outbound
+from fleet.workbench.sim.network.conditions import NetworkConditions
+from fleet.workbench.sim.network.faults import Faults
+from fleet.workbench.sim.network.malformed import BAD_SSID, BAD_WAKE_TEXT
+from fleet.workbench.sim.profiles.identity import Identity, system_info
+from fleet.workbench.sim.profiles.profile import Profile
+from fleet.workbench.sim.records.change_signal import ChangeSignal
+from fleet.workbench.sim.records.journal import Journal, Step
+from fleet.workbench.sim.records.loudness import SAMPLE_BYTES
+from fleet.workbench.sim.records.turns import Turn, TurnLog
+from fleet.workbench.sim.runtime.context import DeviceContext
+from fleet.workbench.sim.runtime.main_loop import Flag
+from fleet.workbench.sim.runtime.state import State
+from fleet.workbench.sim.tools.board import Board
 
 BOOT_SECONDS = 60.0
 LISTEN_SECONDS = 30.0
 TURN_SECONDS = 60.0
 
 
-class SimDevice(Gauge):
+class SimDevice(DeviceView):
     """One device; everything between power-on and power-off happens inside `running`.
 
     `board` holds what tools read and change, and may be set up before.
@@ -40,7 +40,7 @@ class SimDevice(Gauge):
         ota_url: Where it boots from.
         mac: Canonical MAC.
         client: Its Client-Id, a new one after its memory was erased; without it the one that follows from the MAC.
-        on_step: Told every step at once, for live display.
+        on_step: Called with every step at once, for live display.
         tls: Trust for HTTPS, and for MQTT on port 8883; the public authorities without it.
         seed: Makes the drawn times and faults repeatable.
         faults: What goes wrong.
@@ -60,7 +60,7 @@ class SimDevice(Gauge):
     ) -> None:
         self._faults = faults or Faults()
         identity = Identity.of(mac, BAD_SSID if self._faults.invalid_utf8 else "home", client)
-        signal = Signal()
+        signal = ChangeSignal()
         board = Board(
             ssid=identity.ssid,
             carrier="CHINA MOBILE" if profile.cellular else "",
@@ -76,9 +76,9 @@ class SimDevice(Gauge):
         journal = Journal(asyncio.get_running_loop().time, profile.ignored, tell)
         turns = TurnLog(signal.notify)
         chance = random.Random(seed)
-        network = Network.of(profile, self._faults, chance)
-        owner = Owner(profile, journal, board, turns, signal, network, chance)
-        super().__init__(mac, owner, Power(owner, identity, ota_url, tls))
+        network = NetworkConditions.of(profile, self._faults, chance)
+        context = DeviceContext(profile, journal, board, turns, signal, network, chance)
+        super().__init__(mac, context, Power(context, identity, ota_url, tls))
         self._chance = chance
 
     @asynccontextmanager
@@ -103,7 +103,7 @@ class SimDevice(Gauge):
         cached = audio or room_noise(frames, frame_ms, self._chance)
         kept = frames * frame_ms * SAMPLE_RATE // 1000 * SAMPLE_BYTES
         packets = encode_all(cached[-kept:], frame_ms) if frames else []
-        self._power.unit.dialogue.wake(BAD_WAKE_TEXT if self._faults.invalid_utf8 else wake_text, packets)
+        self._power.boot.application.wake(BAD_WAKE_TEXT if self._faults.invalid_utf8 else wake_text, packets)
         return await self.until(seconds, lambda: self.listening)
 
     async def press(self, seconds: float = LISTEN_SECONDS) -> bool:
@@ -113,9 +113,9 @@ class SimDevice(Gauge):
 
     def release(self) -> None:
         """Let go of the button in manual mode."""
-        self._power.unit.main_loop.set(Flag.RELEASED)
+        self._power.boot.main_loop.set(Flag.RELEASED)
 
-    async def say(self, what: bytes | Voice, seconds: float = TURN_SECONDS) -> Turn:
+    async def say(self, what: bytes | UserVoice, seconds: float = TURN_SECONDS) -> Turn:
         """Say something, and listen to the answer to its end.
 
         In manual mode the button is pressed before, unless it is, and let go at the end of the speech. In the other
@@ -133,11 +133,11 @@ class SimDevice(Gauge):
             return self.turns.miss()
         return await self._speak(what, seconds)
 
-    async def _speak(self, what: bytes | Voice, seconds: float) -> Turn:
+    async def _speak(self, what: bytes | UserVoice, seconds: float) -> Turn:
         manual = self.profile.mode == "manual"
         turn = self.turns.begin(spoken=True)
         voice = Utterance(what) if isinstance(what, bytes) else what
-        self._power.unit.microphone.hear(voice)
+        self._power.boot.microphone.hear(voice)
         try:
             async with asyncio.timeout(seconds):
                 await self._signal.until(lambda: voice.over or (manual and voice.ended is not None))
@@ -160,24 +160,24 @@ class SimDevice(Gauge):
             self._push()
         if not await self.until(seconds, lambda: self.listening):
             return self.turns.miss()
-        turn, unit = self.turns.begin(spoken=True), self._power.unit
+        turn, boot = self.turns.begin(spoken=True), self._power.boot
         # What is typed has no length: its latencies count from the moment in which it is sent.
         turn.mark("end of speech", asyncio.get_running_loop().time())
 
         async def send() -> None:
-            await unit.channel.send(outbound.typed(unit.channel.session, text))
+            await boot.channel.send(outbound.typed(boot.channel.session, text))
 
-        unit.main_loop.schedule(send)
+        boot.main_loop.schedule(send)
         if not await self.until(seconds, lambda: turn.outcome != "open"):
             self.turns.end("timeout")
         return turn
 
-    async def barge_in(self, what: bytes | Voice, seconds: float = TURN_SECONDS) -> Turn:
+    async def barge_in(self, what: bytes | UserVoice, seconds: float = TURN_SECONDS) -> Turn:
         """Speak over the answer, in realtime mode, and listen to the next answer to its end."""
         self.turns.end("aborted")
         return await self._speak(what, seconds)
 
-    async def interject(self, what: bytes | Voice, seconds: float = TURN_SECONDS) -> Turn:
+    async def interject(self, what: bytes | UserVoice, seconds: float = TURN_SECONDS) -> Turn:
         """Press the button during the answer, in manual mode, say something and let go; listen to the next answer.
 
         Firmware says `abort` before it listens; py-xiaozhi does not.
@@ -195,21 +195,21 @@ class SimDevice(Gauge):
 
     async def hang_up(self, seconds: float = 10.0) -> bool:
         """End the conversation, interrupting the answer if there is one; return whether the channel is closed."""
-        unit = self._power.unit
+        boot = self._power.boot
         manual = self.profile.mode == "manual"
         if self.speaking and not manual:
             await self.abort(seconds)
         if self.state is State.LISTENING and not manual:
             self._push()
         else:
-            unit.main_loop.schedule(lambda: unit.dialogue.hang_up(say_goodbye=True))
+            boot.main_loop.schedule(lambda: boot.application.hang_up(say_goodbye=True))
         return await self.until(seconds, lambda: not self.session and self.state is State.IDLE)
 
     def _push(self) -> None:
-        self._power.unit.main_loop.set(Flag.PRESSED if self.profile.mode == "manual" else Flag.BUTTON)
+        self._power.boot.main_loop.set(Flag.PRESSED if self.profile.mode == "manual" else Flag.BUTTON)
 
 
-def _note_speech(journal: Journal, turn: Turn, voice: Voice) -> None:
+def _note_speech(journal: Journal, turn: Turn, voice: UserVoice) -> None:
     turn.cut_off = voice.ended is None
     for name, at in (("speech begins", voice.began), ("end of speech", voice.ended)):
         if at is not None:

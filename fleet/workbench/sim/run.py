@@ -7,10 +7,10 @@ from pathlib import Path
 
 from fleet.workbench.sim.conversation import Opening, Said, Script, converse
 from fleet.workbench.sim.device import TURN_SECONDS, SimDevice
-from fleet.workbench.sim.faults import Faults
-from fleet.workbench.sim.journal import Step
-from fleet.workbench.sim.profile import PROFILES, Profile
-from fleet.workbench.sim.report import Report
+from fleet.workbench.sim.network.faults import Faults
+from fleet.workbench.sim.profiles.profile import PROFILES, Profile
+from fleet.workbench.sim.records.journal import Step
+from fleet.workbench.sim.records.report import Report
 
 DEFAULT_MAC = "02:00:00:00:00:01"
 """Locally administered, so that it is no real board's."""
@@ -20,8 +20,8 @@ DEFAULT_MAC = "02:00:00:00:00:01"
 class SimOptions:
     """What is simulated.
 
-    `utterances` are PCM at 16 kHz, live voices or typed texts. `on_sound` is told what is played, with its sample rate.
-    `reply` and `report` are files to write.
+    `utterances` are PCM at 16 kHz, live voices or typed texts. `on_sound` is called with PCM that is played, and its
+    rate in Hz. `reply` and `report` are files to write.
     """
 
     ota_url: str

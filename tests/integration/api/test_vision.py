@@ -13,8 +13,8 @@ from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.devices import Devices
 from fleet.wire import camera
 from fleet.wire.identity import CredentialKeys, Minima
-from fleet.workbench.sim import vision as firmware
-from fleet.workbench.sim.board import Board
+from fleet.workbench.sim.tools import vision as firmware
+from fleet.workbench.sim.tools.board import Board
 from tests.conftest import TEST_KEYS
 from tests.support.api_server import MAC, api_client
 from tests.support.openai_server import SSE, Answer, OpenAiServer, refused, run_openai_server, spoken

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from fleet.workbench.bench.bootstrap import Plan, measure
+from fleet.workbench.bench.bootstrap import BootstrapExperiment
 
 LIMIT = 120
 DEVICES, RATE, SECONDS = 20, 40, 0.5
@@ -14,7 +14,9 @@ DEVICES, RATE, SECONDS = 20, 40, 0.5
 async def test_known_devices_boot_at_a_real_api(closed: bool) -> None:
     done: list[str] = []
     async with asyncio.timeout(LIMIT):
-        [case] = await measure(Plan([RATE], DEVICES, closed, SECONDS, repeats=2), done.append)
+        [case] = await BootstrapExperiment(
+            rates=[RATE], devices=DEVICES, closed=closed, seconds=SECONDS, repeats=2
+        ).measure(done.append)
     assert case.asked == RATE
     assert case.answers == 2 * RATE * SECONDS
     assert case.refused == {}

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from fleet.workbench.bench.hello import Plan, measure
-from fleet.workbench.bench.stand import PARTS
+from fleet.workbench.bench.hello import HelloExperiment
+from fleet.workbench.bench.testbed import PARTS
 
 LIMIT = 60
 CONNECTED, KNOWN = 6, 40
@@ -12,7 +12,9 @@ CONNECTED, KNOWN = 6, 40
 async def test_devices_say_hello_to_a_real_worker() -> None:
     done: list[str] = []
     async with asyncio.timeout(LIMIT):
-        [case] = await measure(Plan([KNOWN], CONNECTED, rate=20, seconds=0.3, repeats=1), done.append)
+        [case] = await HelloExperiment(devices=[KNOWN], connected=CONNECTED, rate=20, seconds=0.3, repeats=1).measure(
+            done.append
+        )
     assert (case.devices, case.connected) == (KNOWN, CONNECTED)
     assert case.connect.count == CONNECTED // 2
     assert case.hello.count > 0

@@ -2,14 +2,14 @@
 
 import asyncio
 
-from fleet.workbench.bench.turn import Plan, measure
+from fleet.workbench.bench.turn import TurnExperiment
 
 LIMIT = 90
 
 
 async def test_a_gateway_answers_one_and_several_at_once() -> None:
     async with asyncio.timeout(LIMIT):
-        one, three = await measure(Plan([1, 3], rate=10, seconds=0.3, repeats=1), lambda what: None)
+        one, three = await TurnExperiment(at_once=[1, 3], rate=10, seconds=0.3, repeats=1).measure(lambda what: None)
     assert (one.at_once, three.at_once) == (1, 3)
     for case in (one, three):
         assert case.turns >= case.at_once

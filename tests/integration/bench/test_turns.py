@@ -2,14 +2,16 @@
 
 import asyncio
 
-from fleet.workbench.bench.turns import Plan, measure
+from fleet.workbench.bench.turns import TurnsExperiment
 
 LIMIT = 90
 
 
 async def test_one_worker_and_two_answer_turns() -> None:
     async with asyncio.timeout(LIMIT):
-        one, two = await measure(Plan([1, 2], users=4, calls=1, seconds=0.3, repeats=1), lambda what: None)
+        one, two = await TurnsExperiment(workers=[1, 2], users=4, calls=1, seconds=0.3, repeats=1).measure(
+            lambda what: None
+        )
     assert (one.workers, two.workers) == (1, 2)
     for case in (one, two):
         assert case.turns.median > 0

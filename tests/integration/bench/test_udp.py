@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet.workbench.bench.udp import Plan, measure
+from fleet.workbench.bench.udp import UdpExperiment
 from tests.support.bench_command import run_bench
 
 STREAMS = 5
@@ -17,8 +17,8 @@ async def test_packets_are_carried_both_ways_by_a_real_edge(tmp_path: Path) -> N
     printed, found = await run_bench(tmp_path, "udp", *plan)
     assert "one up and" in printed
     assert {"cpu", "cores", "python", "date"} <= found["machine"].keys()
-    [floor], [case] = found["floors"], found["cases"]
-    assert floor["both"]["up"] > 0 < floor["both"]["down"]
+    [bare_path], [case] = found["bare_paths"], found["cases"]
+    assert bare_path["both"]["up"] > 0 < bare_path["both"]["down"]
     assert (case["heard"], case["lost"]) == (STREAMS, 0)
     assert case["up"]["up"] > 0 == case["up"]["down"]
     assert case["down"]["down"] > 0 == case["down"]["up"]
@@ -32,7 +32,7 @@ async def test_packets_are_carried_both_ways_by_a_real_edge(tmp_path: Path) -> N
 @pytest.mark.conversation
 async def test_real_codecs_carry_packets_both_ways() -> None:
     async with asyncio.timeout(LIMIT):
-        found = await measure(Plan([STREAMS], [True], seconds=0.3, repeats=1), lambda what: None)
+        found = await UdpExperiment(streams=[STREAMS], codecs=[True], seconds=0.3, repeats=1).measure(lambda what: None)
     [case] = found.cases
     assert case.codecs
     assert case.heard == STREAMS

@@ -13,11 +13,11 @@ from fastapi.responses import JSONResponse, Response
 from fleet.adapters.net.http.server import HttpServer
 from fleet.ground.tasks import running
 from fleet.workbench.conformance.checks import select
+from fleet.workbench.conformance.context import Setup
 from fleet.workbench.conformance.provision import Binding, Images
 from fleet.workbench.conformance.results import Result
 from fleet.workbench.conformance.run import Task, run_one
-from fleet.workbench.conformance.stage import Setup
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.profiles.profile import find_profile
 
 MQTT = {
     "endpoint": "voice.example.org:1883",

@@ -84,7 +84,7 @@ def system() -> Message:
 
 async def test_a_turn_is_heard_thought_and_said_by_its_mark(steering: Steering) -> None:
     mark = steering.free_mark()
-    steering.stage(answer(mark, f"In scene {mark} it is noon.", transcript="what time is it"))
+    steering.add(answer(mark, f"In scene {mark} it is noon.", transcript="what time is it"))
     said = bytes(9_600) + voice.say(mark, 1.5) + bytes(16_000)
     transcript = await transcribe(steering, said)
     assert transcript == f"scene {mark}: what time is it"
@@ -106,13 +106,13 @@ async def test_a_turn_is_heard_thought_and_said_by_its_mark(steering: Steering) 
 
 
 async def test_audio_at_another_rate_is_understood(steering: Steering) -> None:
-    steering.stage(Scene(110))
+    steering.add(Scene(110))
     assert await transcribe(steering, voice.say(110, 1.0), rate=24_000) == "scene 110"
 
 
 async def test_the_longest_mark_with_a_scene_is_answered_and_all_are_recorded(steering: Steering) -> None:
-    steering.stage(Scene(120, "hey you"))
-    steering.stage(Scene(121, "light on"))
+    steering.add(Scene(120, "hey you"))
+    steering.add(Scene(121, "light on"))
     both = voice.say(120, 0.7) + bytes(6_400) + voice.say(121, 1.5)
     assert await transcribe(steering, both) == "scene 121: light on"
     assert [one.mark for one in steering.heard(120)[0].marks] == [120, 121]
@@ -130,9 +130,9 @@ async def test_audio_without_a_scene_is_nothing_and_counted(steering: Steering) 
 
 
 async def test_recognition_may_hear_nothing_fail_or_be_silent(steering: Steering) -> None:
-    steering.stage(Scene(140, "lost", asr="empty"))
-    steering.stage(Scene(141, asr="error"))
-    steering.stage(Scene(142, asr="silent"))
+    steering.add(Scene(140, "lost", asr="empty"))
+    steering.add(Scene(141, asr="error"))
+    steering.add(Scene(142, asr="silent"))
     assert await transcribe(steering, voice.say(140, 1.0)) == ""
     with pytest.raises(ProviderError, match="500"):
         await transcribe(steering, voice.say(141, 1.0))
@@ -142,7 +142,7 @@ async def test_recognition_may_hear_nothing_fail_or_be_silent(steering: Steering
 
 
 async def test_each_request_of_a_turn_gets_its_round(steering: Steering) -> None:
-    steering.stage(calls(150, "self.audio_speaker.set_volume", {"volume": 30}, then="Scene 150 is quiet now."))
+    steering.add(calls(150, "self.audio_speaker.set_volume", {"volume": 30}, then="Scene 150 is quiet now."))
     conversation = [system(), user(7_000), Message("assistant", "What?"), user(150)]
     text, asked = await think(steering, *conversation, offers=(VOLUME,))
     assert text == ""
@@ -161,7 +161,7 @@ async def test_each_request_of_a_turn_gets_its_round(steering: Steering) -> None
 async def test_several_calls_and_broken_arguments_arrive_as_written(steering: Steering) -> None:
     long: dict[str, JsonValue] = {"text": "长" * 50, "deep": {"list": [1, 2.5, None, True]}}
     act = Round("One moment.", calls=(("self.screen.show", long), ("self.led.on", '{"level":')), pace=0.01)
-    steering.stage(Scene(160, rounds=(act,)))
+    steering.add(Scene(160, rounds=(act,)))
     text, asked = await think(steering, user(160), offers=(VOLUME,))
     assert text == "One moment."
     assert [call.name for call in asked] == ["self.screen.show", "self.led.on"]
@@ -171,8 +171,8 @@ async def test_several_calls_and_broken_arguments_arrive_as_written(steering: St
 
 
 async def test_a_scene_without_rounds_and_an_empty_answer(steering: Steering) -> None:
-    steering.stage(Scene(170))
-    steering.stage(Scene(171, rounds=(Round(),)))
+    steering.add(Scene(170))
+    steering.add(Scene(171, rounds=(Round(),)))
     assert await think(steering, user(170)) == ("Scene 170 is answered and there is nothing more to say in it.", ())
     assert await think(steering, user(171)) == ("", ())
 
@@ -187,7 +187,7 @@ async def test_a_scene_without_rounds_and_an_empty_answer(steering: Steering) ->
     ],
 )
 async def test_the_model_fails_as_its_round_says(steering: Steering, fault: str, reason: str) -> None:
-    steering.stage(Scene(180, rounds=(Round("Nobody hears this.", fault=fault),)))
+    steering.add(Scene(180, rounds=(Round("Nobody hears this.", fault=fault),)))
     with pytest.raises(ProviderError, match=reason):
         await think(steering, user(180), timeout=SHORT if fault == "silent" else 20.0)
     assert steering.asked(180)
@@ -196,7 +196,7 @@ async def test_the_model_fails_as_its_round_says(steering: Steering, fault: str,
 async def test_an_answer_breaks_off_in_the_middle_of_its_text(
     steering: Steering, caplog: pytest.LogCaptureFixture
 ) -> None:
-    steering.stage(Scene(181, rounds=(Round("one two three four", fault="breaks off after 2 pieces"),)))
+    steering.add(Scene(181, rounds=(Round("one two three four", fault="breaks off after 2 pieces"),)))
     llm, said = OpenAiLlm(steering.url, None, "m", 20.0), ""
     with pytest.raises(ProviderError, match="broke off"):
         async with aclosing(llm.stream([user(181)], [])) as events:
@@ -209,7 +209,7 @@ async def test_an_answer_breaks_off_in_the_middle_of_its_text(
 
 
 async def test_a_slow_model_keeps_its_times(steering: Steering) -> None:
-    steering.stage(Scene(191, rounds=(Round("so slow", before=SHORT),)))
+    steering.add(Scene(191, rounds=(Round("so slow", before=SHORT),)))
     with pytest.raises(ProviderError, match="silent for too long"):
         await think(steering, user(191), timeout=SHORT / 3)
     assert await think(steering, user(191)) == ("so slow", ())
@@ -224,7 +224,7 @@ async def test_a_conversation_without_a_scene_gets_a_plain_answer(steering: Stee
 
 async def test_the_reply_lasts_as_long_as_the_scene_says_in_whatever_pieces(steering: Steering) -> None:
     text = long_text(200, 4)
-    steering.stage(Scene(201, rounds=(Round(text),), reply_seconds=8.0))
+    steering.add(Scene(201, rounds=(Round(text),), reply_seconds=8.0))
     sentences = [f"{sentence}." for sentence in text.removesuffix(".").split(". ")]
     audio = [await speak(steering, sentence, rate=16_000) for sentence in sentences]
     assert sum(duration(one, 16_000) for one in audio) == pytest.approx(8.0, abs=0.1)
@@ -235,7 +235,7 @@ async def test_the_reply_lasts_as_long_as_the_scene_says_in_whatever_pieces(stee
 
 async def test_a_sentence_without_a_mark_belongs_to_the_scene_that_was_asked_last(steering: Steering) -> None:
     for mark in (210, 211, 214):
-        steering.stage(Scene(mark, rounds=(Round("**Good** morning! And a good day."),)))
+        steering.add(Scene(mark, rounds=(Round("**Good** morning! And a good day."),)))
     await think(steering, user(211))
     await think(steering, user(210))
     assert [one.mark for one in voice.read(await speak(steering, "good morning"), 24_000)] == [210]
@@ -251,7 +251,7 @@ async def test_a_foreign_sentence_is_said_without_a_mark(steering: Steering) -> 
 
 async def test_the_voice_fails_is_silent_or_slow_as_its_scene_says(steering: Steering) -> None:
     for mark, manner in ((220, "error"), (221, "silent"), (222, "slow")):
-        steering.stage(Scene(mark, voice=manner, reply_seconds=0.4))  # type: ignore[arg-type]  # one of them each
+        steering.add(Scene(mark, voice=manner, reply_seconds=0.4))  # type: ignore[arg-type]  # one of them each
     with pytest.raises(ProviderError, match="500"):
         await speak(steering, "Scene 220 is mute.")
     with pytest.raises(ProviderError, match="silent for too long"):
@@ -262,7 +262,7 @@ async def test_the_voice_fails_is_silent_or_slow_as_its_scene_says(steering: Ste
 
 
 async def test_it_is_told_when_the_server_did_not_want_the_rest(steering: Steering) -> None:
-    steering.stage(Scene(231, voice="slow", reply_seconds=20.0))
+    steering.add(Scene(231, voice="slow", reply_seconds=20.0))
     tts = OpenAiTts(steering.url, None, "m", "v", None, 24_000, 20.0)
     async with aclosing(tts.speak("Scene 231 goes on and on.", "en")) as pieces:
         await anext(pieces)
@@ -273,7 +273,7 @@ async def test_it_is_told_when_the_server_did_not_want_the_rest(steering: Steeri
 
 
 async def test_waiting_ends_with_the_condition_or_the_time(steering: Steering) -> None:
-    steering.stage(Scene(240))
+    steering.add(Scene(240))
     async with asyncio.TaskGroup() as group:
         waiting = group.create_task(steering.until(lambda: steering.heard(240), 10.0))
         await transcribe(steering, voice.say(240, 1.0))
@@ -283,7 +283,7 @@ async def test_waiting_ends_with_the_condition_or_the_time(steering: Steering) -
 
 async def test_marks_are_lent_in_turn_and_their_old_records_forgotten(steering: Steering) -> None:
     first = steering.free_mark()
-    steering.stage(Scene(first))
+    steering.add(Scene(first))
     await transcribe(steering, voice.say(first, 1.0))
     steering.release(first)
     assert len(steering.heard(first)) == 1
@@ -298,7 +298,7 @@ async def test_marks_are_lent_in_turn_and_their_old_records_forgotten(steering: 
 async def test_answers_under_way_end_with_the_models(caplog: pytest.LogCaptureFixture) -> None:
     async with asyncio.timeout(20), asyncio.TaskGroup() as group:
         async with Steering("127.0.0.1", 0) as models:
-            models.stage(Scene(250, asr="silent", voice="slow", rounds=(Round("late", before=30.0),)))
+            models.add(Scene(250, asr="silent", voice="slow", rounds=(Round("late", before=30.0),)))
             waiting = [
                 group.create_task(_fails(transcribe(models, voice.say(250, 1.0)))),
                 group.create_task(_fails(think(models, user(250)))),
@@ -352,7 +352,7 @@ async def test_alone_it_answers_every_mark() -> None:
 async def test_a_transcript_comes_in_the_form_that_is_wanted(
     steering: Steering, http: httpx2.AsyncClient, form: str
 ) -> None:
-    steering.stage(Scene(311, "hello"))
+    steering.add(Scene(311, "hello"))
     files = {"file": ("a.wav", write_wav(voice.say(311, 1.0), 16_000), "audio/wav")}
     answered = await http.post("audio/transcriptions", files=files, data={"model": "m", "response_format": form})
     assert answered.status_code == 200
@@ -410,7 +410,7 @@ async def test_models_are_listed_and_other_paths_unknown(http: httpx2.AsyncClien
 
 
 async def test_an_answer_comes_whole_where_no_stream_is_wanted(steering: Steering, http: httpx2.AsyncClient) -> None:
-    steering.stage(calls(320, "self.led.on", {"level": 1}))
+    steering.add(calls(320, "self.led.on", {"level": 1}))
     tool = {"type": "function", "function": {"name": "device__self_led_on"}}
     messages = [{"role": "user", "content": [{"type": "text", "text": "Scene320led on"}]}]
     body = {"model": "m", "messages": messages, "tools": [tool]}
@@ -425,14 +425,14 @@ async def test_an_answer_comes_whole_where_no_stream_is_wanted(steering: Steerin
 
 
 async def test_an_answer_that_is_not_streamed_breaks_off_too(steering: Steering, http: httpx2.AsyncClient) -> None:
-    steering.stage(Scene(321, rounds=(Round("half", fault="breaks off after 1 piece"),)))
+    steering.add(Scene(321, rounds=(Round("half", fault="breaks off after 1 piece"),)))
     body = {"model": "m", "messages": [{"role": "user", "content": "scene 321"}]}
     with pytest.raises(httpx2.RemoteProtocolError):
         await http.post("chat/completions", json=body)
 
 
 async def test_usage_comes_with_a_stream_only_when_it_is_wanted(steering: Steering, http: httpx2.AsyncClient) -> None:
-    steering.stage(answer(322, "Scene 322 ends."))
+    steering.add(answer(322, "Scene 322 ends."))
     body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "scene 322"}]}
     plain = (await http.post("chat/completions", json=body)).text
     assert "usage" not in plain
@@ -446,7 +446,7 @@ async def test_usage_comes_with_a_stream_only_when_it_is_wanted(steering: Steeri
 async def test_the_voice_speaks_at_the_rate_and_in_the_form_that_is_wanted(
     steering: Steering, http: httpx2.AsyncClient, rate: int
 ) -> None:
-    steering.stage(Scene(331))
+    steering.add(Scene(331))
     asking = {"model": "m", "voice": "v", "input": "Scene 331 speaks.", "sample_rate": rate}
     pcm = (await http.post("audio/speech", json={**asking, "response_format": "pcm"})).content
     wav = await http.post("audio/speech", json={**asking, "response_format": "wav"})
@@ -463,6 +463,6 @@ async def test_a_request_that_breaks_off_is_no_fault(caplog: pytest.LogCaptureFi
         writer.close()
         await writer.wait_closed()
         scene = Scene(models.free_mark(), rounds=(Round("It goes on."),))
-        models.stage(scene)
+        models.add(scene)
         assert (await think(models, Message("user", scene.words)))[0] == "It goes on."
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []

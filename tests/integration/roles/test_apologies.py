@@ -13,8 +13,9 @@ from fleet.workbench.conformance.steering import voice
 from fleet.workbench.conformance.steering.script import answer, long_text
 from fleet.workbench.conformance.steering.server import Steering
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.profile import Profile, Timing, find_profile
-from fleet.workbench.sim.state import State
+from fleet.workbench.sim.profiles.profile import Profile, find_profile
+from fleet.workbench.sim.profiles.timing import Timing
+from fleet.workbench.sim.runtime.state import State
 from tests.support.ports import LOOPBACK
 from tests.support.process import accepts
 from tests.support.role_process import RoleProcess
@@ -55,7 +56,7 @@ async def speaking(house: House, profile: Profile) -> AsyncIterator[SimDevice]:
     device = SimDevice(profile, ota_url=house.site.ota, mac="02:00:00:00:00:77")
     mark = house.steering.free_mark()
     scene = answer(mark, long_text(mark, 20), transcript="please go on")
-    house.steering.stage(replace(scene, reply_seconds=40.0))
+    house.steering.add(replace(scene, reply_seconds=40.0))
     async with asyncio.timeout(LIMIT), device.running(), asyncio.TaskGroup() as group:
         await wake(device)
         said = group.create_task(device.say(voice.say(mark, 1.2), LIMIT))
@@ -72,7 +73,7 @@ async def wake(device: SimDevice) -> None:
 
 async def until_settled(device: SimDevice) -> None:
     """Return when all that the device said before was handled: what it says last is answered."""
-    line = device._power.unit.mqtt
+    line = device._power.boot.mqtt
     assert await line.publish('{"type":"listen","state":"start","mode":"auto","session_id":"last"}')
     assert await device.until(LIMIT, lambda: "last" in [str(one.detail["session"]) for one in ignored(device)])
 

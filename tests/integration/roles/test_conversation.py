@@ -12,8 +12,8 @@ from fleet.workbench.conformance.steering import voice
 from fleet.workbench.conformance.steering.script import answer, long_text
 from fleet.workbench.conformance.steering.server import Steering
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.profile import find_profile
-from fleet.workbench.sim.turns import Turn
+from fleet.workbench.sim.profiles.profile import find_profile
+from fleet.workbench.sim.records.turns import Turn
 from tests.integration.roles.test_edges import until_on
 from tests.integration.worker.scripted import Device
 from tests.support.ports import LOOPBACK
@@ -64,5 +64,5 @@ async def test_a_draining_edge_speaks_to_the_end_and_the_next_turn_is_anothers(
 async def talk(device: SimDevice, steering: Steering) -> Turn:
     mark = steering.free_mark()
     scene = answer(mark, long_text(mark, SENTENCES), transcript="please go on")
-    steering.stage(replace(scene, reply_seconds=4.0))
+    steering.add(replace(scene, reply_seconds=4.0))
     return await device.say(voice.say(mark, 1.2))

@@ -10,9 +10,9 @@ import pytest
 from fleet.ground.metrics.catalogue import everything
 from fleet.ground.metrics.definition import OTHER, Metric
 from fleet.ground.metrics.histogram import HistogramMetric
-from fleet.workbench.conformance.stage import Setup, Stage
+from fleet.workbench.conformance.context import CheckContext, Setup
 from fleet.workbench.conformance.steering.server import Steering
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.profiles.profile import find_profile
 from tests.support import load_people as people
 from tests.support.load_site import LoadSite, load_site
 from tests.support.otlp_receiver import OtlpReceiver, ReceivedSpan
@@ -59,8 +59,8 @@ async def test_a_load_shows_in_every_metric_and_in_whole_traces(tmp_path: Path, 
     async with Steering(LOOPBACK, 0) as models:
         with load_site(tmp_path, models.url, collector) as site:
             await asyncio.to_thread(site.wait_ready)
-            stage = Stage(Setup(site.site.ota, models), find_profile("P1"))
-            during, after = await hold_load(site, stage)
+            context = CheckContext(Setup(site.site.ota, models), find_profile("P1"))
+            during, after = await hold_load(site, context)
             await asyncio.to_thread(until, lambda: whole(collector.spans), PATIENCE)
             deaf = await asyncio.to_thread(lose_the_broker, site)
     check_gauges(during, after)
@@ -73,20 +73,20 @@ async def test_a_load_shows_in_every_metric_and_in_whole_traces(tmp_path: Path, 
     check_long_turn(collector)
 
 
-async def hold_load(site: LoadSite, stage: Stage) -> tuple[dict[str, Scraped], dict[str, Scraped]]:
+async def hold_load(site: LoadSite, context: CheckContext) -> tuple[dict[str, Scraped], dict[str, Scraped]]:
     """Return what all roles show in the midst of a turn, and at the end."""
-    leave, holding = asyncio.Event(), people.Holding(stage)
+    leave, holding = asyncio.Event(), people.Holding(context)
     async with asyncio.TaskGroup() as staying:
         staying.create_task(holding.run())
-        staying.create_task(people.use_the_gateway(site, stage, leave))
+        staying.create_task(people.use_the_gateway(site, context, leave))
         staying.create_task(people.pass_the_front(site, leave))
         async with asyncio.TaskGroup() as passing:
             for seed in range(TALKERS):
-                passing.create_task(people.talk_through_bad_air(site, stage, seed))
-            passing.create_task(people.hear_apologies(stage))
-            passing.create_task(people.be_refused(stage))
-            passing.create_task(people.send_junk(site, stage))
-            passing.create_task(people.be_unheard(site, stage))
+                passing.create_task(people.talk_through_bad_air(site, context, seed))
+            passing.create_task(people.hear_apologies(context))
+            passing.create_task(people.be_refused(context))
+            passing.create_task(people.send_junk(site, context))
+            passing.create_task(people.be_unheard(site, context))
             passing.create_task(people.visit_the_api(site))
             await asyncio.wait_for(holding.called.wait(), PATIENCE)
         await asyncio.to_thread(site.until_shown, "worker", 1, "fleet_devices_online")

@@ -11,9 +11,9 @@ from fleet.workbench.conformance.steering import voice
 from fleet.workbench.conformance.steering.script import answer, long_text
 from fleet.workbench.conformance.steering.server import Steering
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.faults import Faults
-from fleet.workbench.sim.profile import find_profile
-from fleet.workbench.sim.report import Report
+from fleet.workbench.sim.network.faults import Faults
+from fleet.workbench.sim.profiles.profile import find_profile
+from fleet.workbench.sim.records.report import Report
 from tests.support.ports import LOOPBACK
 from tests.support.process import accepts
 from tests.support.role_site import role_site
@@ -56,7 +56,7 @@ async def listen(ota: str, steering: Steering, seed: int) -> Report:
         assert await device.wake()
         mark = steering.free_mark()
         scene = answer(mark, long_text(mark, SENTENCES), transcript="please go on")
-        steering.stage(replace(scene, reply_seconds=SECONDS))
+        steering.add(replace(scene, reply_seconds=SECONDS))
         turn = await device.say(voice.say(mark, 2.0))
     assert turn.outcome == "answered"
     assert device.report.violations == []

@@ -14,7 +14,7 @@ from fleet.workbench.conformance.steering import voice
 from fleet.workbench.conformance.steering.script import calls
 from fleet.workbench.conformance.steering.server import Steering
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.profiles.profile import find_profile
 from tests.support.otlp_receiver import OtlpReceiver, ReceivedSpan
 from tests.support.ports import LOOPBACK, free_port
 from tests.support.process import accepts
@@ -78,7 +78,7 @@ async def converse(site: RoleSite, models: Steering) -> None:
         await asyncio.to_thread(until, lambda: worker.count("tools discovered") > 0, 20.0)
         mark = models.free_mark()
         scene = calls(mark, TOOL.removeprefix("self."), {}, f"all is well, {SECRET}", transcript="how are you")
-        models.stage(replace(scene, reply_seconds=1.5))
+        models.add(replace(scene, reply_seconds=1.5))
         turn = await device.say(voice.say(mark, 1.2))
         assert turn.outcome == "answered"
         assert await device.hang_up()

@@ -10,7 +10,7 @@ import pytest
 from fleet.adapters.files import endpoints
 from fleet.adapters.redis.access.admissions import Admissions
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.profiles.profile import find_profile
 from tests.support.fleet_process import FleetProcess, children, fleet_up
 from tests.support.mcp_files import tool_program, write_servers
 from tests.support.redis_store import opened

@@ -13,9 +13,10 @@ import pytest
 from fleet.ground.errors import Unavailable
 from fleet.workbench.sim.conversation import Script, converse
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.profile import PROFILES, Dialect, Profile, Timing
-from fleet.workbench.sim.state import State
-from fleet.workbench.sim.turns import Turn
+from fleet.workbench.sim.profiles.profile import PROFILES, Dialect, Profile
+from fleet.workbench.sim.profiles.timing import Timing
+from fleet.workbench.sim.records.turns import Turn
+from fleet.workbench.sim.runtime.state import State
 from tests.support import sim_stage
 from tests.support.scripted_server import ScriptedServer, tone
 from tests.support.sim_stage import MAC, start_speech, stop_speech

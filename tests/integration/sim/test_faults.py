@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.faults import Faults
-from fleet.workbench.sim.profile import PROFILES
-from fleet.workbench.sim.state import State
+from fleet.workbench.sim.network.faults import Faults
+from fleet.workbench.sim.profiles.profile import PROFILES
+from fleet.workbench.sim.runtime.state import State
 from tests.support import sim_stage
 from tests.support.scripted_server import ScriptedServer
 from tests.support.sim_stage import start_speech

@@ -6,8 +6,8 @@ import pytest
 
 from fleet.adapters.speech.opus import Encoder
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.profile import PROFILES
-from fleet.workbench.sim.state import State
+from fleet.workbench.sim.profiles.profile import PROFILES
+from fleet.workbench.sim.runtime.state import State
 from tests.support.ogg import write_opus
 from tests.support.scripted_server import ScriptedServer, page, tone
 from tests.support.sim_stage import powered, talking

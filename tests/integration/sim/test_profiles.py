@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.profile import PROFILES, Profile
-from fleet.workbench.sim.state import State
+from fleet.workbench.sim.profiles.profile import PROFILES, Profile
+from fleet.workbench.sim.runtime.state import State
 from tests.support.scripted_server import ScriptedServer, page, tone
 from tests.support.sim_stage import MAC, powered, start_speech, stop_speech, talking
 

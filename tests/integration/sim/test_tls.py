@@ -16,11 +16,11 @@ from fleet.roles.front import Front
 from fleet.roles.front.listeners import secure_listener
 from fleet.wire.identity import CredentialKeys
 from fleet.workbench.conformance.checks import select
-from fleet.workbench.conformance.probe.probe import Probe
+from fleet.workbench.conformance.context import Setup
 from fleet.workbench.conformance.run import Observer, plan, run_all
-from fleet.workbench.conformance.stage import Setup
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.profiles.profile import find_profile
+from fleet.workbench.sim.scripted.device import ScriptedDevice
 from tests.support.certificates import Pki, firmware_address
 from tests.support.mosquitto_server import MosquittoServer
 from tests.support.redis_store import opened
@@ -65,10 +65,10 @@ async def test_device_that_trusts_public_authorities_only_does_not_boot(
     host = firmware_address()
     profile = find_profile("P1")
     async with site(store, keys, plain_broker, Pki(tmp_path / "pki", host), host) as ota:
-        probe = Probe(profile, MAC, ota, None)
+        scripted = ScriptedDevice(profile, MAC, ota, None)
         with pytest.raises(Exception, match="CERTIFICATE_VERIFY_FAILED"):
-            async with asyncio.timeout(20), probe.running():
-                await probe.boot()
+            async with asyncio.timeout(20), scripted.running():
+                await scripted.boot()
 
 
 async def test_conformance_reaches_a_server_of_a_private_authority(

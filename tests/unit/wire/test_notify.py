@@ -6,7 +6,7 @@ import pytest
 
 from fleet.wire import notify
 from fleet.wire.notify import Subtitle
-from fleet.workbench.sim import notifier
+from fleet.workbench.sim.firmware import notifications
 
 
 @pytest.mark.requirement("XZ-043")
@@ -32,7 +32,7 @@ def test_a_message_has_an_address_and_perhaps_subtitles() -> None:
         {"start_ms": 0, "text": "fertig ✓"},
         {"start_ms": 1800, "text": 'say "hi"'},
     ]
-    assert [list(notifier.check(json.loads(one), known=True)) for one in (bare, full)] == [[], []]
+    assert [list(notifications.check(json.loads(one), known=True)) for one in (bare, full)] == [[], []]
 
 
 def test_a_message_that_a_small_board_could_not_take_is_not_written() -> None:

@@ -1,4 +1,4 @@
-"""The scripted models, in a process of their own: in every scene a tool is called once, and its outcome is told."""
+"""The scripted models, in a process of their own: every scene calls a tool once, and its answer names the outcome."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -51,7 +51,7 @@ async def serve(host: str, port: int) -> None:
     """
     async with Steering(host, port) as steering:
         for mark in MARKS:
-            steering.stage(_scene(steering, mark))
+            steering.add(_scene(steering, mark))
         await asyncio.Event().wait()
 
 

@@ -10,9 +10,9 @@ from fleet.workbench.cluster.check.history import History, Turn
 from fleet.workbench.cluster.check.models import TOOL
 from fleet.workbench.conformance.steering import voice
 from fleet.workbench.conformance.steering.script import mentioned
-from fleet.workbench.sim import turns as sim_turns
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.state import State
+from fleet.workbench.sim.records import turns as sim_turns
+from fleet.workbench.sim.runtime.state import State
 
 _SAID_SECONDS = 1.0
 _WARM_UP = 0.3
@@ -129,7 +129,7 @@ class Owner:
         return True
 
     def _sent_seconds(self) -> float:
-        """Return how much audio has left the device, which the clock does not tell when this process is late."""
+        """Return how much audio has left the device, which the clock does not show when this process is late."""
         return self._device.journal.counters["uplink_sent"] * self._device.profile.frame_ms / 1000
 
     def _ran(self) -> int:

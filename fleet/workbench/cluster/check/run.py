@@ -21,7 +21,7 @@ from fleet.workbench.local_servers.mosquitto import until_accepting
 from fleet.workbench.local_servers.ports import LOOPBACK, choose
 from fleet.workbench.local_servers.process import run_program
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.profiles.profile import find_profile
 
 _BOOT_SECONDS = 60.0
 _DISCOVERY_SECONDS = 10.0
@@ -42,12 +42,12 @@ class Options:
     roles: Sequence[Role] = ROLES
 
 
-async def check(options: Options, tell: Callable[[str], None] = lambda _: None) -> Verdict:
+async def check(options: Options, report: Callable[[str], None] = lambda _: None) -> Verdict:
     """Hold a check.
 
     Args:
         options: What it is to be like.
-        tell: Told what is being done.
+        report: Called with what is being done.
 
     Raises:
         ConfigError: A program is missing, or the plugin cannot be built.
@@ -64,10 +64,10 @@ async def check(options: Options, tell: Callable[[str], None] = lambda _: None) 
             settings={**steered(models), "llm_model": "scripted", "log_level": "debug", "log_pii": True},
             usual_ports=False,
         )
-        cluster = await stack.enter_async_context(run_cluster(plan, tell))
-        tell(f"{options.conversations} devices boot")
+        cluster = await stack.enter_async_context(run_cluster(plan, report))
+        report(f"{options.conversations} devices boot")
         owners = await stack.enter_async_context(_owners(cluster, history, options))
-        await _restart_all(cluster, owners, history, options, tell)
+        await _restart_all(cluster, owners, history, options, report)
         await _leave(owners, options.data / "devices")
         for death in cluster.deaths:
             history.blame("process died", death)
@@ -110,7 +110,7 @@ async def _power(device: SimDevice, up: asyncio.Event, over: asyncio.Event) -> N
 
 
 async def _restart_all(
-    cluster: Cluster, owners: list[Owner], history: History, options: Options, tell: Callable[[str], None]
+    cluster: Cluster, owners: list[Owner], history: History, options: Options, report: Callable[[str], None]
 ) -> None:
     """Let everybody talk while the processes are replaced."""
     done = False
@@ -120,7 +120,7 @@ async def _restart_all(
 
     def note(restart: Restart) -> None:
         history.restarts.append(restart)
-        tell(f"{restart.name}: ready after {restart.ready:.1f} s, the old one had left {restart.drain:.1f} s later")
+        report(f"{restart.name}: ready after {restart.ready:.1f} s, the old one had left {restart.drain:.1f} s later")
 
     chance = random.Random(options.seed + 1)
     marks = _share(options.conversations + options.clients)[options.conversations :]
@@ -135,12 +135,12 @@ async def _restart_all(
         group.create_task(visit(cluster.ota_url, history, over), name="visitor")
         await asyncio.sleep(options.pause)
         for role in options.roles:
-            tell(f"restarting {role}")
+            report(f"restarting {role}")
             await cluster.restart(role, note)
             await asyncio.sleep(options.pause)
         history.over = asyncio.get_running_loop().time()
         done = True
-        tell("last turns")
+        report("last turns")
 
 
 @asynccontextmanager

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import httpx2
 
 from fleet.workbench.cluster.check.history import History
-from fleet.workbench.conformance.probe.bootstrap import ask
 from fleet.workbench.conformance.verdict import Failed
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.bootstrap.request import ask
+from fleet.workbench.sim.profiles.profile import find_profile
 
 _MAC = "02:c1:05:7e:00:00"
 _PAUSE_SECONDS = 0.1

@@ -5,14 +5,14 @@ import json
 from dataclasses import dataclass, replace
 
 from fleet.workbench.conformance.catalogue import Group
-from fleet.workbench.conformance.probe.exchange import Reply, post
+from fleet.workbench.conformance.context import CheckContext, fresh_mac
+from fleet.workbench.conformance.http_exchange import Reply, post
 from fleet.workbench.conformance.provision import Binding
-from fleet.workbench.conformance.stage import Stage, fresh_mac
 from fleet.workbench.conformance.verdict import NotApplicable, require, span
-from fleet.workbench.sim.activation import proof
-from fleet.workbench.sim.identity import Identity, headers, system_info
-from fleet.workbench.sim.message import JsonObject, member, text
-from fleet.workbench.sim.ota import read_mqtt
+from fleet.workbench.sim.bootstrap.activation import proof
+from fleet.workbench.sim.bootstrap.ota import read_mqtt
+from fleet.workbench.sim.messages.message import JsonObject, member, text
+from fleet.workbench.sim.profiles.identity import Identity, headers, system_info
 
 GROUP = Group("A", "Activation")
 
@@ -25,13 +25,13 @@ _SOON = 1.0
 class _Device:
     """A device before it is bound."""
 
-    stage: Stage
+    context: CheckContext
     binding: Binding
     identity: Identity
 
     async def boot(self, url: str = "") -> JsonObject:
-        body = system_info(self.identity, self.stage.profile).encode()
-        reply = await post(url or self.binding.ota_url, headers(self.identity, self.stage.profile), body)
+        body = system_info(self.identity, self.context.profile).encode()
+        reply = await post(url or self.binding.ota_url, headers(self.identity, self.context.profile), body)
         require(reply.status == 200, f"bootstrap answered status {reply.status}")
         return reply.json
 
@@ -47,17 +47,17 @@ class _Device:
     async def ask(self, body: JsonObject | None = None, url: str = "") -> Reply:
         """Ask whether it is bound."""
         target = (url or self.binding.ota_url).removesuffix("/") + "/activate"
-        return await post(target, headers(self.identity, self.stage.profile), json.dumps(body or {}).encode())
+        return await post(target, headers(self.identity, self.context.profile), json.dumps(body or {}).encode())
 
     def sign(self, challenge: str, key: bytes | None = None) -> JsonObject:
         """Return the proof, flat as firmware sends it."""
         identity = self.identity if key is None else replace(self.identity, key=key)
-        return proof(identity, replace(self.stage.profile, dialect="stock"), challenge)
+        return proof(identity, replace(self.context.profile, dialect="stock"), challenge)
 
 
 @GROUP.check("A1", "an unbound device is given digits to show and a challenge, whatever version it speaks")
-async def invites(stage: Stage) -> str:
-    first, second = _device(stage), _device(stage, serial="SN-unknown")
+async def invites(context: CheckContext) -> str:
+    first, second = _device(context), _device(context, serial="SN-unknown")
     section, other = await first.invitation(), await second.invitation()
     require(section["code"] != other["code"], "two devices show the same code")
     require(read_mqtt(member(await first.boot(), "mqtt")) is None, "it is given credentials although nobody bound it")
@@ -65,8 +65,8 @@ async def invites(stage: Stage) -> str:
 
 
 @GROUP.check("A2", "a device that nobody bound yet is told to wait")
-async def lets_wait(stage: Stage) -> str:
-    device = _device(stage)
+async def lets_wait(context: CheckContext) -> str:
+    device = _device(context)
     await device.invitation()
     reply = await device.ask()
     require(reply.status == _WAITING, f"status {reply.status} in place of {_WAITING}")
@@ -74,8 +74,8 @@ async def lets_wait(stage: Stage) -> str:
 
 
 @GROUP.check("A3", "once its code was entered the device is told so, and bootstrap serves it")
-async def binds(stage: Stage) -> str:
-    device = _device(stage)
+async def binds(context: CheckContext) -> str:
+    device = _device(context)
     section = await device.invitation()
     await device.binding.bind(str(section["code"]))
     reply = await device.ask()
@@ -88,8 +88,8 @@ async def binds(stage: Stage) -> str:
 
 
 @GROUP.check("A4", "a proof counts only with the right key")
-async def checks_proofs(stage: Stage) -> str:
-    device = _with_serial(stage)
+async def checks_proofs(context: CheckContext) -> str:
+    device = _with_serial(context)
     challenge = str((await device.invitation())["challenge"])
     wrong, empty = await device.ask(device.sign(challenge, bytes(32))), {**device.sign(challenge), "hmac": ""}
     require(400 <= wrong.status < 500, f"a wrong proof: status {wrong.status}")
@@ -101,8 +101,8 @@ async def checks_proofs(stage: Stage) -> str:
 
 
 @GROUP.check("A5", "a proof inside `Payload` counts as a flat one does")
-async def takes_both_shapes(stage: Stage) -> str:
-    device = _with_serial(stage)
+async def takes_both_shapes(context: CheckContext) -> str:
+    device = _with_serial(context)
     section = await device.invitation()
     challenge = str(section["challenge"])
     statuses = []
@@ -117,8 +117,8 @@ async def takes_both_shapes(stage: Stage) -> str:
 
 
 @GROUP.check("A6", "a challenge that is another device's or invented is refused, even of a bound device")
-async def refuses_challenges(stage: Stage) -> str:
-    device, other = _device(stage, serial="SN-unknown"), _device(stage)
+async def refuses_challenges(context: CheckContext) -> str:
+    device, other = _device(context, serial="SN-unknown"), _device(context)
     section, foreign = await device.invitation(), str((await other.invitation())["challenge"])
     await device.binding.bind(str(section["code"]))
     signed = replace(device, identity=replace(device.identity, key=bytes(32)))
@@ -128,8 +128,8 @@ async def refuses_challenges(stage: Stage) -> str:
 
 
 @GROUP.check("A7", "both spellings of the bootstrap address lead to activation")
-async def routes_both(stage: Stage) -> str:
-    device = _device(stage)
+async def routes_both(context: CheckContext) -> str:
+    device = _device(context)
     plain = device.binding.ota_url.removesuffix("/")
     for url in (plain, f"{plain}/"):
         require("activation" in await device.boot(url), f"{url}: no activation")
@@ -139,8 +139,8 @@ async def routes_both(stage: Stage) -> str:
 
 
 @GROUP.check("A8", "ten questions a second are answered at once, and the code stays")
-async def answers_cheaply(stage: Stage) -> str:
-    device = _device(stage)
+async def answers_cheaply(context: CheckContext) -> str:
+    device = _device(context)
     section = await device.invitation()
     times = []
     for number in range(_POLLS):
@@ -155,15 +155,15 @@ async def answers_cheaply(stage: Stage) -> str:
     return f"{_POLLS} answers, half within {span(middle)}, the same code after them"
 
 
-def _device(stage: Stage, serial: str = "", key: bytes = b"") -> _Device:
-    binding = stage.setup.binding
+def _device(context: CheckContext, serial: str = "", key: bytes = b"") -> _Device:
+    binding = context.setup.binding
     if binding is None:
         raise NotApplicable("needs a server that serves bound devices only; see --activation and --bind")
-    return _Device(stage, binding, replace(Identity.of(fresh_mac()), serial=serial, key=key))
+    return _Device(context, binding, replace(Identity.of(fresh_mac()), serial=serial, key=key))
 
 
-def _with_serial(stage: Stage) -> _Device:
-    binding = stage.setup.binding
+def _with_serial(context: CheckContext) -> _Device:
+    binding = context.setup.binding
     if binding is not None and not binding.serial:
         raise NotApplicable("needs a serial number whose key the server knows; see --serial")
-    return _device(stage, binding.serial, binding.key) if binding else _device(stage)
+    return _device(context, binding.serial, binding.key) if binding else _device(context)

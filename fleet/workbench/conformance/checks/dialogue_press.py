@@ -3,14 +3,14 @@
 import asyncio
 
 from fleet.workbench.conformance.checks.dialogue import GROUP
-from fleet.workbench.conformance.probe.microphone import silence
-from fleet.workbench.conformance.stage import Stage
+from fleet.workbench.conformance.context import CheckContext
 from fleet.workbench.conformance.steering import voice
 from fleet.workbench.conformance.steering.script import Scene, mentioned
 from fleet.workbench.conformance.talk import REPLY_SECONDS, ask, press, talking, understood
 from fleet.workbench.conformance.verdict import require
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.turns import Turn
+from fleet.workbench.sim.records.turns import Turn
+from fleet.workbench.sim.scripted.microphone import silence
 
 _SAID = 1.0
 _HELD = 1.0
@@ -22,24 +22,27 @@ _INTO = (0.4, 2.0)
 
 
 @GROUP.check("S20", "a press in which nobody spoke gets an answer, and the next one works", profiles="P5", steered=True)
-async def unheard(stage: Stage) -> str:
-    with stage.scene(reply_seconds=REPLY_SECONDS) as scene:
-        async with talking(stage) as probe:
-            await press(probe)
-            probe.microphone.say(silence(_HELD))
-            await probe.microphone.said()
-            released = probe.clock()
-            probe.release()
+async def unheard(context: CheckContext) -> str:
+    with context.scene(reply_seconds=REPLY_SECONDS) as scene:
+        async with talking(context) as scripted:
+            await press(scripted)
+            scripted.microphone.say(silence(_HELD))
+            await scripted.microphone.said()
+            released = scripted.clock()
+            scripted.release()
 
             def told() -> bool:
-                return bool(probe.mail.find("tts", "stop", after=released) or probe.mail.find("alert", after=released))
+                return bool(
+                    scripted.messages.find("tts", "stop", after=released)
+                    or scripted.messages.find("alert", after=released)
+                )
 
-            require(await probe.mail.until(told, _REPLY), f"neither a sentence nor an alert within {_REPLY:g} s")
-            said = [str(one["text"]) for one in probe.mail.find("tts", "sentence_start", after=released)]
-            shown = [str(one["message"]) for one in probe.mail.find("alert", after=released)]
-            require(not probe.mail.find("stt", after=released), "`stt` for a press in which nobody spoke")
+            require(await scripted.messages.until(told, _REPLY), f"neither a sentence nor an alert within {_REPLY:g} s")
+            said = [str(one["text"]) for one in scripted.messages.find("tts", "sentence_start", after=released)]
+            shown = [str(one["message"]) for one in scripted.messages.find("alert", after=released)]
+            require(not scripted.messages.find("stt", after=released), "`stt` for a press in which nobody spoke")
             await asyncio.sleep(0.3)
-            understood(await ask(probe, voice.say(scene.mark, _SAID)), scene)
+            understood(await ask(scripted, voice.say(scene.mark, _SAID)), scene)
             return f"{' '.join([*said, *shown])!r}; the next press was answered"
 
 
@@ -49,9 +52,9 @@ async def unheard(stage: Stage) -> str:
     profiles="P6",
     steered=True,
 )
-async def closed(stage: Stage) -> str:
-    with stage.scene(reply_seconds=REPLY_SECONDS) as scene:
-        async with stage.device(mode="manual") as device:
+async def closed(context: CheckContext) -> str:
+    with context.scene(reply_seconds=REPLY_SECONDS) as scene:
+        async with context.simulated_device(mode="manual") as device:
             turn = await device.say(voice.say(scene.mark, _SAID), _TURN)
             require(turn.outcome == "answered", f"the turn ended as {turn.outcome!r}")
             stopped = device.journal.clock()
@@ -65,10 +68,10 @@ async def closed(stage: Stage) -> str:
 @GROUP.check(
     "S27", "a press of push-to-talk during an answer (`abort`, `listen start`) is heard", profiles="P6", steered=True
 )
-async def pressed_over(stage: Stage) -> str:
+async def pressed_over(context: CheckContext) -> str:
     # How soon the audio of an answer ends after `abort` is D12's.
-    stage.tolerated |= {"audio-outside-speaking", "audio-after-abort"}
-    return await _press_over(stage)
+    context.tolerated |= {"audio-outside-speaking", "audio-after-abort"}
+    return await _press_over(context)
 
 
 @GROUP.check(
@@ -77,17 +80,17 @@ async def pressed_over(stage: Stage) -> str:
     profiles="P8",
     steered=True,
 )
-async def pressed_unannounced(stage: Stage) -> str:
-    return await _press_over(stage)
+async def pressed_unannounced(context: CheckContext) -> str:
+    return await _press_over(context)
 
 
-async def _press_over(stage: Stage) -> str:
+async def _press_over(context: CheckContext) -> str:
     # How smooth an answer is, is D4's.
-    stage.tolerated |= {"underrun", "pause"}
+    context.tolerated |= {"underrun", "pause"}
     seen = []
     for into in _INTO:
-        with stage.monologue(10.0) as long, stage.scene(reply_seconds=REPLY_SECONDS) as scene:
-            async with stage.device(mode="manual") as device:
+        with context.monologue(10.0) as long, context.scene(reply_seconds=REPLY_SECONDS) as scene:
+            async with context.simulated_device(mode="manual") as device:
                 turn = await _interject(device, into, long, scene)
                 require(turn.outcome == "answered", f"the press {into:g} s into the answer ended as {turn.outcome!r}")
                 require(not turn.cut_off, f"the press {into:g} s into the answer was cut off")

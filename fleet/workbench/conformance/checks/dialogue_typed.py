@@ -3,11 +3,11 @@
 import asyncio
 
 from fleet.workbench.conformance.checks.dialogue import GROUP
-from fleet.workbench.conformance.probe.probe import Probe
-from fleet.workbench.conformance.stage import Stage, answered
+from fleet.workbench.conformance.context import CheckContext, answered
 from fleet.workbench.conformance.steering import voice
 from fleet.workbench.conformance.talk import REPLY_SECONDS, ask, talking, understood, until_speaking
 from fleet.workbench.conformance.verdict import require
+from fleet.workbench.sim.scripted.device import ScriptedDevice
 
 _CLIENT = "P8"
 _SAID = 1.0
@@ -20,31 +20,31 @@ _GREETING = 1.5
     profiles=_CLIENT,
     steered=True,
 )
-async def asked(stage: Stage) -> str:
-    with stage.scene(reply_seconds=REPLY_SECONDS) as scene:
-        async with talking(stage) as probe:
+async def asked(context: CheckContext) -> str:
+    with context.scene(reply_seconds=REPLY_SECONDS) as scene:
+        async with talking(context) as device:
             text = f'scene {scene.mark}: "what"\n现在几点了？'
-            since = probe.clock()
-            _type(probe, text)
-            answer = await answered(probe, since)
+            since = device.clock()
+            _type(device, text)
+            answer = await answered(device, since)
             understood(answer, scene)
             shown = str(answer.heard["text"]) if answer.heard else ""
             require(shown == text, f"`stt` shows {shown!r} for {text!r}")
-            early = [one for one in probe.mail.find("tts", "stop", after=since) if one.at < answer.start.at]
+            early = [one for one in device.messages.find("tts", "stop", after=since) if one.at < answer.start.at]
             require(not early, "`tts stop` before the answer: this client then stops to record")
             return f"answered {answer.start.at - since:.1f} s after it was typed"
 
 
 @GROUP.check("S25", "a question that is typed over an answer ends it and is answered", profiles=_CLIENT, steered=True)
-async def interrupted(stage: Stage) -> str:
-    with stage.monologue(8.0) as first, stage.scene(reply_seconds=REPLY_SECONDS) as second:
-        async with talking(stage) as probe:
-            await until_speaking(probe, first, 1.0)
-            since = probe.clock()
-            probe.abort()
-            _type(probe, f"scene {second.mark}: and now?")
-            await probe.mail.expect("tts", "stop", seconds=2.0, after=since)
-            understood(await answered(probe, since), second)
+async def interrupted(context: CheckContext) -> str:
+    with context.monologue(8.0) as first, context.scene(reply_seconds=REPLY_SECONDS) as second:
+        async with talking(context) as device:
+            await until_speaking(device, first, 1.0)
+            since = device.clock()
+            device.abort()
+            _type(device, f"scene {second.mark}: and now?")
+            await device.messages.expect("tts", "stop", seconds=2.0, after=since)
+            understood(await answered(device, since), second)
             return "the first answer ended, the second was spoken"
 
 
@@ -54,21 +54,23 @@ async def interrupted(stage: Stage) -> str:
     profiles=_CLIENT,
     steered=True,
 )
-async def greeted(stage: Stage) -> str:
-    with stage.scene(reply_seconds=REPLY_SECONDS) as scene:
-        async with talking(stage) as probe:
-            since = probe.clock()
-            _type(probe, "你好小智")
-            greeting = await probe.mail.until(lambda: bool(probe.mail.find("tts", "start", after=since)), _GREETING)
+async def greeted(context: CheckContext) -> str:
+    with context.scene(reply_seconds=REPLY_SECONDS) as scene:
+        async with talking(context) as device:
+            since = device.clock()
+            _type(device, "你好小智")
+            greeting = await device.messages.until(
+                lambda: bool(device.messages.find("tts", "start", after=since)), _GREETING
+            )
             if greeting:
-                await answered(probe, since)
-            asked_at = probe.clock()
-            understood(await ask(probe, voice.say(scene.mark, _SAID)), scene)
+                await answered(device, since)
+            asked_at = device.clock()
+            understood(await ask(device, voice.say(scene.mark, _SAID)), scene)
             await asyncio.sleep(1.0)
-            count = len(probe.mail.find("tts", "start", after=asked_at))
+            count = len(device.messages.find("tts", "start", after=asked_at))
             require(count == 1, f"{count} answers to the command")
             return f"{'a greeting' if greeting else 'no greeting'}, then one answer"
 
 
-def _type(probe: Probe, text: str) -> None:
-    probe.send({"session_id": probe.session, "type": "listen", "state": "detect", "text": text})
+def _type(device: ScriptedDevice, text: str) -> None:
+    device.send({"session_id": device.session, "type": "listen", "state": "detect", "text": text})

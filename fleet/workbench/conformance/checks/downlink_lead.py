@@ -1,8 +1,8 @@
 """Group D, continued: how far a server may be ahead of what is heard."""
 
 from fleet.workbench.conformance.checks.downlink import GROUP
+from fleet.workbench.conformance.context import CheckContext
 from fleet.workbench.conformance.judge import play
-from fleet.workbench.conformance.stage import Stage
 from fleet.workbench.conformance.steering import voice
 from fleet.workbench.conformance.talk import ask, talking, understood
 from fleet.workbench.conformance.verdict import require
@@ -15,14 +15,14 @@ _SPARE = 2
 
 
 @GROUP.check("D13", "the server is never further ahead than the smallest queue, 20 packets, holds", steered=True)
-async def modest(stage: Stage) -> str:
-    with stage.monologue(_SECONDS) as long, stage.scene(reply_seconds=3.0) as short:
-        async with talking(stage) as probe:
+async def modest(context: CheckContext) -> str:
+    with context.monologue(_SECONDS) as long, context.scene(reply_seconds=3.0) as short:
+        async with talking(context) as device:
             for scene, seconds in ((long, _SECONDS + 15), (short, 15.0)):
-                answer = await ask(probe, voice.say(scene.mark, 1.0), seconds=seconds)
+                answer = await ask(device, voice.say(scene.mark, 1.0), seconds=seconds)
                 if scene is short:
                     understood(answer, scene)
-            datagrams = probe.audio.datagrams
+            datagrams = device.audio.datagrams
             require(datagrams, "no datagram came")
             deepest = play(datagrams).deepest
             seen = f"queue ≤ {deepest} packets in {len(datagrams)} datagrams of two answers"

@@ -5,11 +5,11 @@ import json
 from dataclasses import replace
 
 from fleet.workbench.conformance.catalogue import Group
-from fleet.workbench.conformance.probe import bootstrap
-from fleet.workbench.conformance.probe.probe import Probe
-from fleet.workbench.conformance.stage import Stage
+from fleet.workbench.conformance.context import CheckContext
 from fleet.workbench.conformance.verdict import Failed, NotApplicable, require, span
-from fleet.workbench.sim import outbound
+from fleet.workbench.sim.bootstrap import request
+from fleet.workbench.sim.messages import outbound
+from fleet.workbench.sim.scripted.device import ScriptedDevice
 
 GROUP = Group("M", "MQTT")
 
@@ -35,23 +35,23 @@ _JUNK = (
 
 
 @GROUP.check("M1", "a device that never subscribes is answered all the same")
-async def needs_no_subscription(stage: Stage) -> str:
-    async with stage.probe(connect=False) as probe:
-        await _join(probe, subscribe=False)
-        return f"answered in {span(await _greet(probe))}"
+async def needs_no_subscription(context: CheckContext) -> str:
+    async with context.scripted_device(connect=False) as device:
+        await _join(device, subscribe=False)
+        return f"answered in {span(await _greet(device))}"
 
 
 @GROUP.check("M2", "a device that does subscribe gets each message once")
-async def delivers_once(stage: Stage) -> str:
-    async with stage.probe(connect=False) as probe:
-        topic = bootstrap.reply_topic(await probe.boot(), probe.mac)
+async def delivers_once(context: CheckContext) -> str:
+    async with context.scripted_device(connect=False) as device:
+        topic = request.reply_topic(await device.boot(), device.mac)
         if not topic:
             raise NotApplicable("bootstrap does not tell the topic of the server's messages")
-        await _join(probe, subscribe=False)
-        granted = await probe.line.subscribe(topic)
-        await _greet(probe)
+        await _join(device, subscribe=False)
+        granted = await device.mqtt.subscribe(topic)
+        await _greet(device)
         await asyncio.sleep(1.5)
-        raw = [message.raw for message in probe.mail.messages]
+        raw = [message.raw for message in device.messages.all]
         # Who asks anew for the tools says `initialized` anew, and that message has no number.
         anew = sum(_INITIALIZE in message for message in raw)
         twice = sorted({one for one in raw if raw.count(one) > (anew if _INITIALIZED in one else 1)})
@@ -60,9 +60,9 @@ async def delivers_once(stage: Stage) -> str:
 
 
 @GROUP.check("M3", "a wrong password and another device's client id are refused")
-async def refuses_strangers(stage: Stage) -> str:
-    async with stage.probe(connect=False) as probe, stage.probe(connect=False) as other:
-        own, foreign = await probe.boot(), await other.boot()
+async def refuses_strangers(context: CheckContext) -> str:
+    async with context.scripted_device(connect=False) as device, context.scripted_device(connect=False) as other:
+        own, foreign = await device.boot(), await other.boot()
         first = "A" if own.password[:1] != "A" else "B"
         wrong = {
             "a wrong password": replace(own, password=first + own.password[1:]),
@@ -70,88 +70,88 @@ async def refuses_strangers(stage: Stage) -> str:
         }
         codes = []
         for what, access in wrong.items():
-            probe.access = access
-            code = await probe.connect(subscribe=False)
+            device.access = access
+            code = await device.connect(subscribe=False)
             require(code in _REFUSALS, f"{what}: CONNACK {code} in place of {_REFUSALS[0]} or {_REFUSALS[1]}")
             codes.append(code)
         return f"CONNACK {' and '.join(map(str, codes))}"
 
 
 @GROUP.check("M4", "a second connection of the same device takes the place of the first")
-async def takes_over(stage: Stage) -> str:
-    async with stage.probe() as probe:
-        first, begun = probe.line, probe.clock()
-        await _join(probe)
+async def takes_over(context: CheckContext) -> str:
+    async with context.scripted_device() as device:
+        first, begun = device.mqtt, device.clock()
+        await _join(device)
         require(await _closed(first.closed, 5.0), "the first connection is still open 5 s after the second began")
-        gone = probe.clock() - begun
-        await _greet(probe)
+        gone = device.clock() - begun
+        await _greet(device)
         # Whatever is sent a second time comes within this.
         await asyncio.sleep(0.5)
-        hellos = len(probe.mail.find("hello"))
-        require(probe.line.up, "the second connection was closed too")
+        hellos = len(device.messages.find("hello"))
+        require(device.mqtt.up, "the second connection was closed too")
         require(hellos == 1, f"one hello was answered {hellos} times")
         return f"first closed after {span(gone)}, second served"
 
 
 @GROUP.check("M5", "a device that only pings stays connected")
-async def keeps_the_quiet(stage: Stage) -> str:
+async def keeps_the_quiet(context: CheckContext) -> str:
     keepalive, stay = 4, 20.0
-    async with stage.probe(connect=False) as probe:
-        await _join(probe, keepalive=keepalive)
-        early = await _closed(probe.line.closed, stay)
+    async with context.scripted_device(connect=False) as device:
+        await _join(device, keepalive=keepalive)
+        early = await _closed(device.mqtt.closed, stay)
         require(not early, "the connection was closed although the device pinged in time")
-        pongs = probe.line.pongs
+        pongs = device.mqtt.pongs
         require(pongs >= stay / keepalive, f"only {pongs} answers to pings in {stay:g} s")
-        await _greet(probe)
+        await _greet(device)
         return f"up for {stay:g} s at keep-alive {keepalive} s, {pongs} pings answered"
 
 
 @GROUP.check("M7", "what a device publishes to another one's topic has no effect there")
-async def keeps_topics_apart(stage: Stage) -> str:
-    async with stage.probe() as probe, stage.probe() as victim:
-        own, foreign = probe.access, victim.access
+async def keeps_topics_apart(context: CheckContext) -> str:
+    async with context.scripted_device() as device, context.scripted_device() as victim:
+        own, foreign = device.access, victim.access
         if own is None or foreign is None or own.publish_topic == foreign.publish_topic:
             raise NotApplicable("all devices publish to the same topic, and are told apart by their connections")
-        probe.send(outbound.hello(stage.profile), topic=foreign.publish_topic)
-        await victim.mail.refuse("hello", seconds=2.0)
-        require(not probe.mail.find("hello"), "a hello to another device's topic was answered to its sender")
+        device.send(outbound.hello(context.profile), topic=foreign.publish_topic)
+        await victim.messages.expect_none("hello", seconds=2.0)
+        require(not device.messages.find("hello"), "a hello to another device's topic was answered to its sender")
         await _greet(victim)
-        return "ignored" if probe.line.up else "ignored, and its sender disconnected"
+        return "ignored" if device.mqtt.up else "ignored, and its sender disconnected"
 
 
 @GROUP.check("M8", "a message of 60 KB is accepted")
-async def takes_large_messages(stage: Stage) -> str:
+async def takes_large_messages(context: CheckContext) -> str:
     size = 60 * 1024
     frame = '{"session_id":"","type":"mcp","payload":{"jsonrpc":"2.0","id":2147483000,"result":{"text":"%s"}}}'
-    async with stage.probe() as probe:
-        probe.send(frame % ("x" * (size - len(frame) + 2)))
-        took = await _greet(probe)
-        require(not probe.line.closed.is_set(), "the connection was closed")
+    async with context.scripted_device() as device:
+        device.send(frame % ("x" * (size - len(frame) + 2)))
+        took = await _greet(device)
+        require(not device.mqtt.closed.is_set(), "the connection was closed")
         return f"{size} bytes taken, hello answered {span(took)} later"
 
 
 @GROUP.check("M9", "what is no message is ignored and the connection kept")
-async def survives_junk(stage: Stage) -> str:
-    async with stage.probe() as probe:
+async def survives_junk(context: CheckContext) -> str:
+    async with context.scripted_device() as device:
         for payload in _JUNK:
-            probe.send(payload)
-        took = await _greet(probe)
-        require(not probe.line.closed.is_set(), "the connection was closed")
-        hellos = len(probe.mail.find("hello"))
+            device.send(payload)
+        took = await _greet(device)
+        require(not device.mqtt.closed.is_set(), "the connection was closed")
+        hellos = len(device.messages.find("hello"))
         require(hellos == 1, f"one hello and {len(_JUNK)} broken messages were answered with {hellos} hellos")
         return f"{len(_JUNK)} broken messages ignored, hello answered in {span(took)}"
 
 
-async def _join(probe: Probe, *, keepalive: int | None = None, subscribe: bool | None = None) -> None:
-    if code := await probe.connect(keepalive=keepalive, subscribe=subscribe):
+async def _join(device: ScriptedDevice, *, keepalive: int | None = None, subscribe: bool | None = None) -> None:
+    if code := await device.connect(keepalive=keepalive, subscribe=subscribe):
         raise Failed(f"the broker refused the connection with code {code}")
 
 
-async def _greet(probe: Probe) -> float:
+async def _greet(device: ScriptedDevice) -> float:
     """Say hello and return after how long it was answered."""
-    asked = probe.clock()
-    await probe.hello()
-    return probe.mail.find("hello", after=asked)[0].at - asked
+    asked = device.clock()
+    await device.hello()
+    return device.messages.find("hello", after=asked)[0].at - asked
 
 
 async def _closed(closed: asyncio.Event, seconds: float) -> bool:

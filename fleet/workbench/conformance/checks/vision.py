@@ -5,11 +5,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from fleet.workbench.conformance.catalogue import Group
-from fleet.workbench.conformance.probe.exchange import Reply, upload
-from fleet.workbench.conformance.stage import DISCOVERY_SECONDS, Stage, fresh_mac
+from fleet.workbench.conformance.context import DISCOVERY_SECONDS, CheckContext, fresh_mac
+from fleet.workbench.conformance.http_exchange import Reply, upload
 from fleet.workbench.conformance.steering.script import Round
 from fleet.workbench.conformance.verdict import NotApplicable, require, span
-from fleet.workbench.sim.message import JsonObject, item, member, text
+from fleet.workbench.sim.messages.message import JsonObject, item, member, text
 
 GROUP = Group("V", "Camera")
 
@@ -39,9 +39,9 @@ class _Camera:
 
 
 @GROUP.check("V1", "a photo is explained to its device, and to nobody with a wrong token", steered=True)
-async def explains(stage: Stage) -> str:
-    async with _camera(stage) as camera:
-        with stage.scene(rounds=(Round("On the photo there is a red cup."),)) as scene:
+async def explains(context: CheckContext) -> str:
+    async with _camera(context) as camera:
+        with context.scene(rounds=(Round("On the photo there is a red cup."),)) as scene:
             reply = await camera.explain(question=f"scene {scene.mark}: what is it?")
         answer = _judge(reply)
         require(reply.status == 200 and item(answer, "success") is True, f"status {reply.status}: {answer}")
@@ -63,9 +63,9 @@ async def explains(stage: Stage) -> str:
 
 
 @GROUP.check("V2", "a model that takes 40 s is not waited for longer than the device waits", steered=True, seconds=90)
-async def is_in_time(stage: Stage) -> str:
-    async with _camera(stage) as camera:
-        with stage.scene(rounds=(Round("Much too late.", before=_SLOW),)) as scene:
+async def is_in_time(context: CheckContext) -> str:
+    async with _camera(context) as camera:
+        with context.scene(rounds=(Round("Much too late.", before=_SLOW),)) as scene:
             reply = await camera.explain(question=f"scene {scene.mark}: what is it?")
         require(reply.seconds < _STATUS_SECONDS, f"answered after {span(reply.seconds)}")
         answer = _judge(reply)
@@ -75,8 +75,8 @@ async def is_in_time(stage: Stage) -> str:
 
 
 @GROUP.check("V3", "what is too large, no JPEG, or without a question is refused quickly and in JSON")
-async def refuses_quickly(stage: Stage) -> str:
-    async with _camera(stage) as camera:
+async def refuses_quickly(context: CheckContext) -> str:
+    async with _camera(context) as camera:
         wrong: dict[str, tuple[bytes, str | None]] = {
             "5 MB": (_HUGE, "What is it?"),
             "no JPEG": (b"GIF89a" + bytes(5000), "What is it?"),
@@ -92,23 +92,23 @@ async def refuses_quickly(stage: Stage) -> str:
 
 
 @asynccontextmanager
-async def _camera(stage: Stage) -> AsyncIterator[_Camera]:
+async def _camera(context: CheckContext) -> AsyncIterator[_Camera]:
     """Give the camera of a device that is connected.
 
     Raises:
         NotApplicable: The server gives its devices no address for photos.
     """
-    async with stage.probe() as probe:
-        if not await probe.tools.until("initialize", 3.0):
-            await probe.hello()
-        requests = await probe.tools.until("initialize", DISCOVERY_SECONDS)
+    async with context.scripted_device() as device:
+        if not await device.tools.until("initialize", 3.0):
+            await device.hello()
+        requests = await device.tools.until("initialize", DISCOVERY_SECONDS)
         params = member(requests[-1].body, "params") if requests else {}
         vision = member(member(params, "capabilities"), "vision")
         url = text(vision, "url")
         if not url:
             raise NotApplicable("the server gives no address for photos")
         require(text(vision, "token"), "an address for photos without a token: anybody may use it")
-        yield _Camera(url, text(vision, "token") or "", probe.mac, chunked=not stage.profile.python)
+        yield _Camera(url, text(vision, "token") or "", device.mac, chunked=not context.profile.python)
 
 
 def _judge(reply: Reply) -> JsonObject:

@@ -13,7 +13,7 @@ Any API key, model name and voice name will do. fleet itself is set up so:
     LLM_BASE_URL=http://HOST:PORT/v1  LLM_MODEL=fleet-conformance
 
 Nothing else of the server needs to be known, since every sound carries its own script: simulated devices speak with
-recorded speech above which two quiet tones tell a number, the *mark*. Recognition reads the mark and answers with the
+recorded speech with two quiet tones that encode a number, the *mark*. Recognition reads the mark and answers with the
 transcript of its scene, `scene 137: what time is it`; chat finds `scene 137` in the newest user message and answers as
 the scene says; the voice says each sentence with the scene's mark above it, so that a device can tell what it hears.
 

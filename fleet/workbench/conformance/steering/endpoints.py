@@ -14,9 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from fleet.adapters.speech.opus import SAMPLE_RATES
 from fleet.adapters.speech.pcm import WavError, duration, read_wav, resample, size_of, write_wav
 from fleet.workbench.conformance.steering import voice
-from fleet.workbench.conformance.steering.cast import Cast
 from fleet.workbench.conformance.steering.completion import Completion, tool_names, write_call
 from fleet.workbench.conformance.steering.records import Asked, HeardAudio, Spoken
+from fleet.workbench.conformance.steering.scenes import Scenes
 from fleet.workbench.conformance.steering.script import LONGEST_WAIT, Round, Scene
 from fleet.workbench.conformance.steering.transfer import Sending, Silence, read_body, read_form, refusal
 from fleet.workbench.demo_llm.completion import DONE, write_event
@@ -30,7 +30,7 @@ SECONDS_A_CHARACTER = 0.06
 LONGEST_SPEECH = 120.0
 SPEECH_RATE = 24_000
 _LEAST_SECONDS = 0.3
-"""Shorter audio would not tell its mark."""
+"""In shorter audio the mark cannot be read."""
 _PIECE_MS = 100
 
 _ids = count(1)
@@ -44,7 +44,7 @@ class _SpeechRequest(BaseModel):
     sample_rate: int = SPEECH_RATE
 
 
-def build_router(cast: Cast) -> APIRouter:
+def build_router(cast: Scenes) -> APIRouter:
     """Return the routes below `/v1`."""
     router = APIRouter(prefix="/v1")
     router.add_api_route("/audio/transcriptions", Recognition(cast).answer, methods=["POST"], response_model=None)
@@ -61,8 +61,8 @@ def build_router(cast: Cast) -> APIRouter:
 class Recognition:
     """Hears marks."""
 
-    def __init__(self, cast: Cast) -> None:
-        self._cast = cast
+    def __init__(self, cast: Scenes) -> None:
+        self._scenes = cast
 
     async def answer(self, request: Request) -> Response:
         form = read_form(await read_body(request, LARGEST_BODY), request.headers.get("content-type", ""))
@@ -75,11 +75,11 @@ class Recognition:
             pcm, marks = await asyncio.to_thread(_hear, form["file"])
         except WavError as error:
             return refusal(400, f"Only WAV files are understood here ({error}).", "file")
-        heard = HeardAudio(self._cast.now(), duration(pcm, voice.RATE), marks, pcm)
-        self._cast.records.note_heard(heard)
-        scene = self._cast.find_heard(marks)
+        heard = HeardAudio(self._scenes.now(), duration(pcm, voice.RATE), marks, pcm)
+        self._scenes.records.note_heard(heard)
+        scene = self._scenes.find_heard(marks)
         if scene is None:
-            self._cast.records.note_stray("asr", f"{heard.seconds:.2f} s with marks {[one.mark for one in marks]}")
+            self._scenes.records.note_stray("asr", f"{heard.seconds:.2f} s with marks {[one.mark for one in marks]}")
         return _transcribe(scene, wanted, heard.seconds)
 
 
@@ -107,8 +107,8 @@ def _transcribe(scene: Scene | None, wanted: str, seconds: float) -> Response:
 class Chat:
     """Thinks what the scene says."""
 
-    def __init__(self, cast: Cast) -> None:
-        self._cast = cast
+    def __init__(self, cast: Scenes) -> None:
+        self._scenes = cast
 
     async def answer(self, request: Request) -> Response:
         body = await read_body(request, LARGEST_BODY)
@@ -118,11 +118,11 @@ class Chat:
             return refusal(400, str(error), error.param)
         sent = json.loads(body)
         messages, tools = sent["messages"], sent.get("tools") or []
-        mark, number = self._cast.find_asked(messages)
-        self._cast.records.note_asked(mark, Asked(self._cast.now(), tuple(messages), tuple(tools)))
-        scene = self._cast.scene(mark)
+        mark, number = self._scenes.find_asked(messages)
+        self._scenes.records.note_asked(mark, Asked(self._scenes.now(), tuple(messages), tuple(tools)))
+        scene = self._scenes.scene(mark)
         if scene is None:
-            self._cast.records.note_stray("chat", str(messages[-1].get("content")))
+            self._scenes.records.note_stray("chat", str(messages[-1].get("content")))
         act = scene.round(number) if scene else Round("No scene matches this.")
         return await _think(act, asked, tool_names(tools))
 
@@ -165,8 +165,8 @@ async def _half(body: bytes) -> AsyncGenerator[bytes, None]:
 class Speech:
     """Says marks."""
 
-    def __init__(self, cast: Cast) -> None:
-        self._cast = cast
+    def __init__(self, cast: Scenes) -> None:
+        self._scenes = cast
 
     async def answer(self, request: Request) -> Response:
         try:
@@ -177,11 +177,11 @@ class Speech:
             return refusal(400, f"Invalid value for '{param}': {fault['msg']}.", param)
         if asked.sample_rate not in (*SAMPLE_RATES, 22_050, 32_000, 44_100):
             return refusal(400, "Unknown 'sample_rate'.", "sample_rate")
-        scene, share = self._cast.find_spoken(asked.input)
-        spoken = Spoken(self._cast.now(), asked.input)
-        self._cast.records.note_spoken(scene.mark if scene else None, spoken)
+        scene, share = self._scenes.find_spoken(asked.input)
+        spoken = Spoken(self._scenes.now(), asked.input)
+        self._scenes.records.note_spoken(scene.mark if scene else None, spoken)
         if scene is None:
-            self._cast.records.note_stray("voice", asked.input)
+            self._scenes.records.note_stray("voice", asked.input)
         elif scene.voice == "error":
             spoken.done = True
             return refusal(500, "This scene's voice fails.")
@@ -199,7 +199,7 @@ class Speech:
     async def _play(
         self, head: bytes, pcm: bytes, rate: int, spoken: Spoken, *, slow: bool
     ) -> AsyncGenerator[bytes, None]:
-        changed = self._cast.records.changed
+        changed = self._scenes.records.changed
         try:
             await asyncio.sleep(SLOW_SECONDS if slow else 0)
             for piece in _cut(pcm, rate):

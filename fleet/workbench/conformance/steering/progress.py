@@ -1,4 +1,4 @@
-"""How far a turn is, as the messages of a request tell: a turn may be taken up by another process in its midst."""
+"""The progress of a turn, read from the messages of a request: another process may resume a turn."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ def since_user(messages: Sequence[Body]) -> list[Body]:
 
 
 def results(messages: Sequence[Body]) -> list[str]:
-    """Return what the model was told of calls."""
+    """Return the outcomes of calls that the model was given."""
     return [text_of(message) for message in messages if message.get("role") == "tool"]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from fleet.workbench.conformance.steering.voice import MARKS, Marked
-from fleet.workbench.sim.watch import Signal
+from fleet.workbench.sim.records.change_signal import ChangeSignal
 
 Body = Mapping[str, JsonValue]
 
@@ -65,7 +65,7 @@ class Records:
         self.strays: deque[Stray] = deque(maxlen=_MOST_STRAYS)
         self.counts: Counter[str] = Counter()
         """Requests of each kind, and the strays among them under `stray asr` and so on."""
-        self.changed = Signal()
+        self.changed = ChangeSignal()
         self._audio: deque[HeardAudio] = deque()
         self._held = 0
 

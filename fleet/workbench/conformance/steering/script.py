@@ -115,12 +115,12 @@ def long_text(mark: int, sentences: int) -> str:
 
 
 def named(mark: int, text: str) -> str:
-    """Return a text that tells its mark: servers keep the audio of phrases and would say one scene's in another."""
+    """Return a text that contains its mark: servers cache the audio of phrases, also across scenes."""
     return text if str(mark) in text or not text.strip() else f"Scene {mark}: {text}"
 
 
 def mentioned(text: str) -> int | None:
-    """Return the mark that a text tells, even if its spaces and marks of punctuation were removed."""
+    """Return the mark in a text, even if its spaces and punctuation were removed."""
     found = _MENTION.search(text)
     return int(found[1]) if found else None
 

@@ -13,12 +13,12 @@ from starlette.exceptions import HTTPException
 
 from fleet.adapters.net.http.server import HttpServer
 from fleet.ground.tasks import running
-from fleet.workbench.conformance import clock
-from fleet.workbench.conformance.steering.cast import Cast
 from fleet.workbench.conformance.steering.endpoints import build_router
 from fleet.workbench.conformance.steering.records import Asked, HeardAudio, Spoken, Stray
+from fleet.workbench.conformance.steering.scenes import Scenes
 from fleet.workbench.conformance.steering.script import Scene
 from fleet.workbench.conformance.steering.transfer import Curfew, Deliberate, refusal
+from fleet.workbench.sim.records import clock
 
 _LOOK_SECONDS = 0.1
 """A condition may hold because of something else than a request."""
@@ -29,7 +29,7 @@ class Steering:
 
     Args:
         host: Address to listen on.
-        port: Port to listen on; 0 takes a free one. The attribute `port` tells which.
+        port: Port to listen on; 0 takes a free one, see the attribute `port`.
         improvise: Whether a mark without a scene is answered too, with the plainest one.
 
     Raises:
@@ -37,9 +37,9 @@ class Steering:
     """
 
     def __init__(self, host: str, port: int, *, improvise: bool = False) -> None:
-        self._cast = Cast(improvise=improvise)
+        self._scenes = Scenes(improvise=improvise)
         app = FastAPI(title="fleet scripted models", docs_url=None, redoc_url=None, openapi_url=None)
-        app.include_router(build_router(self._cast))
+        app.include_router(build_router(self._scenes))
         app.add_exception_handler(HTTPException, _fail)
         self._curfew = Curfew()
         app.add_middleware(self._curfew.around)
@@ -63,47 +63,47 @@ class Steering:
         return await self._stack.__aexit__(kind, error, trace)
 
     def free_mark(self) -> int:
-        """Take a mark that nobody uses; what was recorded of its last use is forgotten.
+        """Take a mark that is not in use, and drop the records of its last use.
 
         Raises:
             Overloaded: All are in use.
         """
-        return self._cast.free_mark()
+        return self._scenes.free_mark()
 
-    def stage(self, scene: Scene) -> None:
+    def add(self, scene: Scene) -> None:
         """Play a scene from now on, instead of the one that has its mark."""
-        self._cast.stage(scene)
+        self._scenes.add(scene)
 
     def release(self, mark: int) -> None:
         """End a mark's scene and give the mark back; what was recorded stays until somebody takes it again."""
-        self._cast.release(mark)
+        self._scenes.release(mark)
 
     def heard(self, mark: int) -> list[HeardAudio]:
         """Return the audio in which recognition was given the mark, alone or with others; the last 32."""
-        return list(self._cast.records.heard[mark])
+        return list(self._scenes.records.heard[mark])
 
     def asked(self, mark: int) -> list[Asked]:
         """Return the chat requests whose turn belongs to the mark; the last 64."""
-        return list(self._cast.records.asked[mark])
+        return list(self._scenes.records.asked[mark])
 
     def spoken(self, mark: int) -> list[Spoken]:
         """Return what the voice was asked to say for the mark; the last 256, those under way included."""
-        return list(self._cast.records.spoken[mark])
+        return list(self._scenes.records.spoken[mark])
 
     @property
     def strays(self) -> list[Stray]:
         """The last 100 requests that no scene matched."""
-        return list(self._cast.records.strays)
+        return list(self._scenes.records.strays)
 
     @property
     def counts(self) -> dict[str, int]:
         """Requests to `asr`, `chat` and `voice`; `stray asr` and so on count those that no scene matched."""
-        return dict(self._cast.records.counts)
+        return dict(self._scenes.records.counts)
 
     async def until(self, holds: Callable[[], object], seconds: float) -> bool:
         """Wait until something holds, but no longer than this; return whether it does."""
         deadline = clock.now() + seconds
-        changed = self._cast.records.changed
+        changed = self._scenes.records.changed
         while (left := deadline - clock.now()) > 0:
             if await changed.within(min(left, _LOOK_SECONDS), lambda: bool(holds())):
                 return True

@@ -50,7 +50,7 @@ _LEAST_LOUD = 2e-4
 _FAINTEST = 1.5 * (10 * _WINDOW / 4) ** 2
 """Power of a tone with an amplitude of 10 in 32768; nothing fainter is a mark."""
 _LEAST_WINDOWS = 4
-"""Neighbouring windows that must tell the same: shrill voices hold a chord for shorter."""
+"""Neighbouring windows that must carry the same mark: a high-pitched voice holds a chord for a shorter time."""
 _SHORT = 0.35
 """Seconds; so short is a slip of the codec, if it is beside a longer run that has one of its tones."""
 _LONGEST_GAP = 0.5
@@ -150,7 +150,7 @@ def _chord(mark: int) -> _Floats:
 
 
 def _listen(samples: _Floats) -> tuple[_Numbers, _Floats, _Floats]:
-    """Return for each window the mark that it tells, how clearly (0 to 1), and the power of its tones."""
+    """Return for each window the mark that it carries, how clearly (0 to 1), and the power of its tones."""
     windows = np.lib.stride_tricks.sliding_window_view(samples, _WINDOW)[::_HOP] * _hann()
     power = np.abs(np.fft.rfft(windows, axis=1)) ** 2
     marks = np.full(len(windows), _FIRST)
@@ -185,7 +185,7 @@ def _smooth(shares: _Floats) -> _Floats:
 
 
 def _runs(marks: _Numbers, clear: _Floats, loud: _Floats) -> Iterator[Marked]:
-    """Yield the stretches in which enough windows tell the same mark."""
+    """Yield the stretches in which enough windows carry the same mark."""
     told = np.where(clear >= _LEAST_SHARE, marks, 0)
     borders = np.flatnonzero(np.diff(told, prepend=-1, append=-1))
     for first, after in pairwise(borders):

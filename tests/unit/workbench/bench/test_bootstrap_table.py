@@ -3,19 +3,21 @@ import io
 import pytest
 from rich.console import Console
 
-from fleet.workbench.bench.bootstrap import PARTS, Case
+from fleet.workbench.bench.bootstrap import PARTS, BootstrapResult
 from fleet.workbench.bench.bootstrap_table import show_bootstrap
 from fleet.workbench.bench.figures import Percentiles, Spread
 from fleet.workbench.bench.machine import Machine
 
 
-def case(asked: float = 500, rate: float = 499, p99: float = 200, refused: dict[str, int] | None = None) -> Case:
+def case(
+    asked: float = 500, rate: float = 499, p99: float = 200, refused: dict[str, int] | None = None
+) -> BootstrapResult:
     us = dict.fromkeys(PARTS, Spread(1100, 1000, 1300))
     cores = dict.fromkeys(PARTS, 0.55)
-    return Case(asked, rate, 4500, refused or {}, Percentiles(20, p99, 300), us, cores)
+    return BootstrapResult(asked, rate, 4500, refused or {}, Percentiles(20, p99, 300), us, cores)
 
 
-def shown(found: Case) -> str:
+def shown(found: BootstrapResult) -> str:
     console = Console(file=io.StringIO(), width=120)
     show_bootstrap(console, Machine("cpu", 2, "python", "system", 0.5, "today"), [found])
     assert isinstance(console.file, io.StringIO)
@@ -29,7 +31,7 @@ def test_the_figures_are_shown() -> None:
 
 
 @pytest.mark.parametrize("bad", [case(p99=5000), case(refused={"503": 1}), case(rate=300)])
-def test_a_herd_that_waits_or_is_refused_misses_the_mark(bad: Case) -> None:
+def test_a_herd_that_waits_or_is_refused_misses_the_mark(bad: BootstrapResult) -> None:
     assert "MISSED" in shown(bad)
 
 

@@ -2,21 +2,21 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from fleet.workbench.bench.broker import SETUPS, Case, Findings
+from fleet.workbench.bench.broker import SETUPS, BrokerFigures, BrokerResult
 from fleet.workbench.bench.broker_table import differences, show_broker
 from fleet.workbench.bench.figures import Spread
 from fleet.workbench.bench.machine import Machine
 
 COST = Spread(50, 40, 60)
 CASES = [
-    Case(setup, COST, COST, COST if setup.plugin or setup.subscribing else None, COST, Spread(0.1, 0.1, 0.1))
+    BrokerResult(setup, COST, COST, COST if setup.plugin or setup.subscribing else None, COST, Spread(0.1, 0.1, 0.1))
     for setup in SETUPS
 ]
 
 
 def test_table_holds_machine_broker_and_setups() -> None:
     console = Console(record=True, width=120)
-    show_broker(console, Machine.here(), Findings("mosquitto version 2", CASES))
+    show_broker(console, Machine.here(), BrokerFigures("mosquitto version 2", CASES))
     text = console.export_text()
     assert all(setup.name in text for setup in SETUPS)
     assert all(word in text for word in ("mosquitto version 2", "50.0", "(40.0-60.0)", "0.10", "cores"))

@@ -6,7 +6,7 @@ from fleet.workbench.bench import call, hello, turns
 from fleet.workbench.bench.figures import Percentiles, Spread
 from fleet.workbench.bench.machine import Machine
 from fleet.workbench.bench.role_tables import show_call, show_hello, show_turns
-from fleet.workbench.bench.stand import PARTS, Cost, Window
+from fleet.workbench.bench.testbed import PARTS, Cost, Window
 
 MACHINE = Machine("a cpu", 2, "CPython 3.11", "Linux", 0.5, "2026-01-01")
 TIMES = Percentiles(1.5, 2.5, 3.5)
@@ -27,8 +27,8 @@ def shown(show: object, cases: object) -> str:
     return console.export_text()
 
 
-def case(us: float, redis: float) -> hello.Case:
-    return hello.Case(
+def case(us: float, redis: float) -> hello.HelloResult:
+    return hello.HelloResult(
         devices=20_000,
         connected=1000,
         connect=cost(900),
@@ -51,14 +51,14 @@ def test_hello_is_judged_by_worker_and_redis() -> None:
 def test_call_costs_what_a_turn_with_more_calls_costs_more() -> None:
     spread = call.slope(windows(1000), windows(1000 + 8 * 150), "worker")
     assert round(spread.median, 6) == 150
-    found = call.Case(100, 100, cost(700), cost(1000), cost(2200), dict.fromkeys(PARTS, spread), TIMES)
+    found = call.CallResult(100, 100, cost(700), cost(1000), cost(2200), dict.fromkeys(PARTS, spread), TIMES)
     text = shown(show_call, [found])
     assert "met: 150 us of worker a call" in text
 
 
 def test_turns_of_more_workers_are_compared() -> None:
     found = [
-        turns.Case(count, Spread(rate, rate, rate), dict.fromkeys(PARTS, 0.5), cost(900).us, TIMES, 0)
+        turns.TurnsResult(count, Spread(rate, rate, rate), dict.fromkeys(PARTS, 0.5), cost(900).us, TIMES, 0)
         for count, rate in ((1, 400.0), (2, 600.0))
     ]
     assert "2 workers answer 1.50 times as many turns as 1." in shown(show_turns, found)

@@ -1,16 +1,16 @@
 from fleet.workbench.conformance.catalogue import Group
-from fleet.workbench.conformance.stage import Stage
+from fleet.workbench.conformance.context import CheckContext
 
 
 def test_a_group_collects_its_checks_with_what_they_need() -> None:
     group = Group("X", "Things")
 
     @group.check("X12", "things hold", profiles="P1 P5", steered=True, alone=True, seconds=7)
-    async def holds(_: Stage) -> str:
+    async def holds(_: CheckContext) -> str:
         return "they do"
 
     @group.check("X13", "others do too")
-    async def others(_: Stage) -> str:
+    async def others(_: CheckContext) -> str:
         return "they do"
 
     first, second = group.checks

@@ -2,11 +2,11 @@ from collections import Counter
 
 import pytest
 
+from fleet.workbench.conformance.context import Setup
 from fleet.workbench.conformance.endurance import EnduranceReport, _report, _Tally, endure
-from fleet.workbench.conformance.stage import Setup
 from fleet.workbench.conformance.verdict import NotApplicable
-from fleet.workbench.sim.faults import Faults
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.network.faults import Faults
+from fleet.workbench.sim.profiles.profile import find_profile
 
 P1 = find_profile("P1")
 

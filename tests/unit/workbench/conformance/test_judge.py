@@ -15,9 +15,9 @@ from fleet.workbench.conformance.judge import (
     play,
     silent_head,
 )
-from fleet.workbench.conformance.probe.capture import Datagram
 from fleet.workbench.conformance.steering import voice
 from fleet.workbench.conformance.verdict import Failed
+from fleet.workbench.sim.scripted.capture import Datagram
 
 RATE, FRAME_MS = 24_000, 60
 NONCE = bytes.fromhex("01000000112233440000000000000000")

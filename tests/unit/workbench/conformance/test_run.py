@@ -5,23 +5,23 @@ import pytest
 
 from fleet.ground.errors import Unavailable
 from fleet.workbench.conformance.catalogue import Check
+from fleet.workbench.conformance.context import CheckContext, Setup
 from fleet.workbench.conformance.results import Result
 from fleet.workbench.conformance.run import Observer, Task, plan, run_all, run_one
-from fleet.workbench.conformance.stage import Setup, Stage
 from fleet.workbench.conformance.verdict import Failed, NotApplicable
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.profiles.profile import find_profile
 
 P1, P5 = find_profile("P1"), find_profile("P5")
 SETUP = Setup("http://nowhere/")
-Run = Callable[[Stage], Awaitable[str]]
+Run = Callable[[CheckContext], Awaitable[str]]
 
 
-async def passes(_: Stage) -> str:
+async def passes(_: CheckContext) -> str:
     return "all well"
 
 
 def failing(*errors: Exception) -> Run:
-    async def run(_: Stage) -> str:
+    async def run(_: CheckContext) -> str:
         raise errors[0] if len(errors) == 1 else ExceptionGroup("several", errors)
 
     return run
@@ -52,7 +52,7 @@ async def test_a_check_of_scripted_models_is_skipped_without_them() -> None:
 
 
 async def test_a_check_that_hangs_fails_at_its_limit() -> None:
-    async def hang(_: Stage) -> str:
+    async def hang(_: CheckContext) -> str:
         await asyncio.Event().wait()
         return ""
 
@@ -64,8 +64,8 @@ async def test_a_time_out_of_its_own_is_not_called_the_limit() -> None:
 
 
 async def test_what_a_device_complains_about_fails_a_check_that_would_pass() -> None:
-    async def run(stage: Stage) -> str:
-        stage.findings += ["json-depth: 12 levels", "json-depth: 12 levels"]
+    async def run(context: CheckContext) -> str:
+        context.findings += ["json-depth: 12 levels", "json-depth: 12 levels"]
         return "all well"
 
     assert await judge(run) == ("failed", "all well; also json-depth: 12 levels")
@@ -114,7 +114,7 @@ async def test_checks_run_side_by_side_up_to_a_number_and_others_alone_before() 
     seen: dict[str, int] = {}
 
     def counting(id_: str) -> Run:
-        async def run(_: Stage) -> str:
+        async def run(_: CheckContext) -> str:
             running.append(id_)
             for _turn in range(5):
                 await asyncio.sleep(0)

@@ -3,16 +3,16 @@ from io import StringIO
 from rich.console import Console
 
 from fleet.workbench.conformance.catalogue import Check
+from fleet.workbench.conformance.context import CheckContext
 from fleet.workbench.conformance.results import Outcome, Result, Results
 from fleet.workbench.conformance.run import Task
 from fleet.workbench.conformance.screen import progress, show
-from fleet.workbench.conformance.stage import Stage
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.profiles.profile import find_profile
 
 NASTY = r"[/red] [bold]{x}[/] [link=http://x]y[/link] :smile: C:\[1] \ "
 
 
-async def run(_: Stage) -> str:
+async def run(_: CheckContext) -> str:
     return ""
 
 

@@ -5,44 +5,44 @@ import httpx2
 import pytest
 
 from fleet.adapters.speech.pcm import write_wav
-from fleet.workbench.conformance.probe.mail import Message
-from fleet.workbench.conformance.stage import Answer, Setup, Stage
+from fleet.workbench.conformance.context import Answer, CheckContext, Setup
 from fleet.workbench.conformance.steering import voice
 from fleet.workbench.conformance.steering.records import HeardAudio
 from fleet.workbench.conformance.steering.server import Steering
 from fleet.workbench.conformance.talk import ask, complete, heard, length, span, talking, understood
 from fleet.workbench.conformance.verdict import Failed
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.profiles.profile import find_profile
+from fleet.workbench.sim.scripted.received import ReceivedMessage
 from tests.support.scripted_server import ScriptedServer
 
 
 @pytest.fixture
-async def stage() -> AsyncIterator[Stage]:
+async def context() -> AsyncIterator[CheckContext]:
     async with Steering("127.0.0.1", 0) as steering:
-        yield Stage(Setup("http://nowhere/", steering), find_profile("P1"))
+        yield CheckContext(Setup("http://nowhere/", steering), find_profile("P1"))
 
 
-async def recognise(stage: Stage, pcm: bytes) -> None:
+async def recognise(context: CheckContext, pcm: bytes) -> None:
     async with httpx2.AsyncClient(trust_env=False) as client:
         files = {"file": ("a.wav", write_wav(pcm, voice.RATE), "audio/wav")}
-        await client.post(f"{stage.steering.url}/audio/transcriptions", files=files, timeout=10)
+        await client.post(f"{context.steering.url}/audio/transcriptions", files=files, timeout=10)
 
 
-async def test_what_recognition_was_given_is_measured(stage: Stage) -> None:
-    with stage.scene() as scene:
+async def test_what_recognition_was_given_is_measured(context: CheckContext) -> None:
+    with context.scene() as scene:
         with pytest.raises(Failed, match="no audio"):
-            heard(stage, scene)
-        await recognise(stage, voice.say(scene.mark, 0.4))
-        await recognise(stage, voice.say(scene.mark, 1.2))
-        assert complete(stage, scene, 1.2) == pytest.approx(1.2, abs=0.1)
+            heard(context, scene)
+        await recognise(context, voice.say(scene.mark, 0.4))
+        await recognise(context, voice.say(scene.mark, 1.2))
+        assert complete(context, scene, 1.2) == pytest.approx(1.2, abs=0.1)
 
 
 @pytest.mark.parametrize(("given", "complaint"), [(0.8, r"0\.[78]\d s of 1\.2 s"), (2.4, r"only 1\.2 s were said")])
-async def test_speech_that_is_cut_or_doubled_fails(stage: Stage, given: float, complaint: str) -> None:
-    with stage.scene() as scene:
-        await recognise(stage, voice.say(scene.mark, given))
+async def test_speech_that_is_cut_or_doubled_fails(context: CheckContext, given: float, complaint: str) -> None:
+    with context.scene() as scene:
+        await recognise(context, voice.say(scene.mark, given))
         with pytest.raises(Failed, match=complaint):
-            complete(stage, scene, 1.2)
+            complete(context, scene, 1.2)
 
 
 def test_a_mark_spans_from_its_first_to_its_last_run() -> None:
@@ -56,12 +56,12 @@ def test_a_mark_spans_from_its_first_to_its_last_run() -> None:
         span(audio, 333)
 
 
-async def test_the_answer_to_another_scene_fails(stage: Stage) -> None:
+async def test_the_answer_to_another_scene_fails(context: CheckContext) -> None:
     def answer(text: str, sentence: str) -> Answer:
-        said = [Message(2.0, {"type": "tts", "state": "sentence_start", "text": sentence}, b"", "")]
-        return Answer(Message(0.0, {"type": "stt", "text": text}, b"", ""), said[0], said[0], said)
+        said = [ReceivedMessage(2.0, {"type": "tts", "state": "sentence_start", "text": sentence}, b"", "")]
+        return Answer(ReceivedMessage(0.0, {"type": "stt", "text": text}, b"", ""), said[0], said[0], said)
 
-    with stage.scene() as scene:
+    with context.scene() as scene:
         understood(answer(scene.words, f"Scene {scene.mark} it is."), scene)
         with pytest.raises(Failed, match="`stt` says 'hello'"):
             understood(answer("hello", f"Scene {scene.mark} it is."), scene)
@@ -83,22 +83,22 @@ async def serve(server: ScriptedServer) -> None:
 async def test_a_device_talks_and_listens_again_after_the_answer() -> None:
     async with ScriptedServer.running() as server, asyncio.TaskGroup() as group:
         group.create_task(serve(server), name="server")
-        stage = Stage(Setup(server.ota_url), find_profile("P1"))
-        async with talking(stage) as probe:
-            answer = await ask(probe, voice.say(111, 1.0))
+        context = CheckContext(Setup(server.ota_url), find_profile("P1"))
+        async with talking(context) as device:
+            answer = await ask(device, voice.say(111, 1.0))
             assert (str(answer.heard), answer.text) != ("", "x")
             await server.expect(type="listen", state="start", mode="auto")
-            assert probe.microphone.on
-            assert not probe.speaking
+            assert device.microphone.on
+            assert not device.speaking
 
 
 async def test_a_device_may_keep_from_saying_so() -> None:
     async with ScriptedServer.running() as server, asyncio.TaskGroup() as group:
         group.create_task(serve(server), name="server")
-        async with talking(Stage(Setup(server.ota_url), find_profile("P1"))) as probe:
-            probe.relisten = False
-            await ask(probe, voice.say(111, 1.0))
-            assert probe.microphone.on
+        async with talking(CheckContext(Setup(server.ota_url), find_profile("P1"))) as device:
+            device.relisten = False
+            await ask(device, voice.say(111, 1.0))
+            assert device.microphone.on
             await server.expect_datagrams(len(server.datagrams) + 2)
             assert sum(message["type"] == "listen" for message in server.messages) == 1
 
@@ -106,20 +106,20 @@ async def test_a_device_may_keep_from_saying_so() -> None:
 async def test_a_stop_without_a_start_changes_nothing() -> None:
     async with ScriptedServer.running() as server, asyncio.TaskGroup() as group:
         group.create_task(serve(server), name="server")
-        async with talking(Stage(Setup(server.ota_url), find_profile("P1"))) as probe:
-            probe.microphone.on = False
+        async with talking(CheckContext(Setup(server.ota_url), find_profile("P1"))) as device:
+            device.microphone.on = False
             server.send(type="tts", session_id=server.session, state="stop")
-            await probe.mail.expect("tts", "stop", seconds=5)
-            assert not probe.microphone.on
-            probe.microphone.on = True
-            await probe.mail.expect("tts", "start", seconds=10)
+            await device.messages.expect("tts", "stop", seconds=5)
+            assert not device.microphone.on
+            device.microphone.on = True
+            await device.messages.expect("tts", "start", seconds=10)
 
 
 async def test_with_a_button_the_microphone_is_on_only_while_it_is_pressed() -> None:
     async with ScriptedServer.running() as server, asyncio.TaskGroup() as group:
         group.create_task(serve(server), name="server")
-        async with talking(Stage(Setup(server.ota_url), find_profile("P5"))) as probe:
-            assert not probe.microphone.on
-            await ask(probe, voice.say(111, 1.2))
-            assert not probe.microphone.on
+        async with talking(CheckContext(Setup(server.ota_url), find_profile("P5"))) as device:
+            assert not device.microphone.on
+            await ask(device, voice.say(111, 1.2))
+            assert not device.microphone.on
             await server.expect(type="listen", state="stop")

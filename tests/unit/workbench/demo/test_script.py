@@ -1,7 +1,7 @@
 from fleet.workbench.demo.script import SCENES, WANTED_VOLUME
-from fleet.workbench.sim.profile import find_profile
-from fleet.workbench.sim.recording import read_recording
-from fleet.workbench.sim.tools import tools_of
+from fleet.workbench.sim.audio.recording import read_recording
+from fleet.workbench.sim.profiles.profile import find_profile
+from fleet.workbench.sim.tools.board_tools import tools_of
 
 
 def test_every_line_has_a_recording_of_one_to_five_seconds() -> None:

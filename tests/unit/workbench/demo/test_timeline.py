@@ -4,7 +4,7 @@ import pytest
 
 from fleet.workbench.demo.timeline import Row, Who, row_of_log, row_of_step
 from fleet.workbench.local_servers.log_line import LogLine, parse_log
-from fleet.workbench.sim.journal import Step
+from fleet.workbench.sim.records.journal import Step
 
 
 def line(message: str, level: str = "info", **fields: object) -> LogLine:

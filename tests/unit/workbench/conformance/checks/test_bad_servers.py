@@ -7,11 +7,11 @@ import httpx2
 import pytest
 
 from fleet.workbench.conformance.checks import select
+from fleet.workbench.conformance.context import Setup
 from fleet.workbench.conformance.results import Result
 from fleet.workbench.conformance.run import Task, run_one
-from fleet.workbench.conformance.stage import Setup
 from fleet.workbench.conformance.steering.server import Steering
-from fleet.workbench.sim.profile import find_profile
+from fleet.workbench.sim.profiles.profile import find_profile
 from tests.support.scripted_server import ScriptedServer
 
 Act = Callable[[ScriptedServer], Awaitable[None]]

@@ -3,13 +3,13 @@ import json
 import pytest
 
 from fleet.workbench.conformance.checks.dialogue import judge_order
-from fleet.workbench.conformance.probe.mail import Message
 from fleet.workbench.conformance.verdict import Failed
+from fleet.workbench.sim.scripted.received import ReceivedMessage
 
 
-def messages(*names: str) -> list[Message]:
+def messages(*names: str) -> list[ReceivedMessage]:
     bodies = [{"type": name} if name in ("stt", "llm", "mcp") else {"type": "tts", "state": name} for name in names]
-    return [Message(at, body, json.dumps(body).encode(), "t") for at, body in enumerate(bodies)]
+    return [ReceivedMessage(at, body, json.dumps(body).encode(), "t") for at, body in enumerate(bodies)]
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,0 @@
-"""A scripted device: it does what a check says, byte for byte, and keeps all that it gets."""

@@ -1,0 +1,1 @@
+"""Bootstrap and activation: the first requests of a device (contract 1)."""

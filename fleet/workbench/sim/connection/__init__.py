@@ -1,0 +1,1 @@
+"""MQTT and the encrypted audio channel (contract 2 to 4)."""

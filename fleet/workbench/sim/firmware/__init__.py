@@ -1,0 +1,1 @@
+"""What the firmware's application does with messages, buttons and states (contract 5)."""

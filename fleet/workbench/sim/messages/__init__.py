@@ -1,0 +1,1 @@
+"""JSON messages between device and server, read and written as firmware does."""

@@ -1,0 +1,1 @@
+"""What lies between device and server: delays, faults, the HTTPS client."""

@@ -1,0 +1,1 @@
+"""Which device is simulated: build of the firmware, timing, identity."""

@@ -1,0 +1,1 @@
+"""What a simulation keeps: the journal of steps, turns, the audit of the server, and the report."""

@@ -1,0 +1,1 @@
+"""What every part of the device shares: state machine, main loop, context."""
