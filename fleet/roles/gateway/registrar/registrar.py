@@ -26,8 +26,9 @@ from fleet.roles.gateway.turns.tool_room import ToolShare
 from fleet.roles.gateway.turns.turn import Choices, GatewayTurn, Question
 from fleet.roles.gateway.turns.turns import MOST_WAITING, GatewayTurns
 from fleet.wire import gateway as api
-from fleet.wire.dialect_registrar import DIALECT, NO_REQUEST, UNABLE, confirmation
+from fleet.wire.dialect_registrar import DIALECT
 from fleet.wire.json_text import MOST_VALUES, is_crowded, json_length
+from fleet.wire.jsonrpc import NO_REQUEST, UNABLE
 from fleet.wire.mcp import ToolSpec, clip
 from fleet.wire.messages import (
     BadRequestEvent,
@@ -167,7 +168,7 @@ class Registrar:
         self._tools = asked.tools
         self.calls.controls = frozenset(tool.name for tool in asked.tools if tool.control)
         log.info("tools registered", extra={"tools": len(asked.tools), "named": asked.mac or ""})
-        await self._scribe.order(RegisteredCommand(asked.id, confirmation(asked.provided)))
+        await self._scribe.order(RegisteredCommand(asked.id, asked.provided))
 
     def _settle(self, answer: ResponseEvent) -> None:
         call = self._scribe.call_of(answer.id)

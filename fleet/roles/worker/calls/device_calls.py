@@ -140,7 +140,7 @@ class DeviceCalls:
                 return Outcome("not_sent", _TOO_OFTEN)
             case CallBegun(number):
                 request = CallToolCommand(number, order.name, order.arguments, order.session)
-                return await self._run(shard, mac, request, terms, lambda: shard.tell(mac, request, terms.dialect))
+                return await self._run(shard, mac, request, terms, lambda: shard.publish(mac, request, terms.dialect))
 
     async def answer(self, shard: Shard, mac: str, answer: ResponseEvent) -> bool:
         """Take a device's answer; False when it is late, repeated, or to no call."""

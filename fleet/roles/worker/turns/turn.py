@@ -31,9 +31,9 @@ from fleet.roles.worker.sessions.discovery import new_number
 from fleet.roles.worker.turns.deadline import TurnDeadline
 from fleet.roles.worker.turns.journal_writer import JournalWriter
 from fleet.roles.worker.turns.speech import AnswerSpeech
-from fleet.wire.dialects import REGISTRAR
+from fleet.wire import dialects
 from fleet.wire.edge_messages import UtteranceEvent
-from fleet.wire.messages import CallToolCommand, TranscriptCommand
+from fleet.wire.messages import CallToolCommand, DeviceCommand, TranscriptCommand
 
 log = logging.getLogger(__name__)
 
@@ -123,7 +123,7 @@ class WorkerTurn:
         """Let the device show what was typed for it, as it shows what it hears."""
         if self._heard.typed and self._session.edge:
             with suppress(Unavailable, Overloaded):
-                self._shard.tell(self._session.device, TranscriptCommand(self._session.id, self._heard.text))
+                self._publish(TranscriptCommand(self._session.id, self._heard.text))
 
     async def _reply(self, state: ReplyState) -> None:
         """Count how it ended, and tell whoever typed."""
@@ -181,12 +181,15 @@ class WorkerTurn:
 
     async def _send(self, order: CallToolCommand, terms: CallTerms) -> Outcome:
         mac = self._session.device
-        if self._session.dialect != REGISTRAR and kind_of(order.name).camera:
+        if dialects.find(self._session.dialect).capabilities.camera and kind_of(order.name).camera:
             fresh = await introduce(self._resources, mac, new_number())
             # The token that the device has may be over.
             if fresh.vision_url:
-                self._shard.tell(mac, fresh)
+                self._publish(fresh)
         return await self._calls.call(self._shard, mac, order, terms)
+
+    def _publish(self, command: DeviceCommand) -> None:
+        self._shard.publish(self._session.device, command, self._session.dialect)
 
     def _beside(self, own: DeviceTools, caller: Caller, before: Progress) -> agent.AgentTools:
         """Return the device's tools, with the server's if there are any."""
