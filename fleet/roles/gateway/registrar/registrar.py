@@ -92,7 +92,7 @@ class Registrar:
         self._tools: tuple[ToolSpec, ...] = ()
         self._share = stack.enter_context(closing(ToolShare(resources.tool_room)))
         self.calls = RegistrarCallbacks(
-            self._scribe, settings.client_tool_timeout, settings.client_tool_result_queue_size, self._note_failure
+            self._scribe, settings.client_tool_timeout, settings.client_tool_result_queue_size, self._note
         )
         self.turns = GatewayTurns(self._answer)
 
@@ -197,9 +197,6 @@ class Registrar:
         told = reports.tell([DeviceReport(0, note) for note in notes])
         resources = replace(self._resources, llm=NarratedLlm(self._resources.llm, self._scribe, told))
         await GatewayTurn(resources, self._scribe, self.calls, self._tools, question).run()
-
-    def _note_failure(self, text: str) -> None:
-        self._note(reports.write("tool failed", text))
 
     def _note(self, text: str) -> None:
         self._notes = [*self._notes[1 - _MOST_NOTES :], text]

@@ -64,7 +64,7 @@ class Shard:
         self._session: MqttSession | None = None
         self._group = asyncio.TaskGroup()
         self._ready = asyncio.Event()
-        self._awaited: set[asyncio.Task[None]] = set()
+        self._awaited: set[asyncio.Task[object]] = set()
 
     @property
     def connected(self) -> bool:
@@ -93,7 +93,7 @@ class Shard:
         except* Fenced:
             log.warning("the shard is another worker's now", extra={"shard": self.number})
 
-    def spawn(self, what: str, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+    def spawn(self, what: str, work: Coroutine[None, None, None]) -> asyncio.Task[object]:
         """Start work that ends with the shard.
 
         Args:

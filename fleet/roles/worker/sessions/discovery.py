@@ -51,7 +51,7 @@ class Discovery:
         self.waiters = PendingCalls()
         self.lists = ListBudget(counts)
         """The lists that are being read."""
-        self._running: dict[str, asyncio.Task[None]] = {}
+        self._running: dict[str, asyncio.Task[object]] = {}
         self._refused: dict[str, asyncio.TimerHandle] = {}
 
     def start(self, shard: Shard, mac: str, dialect: str) -> None:
@@ -83,7 +83,7 @@ class Discovery:
             return False
         return True
 
-    def _forget(self, mac: str, done: asyncio.Task[None]) -> None:
+    def _forget(self, mac: str, done: asyncio.Task[object]) -> None:
         if self._running.get(mac) is done:
             del self._running[mac]
 

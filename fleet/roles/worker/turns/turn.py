@@ -4,21 +4,22 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
-from fleet.adapters.redis.sessions.conversations import Begun, StoredJournal
+from fleet.adapters.redis.sessions.conversations import Begun, Context, StoredJournal
 from fleet.adapters.redis.sessions.replies import Reply, ReplyState
 from fleet.core import agent
 from fleet.core.agent import Progress
 from fleet.core.history import since_user
 from fleet.core.local_time import own_offset
 from fleet.core.ports import USUAL, Llm, LlmEvent, LlmOptions, Message, ToolOffer
+from fleet.core.prompt import DEVICE_PROMPT, local_now, write_prompt
 from fleet.core.reports import tell
 from fleet.core.server_tools import Caller, Persona
-from fleet.core.text.phrases import DEFAULT_PROMPT, LANGUAGES, Phrase, phrase
+from fleet.core.text.phrases import LANGUAGES, Phrase, phrase
 from fleet.core.tool_kinds import kind_of
 from fleet.core.toolbox import Toolbox
-from fleet.ground.errors import Fenced, FleetError, Overloaded, ProviderError, Unavailable
+from fleet.ground.errors import Fenced, Overloaded, ProviderError, Unavailable
 from fleet.ground.metrics import turns as timed
 from fleet.ground.tasks import isolate
 from fleet.roles.worker.calls.device_calls import CallTerms, DeviceCalls, Outcome
@@ -137,24 +138,22 @@ class WorkerTurn:
         if self._late:
             log.warning("turn comes too late")
             return "failed"
-        self._failure: Phrase | FleetError | None = "failed"
-        await isolate("answer", self._try(before))
-        if isinstance(self._failure, FleetError):
-            raise self._failure
-        return self._failure
+        failure = await isolate("answer", self._ask_in_time(before), (TimeoutError, ProviderError, Fenced, Unavailable))
+        match failure:
+            case None:
+                return None
+            case TimeoutError():
+                log.warning("turn took too long", extra={"limit": self._resources.settings.turn_seconds})
+                return "too_long"
+            case ProviderError():
+                log.warning("turn failed", extra={"reason": str(failure)})
+            case Fenced() | Unavailable():
+                raise failure
+        return "failed"
 
-    async def _try(self, before: Progress) -> None:
-        try:
-            async with self._patience.limit():
-                await self._ask(before)
-            self._failure = None
-        except TimeoutError:
-            log.warning("turn took too long", extra={"limit": self._resources.settings.turn_seconds})
-            self._failure = "too_long"
-        except ProviderError as error:
-            log.warning("turn failed", extra={"reason": str(error)})
-        except (Fenced, Unavailable) as error:
-            self._failure = error
+    async def _ask_in_time(self, before: Progress) -> None:
+        async with self._patience.limit():
+            await self._ask(before)
 
     async def _ask(self, before: Progress) -> None:
         settings, mac = self._resources.settings, self._session.device
@@ -165,7 +164,7 @@ class WorkerTurn:
             log.warning("too many tools to offer", extra={"left_out": toolbox.left_out})
         offset = own_offset(context.timezone, settings.timezone_offset, datetime.now(UTC))
         asked = (
-            Message("system", f"{self._prompt(context.persona, offset)}\n{tell(context.reports)}".strip()),
+            Message("system", self._prompt(context, offset)),
             *since_user(context.history),
             Message("user", self._heard.text),
         )
@@ -208,9 +207,12 @@ class WorkerTurn:
         await self._resources.personas.keep(self._shard.owner, self._session.device, persona)
         self._speech.speak(persona.language)
 
-    def _prompt(self, persona: Persona, offset: int) -> str:
-        settings, language = self._resources.settings, self._heard.language
-        now = datetime.now(UTC) + timedelta(minutes=offset)
-        spoken = f" The user speaks {language!r}." if language else ""
-        told = self._resources.server_tools.introduce(persona) if self._resources.server_tools else ""
-        return f"{settings.prompt or DEFAULT_PROMPT}{spoken} It is {now:%A, %Y-%m-%d %H:%M}. {told}".rstrip()
+    def _prompt(self, context: Context, offset: int) -> str:
+        tools = self._resources.server_tools
+        return write_prompt(
+            self._resources.settings.prompt or DEVICE_PROMPT,
+            local_now(offset),
+            language=self._heard.language,
+            persona=tools.introduce(context.persona) if tools else "",
+            reports=tell(context.reports),
+        )
