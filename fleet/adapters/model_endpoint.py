@@ -1,17 +1,18 @@
-"""OpenAI-compatible endpoints: one client each, failures told in one line, few and bounded attempts."""
+"""Endpoints of models, OpenAI-compatible or not: one client each, failures in one line, few and bounded attempts."""
 
 import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
 import openai
+from pydantic_core import from_json
 
-from fleet.adapters.http_bounds import AnswerTooLarge, bounding, told_redirect
+from fleet.adapters.http_client import LARGEST, AnswerTooLarge, BoundedClient, describe_redirect
 from fleet.ground.errors import ConfigError, ProviderError, ProviderTimeout
 from fleet.ground.metrics import providers
 from fleet.ground.tasks import Backoff
@@ -26,6 +27,7 @@ LARGEST_ANSWER = 1024 * 1024
 """Bytes of an answer that comes whole: a photo's description, a list of models."""
 LARGEST_STREAM = 32 * 1024 * 1024
 """Bytes of an answer that is read as it comes: 11 minutes of speech, or twice the longest text that is taken."""
+_STREAMED = "stream"
 _NO_KEY = "none"
 """The library wants a key where the endpoint needs none."""
 _MEANINGS = {
@@ -45,7 +47,9 @@ class EndpointRefused(ProviderError):
 
 
 class ModelEndpoint:
-    """One endpoint that speaks OpenAI's HTTP; keeps its connections open between requests.
+    """One endpoint; keeps its connections open between requests.
+
+    `client` speaks OpenAI's HTTP (with `open`), `post` sends any other request.
 
     Limits in time are the caller's (`within`): the client itself has none and never repeats a request.
 
@@ -61,19 +65,11 @@ class ModelEndpoint:
     def __init__(self, what: str, base_url: str, api_key: str | None) -> None:
         self._name = f"{what} {_public(what, base_url)}"
         self._what = what.lower()
+        self._base_url = base_url.rstrip("/")
+        self._login = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        self._http = BoundedClient(_largest, None, limits=_LIMITS)
         self.client = openai.AsyncOpenAI(
-            base_url=base_url,
-            api_key=api_key or _NO_KEY,
-            max_retries=0,
-            timeout=None,
-            http_client=openai.DefaultAsyncHttpxClient(
-                limits=_LIMITS,
-                timeout=None,
-                headers={"Accept-Encoding": "identity"},
-                event_hooks=bounding(LARGEST_ANSWER),
-                # A 307 would send what was said, and the tools, to a host that nobody has set up.
-                follow_redirects=False,
-            ),
+            base_url=base_url, api_key=api_key or _NO_KEY, max_retries=0, timeout=None, http_client=self._http
         )
         # The library takes these from the environment; they belong to another key, perhaps to another company.
         self.client.organization = self.client.project = None
@@ -123,7 +119,41 @@ class ModelEndpoint:
         async with AsyncExitStack() as stack:
             async with self.within(deadline):
                 response = await stack.enter_async_context(asking)
-            yield Body(self, response)
+            yield Body(self, response.headers, response.iter_bytes())
+
+    @asynccontextmanager
+    async def post(self, path: str, deadline: float, **shape: Any) -> AsyncIterator["Body"]:
+        """Post a request of any shape and give its answer's body; leaving the block closes it.
+
+        For endpoints that speak something else than OpenAI's HTTP. The key is sent as bearer token.
+
+        Args:
+            path: After the base URL, beginning with a slash.
+            deadline: When the answer must have begun, on the loop's clock.
+            shape: `json`, `content`, `data`, `files`, `params` or `headers`, as `httpx2` takes them.
+
+        Raises:
+            ProviderError: The endpoint cannot be reached, was silent for too long, or refused.
+        """
+        headers = {**self._login, **shape.pop("headers", {})}
+        url = f"{self._base_url}{path}"
+        request = self._http.build_request(
+            "POST", url, headers=headers, timeout=None, extensions={LARGEST: LARGEST_STREAM}, **shape
+        )
+        async with AsyncExitStack() as stack:
+            async with self.within(deadline):
+                response = await self._begin(request)
+                stack.push_async_callback(response.aclose)
+                if not response.is_success:
+                    await response.aread()
+                    raise _status_error(response)
+            yield Body(self, response.headers, response.aiter_bytes())
+
+    async def _begin(self, request: httpx2.Request) -> httpx2.Response:
+        try:
+            return await self._http.send(request, stream=True)
+        except httpx2.TransportError as error:
+            raise openai.APIConnectionError(request=request) from error
 
     def failure(self, how: str, *, retryable: bool, kind: str = "bad_answer") -> ProviderError:
         """Return the error that says how this endpoint failed, counted as this kind."""
@@ -152,7 +182,7 @@ class ModelEndpoint:
         if status in _REFUSALS:
             providers.errors.add(self._what, kind)
             return EndpointRefused(f"{self._name} refused the request ({detail})", retryable=False)
-        if elsewhere := told_redirect(error.response):
+        if elsewhere := describe_redirect(error.response):
             return self.failure(elsewhere, retryable=False, kind=kind)
         passing = (status in _PASSING and code != "insufficient_quota") or status >= 500
         return self.failure(f"{meaning} ({detail})", retryable=passing, kind=kind)
@@ -161,11 +191,11 @@ class ModelEndpoint:
 class Body:
     """An answer's body as it arrives."""
 
-    def __init__(self, endpoint: ModelEndpoint, response: _Response) -> None:
-        self.kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    def __init__(self, endpoint: ModelEndpoint, headers: Mapping[str, str], pieces: AsyncIterator[bytes]) -> None:
+        self.kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         """The media type; empty when the endpoint does not say."""
         self._endpoint = endpoint
-        self._pieces = response.iter_bytes()
+        self._pieces = pieces
         self._left = LARGEST_STREAM
 
     async def read(self, deadline: float, *, needed: bool = True) -> bytes:
@@ -182,6 +212,19 @@ class Body:
                 if piece:
                     return piece
         return b""
+
+    async def whole(self, deadline: float, largest: int = LARGEST_ANSWER) -> bytes:
+        """Return all that is left, at most `largest` bytes.
+
+        Raises:
+            ProviderError: It broke off, was too large, or was not complete before `deadline` on the loop's clock.
+        """
+        answer = bytearray()
+        while piece := await self.read(deadline):
+            answer += piece
+            if len(answer) > largest:
+                raise self._endpoint.failure("sent an answer that is too large", retryable=False)
+        return bytes(answer)
 
 
 class Attempts:
@@ -223,6 +266,22 @@ def _public(what: str, base_url: str) -> str:
     if parts.scheme not in ("http", "https") or not place:
         raise wrong
     return f"{parts.scheme}://{place}{parts.path.rstrip('/')}"
+
+
+def _largest(response: httpx2.Response) -> int:
+    streamed = response.request.headers.get("x-stainless-raw-response") == _STREAMED
+    return LARGEST_STREAM if streamed else LARGEST_ANSWER
+
+
+def _status_error(response: httpx2.Response) -> openai.APIStatusError:
+    """Return the error of an answer that is no success, as the OpenAI library would."""
+    try:
+        told = from_json(response.content)
+    except ValueError:
+        told = None
+    body = told.get("error", told) if isinstance(told, dict) else told
+    message = body.get("message") if isinstance(body, dict) else None
+    return openai.APIStatusError(str(message or response.status_code), response=response, body=body)
 
 
 def _line(text: str) -> str:

@@ -1,6 +1,9 @@
-"""The ports to models: what has two real adapters. Audio is 16-bit little-endian mono PCM everywhere."""
+"""The ports to models: what built-in adapters and plugins implement (docs/howto/write-a-plugin.md).
 
-from collections.abc import AsyncGenerator, Sequence
+Audio is 16-bit little-endian mono PCM everywhere.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -140,3 +143,38 @@ class Llm(Protocol):
         Raises:
             ProviderError: The endpoint refused, failed, broke off or was silent for too long.
         """
+
+
+class LlmAdapter(Llm, Protocol):
+    """A chat model that holds connections of its own."""
+
+    async def aclose(self) -> None:
+        """Let go of connections and threads."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderOptions:
+    """What an operator has set for the provider of one kind: `ASR_*`, `TTS_*` or `LLM_*`.
+
+    What a kind has no setting for, or the operator has not set, is None.
+    """
+
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    model: str | None = None
+    voice: str | None = None
+    language: str | None = None
+    sample_rate: int | None = None
+    """In Hz."""
+    temperature: float | None = None
+    max_tokens: int | None = None
+    seconds: float = 5.0
+    """Longest wait: for a transcript, for each piece of audio or text, for a tool's result."""
+
+
+AsrFactory = Callable[[ProviderOptions], Asr]
+"""What an entry point of `fleet.asr` names. Called once, in a thread, so it may load a model; raises `ConfigError`."""
+TtsFactory = Callable[[ProviderOptions], Tts]
+"""What an entry point of `fleet.tts` names; called as an `AsrFactory` is."""
+LlmFactory = Callable[[ProviderOptions], LlmAdapter]
+"""What an entry point of `fleet.llm` names. Called on the event loop, so it must not block; raises `ConfigError`."""

@@ -1,12 +1,13 @@
 """The port to tools that run on the server: the built-in ones, and those of MCP servers."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from pydantic import JsonValue
 
-from fleet.core.ports import ToolOffer
+from fleet.core.ports import ProviderOptions, ToolOffer
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,20 @@ class ServerResult:
     failed: bool = False
 
 
+RunTool = Callable[[dict[str, JsonValue], Caller], Awaitable[ServerResult]]
+"""Runs a tool with arguments that fit its schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerTool:
+    """A tool that this process runs itself: a built-in one, or one of a plugin."""
+
+    offer: ToolOffer
+    run: RunTool
+    repeatable: bool
+    """Whether it may be run again when nobody knows if it has run: it only reads, or a second run changes nothing."""
+
+
 class ServerTools(Protocol):
     """The tools that a server offers beside those of devices and clients."""
 
@@ -47,10 +62,14 @@ class ServerTools(Protocol):
         """The tools as the model sees them at this moment; MCP servers come and go."""
 
     def repeatable(self, name: str) -> bool:
-        """Whether a tool may be run again when it is not known if it has run: it only tells, or does nothing twice."""
+        """Whether a tool may be run again when nobody knows if it has run; see `ServerTool.repeatable`."""
 
     def introduce(self, persona: Persona) -> str:
         """Return what the system prompt says of the persona, in a sentence or more; empty for the usual one."""
 
     async def call(self, name: str, arguments: dict[str, JsonValue], caller: Caller) -> ServerResult:
         """Run a tool by the name in its offer, within its limit in time; failures are results, never exceptions."""
+
+
+ToolFactory = Callable[[ProviderOptions], AbstractAsyncContextManager[Sequence[ServerTool]]]
+"""What an entry point of `fleet.tools` names: gives the tools for the block, and closes what they hold after it."""

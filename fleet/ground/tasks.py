@@ -11,21 +11,27 @@ from fleet.ground.errors import FleetError
 log = logging.getLogger(__name__)
 
 
-async def isolate(what: str, work: Awaitable[None]) -> None:
-    """Await `work`; log any failure instead of raising it.
+async def isolate(what: str, work: Awaitable[None], expected: tuple[type[Exception], ...] = ()) -> Exception | None:
+    """Await `work`; return its failure instead of raising it, None when it succeeded.
 
     The one place with a broad `except`: the failure of one device's work must not end its siblings' task group.
 
     Args:
         what: Names the work in the log.
         work: The work, not yet awaited.
+        expected: Failures that the caller handles; every other one is logged here.
     """
     try:
         await work
+    except expected as error:
+        return error
     except FleetError as error:
         log.warning("work failed", extra={"work": what, "reason": str(error), "kind": type(error).__name__})
-    except Exception:
+        return error
+    except Exception as error:
         log.exception("work crashed", extra={"work": what})
+        return error
+    return None
 
 
 class Backoff:

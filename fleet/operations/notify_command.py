@@ -16,8 +16,8 @@ from fleet.ground.errors import ConfigError, Unavailable
 from fleet.ground.settings import Settings
 from fleet.ground.tasks import running
 from fleet.operations.reach import broker_url, reach_store, read_mac, run
+from fleet.wire import dialects
 from fleet.wire import notify as codec
-from fleet.wire.dialects import REGISTRAR
 from fleet.wire.identity import CredentialKeys
 from fleet.wire.topics import down_topic
 
@@ -67,7 +67,7 @@ def _fault(device: DeviceRecord) -> str:
     """Return why a device would not play a notification, empty when it would."""
     if not device.online:
         return "is not connected"
-    if device.dialect == REGISTRAR or not codec.is_known(device.firmware):
+    if not dialects.find(device.dialect).capabilities.notifications or not codec.is_known(device.firmware):
         return f"has firmware {visible(device.firmware) or 'of unknown version'}; notifications need 2.5"
     return "is in a conversation, and would ignore it" if device.session else ""
 

@@ -1,15 +1,17 @@
 """The chat model, from the settings."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Final
 
 from pydantic import SecretStr
 
 from fleet.adapters.llm.llm_fallback import FallbackLlm
 from fleet.adapters.llm.llm_openai import OpenAiLlm
 from fleet.adapters.llm.llm_timed import TimedLlm
-from fleet.core.ports import Llm
+from fleet.adapters.plugins import load_plugin
+from fleet.core.ports import Llm, LlmFactory, ProviderOptions
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
 
@@ -28,21 +30,20 @@ async def chat_model(settings: Settings, silence: float = VOICE_SECONDS) -> Asyn
         silence: Longest silence in seconds where LLM_SILENCE_SECONDS is not set.
 
     Raises:
-        ConfigError: There is no endpoint, or an address is none.
+        ConfigError: There is no endpoint or no such plugin, or an address is none.
     """
-    if settings.llm_base_url is None:
-        raise ConfigError("LLM_BASE_URL is missing; only `fleet up` brings a demo model")
+    load = _provider(settings)
     borne = silence_of(settings, silence)
+    each = borne if settings.llm_fallback_base_url is None else borne / 2
     model = settings.llm_model if "llm_model" in settings.model_fields_set else None
     async with AsyncExitStack() as stack:
-        each = borne if settings.llm_fallback_base_url is None else borne / 2
-        first = _load(settings, settings.llm_base_url, settings.llm_api_key, model, each)
+        first = load(_options(settings, settings.llm_base_url, settings.llm_api_key, model, each))
         stack.push_async_callback(first.aclose)
         if settings.llm_fallback_base_url is None:
             yield TimedLlm(first, settings.llm_timeout)
             return
         key, name = settings.llm_fallback_api_key, settings.llm_fallback_model
-        second = _load(settings, settings.llm_fallback_base_url, key, name, each)
+        second = _openai(_options(settings, settings.llm_fallback_base_url, key, name, each))
         stack.push_async_callback(second.aclose)
         both = FallbackLlm(first, second, asyncio.get_running_loop().time)
         yield TimedLlm(both, settings.llm_timeout)
@@ -54,8 +55,39 @@ def silence_of(settings: Settings, usual: float) -> float:
     return min(chosen, settings.llm_timeout)
 
 
-def _load(settings: Settings, url: str, key: SecretStr | None, model: str | None, silence: float) -> OpenAiLlm:
-    secret = key.get_secret_value() if key else None
-    return OpenAiLlm(
-        url, secret, model, silence, temperature=settings.llm_temperature, max_tokens=settings.llm_max_tokens
+def _provider(settings: Settings) -> LlmFactory:
+    name = settings.llm_provider
+    if name in LLM_PROVIDERS:
+        return LLM_PROVIDERS[name]
+    factory: LlmFactory = load_plugin("LLM_PROVIDER", name, "fleet.llm", LLM_PROVIDERS)
+    return factory
+
+
+def _options(
+    settings: Settings, url: str | None, key: SecretStr | None, model: str | None, silence: float
+) -> ProviderOptions:
+    return ProviderOptions(
+        url,
+        key.get_secret_value() if key else None,
+        model,
+        temperature=settings.llm_temperature,
+        max_tokens=settings.llm_max_tokens,
+        seconds=silence,
     )
+
+
+def _openai(options: ProviderOptions) -> OpenAiLlm:
+    if options.base_url is None:
+        raise ConfigError("LLM_BASE_URL is missing; only `fleet up` brings a demo model")
+    return OpenAiLlm(
+        options.base_url,
+        options.api_key,
+        options.model,
+        options.seconds,
+        temperature=options.temperature,
+        max_tokens=options.max_tokens,
+    )
+
+
+LLM_PROVIDERS: Final[Mapping[str, LlmFactory]] = {"openai": _openai}
+"""The built-in ones, by the names of LLM_PROVIDER. The fallback is always an endpoint."""

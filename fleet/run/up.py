@@ -73,7 +73,7 @@ async def up(
         await enter(follow_debugging(store))
         stack.enter_context(readiness.pinging("redis", store.ping_writes))
         broker_url = settings.mqtt_url if settings.mqtt_url else await enter(_broker(settings, keys, store))
-        if settings.llm_base_url is None:
+        if settings.llm_base_url is None and settings.llm_provider == "openai":
             settings = settings.model_copy(update={"llm_base_url": await enter(_demo_llm())})
         here = Site(settings, keys, broker_address(settings, broker_url), store, readiness)
         log.info("loading speech")

@@ -1,8 +1,8 @@
 """The dialect of devices that announce their tools themselves: JSON-RPC 2.0 frames, both ways.
 
-A device says `mcp/registerTools`, is told `mcp/tool/execute` and hears the model through `mcp/ai/message`. One that has
-a microphone opens its sessions as xiaozhi devices do, with frames that have a `type`: those are read and written as
-theirs.
+A device sends `mcp/registerTools`, receives `mcp/tool/execute`, and reads the model's answer from `mcp/ai/message`. A
+device with a microphone opens its sessions as xiaozhi devices do, with frames that have a `type`. Those are read and
+written as in the xiaozhi dialect.
 """
 
 import math
@@ -12,8 +12,9 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from fleet.wire import dialect_xiaozhi
+from fleet.wire.dialect import Capabilities
 from fleet.wire.json_text import LARGEST_FRAME, dump, parse
-from fleet.wire.jsonrpc import error_text, id_text
+from fleet.wire.jsonrpc import BAD_PARAMS, NO_METHOD, NO_REQUEST, NOT_JSON, error_text, id_text
 from fleet.wire.mcp import LARGEST_LIST, LONGEST_DESCRIPTION, LONGEST_NAME, ToolSpec, is_acceptable
 from fleet.wire.messages import (
     AiMessageCommand,
@@ -39,10 +40,6 @@ REGISTER = "mcp/registerTools"
 EXECUTE = "mcp/tool/execute"
 MESSAGE = "mcp/ai/message"
 
-NOT_JSON, NO_REQUEST, NO_METHOD, BAD_PARAMS = -32700, -32600, -32601, -32602
-"""The codes of JSON-RPC 2.0."""
-UNABLE = -32000
-"""The first of the codes that JSON-RPC leaves to servers."""
 MOST_TOOLS = 256
 LONGEST_REQUEST_ID = 128
 """Characters; an id goes back as it came."""
@@ -90,6 +87,11 @@ class RegistrarDialect:
     """Devices that register their tools."""
 
     name = NAME
+    capabilities = Capabilities(text="pieces")
+    mark = REGISTER.encode()
+
+    def claims(self, document: object) -> bool:
+        return isinstance(document, dict) and "jsonrpc" in document
 
     def receive(self, frame: bytes) -> DeviceEvent:
         if len(frame) > LARGEST_FRAME:
@@ -101,7 +103,6 @@ class RegistrarDialect:
         return self.read(document)
 
     def read(self, document: object) -> DeviceEvent:
-        """Return what a frame says whose JSON was parsed already."""
         if not isinstance(document, dict):
             return BadRequestEvent(None, NO_REQUEST, "the frame is no JSON-RPC object; batches are not taken")
         if "jsonrpc" not in document and isinstance(document.get("type"), str):
@@ -116,24 +117,24 @@ class RegistrarDialect:
             return BadRequestEvent(number, NO_REQUEST, 'the member "method" must be a text')
         return _request(method, document, number)
 
-    def send(self, order: DeviceCommand) -> bytes:
-        match order:
+    def send(self, command: DeviceCommand) -> bytes:
+        match command:
             case RegisteredCommand():
-                result = {"status": "registered", "message": order.message}
-                return dump({"jsonrpc": "2.0", "id": order.id, "result": result})
+                result = {"status": "registered", "message": _confirmation(command.provided)}
+                return dump({"jsonrpc": "2.0", "id": command.id, "result": result})
             case ErrorCommand():
-                error = {"code": order.code, "message": order.reason}
-                return dump({"jsonrpc": "2.0", "id": order.id, "error": error})
+                error = {"code": command.code, "message": command.reason}
+                return dump({"jsonrpc": "2.0", "id": command.id, "error": error})
             case AiMessageCommand():
-                params = {"type": order.kind, "content": order.text}
+                params = {"type": command.kind, "content": command.text}
                 return dump({"jsonrpc": "2.0", "method": MESSAGE, "params": params})
             case CallToolCommand():
-                call = {"tool_name": order.name, "tool_input": order.arguments}
-                return dump({"jsonrpc": "2.0", "method": EXECUTE, "params": call, "id": f"{_CALL}{order.id}"})
+                call = {"tool_name": command.name, "tool_input": command.arguments}
+                return dump({"jsonrpc": "2.0", "method": EXECUTE, "params": call, "id": f"{_CALL}{command.id}"})
             case InitializeCommand() | InitializedCommand() | ListToolsCommand():
                 return b""
             case _:
-                return dialect_xiaozhi.DIALECT.send(order)
+                return dialect_xiaozhi.DIALECT.send(command)
 
 
 def _id(document: dict[str, Any]) -> RequestId | None:
@@ -210,8 +211,8 @@ def _spec(tool: _Tool) -> ToolSpec:
     )
 
 
-def confirmation(provided: Sequence[str]) -> str:
-    """Return the words that confirm a registration; they name the tools that are not taken for the device's."""
+def _confirmation(provided: Sequence[str]) -> str:
+    """Return the text that confirms a registration; it names the tools that were not taken for the device's."""
     if not provided:
         return _DONE
     names = ", ".join(provided[:_NAMED]) + (" …" if len(provided) > _NAMED else "")
@@ -221,8 +222,8 @@ def confirmation(provided: Sequence[str]) -> str:
 def _explain(error: ValidationError) -> str:
     fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
     # Of what is no object the library names the class that it wanted, which is ours.
-    told = "must be an object" if fault["type"] == "model_type" else fault["msg"]
-    return ": ".join((".".join(("params", *map(str, fault["loc"]))), told))
+    text = "must be an object" if fault["type"] == "model_type" else fault["msg"]
+    return ": ".join((".".join(("params", *map(str, fault["loc"]))), text))
 
 
 DIALECT = RegistrarDialect()

@@ -1,6 +1,6 @@
 """The dialect of stock xiaozhi firmware and of py-xiaozhi: JSON with a string `type`, MCP inside `mcp`.
 
-Every field of an order is always sent with its right type: firmware up to 2.3.0 crashes on a missing one.
+Every field of a command is always sent with its right type: firmware up to 2.3.0 crashes on a missing one.
 """
 
 from typing import Annotated, Any, Literal, assert_never
@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, assert_never
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from fleet.wire import jsonrpc
+from fleet.wire.dialect import Capabilities
 from fleet.wire.json_text import LARGEST_FRAME, dump, parse
 from fleet.wire.messages import (
     AbortEvent,
@@ -39,9 +40,7 @@ from fleet.wire.messages import (
     TranscriptCommand,
     UsualCommand,
 )
-
-FRAME_MS = (5, 10, 20, 40, 60, 80, 100, 120)
-SAMPLE_RATES = (8000, 12000, 16000, 24000, 48000)
+from fleet.wire.toc import FRAME_MS, SAMPLE_RATES
 
 
 class _Part(BaseModel):
@@ -116,6 +115,13 @@ class XiaozhiDialect:
     """Stock firmware 1.8 and later, and py-xiaozhi."""
 
     name = "xiaozhi"
+    capabilities = Capabilities(
+        audio=True, lists_tools=True, firmware_tools=True, camera=True, notifications=True, text="alert"
+    )
+    mark = b""
+
+    def claims(self, document: object) -> bool:
+        return False  # it is given what no other dialect claims
 
     def receive(self, frame: bytes) -> DeviceEvent:
         if len(frame) > LARGEST_FRAME:
@@ -127,7 +133,6 @@ class XiaozhiDialect:
         return self.read(document)
 
     def read(self, document: object) -> DeviceEvent:
-        """Return what a frame says whose JSON was parsed already."""
         kind = document.get("type") if isinstance(document, dict) else None
         if not isinstance(kind, str):
             return MalformedEvent("no type")
@@ -138,8 +143,10 @@ class XiaozhiDialect:
         except (ValidationError, RecursionError):
             return MalformedEvent(f"bad {kind}")
 
-    def send(self, order: DeviceCommand) -> bytes:
-        return b"" if isinstance(order, RegisteredCommand | ErrorCommand | AiMessageCommand) else dump(_frame(order))
+    def send(self, command: DeviceCommand) -> bytes:
+        if isinstance(command, RegisteredCommand | ErrorCommand | AiMessageCommand):
+            return b""
+        return dump(_frame(command))
 
 
 def _event(frame: _Hello | _Listen | _Abort | _Goodbye | _Mcp) -> DeviceEvent:
@@ -175,74 +182,74 @@ def _hello(frame: _Hello) -> DeviceEvent:
     )
 
 
-def _frame(order: UsualCommand) -> dict[str, Any]:
-    match order:
+def _frame(command: UsualCommand) -> dict[str, Any]:
+    match command:
         case HelloCommand():
-            return _welcome(order)
+            return _welcome(command)
         case TranscriptCommand():
-            return {"type": "stt", "session_id": order.session, "text": order.text}
+            return {"type": "stt", "session_id": command.session, "text": command.text}
         case EmotionCommand():
-            return {"type": "llm", "session_id": order.session, "emotion": order.emotion, "text": ""}
+            return {"type": "llm", "session_id": command.session, "emotion": command.emotion, "text": ""}
         case AnswerStartCommand():
-            return _tts(order.session, "start")
+            return _tts(command.session, "start")
         case SentenceStartCommand():
-            return {**_tts(order.session, "sentence_start"), "text": order.text}
+            return {**_tts(command.session, "sentence_start"), "text": command.text}
         case AnswerStopCommand():
-            return _tts(order.session, "stop")
+            return _tts(command.session, "stop")
         case GoodbyeCommand():
-            return {"type": "goodbye", "session_id": order.session}
+            return {"type": "goodbye", "session_id": command.session}
         case AlertCommand():
-            return {"type": "alert", "status": order.status, "message": order.message, "emotion": order.emotion}
+            return {"type": "alert", "status": command.status, "message": command.message, "emotion": command.emotion}
         case InitializeCommand() | InitializedCommand() | ListToolsCommand() | CallToolCommand():
-            return {"type": "mcp", "session_id": order.session, "payload": _mcp(order)}
+            return {"type": "mcp", "session_id": command.session, "payload": _mcp(command)}
         case _:
-            assert_never(order)
+            assert_never(command)
 
 
 def _tts(session: str, state: str) -> dict[str, Any]:
     return {"type": "tts", "session_id": session, "state": state}
 
 
-def _welcome(order: HelloCommand) -> dict[str, Any]:
+def _welcome(command: HelloCommand) -> dict[str, Any]:
     udp = {
-        "server": order.host,
-        "port": order.port,
+        "server": command.host,
+        "port": command.port,
         "encryption": "aes-128-ctr",
-        "key": order.key,
-        "nonce": order.nonce,
+        "key": command.key,
+        "nonce": command.nonce,
     }
     audio = {
         "format": "opus",
-        "sample_rate": order.downlink.sample_rate,
+        "sample_rate": command.downlink.sample_rate,
         "channels": 1,
-        "frame_duration": order.downlink.frame_ms,
+        "frame_duration": command.downlink.frame_ms,
     }
     return {
         "type": "hello",
         "version": 3,
         "transport": "udp",
-        "session_id": order.session,
+        "session_id": command.session,
         "udp": udp,
         "audio_params": audio,
     }
 
 
-def _mcp(order: InitializeCommand | InitializedCommand | ListToolsCommand | CallToolCommand) -> dict[str, Any]:
-    match order:
+def _mcp(command: InitializeCommand | InitializedCommand | ListToolsCommand | CallToolCommand) -> dict[str, Any]:
+    match command:
         case InitializeCommand():
-            return jsonrpc.request(order.id, "initialize", _initialize_params(order))
+            return jsonrpc.request(command.id, "initialize", _initialize_params(command))
         case InitializedCommand():
             return jsonrpc.notification("notifications/initialized")
         case ListToolsCommand():
-            return jsonrpc.request(order.id, "tools/list", {"cursor": order.cursor})
+            return jsonrpc.request(command.id, "tools/list", {"cursor": command.cursor})
         case CallToolCommand():
-            return jsonrpc.request(order.id, "tools/call", {"name": order.name, "arguments": order.arguments})
+            return jsonrpc.request(command.id, "tools/call", {"name": command.name, "arguments": command.arguments})
         case _:
-            assert_never(order)
+            assert_never(command)
 
 
-def _initialize_params(order: InitializeCommand) -> dict[str, Any]:
-    vision = {"url": order.vision_url, "token": order.vision_token or ""} if order.vision_url else None
+def _initialize_params(command: InitializeCommand) -> dict[str, Any]:
+    vision = {"url": command.vision_url, "token": command.vision_token or ""} if command.vision_url else None
     return {
         "protocolVersion": "2024-11-05",
         "capabilities": {"vision": vision} if vision else {},

@@ -1,4 +1,4 @@
-"""The vocabulary that all dialects share: what a device says (events) and what it is told (orders).
+"""The vocabulary that all dialects share: what a device says (events) and what it is sent (commands).
 
 Bad input is an event too, `MalformedEvent`; no codec raises for what a device sends.
 """
@@ -88,7 +88,7 @@ class ResponseEvent:
 
 @dataclass(frozen=True, slots=True)
 class RegisterToolsEvent:
-    """The device says all that it can do, in place of what it said before; to be confirmed under `id`."""
+    """The device sends its whole tool list, which replaces the one before; to be confirmed under `id`."""
 
     id: RequestId
     mac: str | None
@@ -251,10 +251,10 @@ class CallToolCommand:
 
 @dataclass(frozen=True, slots=True)
 class RegisteredCommand:
-    """The tools that the device announced are known now."""
+    """Confirms a registration; `provided` names the tools that were not taken, for the server has them."""
 
     id: RequestId
-    message: str
+    provided: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,5 +7,5 @@ from fleet.wire.messages import CallToolCommand
 
 
 def restart() -> CallToolCommand:
-    """Return the order, with an id of its own; its answer is awaited by nobody."""
+    """Return the command, with an id of its own; nobody waits for its answer."""
     return CallToolCommand(secrets.randbelow(LARGEST_ID // 2) + 1, "self.reboot")

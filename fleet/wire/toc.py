@@ -6,6 +6,11 @@ The datagram carries no tag, so a right duration is the best sign that a packet 
 SHORTEST_AUDIO = 4
 """Payloads below this many bytes stand for silence whatever they hold: discontinuous transmission."""
 
+FRAME_MS = (5, 10, 20, 40, 60, 80, 100, 120)
+"""Lengths of packets that a session may have."""
+SAMPLE_RATES = (8000, 12000, 16000, 24000, 48000)
+"""In hertz."""
+
 _LONGEST_MS = 120.0
 _LONGEST_FRAME = 1275
 _SILK_MS = (10.0, 20.0, 40.0, 60.0)

@@ -41,6 +41,7 @@ from fleet.wire.messages import (
     SentenceStartCommand,
     TranscriptCommand,
 )
+from tests.support import morse_dialect
 
 EXPRESSION = {
     "name": "set_virtual_human_expression",
@@ -94,6 +95,13 @@ CAPTURED: dict[str, list[tuple[dict[str, Any], DeviceEvent]]] = {
         (HELLO, HelloEvent(AudioFormat(16000, 60), mcp=True)),
         (ABORT, AbortEvent("s", "wake_word_detected")),
     ],
+    "morse": [
+        ({"m": "cq"}, HelloEvent(AudioFormat(16000, 60))),
+        ({"m": "k", "s": "s"}, ListenStartEvent("s", "auto")),
+        ({"m": "can", "id": "1", "what": ["键"]}, RegisterToolsEvent("1", None, (ToolSpec(name="键"),))),
+        ({"m": "r", "id": 7, "said": {"x": 1}}, ResponseEvent("7", {"x": 1}, plain=True)),
+        ({"m": "73"}, IgnoredEvent("73")),
+    ],
 }
 ORDERS: list[DeviceCommand] = [
     HelloCommand("s", "h.example", 8884, "0" * 32, "1" * 32, AudioFormat(24000, 60)),
@@ -108,7 +116,7 @@ ORDERS: list[DeviceCommand] = [
     InitializedCommand(),
     ListToolsCommand(2),
     CallToolCommand(3, "x", {"a": [1, None]}),
-    RegisteredCommand("r", "Done."),
+    RegisteredCommand("r", ("clock",)),
     ErrorCommand(None, -32700, "not JSON"),
     AiMessageCommand("final", "好。"),
 ]
@@ -131,7 +139,13 @@ JUNK = [
 ]
 
 
-@pytest.fixture(params=sorted(DIALECTS))
+@pytest.fixture(autouse=True)
+def morse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dialect that is added; no other file knows it."""
+    monkeypatch.setitem(DIALECTS, "morse", morse_dialect.DIALECT)
+
+
+@pytest.fixture(params=[*sorted(DIALECTS), "morse"])
 def dialect(request: pytest.FixtureRequest) -> Dialect:
     return DIALECTS[request.param]
 
@@ -181,7 +195,7 @@ def test_every_order_is_one_frame_or_none(dialect: Dialect) -> None:
 def test_a_frame_tells_its_dialect() -> None:
     for name, frames in CAPTURED.items():
         for frame, event in frames:
-            wanted = name if "jsonrpc" in frame else dialect_xiaozhi.DIALECT.name
+            wanted = dialect_xiaozhi.DIALECT.name if "type" in frame else name
             assert receive(json.dumps(frame).encode()) == (wanted, event)
 
 

@@ -1,115 +1,194 @@
-"""Servers that answer a client of ours with far too much: our memory hardly rises, and the client gives up."""
+"""Servers that answer a client of ours with what no client can take: memory hardly rises, and the client gives up.
+
+The clients come from the registries of providers and tools, and from the modules that hold a client, so that a new one
+is tried without being named here.
+"""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+import certifi
 import pytest
 from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCRequest
 
-from fleet.adapters import http_bounds
-from fleet.adapters.llm.llm_openai import OpenAiLlm
-from fleet.adapters.llm.vision import OpenAiVision
+from fleet.adapters import http_client
+from fleet.adapters.model_endpoint import ModelEndpoint
+from fleet.adapters.net.kubernetes_node import Cluster, read_node
 from fleet.adapters.net.mqtt.emqx import Emqx
-from fleet.adapters.speech.asr_openai import OpenAiAsr
-from fleet.adapters.speech.tts_openai import OpenAiTts
+from fleet.adapters.speech.load import ASR_PROVIDERS, TTS_PROVIDERS, load_asr, load_tts
 from fleet.adapters.tools.json_source import JsonSource
+from fleet.adapters.tools.load import open_tools
 from fleet.adapters.tools.mcp_config import Address
 from fleet.adapters.tools.mcp_http import open_address
 from fleet.core.ports import Message
-from fleet.ground.errors import FleetError
+from fleet.core.server_tools import Caller
+from fleet.ground.errors import FleetError, ProviderError
+from fleet.ground.settings import Settings, load
+from fleet.roles.api.vision import load_vision
+from fleet.run.llm import LLM_PROVIDERS, chat_model
 from fleet.wire.identity import CredentialKeys
 from tests.support.endless_server import BODIES, endless_server
 
 LIMIT = 30.0
 """Seconds until a client has to have given up."""
+SECONDS = 1.5
+"""What the settings allow each request."""
 LARGEST_RISE = 8
 """MB; the connection's own buffers are among them."""
+OFFLINE = {"offline"}
+"""Providers that ask no server."""
+ADAPTERS = Path(http_client.__file__).parent
 
 Ask = Callable[[str], Awaitable[None]]
 
 
-async def ask_llm(url: str) -> None:
-    llm = OpenAiLlm(f"{url}/v1", None, "m", timeout=4.0)
+def endpoint(kind: str, provider: str, url: str, **more: Any) -> Settings:
+    named = {f"{kind}_provider": provider, f"{kind}_base_url": f"{url}/v1", f"{kind}_model": "m"}
+    return load(**named, **{f"{kind}_timeout": SECONDS}, **more)
+
+
+def ask_llm(provider: str) -> Ask:
+    async def ask(url: str) -> None:
+        async with chat_model(endpoint("llm", provider, url)) as llm:
+            async for _ in llm.stream([Message("user", "hello")], []):
+                pass
+
+    return ask
+
+
+def ask_asr(provider: str) -> Ask:
+    async def ask(url: str) -> None:
+        asr = load_asr(endpoint("asr", provider, url))
+        try:
+            await asr.transcribe(bytes(32_000))
+        finally:
+            await asr.aclose()
+
+    return ask
+
+
+def ask_tts(provider: str) -> Ask:
+    async def ask(url: str) -> None:
+        tts = load_tts(endpoint("tts", provider, url))
+        try:
+            async for _ in tts.speak("Hello.", "en"):
+                pass
+        finally:
+            await tts.aclose()
+
+    return ask
+
+
+def ask_vision(**model: str) -> Ask:
+    async def ask(url: str) -> None:
+        vision = load_vision(load(vision_base_url=f"{url}/v1", vision_timeout=SECONDS, **model))
+        assert vision is not None
+        try:
+            await vision.explain(b"jpeg", "what is it")
+        finally:
+            await vision.aclose()
+
+    return ask
+
+
+async def ask_any_shape(url: str) -> None:
+    """The way for an adapter whose endpoint is not OpenAI's."""
+    one = ModelEndpoint("ASR", f"{url}/v1", "k")
+    deadline = asyncio.get_running_loop().time() + SECONDS
     try:
-        async for _ in llm.stream([Message("user", "hello")], []):
-            pass
+        async with one.post("/recognize", deadline, content=bytes(32_000)) as body:
+            await body.whole(deadline)
     finally:
-        await llm.aclose()
+        await one.aclose()
 
 
-async def ask_vision(url: str) -> None:
-    vision = OpenAiVision(f"{url}/v1", None, "m", timeout=4.0)
+async def ask_any_json(url: str) -> None:
+    source = JsonSource(SECONDS)
     try:
-        await vision.explain(b"jpeg", "what is it")
-    finally:
-        await vision.aclose()
-
-
-async def ask_models(url: str) -> None:
-    vision = OpenAiVision(f"{url}/v1", None, None, timeout=4.0)
-    try:
-        await vision.explain(b"jpeg", "what is it")
-    finally:
-        await vision.aclose()
-
-
-async def ask_asr(url: str) -> None:
-    asr = OpenAiAsr(f"{url}/v1", None, "m", None, 16_000, timeout=4.0)
-    try:
-        await asr.transcribe(bytes(32_000))
-    finally:
-        await asr.aclose()
-
-
-async def ask_tts(url: str) -> None:
-    tts = OpenAiTts(f"{url}/v1", None, "m", "v", None, 24_000, timeout=4.0)
-    try:
-        async for _ in tts.speak("Hello.", "en"):
-            pass
-    finally:
-        await tts.aclose()
-
-
-async def ask_weather(url: str) -> None:
-    source = JsonSource(4.0)
-    try:
-        await source.ask("weather", url)
+        await source.ask("the service", url, post={"what": "anything"}, key="k")
     finally:
         await source.aclose()
 
 
+def open_asking(url: str) -> Any:
+    where = {"weather_url": url, "geocoding_url": url, "location_url": f"{url}/{{ip}}"}
+    return open_tools(load(**where, tool_seconds=SECONDS))
+
+
+def ask_tool(name: str) -> Ask:
+    async def ask(url: str) -> None:
+        async with open_asking(url) as tools:
+            parameters = next(offer.parameters for offer in tools.offers if offer.name == name)
+            needed = parameters.get("required", ())
+            rules = {key: parameters["properties"][key] for key in needed}
+            arguments = {key: rule.get("enum", ["Paris"])[0] for key, rule in rules.items()}
+            result = await tools.call(name, arguments, Caller("s", "8.8.8.8"))
+        if result.failed:
+            raise ProviderError(str(result.value), retryable=False)
+
+    return ask
+
+
 async def ask_emqx(url: str) -> None:
-    await asyncio.wait_for(_expel(url), 4.0)
-
-
-async def _expel(url: str) -> None:
     emqx = Emqx(url, "key:secret", CredentialKeys("k1:a-key-of-these-tests"))
-    async with http_bounds.bounded_client(http_bounds.LARGEST_ERROR, trust_env=False, timeout=4.0) as client:
+    async with http_client.BoundedClient(http_client.LARGEST_ERROR, SECONDS, trust_env=False) as client:
         await emqx._kick(client, ["02:00:00:00:00:01"])
+
+
+async def ask_kubernetes(url: str) -> None:
+    token = Path(certifi.where()).with_name("py.typed")  # any ASCII file
+    await read_node("n", Cluster(url, token, Path(certifi.where())))
 
 
 async def ask_mcp(url: str) -> None:
     request = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     with suppress(BaseExceptionGroup):  # the library's
-        async with asyncio.timeout(4.0), open_address(Address(url=url)) as (read, write):
+        async with asyncio.timeout(SECONDS), open_address(Address(url=url)) as (read, write):
             await write.send(SessionMessage(JSONRPCRequest.model_validate(request)))
             await read.receive()
     raise TimeoutError
 
 
+async def tool_names() -> list[str]:
+    async with open_asking("http://127.0.0.1:9") as tools:
+        return [offer.name for offer in tools.offers]
+
+
+TOOLS = {f"tool {name}": ask_tool(name) for name in asyncio.run(tool_names())}
 CLIENTS: dict[str, Ask] = {
-    "llm": ask_llm,
-    "vision": ask_vision,
-    "models": ask_models,
-    "asr": ask_asr,
-    "tts": ask_tts,
-    "weather": ask_weather,
+    **{f"llm {name}": ask_llm(name) for name in LLM_PROVIDERS.keys() - OFFLINE},
+    **{f"asr {name}": ask_asr(name) for name in ASR_PROVIDERS.keys() - OFFLINE},
+    **{f"tts {name}": ask_tts(name) for name in TTS_PROVIDERS.keys() - OFFLINE},
+    "vision": ask_vision(vision_model="m"),
+    "models": ask_vision(),
+    "any shape": ask_any_shape,
+    "any JSON": ask_any_json,
     "emqx": ask_emqx,
+    "kubernetes": ask_kubernetes,
     "mcp": ask_mcp,
+    **TOOLS,
 }
+HOLDERS = {
+    "llm/chat_endpoint.py": "llm openai",
+    "llm/vision.py": "vision",
+    "llm/model_name.py": "models",
+    "speech/asr_openai.py": "asr openai",
+    "speech/tts_openai.py": "tts openai",
+    "tools/json_source.py": "any JSON",
+    "tools/load.py": "tool get_weather",
+    "tools/location.py": "tool get_location",
+    "tools/weather_open_meteo.py": "tool get_weather",
+    "tools/mcp_http.py": "mcp",
+    "net/mqtt/emqx.py": "emqx",
+    "net/kubernetes_node.py": "kubernetes",
+    "model_endpoint.py": "any shape",
+}
+"""Which client above tries the module."""
 
 
 class Memory:
@@ -131,7 +210,18 @@ class Memory:
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_bounds, "ERROR_SECONDS", 0.5, raising=False)
+    monkeypatch.setattr(http_client, "ERROR_SECONDS", 0.5)
+    monkeypatch.setattr("fleet.adapters.net.kubernetes_node._LIMIT_SECONDS", SECONDS)
+
+
+def test_every_module_that_holds_a_client_is_tried() -> None:
+    holders = {
+        str(path.relative_to(ADAPTERS))
+        for path in ADAPTERS.rglob("*.py")
+        if re.search(r"\bimport .*\b(BoundedClient|ModelEndpoint|JsonSource)\b", path.read_text(encoding="utf-8"))
+    }
+    assert holders == set(HOLDERS)
+    assert set(HOLDERS.values()) <= set(CLIENTS)
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -139,10 +229,13 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("status", [500, 404, 307])
 async def test_an_error_of_200_megabytes_is_not_kept(status: int, body: str, client: str) -> None:
     with endless_server(status, body) as server:
-        memory = Memory()
+        memory, failure = Memory(), None
         async with asyncio.timeout(LIMIT):
-            with pytest.raises((FleetError, TimeoutError)):
+            try:
                 await CLIENTS[client](server.url)
+            except (FleetError, TimeoutError) as error:
+                failure = error
+        assert failure is not None or not server.asked
         assert memory.rise < LARGEST_RISE
 
 

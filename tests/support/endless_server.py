@@ -8,9 +8,11 @@ from contextlib import contextmanager, suppress
 
 MEGABYTE = 1024 * 1024
 SIZE = 200 * MEGABYTE
-BODIES = ("announced", "chunked", "packed", "slow", "never ends")
+BODIES = ("announced", "chunked", "packed", "slow", "never ends", "headers", "deep", "wide")
 _PIECE = b'{"error":"' + b"x" * (64 * 1024)
 _BOMB = gzip.compress(bytes(SIZE), 6)
+_JUNK = {"deep": b"[" * 250_000, "wide": b"[" + b"[]," * 15_000 + b"[]]"}
+"""JSON of no use that is small enough to be read."""
 _REASONS = {200: "OK", 500: "Internal Server Error", 404: "Not Found", 307: "Temporary Redirect"}
 
 
@@ -28,6 +30,8 @@ class EndlessServer:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         self._over = threading.Event()
+        self.asked = 0
+        """How many connections it has taken."""
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
         self._threads[0].start()
 
@@ -46,6 +50,7 @@ class EndlessServer:
         with suppress(OSError):
             while True:
                 connection, _ = self._listener.accept()
+                self.asked += 1
                 self._threads.append(threading.Thread(target=self._serve, args=(connection,), daemon=True))
                 self._threads[-1].start()
 
@@ -53,23 +58,34 @@ class EndlessServer:
         with connection, suppress(OSError):
             connection.settimeout(30)
             connection.recv(MEGABYTE)
+            if self._body == "headers":
+                connection.sendall(b"HTTP/1.1 %d OK\r\n" % self._status)
+                while not self._over.is_set():
+                    connection.sendall(b"X-More: " + b"x" * 8000 + b"\r\n")
             connection.sendall(self._head())
             for piece in self._pieces():
-                chunked = self._body in ("chunked", "slow", "never ends")
+                chunked = "chunked" in self._framing
                 connection.sendall(b"%x\r\n%s\r\n" % (len(piece), piece) if chunked else piece)
 
     def _head(self) -> bytes:
-        more = {
-            "announced": f"Content-Length: {SIZE}",
-            "packed": f"Content-Encoding: gzip\r\nContent-Length: {len(_BOMB)}",
-        }.get(self._body, "Transfer-Encoding: chunked")
         where = f"Location: {self.url}/again\r\n" if self._status == 307 else ""
         status = f"HTTP/1.1 {self._status} {_REASONS[self._status]}"
-        return f"{status}\r\nContent-Type: {self._kind}\r\n{where}{more}\r\n\r\n".encode()
+        return f"{status}\r\nContent-Type: {self._kind}\r\n{where}{self._framing}\r\n\r\n".encode()
+
+    @property
+    def _framing(self) -> str:
+        return {
+            "announced": f"Content-Length: {SIZE}",
+            "packed": f"Content-Encoding: gzip\r\nContent-Length: {len(_BOMB)}",
+            **{name: f"Content-Length: {len(body)}" for name, body in _JUNK.items()},
+        }.get(self._body, "Transfer-Encoding: chunked")
 
     def _pieces(self) -> Iterator[bytes]:
         if self._body == "packed":
             yield _BOMB
+            return
+        if self._body in _JUNK:
+            yield _JUNK[self._body]
             return
         if self._body == "slow":
             while not self._over.wait(0.05):

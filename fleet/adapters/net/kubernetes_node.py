@@ -9,7 +9,7 @@ from urllib.parse import quote
 import httpx2
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from fleet.adapters.http_bounds import bounded_client
+from fleet.adapters.http_client import BoundedClient
 from fleet.ground.errors import ConfigError, Unavailable
 
 PUBLIC_LABEL = "fleet/public-host"
@@ -87,7 +87,7 @@ async def read_node(name: str, cluster: Cluster) -> Node:
         raise ConfigError(f"FLEET_NODE_NAME is set, but there is no service account of a pod here ({error})") from error
     url = f"{cluster.url}/api/v1/nodes/{quote(name, safe='')}"
     try:
-        async with bounded_client(_LARGEST, verify=trusted, timeout=_LIMIT_SECONDS, trust_env=False) as client:
+        async with BoundedClient(_LARGEST, _LIMIT_SECONDS, verify=trusted, trust_env=False) as client:
             response = await client.get(url, headers={"Authorization": f"Bearer {token}"})
     except httpx2.HTTPError as error:
         raise Unavailable(f"Kubernetes at {cluster.url}: {error or type(error).__name__}") from error

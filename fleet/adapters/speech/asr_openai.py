@@ -12,8 +12,6 @@ from fleet.ground.errors import ProviderError
 from fleet.ground.tracing import spans
 
 RETRIES = 1
-MAX_ANSWER = 1_000_000
-"""Bytes; a transcript of that length is a fault."""
 
 
 class _Answer(BaseModel):
@@ -70,11 +68,8 @@ class OpenAiAsr:
             response_format="json",
             language=self._language or omit,
         )
-        answer = b""
         async with self._endpoint.open(asking, deadline) as body:
-            while (piece := await body.read(deadline)) and len(answer) <= MAX_ANSWER:
-                answer += piece
-        return answer
+            return await body.whole(deadline)
 
     def _understand(self, answer: bytes) -> Transcript:
         try:

@@ -1,15 +1,18 @@
-"""The engines that the settings name: endpoints where there is a base URL, the offline set otherwise.
+"""The engines that the settings name: endpoints where there is a base URL, plugins, the offline set otherwise.
 
 Either is imported when it is needed: a server with endpoints runs without the extra `speech`, and one without them
 starts half a second sooner. All functions block for some seconds: call them in a thread.
 """
 
 import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from pydantic import SecretStr
 
+from fleet.adapters.plugins import load_plugin
 from fleet.adapters.speech.vad_silero import SileroVad
-from fleet.core.ports import Asr, Tts
+from fleet.core.ports import Asr, AsrFactory, ProviderOptions, Tts, TtsFactory
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
 
@@ -29,47 +32,45 @@ def load_asr(settings: Settings) -> Asr:
     """Return what recognises speech.
 
     Raises:
-        ConfigError: A setting is wrong, or the offline set is missing.
+        ConfigError: A setting is wrong, the plugin is missing, or the offline set is.
     """
-    if settings.asr_base_url:
-        from fleet.adapters.speech.asr_openai import OpenAiAsr
-
-        return OpenAiAsr(
+    name = settings.asr_provider or ("openai" if settings.asr_base_url else "offline")
+    if name in ASR_PROVIDERS:
+        return ASR_PROVIDERS[name](settings)
+    factory: AsrFactory = load_plugin("ASR_PROVIDER", name, "fleet.asr", ASR_PROVIDERS)
+    return factory(
+        ProviderOptions(
             settings.asr_base_url,
             _reveal(settings.asr_api_key),
-            settings.asr_model,
-            settings.asr_language,
-            settings.asr_sample_rate,
-            settings.asr_timeout,
+            _chosen(settings, "asr_model"),
+            language=settings.asr_language,
+            sample_rate=_chosen(settings, "asr_sample_rate"),
+            seconds=settings.asr_timeout,
         )
-    from fleet.adapters.speech.asr_whisper import WhisperAsr
-
-    return WhisperAsr(spoken_languages(settings), settings.model_dir)
+    )
 
 
 def load_tts(settings: Settings) -> Tts:
     """Return what speaks.
 
     Raises:
-        ConfigError: A setting is wrong, or the offline set is missing.
+        ConfigError: A setting is wrong, the plugin is missing, or the offline set is.
     """
-    if settings.tts_base_url:
-        from fleet.adapters.speech.tts_openai import OpenAiTts
-
-        return OpenAiTts(
+    name = settings.tts_provider or ("openai" if settings.tts_base_url else "offline")
+    if name in TTS_PROVIDERS:
+        return TTS_PROVIDERS[name](settings)
+    factory: TtsFactory = load_plugin("TTS_PROVIDER", name, "fleet.tts", TTS_PROVIDERS)
+    return factory(
+        ProviderOptions(
             settings.tts_base_url,
             _reveal(settings.tts_api_key),
-            settings.tts_model,
-            settings.tts_voice,
-            settings.tts_language,
-            settings.tts_sample_rate,
-            settings.tts_timeout,
+            _chosen(settings, "tts_model"),
+            voice=_chosen(settings, "tts_voice"),
+            language=settings.tts_language,
+            sample_rate=_chosen(settings, "tts_sample_rate"),
+            seconds=settings.tts_timeout,
         )
-    from fleet.adapters.speech.tts_offline import LANGUAGES, OfflineTts
-
-    if foreign := [code for code in spoken_languages(settings) if code not in LANGUAGES]:
-        log.warning("no offline voice of this language, the English one reads it", extra={"languages": foreign})
-    return OfflineTts(settings.zh_voice, settings.model_dir)
+    )
 
 
 def spoken_languages(settings: Settings) -> tuple[str, ...]:
@@ -88,3 +89,58 @@ def spoken_languages(settings: Settings) -> tuple[str, ...]:
 
 def _reveal(secret: SecretStr | None) -> str | None:
     return secret.get_secret_value() if secret else None
+
+
+def _chosen(settings: Settings, field: str) -> Any:
+    """Return a setting, None where its default counts: that is for the built-in endpoint."""
+    return getattr(settings, field) if field in settings.model_fields_set else None
+
+
+def _openai_asr(settings: Settings) -> Asr:
+    from fleet.adapters.speech.asr_openai import OpenAiAsr
+
+    if not settings.asr_base_url:
+        raise ConfigError("ASR_BASE_URL is missing; ASR_PROVIDER is openai")
+    return OpenAiAsr(
+        settings.asr_base_url,
+        _reveal(settings.asr_api_key),
+        settings.asr_model,
+        settings.asr_language,
+        settings.asr_sample_rate,
+        settings.asr_timeout,
+    )
+
+
+def _offline_asr(settings: Settings) -> Asr:
+    from fleet.adapters.speech.asr_whisper import WhisperAsr
+
+    return WhisperAsr(spoken_languages(settings), settings.model_dir)
+
+
+def _openai_tts(settings: Settings) -> Tts:
+    from fleet.adapters.speech.tts_openai import OpenAiTts
+
+    if not settings.tts_base_url:
+        raise ConfigError("TTS_BASE_URL is missing; TTS_PROVIDER is openai")
+    return OpenAiTts(
+        settings.tts_base_url,
+        _reveal(settings.tts_api_key),
+        settings.tts_model,
+        settings.tts_voice,
+        settings.tts_language,
+        settings.tts_sample_rate,
+        settings.tts_timeout,
+    )
+
+
+def _offline_tts(settings: Settings) -> Tts:
+    from fleet.adapters.speech.tts_offline import LANGUAGES, OfflineTts
+
+    if foreign := [code for code in spoken_languages(settings) if code not in LANGUAGES]:
+        log.warning("no offline voice of this language, the English one reads it", extra={"languages": foreign})
+    return OfflineTts(settings.zh_voice, settings.model_dir)
+
+
+ASR_PROVIDERS: Final[Mapping[str, Callable[[Settings], Asr]]] = {"openai": _openai_asr, "offline": _offline_asr}
+TTS_PROVIDERS: Final[Mapping[str, Callable[[Settings], Tts]]] = {"openai": _openai_tts, "offline": _offline_tts}
+"""The built-in ones, by the names of ASR_PROVIDER and TTS_PROVIDER."""

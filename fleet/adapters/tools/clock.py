@@ -9,8 +9,8 @@ from importlib.resources import files
 
 from pydantic import JsonValue
 
-from fleet.adapters.tools.tool import BuiltIn, built_in, failed, text_of
-from fleet.core.server_tools import Caller, ServerResult
+from fleet.adapters.tools.tool import built_in, failed, text_of
+from fleet.core.server_tools import Caller, ServerResult, ServerTool
 
 _OFFSET = re.compile(r"(?:utc|gmt)?\s*([+\-−])\s*(\d{1,2})(?::?(\d{2}))?")
 _SUFFIX = re.compile(r"(?<=..)(?:特别行政区|标准时间|时间|时区|市)$")
@@ -62,7 +62,7 @@ def _fixed(found: re.Match[str]) -> tzinfo | None:
     return timezone(offset if found[1] == "+" else -offset)
 
 
-def clock_tool(zones: Zones, now: Callable[[], datetime]) -> BuiltIn:
+def clock_tool(zones: Zones, now: Callable[[], datetime]) -> ServerTool:
     """Return the tool.
 
     Args:
@@ -81,6 +81,7 @@ def clock_tool(zones: Zones, now: Callable[[], datetime]) -> BuiltIn:
         "get_current_time",
         "Tell the date and the time, the user's own or that of another place.",
         run,
+        repeatable=True,
         timezone={
             "type": "string",
             "description": "IANA name, large city or UTC offset; the time of the user without it.",

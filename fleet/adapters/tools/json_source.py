@@ -1,13 +1,12 @@
 """Public HTTP services that answer in JSON."""
 
-import asyncio
 from collections.abc import Mapping
 
 import httpx2
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from fleet.adapters.http_bounds import bounded_client, told_redirect
+from fleet.adapters.http_client import BoundedClient, describe_redirect
 from fleet.ground.errors import ProviderError
 
 LARGEST = 256 * 1024
@@ -24,34 +23,42 @@ class JsonSource:
     """
 
     def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._client = bounded_client(LARGEST, timeout=seconds, headers={"User-Agent": "fleet"})
+        self._client = BoundedClient(LARGEST, seconds, headers={"User-Agent": "fleet"})
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._client.aclose()
 
-    async def ask(self, what: str, url: str, query: Query | None = None) -> JsonValue:
-        """Return the answer to a GET request.
+    async def ask(
+        self, what: str, url: str, query: Query | None = None, *, post: JsonValue = None, key: str | None = None
+    ) -> JsonValue:
+        """Return the answer to a GET request, or to a POST request where there is something to post.
 
         Args:
             what: Names the service in messages.
             url: Without the query.
             query: Its parameters.
+            post: Is sent as JSON.
+            key: Is sent as bearer token.
 
         Raises:
             ProviderError: The service cannot be reached, was silent for too long, refused, or gave no JSON.
         """
         try:
-            async with asyncio.timeout(self._seconds):
-                response = await self._client.get(url, params=dict(query) if query else None)
-        except TimeoutError:
+            response = await self._client.request(
+                "GET" if post is None else "POST",
+                url,
+                params=dict(query) if query else None,
+                json=post,
+                headers={"Authorization": f"Bearer {key}"} if key else None,
+            )
+        except httpx2.TimeoutException:
             raise ProviderError(f"{what} did not answer in time", retryable=True) from None
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             # Their texts may hold the address, and with it a key.
             raise ProviderError(f"{what} cannot be reached ({type(error).__name__})", retryable=True) from None
         status = response.status_code
-        if elsewhere := told_redirect(response):
+        if elsewhere := describe_redirect(response):
             raise ProviderError(f"{what} {elsewhere}", retryable=False)
         if status != httpx2.codes.OK:
             raise ProviderError(f"{what} answered with the status {status}", retryable=status in (408, 429, 503))

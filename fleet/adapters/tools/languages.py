@@ -5,8 +5,8 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from fleet.adapters.tools.tool import BuiltIn, built_in, failed, text_of
-from fleet.core.server_tools import Caller, Persona, ServerResult
+from fleet.adapters.tools.tool import built_in, failed, text_of
+from fleet.core.server_tools import Caller, Persona, ServerResult, ServerTool
 
 LANGUAGES: Final = {
     "zh": ("Chinese", "中文"),
@@ -23,7 +23,7 @@ LANGUAGES: Final = {
 """Code, English name and own name of each language that answers can be set to."""
 
 
-def language_tools() -> tuple[BuiltIn, ...]:
+def language_tools() -> tuple[ServerTool, ...]:
     """Return the tools that set, tell and list languages."""
     return (
         built_in(
@@ -31,10 +31,11 @@ def language_tools() -> tuple[BuiltIn, ...]:
             "Set the language of all further answers to the user, until it is set anew. Use it when the user asks for "
             "answers in a certain language, not for a single translation.",
             _set,
+            repeatable=True,
             language={"type": "string", "enum": list(LANGUAGES), "description": "Its code.", "required": True},
         ),
-        built_in("get_response_language", "Tell which language the answers are set to.", _get),
-        built_in("list_supported_languages", "List the languages that answers can be set to.", _list),
+        built_in("get_response_language", "Tell which language the answers are set to.", _get, repeatable=True),
+        built_in("list_supported_languages", "List the languages that answers can be set to.", _list, repeatable=True),
     )
 
 

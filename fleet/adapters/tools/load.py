@@ -1,22 +1,24 @@
 """The server's tools, from the settings."""
 
 import logging
-from collections.abc import AsyncIterator, Collection, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from fleet.adapters.plugins import load_plugin
 from fleet.adapters.tools.clock import Zones, clock_tool
 from fleet.adapters.tools.json_source import JsonSource
 from fleet.adapters.tools.languages import introduce_language, language_tools
 from fleet.adapters.tools.location import Locator
 from fleet.adapters.tools.mcp_config import Server, read_servers
 from fleet.adapters.tools.role_play import RolePlay, read_characters
-from fleet.adapters.tools.tool import BuiltIn
 from fleet.adapters.tools.toolset import Toolset
 from fleet.adapters.tools.weather import weather_tool
 from fleet.adapters.tools.weather_open_meteo import OpenMeteo
-from fleet.core.server_tools import ServerTools
+from fleet.core.ports import ProviderOptions
+from fleet.core.server_tools import ServerTool, ServerTools, ToolFactory
+from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
 from fleet.ground.tasks import running
 
@@ -35,7 +37,7 @@ async def open_tools(settings: Settings) -> AsyncIterator[ServerTools]:
         settings: Of the process. Without MCP_ENABLED there are no tools.
 
     Raises:
-        ConfigError: FLEET_CHARACTERS or FLEET_MCP_SERVERS names no good file.
+        ConfigError: FLEET_CHARACTERS or FLEET_MCP_SERVERS names no good file, FLEET_TOOL_PLUGINS no good plugin.
     """
     if not settings.mcp_enabled:
         yield Toolset({}, None, (), settings.tool_seconds)
@@ -46,6 +48,8 @@ async def open_tools(settings: Settings) -> AsyncIterator[ServerTools]:
         source = JsonSource(SOURCE_SECONDS)
         stack.push_async_callback(source.aclose)
         tools = {tool.offer.name: tool for tool in _built_in(settings, source, role_play)}
+        for name in filter(None, map(str.strip, settings.tool_plugins.split(","))):
+            _add(tools, name, await stack.enter_async_context(_plugin(name, settings)))
         remote = await stack.enter_async_context(_connect(settings, servers, tools)) if servers else None
         yield Toolset(tools, remote, (introduce_language, role_play.introduce), settings.tool_seconds)
 
@@ -67,7 +71,19 @@ async def _connect(
         yield remote
 
 
-def _built_in(settings: Settings, source: JsonSource, role_play: RolePlay) -> tuple[BuiltIn, ...]:
+def _plugin(name: str, settings: Settings) -> AbstractAsyncContextManager[Sequence[ServerTool]]:
+    factory: ToolFactory = load_plugin("FLEET_TOOL_PLUGINS", name, "fleet.tools")
+    return factory(ProviderOptions(seconds=settings.tool_seconds))
+
+
+def _add(tools: dict[str, ServerTool], plugin: str, more: Sequence[ServerTool]) -> None:
+    for tool in more:
+        if tool.offer.name in tools:
+            raise ConfigError(f"FLEET_TOOL_PLUGINS: {plugin!r} has a tool {tool.offer.name!r}, which is there already")
+        tools[tool.offer.name] = tool
+
+
+def _built_in(settings: Settings, source: JsonSource, role_play: RolePlay) -> tuple[ServerTool, ...]:
     locator = Locator(settings.location, settings.location_url, source)
     key = settings.weather_api_key.get_secret_value() if settings.weather_api_key else None
     weather = OpenMeteo(source, settings.weather_url, settings.geocoding_url, key, _now)

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from fleet.adapters.tools.json_source import JsonSource
-from fleet.adapters.tools.tool import BuiltIn, built_in, failed
-from fleet.core.server_tools import Caller, ServerResult
+from fleet.adapters.tools.tool import built_in, failed
+from fleet.core.server_tools import Caller, ServerResult, ServerTool
 from fleet.ground.errors import ProviderError
 
 _ABOUT = "Tell where the user is, as far as it is known."
@@ -91,8 +91,8 @@ class Locator:
             return ""
         return spot.name if spot and spot.city else ""
 
-    def tool(self) -> BuiltIn:
-        return built_in("get_location", _ABOUT, self._run)
+    def tool(self) -> ServerTool:
+        return built_in("get_location", _ABOUT, self._run, repeatable=True)
 
     async def _run(self, arguments: dict[str, JsonValue], caller: Caller) -> ServerResult:
         try:

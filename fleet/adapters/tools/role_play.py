@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from fleet.adapters.tools.tool import BuiltIn, built_in, failed, text_of
-from fleet.core.server_tools import Caller, Persona, ServerResult
+from fleet.adapters.tools.tool import built_in, failed, text_of
+from fleet.core.server_tools import Caller, Persona, ServerResult, ServerTool
 from fleet.ground.errors import ConfigError
 
 MOST = 100
@@ -78,7 +78,7 @@ class RolePlay:
 
     characters: Sequence[Character]
 
-    def tools(self) -> tuple[BuiltIn, ...]:
+    def tools(self) -> tuple[ServerTool, ...]:
         session: dict[str, JsonValue] = {"type": "string", "description": "Leave it out: it is the present session."}
         return (
             built_in(
@@ -86,6 +86,7 @@ class RolePlay:
                 "Begin to play a character when the user asks for role play or for a certain character. "
                 f"There are: {self._listed()}.",
                 self._enter,
+                repeatable=True,
                 character={"type": "string", "description": "Its name.", "required": True},
                 session_id=session,
             ),
@@ -93,10 +94,19 @@ class RolePlay:
                 "exit_roleplay_mode",
                 "Stop playing a character and answer as the usual assistant again.",
                 self._exit,
+                repeatable=True,
                 session_id=session,
             ),
-            built_in("get_roleplay_status", "Tell which character is played now.", self._status, session_id=session),
-            built_in("list_available_characters", "List the characters that can be played.", self._list),
+            built_in(
+                "get_roleplay_status",
+                "Tell which character is played now.",
+                self._status,
+                repeatable=True,
+                session_id=session,
+            ),
+            built_in(
+                "list_available_characters", "List the characters that can be played.", self._list, repeatable=True
+            ),
         )
 
     def introduce(self, persona: Persona) -> str:

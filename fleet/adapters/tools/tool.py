@@ -1,33 +1,21 @@
-"""What every built-in tool is."""
-
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+"""What built-in tools are made of."""
 
 from pydantic import JsonValue
 
 from fleet.core.ports import ToolOffer
-from fleet.core.server_tools import Caller, ServerResult
-
-Run = Callable[[dict[str, JsonValue], Caller], Awaitable[ServerResult]]
-"""Runs a tool with arguments that fit its schema."""
+from fleet.core.server_tools import RunTool, ServerResult, ServerTool
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltIn:
-    """A tool that this process runs itself. Run twice with the same arguments it does nothing more than once."""
-
-    offer: ToolOffer
-    run: Run
-
-
-def built_in(name: str, description: str, run: Run, **properties: dict[str, JsonValue]) -> BuiltIn:
+def built_in(
+    name: str, description: str, run: RunTool, *, repeatable: bool, **properties: dict[str, JsonValue]
+) -> ServerTool:
     """Return a tool; a property is required if its rule holds `"required": True`."""
     required: list[JsonValue] = [key for key, rule in properties.items() if rule.get("required")]
     rules = {
         key: {word: value for word, value in rule.items() if word != "required"} for key, rule in properties.items()
     }
     schema = {"type": "object", "properties": rules, **({"required": required} if required else {})}
-    return BuiltIn(ToolOffer(name, description, schema), run)
+    return ServerTool(ToolOffer(name, description, schema), run, repeatable)
 
 
 def text_of(arguments: dict[str, JsonValue], name: str) -> str:

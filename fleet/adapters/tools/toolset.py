@@ -1,4 +1,4 @@
-"""Built-in tools and those of MCP servers as one set."""
+"""The tools of this process and those of MCP servers as one set."""
 
 import asyncio
 import logging
@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
-from fleet.adapters.tools.tool import BuiltIn, failed
+from fleet.adapters.tools.tool import failed
 from fleet.core.ports import ToolOffer
 from fleet.core.schemas.arguments import fit
-from fleet.core.server_tools import Caller, Persona, ServerResult
+from fleet.core.server_tools import Caller, Persona, ServerResult, ServerTool
 from fleet.core.toolbox import no_such_tool
+from fleet.ground.tasks import isolate
 
 if TYPE_CHECKING:
     from fleet.adapters.tools.mcp_servers import McpServers
@@ -26,7 +27,7 @@ class Toolset:
     """See `fleet.core.server_tools.ServerTools`.
 
     Args:
-        built_in: By their names.
+        local: Those of this process, built-in ones and plugins', by their names.
         remote: Those of MCP servers; None where there are none.
         introductions: What the system prompt says, in order.
         seconds: Longest time of a call.
@@ -34,12 +35,12 @@ class Toolset:
 
     def __init__(
         self,
-        built_in: Mapping[str, BuiltIn],
+        local: Mapping[str, ServerTool],
         remote: "McpServers | None",
         introductions: Sequence[Introduce],
         seconds: float,
     ) -> None:
-        self._built_in = built_in
+        self._local = local
         self._remote = remote
         self._introductions = introductions
         self._seconds = seconds
@@ -47,25 +48,37 @@ class Toolset:
     @property
     def offers(self) -> Sequence[ToolOffer]:
         remote = self._remote.offers if self._remote else ()
-        return (*(tool.offer for tool in self._built_in.values()), *remote)
+        return (*(tool.offer for tool in self._local.values()), *remote)
 
     def repeatable(self, name: str) -> bool:
-        return name in self._built_in or (self._remote is not None and self._remote.repeatable(name))
+        tool = self._local.get(name)
+        if tool is not None:
+            return tool.repeatable
+        return self._remote is not None and self._remote.repeatable(name)
 
     def introduce(self, persona: Persona) -> str:
         return " ".join(text for introduce in self._introductions if (text := introduce(persona)))
 
     async def call(self, name: str, arguments: dict[str, JsonValue], caller: Caller) -> ServerResult:
-        tool = self._built_in.get(name)
+        tool = self._local.get(name)
         if tool is None and self._remote is not None:
             return await self._remote.call(name, arguments)
         if tool is None:
-            return failed(no_such_tool(name, self._built_in).reason.removeprefix("error: "))
+            return failed(no_such_tool(name, self._local).reason.removeprefix("error: "))
         fitted = fit(tool.offer.parameters, arguments)
         if isinstance(fitted, str):
             return failed(f"not done, {fitted}")
-        try:
+        return await self._run(tool, fitted, caller)
+
+    async def _run(self, tool: ServerTool, arguments: dict[str, JsonValue], caller: Caller) -> ServerResult:
+        """Run a tool of this process; a plugin's may raise anything."""
+        results: list[ServerResult] = []
+
+        async def run() -> None:
             async with asyncio.timeout(self._seconds):
-                return await tool.run(fitted, caller)
-        except TimeoutError:
+                results.append(await tool.run(arguments, caller))
+
+        failure = await isolate(f"tool {tool.offer.name}", run(), (TimeoutError,))
+        if isinstance(failure, TimeoutError):
             return failed(f"no answer within {self._seconds:g} s")
+        return results[0] if failure is None else failed("the tool failed; the log of the server says why")

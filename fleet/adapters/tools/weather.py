@@ -7,8 +7,8 @@ from typing import Protocol
 from pydantic import JsonValue
 
 from fleet.adapters.tools import days
-from fleet.adapters.tools.tool import BuiltIn, built_in, failed, text_of
-from fleet.core.server_tools import Caller, ServerResult
+from fleet.adapters.tools.tool import built_in, failed, text_of
+from fleet.core.server_tools import Caller, ServerResult, ServerTool
 from fleet.ground.errors import ProviderError
 
 _LONGEST = 80
@@ -59,7 +59,7 @@ class Weather(Protocol):
         """
 
 
-def weather_tool(weather: Weather, place_of: Callable[[Caller], Awaitable[str]]) -> BuiltIn:
+def weather_tool(weather: Weather, place_of: Callable[[Caller], Awaitable[str]]) -> ServerTool:
     """Return the tool.
 
     Args:
@@ -84,6 +84,7 @@ def weather_tool(weather: Weather, place_of: Callable[[Caller], Awaitable[str]])
         "get_weather",
         "Tell the weather of a city: now, or on a day from some weeks ago to two weeks ahead. Temperatures are in °C.",
         run,
+        repeatable=True,
         city={"type": "string", "description": "Name of the city; empty for that of the user.", "required": True},
         date={"type": "string", "description": f"The day, today without it: {days.FORMS}."},
     )

@@ -51,13 +51,6 @@ _PHRASES: dict[Phrase | PhotoPhrase, dict[str, str]] = {
 LANGUAGES = frozenset(_PHRASES["failed"])
 """Codes of the languages that there are sentences in."""
 
-DEFAULT_PROMPT = (
-    "You are the voice assistant of a small device with a loudspeaker. Answer in the language of the user, in one to "
-    "three short spoken sentences, without Markdown, lists or emoji, except that the answer may begin with one emoji "
-    "that shows your mood. Use the tools when the user wants the device to do or to tell something; never claim to "
-    "have done what no tool did. When a tool's outcome is unknown, say that it may have happened."
-)
-
 
 def phrase(name: Phrase | PhotoPhrase, language: str) -> str:
     """Return a sentence in a language; English where it is not known."""

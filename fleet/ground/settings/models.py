@@ -13,8 +13,16 @@ _NONE = "none is sent"
 class Models(BaseModel):
     """Chat model, recognition, voices, and the model for photos; endpoints are OpenAI-compatible.
 
-    Without a base URL recognition and voices are those of the offline set on this machine, and no key is needed.
+    Without a base URL recognition and voices are those of the offline set on this machine, and no key is needed. A
+    provider may also be a plugin (docs/howto/write-a-plugin.md); it is given the other settings of its kind.
     """
+
+    llm_provider: str = setting(
+        "openai",
+        "Who provides the chat model: `openai` (any compatible endpoint), or the name of an installed plugin.",
+        ("worker", "gateway"),
+        variable="LLM_PROVIDER",
+    )
 
     llm_base_url: str | None = setting(
         None,
@@ -95,6 +103,13 @@ class Models(BaseModel):
     llm_fallback_api_key: SecretStr | None = setting(
         None, "Second endpoint's key.", ("worker", "gateway"), variable="LLM_FALLBACK_API_KEY", without=_NONE
     )
+    asr_provider: str | None = setting(
+        None,
+        "Who recognises speech: `openai` (any compatible endpoint), `offline`, or the name of an installed plugin.",
+        ("edge",),
+        variable="ASR_PROVIDER",
+        without="`openai` where ASR_BASE_URL is set, else `offline`",
+    )
     asr_base_url: str | None = setting(
         None,
         "Endpoint for recognition: `audio/transcriptions`. Voice detection is always local.",
@@ -127,6 +142,13 @@ class Models(BaseModel):
     )
     asr_timeout: float = setting(
         5.0, "Time to wait for a transcript from the endpoint.", ("edge",), variable="ASR_TIMEOUT", unit="seconds", gt=0
+    )
+    tts_provider: str | None = setting(
+        None,
+        "Who speaks: `openai` (any compatible endpoint), `offline`, or the name of an installed plugin.",
+        ("edge",),
+        variable="TTS_PROVIDER",
+        without="`openai` where TTS_BASE_URL is set, else `offline`",
     )
     tts_base_url: str | None = setting(
         None,

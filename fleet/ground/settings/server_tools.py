@@ -61,6 +61,13 @@ class ServerSide(BaseModel):
         form="TOML file",
         without="a few of fleet's own",
     )
+    tool_plugins: str = setting(
+        "",
+        "Installed plugins whose tools are offered. A plugin runs inside the server, with all of its rights.",
+        ("worker", "gateway"),
+        form="names, separated by commas",
+        without="none",
+    )
     mcp_servers: Path | None = setting(
         None,
         'MCP servers whose tools are offered: {"mcpServers": {NAME: {"command": …} or {"url": …}}}. It may hold '

@@ -5,9 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
-import httpx2
-
-from fleet.adapters.http_bounds import LARGEST_ERROR, bounded_client
+from fleet.adapters.http_client import LARGEST_ERROR, BoundedClient
 from fleet.adapters.redis.access.admissions import Admissions
 from fleet.ground.errors import Unavailable
 from fleet.ground.settings.tls import LOOPBACK
@@ -40,16 +38,16 @@ async def examine(site: SiteUnderTest) -> Findings:
 
 
 @asynccontextmanager
-async def web(site: SiteUnderTest) -> AsyncIterator[httpx2.AsyncClient]:
+async def web(site: SiteUnderTest) -> AsyncIterator[BoundedClient]:
     """Give an HTTP client that trusts the same authorities as fleet itself."""
     context = ssl.create_default_context()
     if site.settings.tls_ca is not None:
         context.load_verify_locations(site.settings.tls_ca)
-    async with bounded_client(LARGEST_ERROR, verify=context, trust_env=False, timeout=SECONDS) as http:
+    async with BoundedClient(LARGEST_ERROR, SECONDS, verify=context, trust_env=False) as http:
         yield http
 
 
-async def _examine(site: SiteUnderTest, http: httpx2.AsyncClient) -> Findings:
+async def _examine(site: SiteUnderTest, http: BoundedClient) -> Findings:
     places = _places(site)
     for place in places:
         try:
@@ -75,7 +73,7 @@ def _places(site: SiteUnderTest) -> list[_Place]:
     return [local]
 
 
-async def _meet(site: SiteUnderTest, http: httpx2.AsyncClient, place: _Place) -> BootstrapReply:
+async def _meet(site: SiteUnderTest, http: BoundedClient, place: _Place) -> BootstrapReply:
     """Ask bootstrap; if it refuses the test device, bind it for the time of the examination."""
     mac = site.macs[0]
     met = await ask_bootstrap(http, place.url, mac, site.client, site.now)

@@ -8,6 +8,7 @@ from email.utils import parsedate_to_datetime
 import httpx2
 from pydantic import ValidationError
 
+from fleet.adapters.http_client import BoundedClient
 from fleet.ground.errors import Unavailable
 from fleet.ground.settings.tls import FIRMWARE_PORT
 from fleet.wire.bootstrap import BootstrapAnswer, MqttSection
@@ -45,7 +46,7 @@ def headers(mac: str, client: str) -> Mapping[str, str]:
 
 
 async def ask_bootstrap(
-    http: httpx2.AsyncClient, url: str, mac: str, client: str, now: Callable[[], datetime]
+    http: BoundedClient, url: str, mac: str, client: str, now: Callable[[], datetime]
 ) -> BootstrapReply:
     """Send one bootstrap request.
 

@@ -22,7 +22,7 @@ _AUDIBLE = 200
 
 async def examine_llm(site: SiteUnderTest) -> Findings:
     settings = site.settings
-    if settings.llm_base_url is None:
+    if settings.llm_base_url is None and settings.llm_provider == "openai":
         message = (
             "`fleet up` brings the demo model" if site.up else "no chat model is named; only `fleet up` brings one"
         )
@@ -40,7 +40,7 @@ async def examine_speech(site: SiteUnderTest) -> Findings:
     try:
         tts = await asyncio.to_thread(load_tts, site.settings)
     except (ConfigError, ModuleNotFoundError) as error:
-        yield _unloaded("models.tts", "TTS", site.settings.tts_base_url, error)
+        yield _unloaded("models.tts", "TTS", site.settings.tts_provider, site.settings.tts_base_url, error)
     else:
         try:
             finding, pcm = await _speak(tts)
@@ -50,7 +50,7 @@ async def examine_speech(site: SiteUnderTest) -> Findings:
     try:
         asr = await asyncio.to_thread(load_asr, site.settings)
     except (ConfigError, ModuleNotFoundError) as error:
-        yield _unloaded("models.asr", "ASR", site.settings.asr_base_url, error)
+        yield _unloaded("models.asr", "ASR", site.settings.asr_provider, site.settings.asr_base_url, error)
         return
     try:
         yield await _listen(asr, pcm)
@@ -61,7 +61,11 @@ async def examine_speech(site: SiteUnderTest) -> Findings:
 def _second(settings: Settings) -> Settings:
     """Return settings with the fallback in the first place."""
     named = {"llm_model": settings.llm_fallback_model} if settings.llm_fallback_model else {}
-    moved = {"llm_base_url": settings.llm_fallback_base_url, "llm_api_key": settings.llm_fallback_api_key}
+    moved = {
+        "llm_provider": "openai",
+        "llm_base_url": settings.llm_fallback_base_url,
+        "llm_api_key": settings.llm_fallback_api_key,
+    }
     second = settings.model_copy(update={**moved, **named, "llm_fallback_base_url": None})
     if not named:
         second.model_fields_set.discard("llm_model")
@@ -120,7 +124,9 @@ async def _listen(asr: Asr, pcm: bytes) -> Finding:
     return ok("models.asr", "the sentence was understood" if pcm else "recognition answers")
 
 
-def _unloaded(check: str, what: str, base_url: str | None, error: Exception) -> Finding:
+def _unloaded(check: str, what: str, provider: str | None, base_url: str | None, error: Exception) -> Finding:
+    if provider and provider not in ("openai", "offline"):
+        return wrong(check, str(error), f"Set {what}_PROVIDER to openai, offline, or a plugin that is installed here")
     if base_url:
         return wrong(check, str(error), f"Set {what}_BASE_URL to the address of an OpenAI-compatible endpoint, …/v1")
     advice = f"Edges need it: install it (scripts/setup, or the extra `speech`), or set {what}_BASE_URL"

@@ -196,7 +196,7 @@ class Edge:
             if woken:
                 session.wake()
 
-    def _spawn(self, what: str, work: Coroutine[None, None, None]) -> "asyncio.Task[None]":
+    def _spawn(self, what: str, work: Coroutine[None, None, None]) -> "asyncio.Task[object]":
         if self._tasks is None:
             work.close()
             raise RuntimeError("the edge is not running")

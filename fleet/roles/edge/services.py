@@ -31,7 +31,7 @@ class EdgeServices:
     """As `post`, without waiting: for what nothing depends on."""
     socket: AudioSocket
     standstill: StallDetector
-    spawn: Callable[[str, Coroutine[None, None, None]], "asyncio.Task[None]"]
+    spawn: Callable[[str, Coroutine[None, None, None]], "asyncio.Task[object]"]
     """Runs work of its own whose failure is logged; the name is the work's in the log."""
     counters: Counter[str] = field(default_factory=Counter)
     traces: TraceQueue = field(default_factory=TraceQueue)

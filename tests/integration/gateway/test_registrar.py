@@ -88,7 +88,7 @@ async def test_a_control_is_not_waited_for_and_its_failure_is_told_later(
     await client.send({"id": call["id"], "error": {"code": -32000, "message": "the amplifier is off"}})
     await client.type("well?")
     await client.hear_messages()
-    assert 'tool failed "amplify_volume: the amplifier is off"' in llm.asked[2][0][0].text
+    assert 'tool failed {"tool":"amplify_volume","error":"the amplifier is off"}' in llm.asked[2][0][0].text
 
 
 @pytest.mark.requirement("REG-13")

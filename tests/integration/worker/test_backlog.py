@@ -10,6 +10,7 @@ from fleet.adapters.net.mqtt.url import MqttAddress
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.ground.tasks import running
 from fleet.roles.worker.ownership.shard import Shard, shard_session
+from fleet.wire.dialects import XIAOZHI
 from fleet.wire.identity import Credentials
 from fleet.wire.messages import GoodbyeCommand
 from fleet.wire.topics import up_topic
@@ -54,7 +55,7 @@ async def test_a_backlog_larger_than_what_is_handled_at_a_time_keeps_no_shard_ou
 
     async def receive(shard: Shard, kind: str, mac: str, payload: bytes) -> None:
         nonlocal handled
-        shard.tell(mac, GoodbyeCommand("s"))
+        shard.publish(mac, GoodbyeCommand("s"), XIAOZHI)
         handled += 1
 
     async def always(_: Shard) -> bool:

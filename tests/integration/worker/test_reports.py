@@ -71,7 +71,7 @@ async def test_hostile_reports_do_no_harm(stage: Scene) -> None:
     session = await stage.greet()
     lines = (await prompt(stage, session)).splitlines()
     assert len(await kept(stage)) == 5
-    assert len(lines) == 7
+    assert len(lines) == 9  # instructions, language, time, the heading, and a line for each report
     assert all(line.isprintable() for line in lines)
 
 

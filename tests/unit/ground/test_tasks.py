@@ -3,7 +3,7 @@ import logging
 
 import pytest
 
-from fleet.ground.errors import Unavailable
+from fleet.ground.errors import Fenced, Unavailable
 from fleet.ground.tasks import Backoff, finish, isolate, keep_running, running
 
 
@@ -18,6 +18,17 @@ async def test_a_failure_stays_where_it_is_and_is_logged(
     with caplog.at_level(logging.WARNING):
         await isolate("the work", fail(error))
     assert [record.message for record in caplog.records] == [message]
+
+
+async def test_a_failure_is_returned_and_not_logged_where_the_caller_handles_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    expected, other = Unavailable("away"), Fenced("gone")
+    assert await isolate("the work", fail(expected), (Unavailable,)) is expected
+    assert caplog.records == []
+    assert await isolate("the work", fail(other), (Unavailable,)) is other
+    assert [record.message for record in caplog.records] == ["work failed"]
+    assert await isolate("the work", asyncio.sleep(0)) is None
 
 
 async def test_cancellation_is_no_failure() -> None:

@@ -171,7 +171,7 @@ def test_a_registration_without_an_id_that_could_confirm_it_is_none(number: Any)
 def test_a_confirmation_and_an_error_have_the_id_as_it_came(number: Any) -> None:
     asked = register(VOLUME, id=number)
     assert isinstance(asked, RegisterToolsEvent)
-    confirmed = told(RegisteredCommand(asked.id, "Tools were successfully registered."))
+    confirmed = told(RegisteredCommand(asked.id, asked.provided))
     assert confirmed == {
         "jsonrpc": "2.0",
         "id": number,

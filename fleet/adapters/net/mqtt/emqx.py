@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit
 import httpx2
 from pydantic import BaseModel, SecretStr, ValidationError
 
-from fleet.adapters.http_bounds import LARGEST_ERROR, bounded_client
+from fleet.adapters.http_client import LARGEST_ERROR, BoundedClient
 from fleet.ground.errors import ConfigError, Unavailable
 from fleet.ground.tasks import Backoff, keep_running, running
 from fleet.wire.identity import CredentialKeys, parse_username
@@ -94,10 +94,10 @@ class Emqx:
 
     async def run(self) -> None:
         """Work until cancelled."""
-        async with bounded_client(LARGEST_ERROR, trust_env=False, timeout=_REQUEST_SECONDS) as client:
+        async with BoundedClient(LARGEST_ERROR, _REQUEST_SECONDS, trust_env=False) as client:
             await keep_running("EMQX: closing connections", lambda: self._work(client), self._backoff)
 
-    async def _work(self, client: httpx2.AsyncClient) -> None:
+    async def _work(self, client: BoundedClient) -> None:
         while True:
             await self._wait()
             now = asyncio.get_running_loop().time()
@@ -123,7 +123,7 @@ class Emqx:
         except TimeoutError:
             return
 
-    async def _refused(self, client: httpx2.AsyncClient, macs: list[str]) -> list[str]:
+    async def _refused(self, client: BoundedClient, macs: list[str]) -> list[str]:
         """Return those devices that are revoked, and those that are connected with what counts no longer."""
         unsure = [mac for mac in macs if mac not in self._keys.revoked]
         if len(unsure) > _FEW:
@@ -132,14 +132,14 @@ class Emqx:
             outdated = frozenset([mac for mac in unsure if await self._is_outdated(client, mac)])
         return [mac for mac in macs if mac in self._keys.revoked or mac in outdated]
 
-    async def _is_outdated(self, client: httpx2.AsyncClient, mac: str) -> bool:
+    async def _is_outdated(self, client: BoundedClient, mac: str) -> bool:
         answer = await self._ask(client, "GET", f"{CLIENTS}/{quote(mac, safe='')}")
         try:
             return answer is not None and self._refuses(_Client.model_validate_json(answer.content))
         except ValidationError as error:
             raise Unavailable("EMQX's API does not say who is connected") from error
 
-    async def _outdated(self, client: httpx2.AsyncClient) -> list[str]:
+    async def _outdated(self, client: BoundedClient) -> list[str]:
         """Return all devices that are connected with what counts no longer."""
         found, number = list[str](), 1
         while True:
@@ -157,14 +157,14 @@ class Emqx:
         is_device = canonical_mac(one.clientid) == one.clientid
         return is_device and not self._keys.admit(one.clientid, parse_username(one.username or ""))
 
-    async def _kick(self, client: httpx2.AsyncClient, macs: list[str]) -> None:
+    async def _kick(self, client: BoundedClient, macs: list[str]) -> None:
         for at in range(0, len(macs), _AT_ONCE):
             few = macs[at : at + _AT_ONCE]
             await self._ask(client, "POST", KICKOUT, few)
             log.info("connections closed whose credentials count no longer", extra={"devices": len(few)})
 
     async def _ask(
-        self, client: httpx2.AsyncClient, method: str, path: str, body: list[str] | None = None
+        self, client: BoundedClient, method: str, path: str, body: list[str] | None = None
     ) -> httpx2.Response | None:
         """Return EMQX's answer, None when it does not know the client."""
         try:

@@ -134,18 +134,15 @@ class Inbox:
 
     async def _call(self, message: Incoming) -> bool:
         """Return whether the message needs no other attempt."""
-        refusals: list[str] = []
 
-        async def call() -> None:
-            try:
-                await self._on_message(message.topic, message.payload)
-            except (Unavailable, Fenced) as error:
-                refusals.append(str(error))
+        async def call() -> None:  # a handler that is no coroutine function may raise at once
+            await self._on_message(message.topic, message.payload)
 
-        await isolate("mqtt message", call())
-        for reason in refusals:
-            self._on_refused(reason)
-        return not refusals
+        failure = await isolate("mqtt message", call(), (Unavailable, Fenced))
+        if isinstance(failure, Unavailable | Fenced):
+            self._on_refused(str(failure))
+            return False
+        return True
 
     def _finish(self, pending: _Pending | None) -> None:
         if pending is None:

@@ -38,7 +38,7 @@ class Recognition:
         self._services = services
         self._on_text = on_text
         self._on_failure = on_failure
-        self._task: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[object] | None = None
         self._early: _Early | None = None
 
     @property
@@ -122,7 +122,7 @@ class _Early:
         self.voiced_ms = voiced_ms
         """How much speech it covers: an utterance with more has gone on after the pause."""
         self.outcome: asyncio.Future[Transcript | None] = asyncio.get_running_loop().create_future()
-        self.task: asyncio.Task[None] | None = None
+        self.task: asyncio.Task[object] | None = None
 
     def settle(self, transcript: Transcript | None) -> None:
         if not self.outcome.done():

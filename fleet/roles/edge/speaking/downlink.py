@@ -39,7 +39,7 @@ class Downlink:
         self._on_over = on_over
         self._clock = asyncio.get_running_loop().time
         self._timer = Timer(self._step)
-        self._task: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[object] | None = None
         self.speech: SpokenAnswer | None = None
         """The answer that is being spoken or prepared."""
         self._gauge = PlaybackGauge(line.downlink.frame_ms)

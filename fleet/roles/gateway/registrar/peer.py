@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from pydantic import JsonValue
 
+from fleet.core.controls import SENT, failure_report
 from fleet.core.ports import USUAL, Llm, LlmEvent, LlmOptions, Message, ThoughtDelta, ToolOffer
 from fleet.core.text.phrases import phrase
 from fleet.ground.tasks import isolate
@@ -28,7 +29,6 @@ MOST_CALLS = 256
 """Calls whose ids are remembered: one that is never answered would be for as long as the client stays."""
 _HIGHEST_ID = 2**30
 _LATE = "error: unknown whether it was done, the device did not answer in time"
-_SENT = "success"
 
 
 class RegistrarPeer(Client):
@@ -80,7 +80,7 @@ class RegistrarCallbacks(Callbacks):
         peer: The client.
         seconds: Longest wait for an answer.
         most: Open calls at a time.
-        on_failure: Told what became of a control that failed.
+        on_failure: Takes the report of a control that failed.
     """
 
     def __init__(self, peer: Client, seconds: float, most: int, on_failure: Callable[[str], None]) -> None:
@@ -99,7 +99,7 @@ class RegistrarCallbacks(Callbacks):
     async def call(self, name: str, arguments: dict[str, JsonValue]) -> ToolAnswer:
         if name in self.controls and self._group is not None and self._open < MOST_CONTROLS:
             self._group.create_task(isolate(f"control {name}", self._follow(name, arguments)), name=f"control {name}")
-            return ToolAnswer("", success=True, result=_SENT)
+            return ToolAnswer("", success=True, result=SENT)
         answer = await super().call(name, arguments)
         if answer is None:
             return ToolAnswer("", success=True, result=_LATE)
@@ -113,7 +113,7 @@ class RegistrarCallbacks(Callbacks):
             self._open -= 1
         log.info("control ended", extra={"tool": name, "answered": answer is not None})
         if answer is not None and not answer.success:
-            self._on_failure(f"{name}: {answer.error}")
+            self._on_failure(failure_report(name, answer.error))
 
 
 class NarratedLlm:

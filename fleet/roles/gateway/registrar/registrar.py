@@ -26,8 +26,9 @@ from fleet.roles.gateway.turns.tool_room import ToolShare
 from fleet.roles.gateway.turns.turn import Choices, GatewayTurn, Question
 from fleet.roles.gateway.turns.turns import MOST_WAITING, GatewayTurns
 from fleet.wire import gateway as api
-from fleet.wire.dialect_registrar import DIALECT, NO_REQUEST, UNABLE, confirmation
+from fleet.wire.dialect_registrar import DIALECT
 from fleet.wire.json_text import MOST_VALUES, is_crowded, json_length
+from fleet.wire.jsonrpc import NO_REQUEST, UNABLE
 from fleet.wire.mcp import ToolSpec, clip
 from fleet.wire.messages import (
     BadRequestEvent,
@@ -91,7 +92,7 @@ class Registrar:
         self._tools: tuple[ToolSpec, ...] = ()
         self._share = stack.enter_context(closing(ToolShare(resources.tool_room)))
         self.calls = RegistrarCallbacks(
-            self._scribe, settings.client_tool_timeout, settings.client_tool_result_queue_size, self._note_failure
+            self._scribe, settings.client_tool_timeout, settings.client_tool_result_queue_size, self._note
         )
         self.turns = GatewayTurns(self._answer)
 
@@ -167,7 +168,7 @@ class Registrar:
         self._tools = asked.tools
         self.calls.controls = frozenset(tool.name for tool in asked.tools if tool.control)
         log.info("tools registered", extra={"tools": len(asked.tools), "named": asked.mac or ""})
-        await self._scribe.order(RegisteredCommand(asked.id, confirmation(asked.provided)))
+        await self._scribe.order(RegisteredCommand(asked.id, asked.provided))
 
     def _settle(self, answer: ResponseEvent) -> None:
         call = self._scribe.call_of(answer.id)
@@ -196,9 +197,6 @@ class Registrar:
         told = reports.tell([DeviceReport(0, note) for note in notes])
         resources = replace(self._resources, llm=NarratedLlm(self._resources.llm, self._scribe, told))
         await GatewayTurn(resources, self._scribe, self.calls, self._tools, question).run()
-
-    def _note_failure(self, text: str) -> None:
-        self._note(reports.write("tool failed", text))
 
     def _note(self, text: str) -> None:
         self._notes = [*self._notes[1 - _MOST_NOTES :], text]

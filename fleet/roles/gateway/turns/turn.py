@@ -4,12 +4,12 @@ import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 
 from fleet.adapters.redis.sessions.gateway_sessions import GatewaySession
 from fleet.core import agent
 from fleet.core.history import since_user
 from fleet.core.ports import LlmOptions, Message
+from fleet.core.prompt import CLIENT_PROMPT, local_now, write_prompt
 from fleet.core.server_tools import Caller
 from fleet.ground.errors import ProviderError, ProviderTimeout
 from fleet.ground.metrics import turns as timed
@@ -20,7 +20,6 @@ from fleet.roles.gateway.client_session import SessionNotes
 from fleet.roles.gateway.failure import RequestFailed
 from fleet.roles.gateway.resources import GatewayResources
 from fleet.roles.gateway.turns.callbacks import Callbacks
-from fleet.roles.gateway.turns.prompt import write_prompt
 from fleet.roles.gateway.turns.spoken import SpokenText
 from fleet.roles.gateway.turns.toolset import TurnToolset
 from fleet.roles.gateway.turns.turn_tools import TurnTools
@@ -141,9 +140,8 @@ class GatewayTurn:
         return tools
 
     def _prompt(self, session: GatewaySession) -> str:
-        settings = self._resources.settings
-        now = datetime.now(UTC) + timedelta(minutes=settings.timezone_offset)
-        return write_prompt(settings.prompt, self._resources.tools.introduce(session.persona), now)
+        settings, persona = self._resources.settings, self._resources.tools.introduce(session.persona)
+        return write_prompt(settings.prompt or CLIENT_PROMPT, local_now(settings.timezone_offset), persona=persona)
 
     async def _say(self, text: str) -> None:
         await self._stream(self._spoken.feed(text))

@@ -14,7 +14,7 @@ from typing import Literal
 
 from fleet.adapters.redis.devices.reports import Reports
 from fleet.adapters.redis.sessions.calls import CallBegun, CallingTurn, CallKnown, CallRefused, CallTable
-from fleet.core import reports
+from fleet.core.controls import SENT, failure_report
 from fleet.core.rates import Buckets, Rate
 from fleet.ground.errors import Overloaded, Unavailable
 from fleet.roles.worker.calls.pending import DISCONNECTED, PendingCalls
@@ -33,7 +33,6 @@ _TOO_OFTEN = "the device is called too often; wait before another try"
 _OVER = "the user has said something else meanwhile"
 _NO_ANSWER = "the device did not answer in time"
 _GONE = "the device disconnected before it answered"
-_SENT = "success"
 _NOT_INSTALLED = "the firmware was not installed; the device goes on with the one that it has"
 _LEFT = "the device was told to and does it now; it goes offline for that and confirms nothing"
 
@@ -140,7 +139,7 @@ class DeviceCalls:
                 return Outcome("not_sent", _TOO_OFTEN)
             case CallBegun(number):
                 request = CallToolCommand(number, order.name, order.arguments, order.session)
-                return await self._run(shard, mac, request, terms, lambda: shard.tell(mac, request, terms.dialect))
+                return await self._run(shard, mac, request, terms, lambda: shard.publish(mac, request, terms.dialect))
 
     async def answer(self, shard: Shard, mac: str, answer: ResponseEvent) -> bool:
         """Take a device's answer; False when it is late, repeated, or to no call."""
@@ -174,7 +173,7 @@ class DeviceCalls:
         def dispatch() -> None:
             if send is not None:
                 send()
-            sent.set_result(Outcome("ok", _SENT))
+            sent.set_result(Outcome("ok", SENT))
 
         if send is None:
             dispatch()
@@ -204,8 +203,7 @@ class DeviceCalls:
     async def _report(self, shard: Shard, mac: str, tool: str, outcome: Outcome) -> None:
         """Let the next turn know of a failure of which no turn heard."""
         if outcome.status == "error":
-            about = {"tool": tool} if tool else {}
-            await self._reports.add(shard.owner, mac, reports.write("tool failed", {**about, "error": outcome.text}))
+            await self._reports.add(shard.owner, mac, failure_report(tool, outcome.text))
 
     async def _await(self, mac: str, number: int, terms: CallTerms, send: Callable[[], None] | None) -> Outcome:
         with (self._leaving if terms.leaves else self._waiters).expect(mac, number) as waiting:

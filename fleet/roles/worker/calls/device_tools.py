@@ -14,7 +14,7 @@ from fleet.ground.tracing import tools as traced
 from fleet.roles.worker.calls.device_calls import CallTerms, Outcome
 from fleet.roles.worker.calls.gate import CallGate
 from fleet.roles.worker.turns.deadline import TurnDeadline
-from fleet.wire.dialects import REGISTRAR
+from fleet.wire import dialects
 from fleet.wire.messages import CallToolCommand
 
 log = logging.getLogger(__name__)
@@ -68,8 +68,7 @@ class DeviceTools:
             return prepared.reason
         name, clock = prepared.tool.name, asyncio.get_running_loop().time
         begun = clock()
-        # The names of registered tools are their makers' own, and tell nothing.
-        kind = QUICK if self._session.dialect == REGISTRAR else kind_of(name)
+        kind = kind_of(name) if dialects.find(self._session.dialect).capabilities.firmware_tools else QUICK
         with traced.calling(name, call.id, prepared.arguments) as note:
             outcome = await self._pass(prepared, call.id, kind)
             note(outcome.status, outcome.text)

@@ -74,7 +74,9 @@ class DeadEdgeReaper:
             if not session:
                 # Its session was ended by a worker that died before it showed why.
                 await self._receptionist.apologies.show(shard, mac)
-            elif await self._receptionist.abandon(shard, mac, session):
+                return
+            found = await self._sessions.read(mac)
+            if await self._receptionist.abandon(shard, mac, session, found.dialect if found else ""):
                 self._turns.cancel(mac)
 
         try:

@@ -21,8 +21,7 @@ from fleet.roles.worker.sessions.registration import Registrations
 from fleet.roles.worker.sessions.replaced import ReplacedSessions
 from fleet.roles.worker.sessions.returns import ReturnedDevices
 from fleet.roles.worker.turns.turns import WorkerTurns
-from fleet.wire import dialect_registrar, dialects, presence
-from fleet.wire.dialects import REGISTRAR, XIAOZHI
+from fleet.wire import dialects, presence
 from fleet.wire.edge_messages import (
     AbortAnswerCommand,
     DetectedTextCommand,
@@ -88,26 +87,28 @@ class DeviceDispatcher:
         elif kind == "presence":
             await self._appear(shard, mac, payload)
         else:
-            await self._handle(shard, mac, await self._understand(mac, payload))
+            await self._handle(shard, mac, *await self._understand(mac, payload))
 
-    async def _understand(self, mac: str, payload: bytes) -> DeviceEvent:
-        """Return what a frame says; one that tells nothing of its dialect is read in the one that its device has."""
+    async def _understand(self, mac: str, payload: bytes) -> tuple[str, DeviceEvent]:
+        """Return a frame's dialect and what it says; a frame that shows no dialect is read in its device's."""
         await self._parsing.take(len(payload))
-        _, event = dialects.receive(payload)
-        if isinstance(event, MalformedEvent) and (await self._resources.devices.read(mac)).dialect == REGISTRAR:
-            return dialect_registrar.DIALECT.receive(payload)
-        return event
+        name, event = dialects.receive(payload)
+        if isinstance(event, MalformedEvent):
+            own = dialects.find((await self._resources.devices.read(mac)).dialect)
+            if own.name != name:
+                return own.name, own.receive(payload)
+        return name, event
 
-    async def _handle(self, shard: Shard, mac: str, event: DeviceEvent) -> None:
+    async def _handle(self, shard: Shard, mac: str, dialect: str, event: DeviceEvent) -> None:
         match event:
             case RegisterToolsEvent():
-                await self._registrations.register(shard, mac, event)
+                await self._registrations.register(shard, mac, event, dialect)
             case BadRequestEvent():
-                self._registrations.reject(shard, mac, event)
+                self._registrations.reject(shard, mac, event, dialect)
             case HelloEvent():
-                await self._hello(shard, mac, event)
+                await self._hello(shard, mac, dialect, event)
             case ListenStartEvent() | ListenStopEvent() | DetectEvent() | AbortEvent():
-                await self._converse(shard, mac, event)
+                await self._converse(shard, mac, dialect, event)
             case GoodbyeEvent():
                 await self._close(shard, mac, event.session)
             case ResponseEvent():
@@ -122,42 +123,42 @@ class DeviceDispatcher:
             case _:
                 assert_never(event)
 
-    async def _hello(self, shard: Shard, mac: str, hello: HelloEvent) -> None:
+    async def _hello(self, shard: Shard, mac: str, dialect: str, hello: HelloEvent) -> None:
         self._returns.settle(mac)
         self._turns.cancel(mac)
         begun = monotonic()
-        opened = await self._receptionist.welcome(shard, mac, hello)
+        opened = await self._receptionist.welcome(shard, mac, hello, dialect)
         metrics.hello_latency.observe(monotonic() - begun)
         if opened and opened.old_session:
             self._replaced.note(mac, opened.old_session)
         if opened and hello.mcp and not opened.tools_known:
-            self._discovery.start(shard, mac)
+            self._discovery.start(shard, mac, dialect)
 
-    async def _converse(self, shard: Shard, mac: str, event: _Conversational) -> None:
+    async def _converse(self, shard: Shard, mac: str, dialect: str, event: _Conversational) -> None:
         session = await self._resources.sessions.read(mac)
         if session is not None and self._receptionist.lost(session):
             await self._abandon(shard, mac, session)
             return
         known = session and (event.session in ("", session.id) or self._replaced.holds(mac, event.session))
         if session is None or not known:
-            await self._correct(shard, mac, event)
+            await self._correct(shard, mac, dialect, event)
             return
         if isinstance(event, AbortEvent):
             self._turns.cancel(mac)
         shard.check()
         await self._resources.mailboxes.to_edge(session.edge, _mail(session, event))
 
-    async def _correct(self, shard: Shard, mac: str, event: _Conversational) -> None:
-        """Tell a device that its session is gone: a goodbye with that id lets it begin anew."""
+    async def _correct(self, shard: Shard, mac: str, dialect: str, event: _Conversational) -> None:
+        """Answer a message of a session that is gone: a goodbye with that id lets the device begin anew."""
         if isinstance(event, AbortEvent):
             # It speaks, and would go on for ever without this.
-            shard.tell(mac, AnswerStopCommand(event.session))
+            shard.publish(mac, AnswerStopCommand(event.session), dialect)
         if not event.session:
             return
         if await self._receptionist.apologies.just_ended(mac, event.session):
             log.info("message of a session that has just ended", extra={"session": event.session})
             return
-        shard.tell(mac, GoodbyeCommand(event.session))
+        shard.publish(mac, GoodbyeCommand(event.session), dialect)
 
     async def _report(self, shard: Shard, mac: str, notice: NotificationEvent) -> None:
         text = reports.write(notice.method, notice.params)
@@ -188,8 +189,8 @@ class DeviceDispatcher:
             self._vanish(shard, mac, "" if news.expired else met.session)
             return
         self._calls.reconnect(mac)
-        if met.dialect == XIAOZHI:
-            self._discovery.restart(shard, mac)
+        if dialects.capabilities(met.dialect).lists_tools:
+            self._discovery.restart(shard, mac, met.dialect)
         await self._settle(shard, mac, met)
 
     def _vanish(self, shard: Shard, mac: str, session: str) -> None:
@@ -212,10 +213,10 @@ class DeviceDispatcher:
             await self._abandon(shard, mac, session)
         elif last := met.session or met.gone:
             # It may have missed the goodbye, and would be heard by nobody for ever.
-            self._returns.expect(shard, mac, last, apology=met.apology)
+            self._returns.expect(shard, mac, last, met.dialect, apology=met.apology)
 
     async def _abandon(self, shard: Shard, mac: str, session: SessionRecord) -> None:
-        if await self._receptionist.abandon(shard, mac, session.id):
+        if await self._receptionist.abandon(shard, mac, session.id, session.dialect):
             self._turns.cancel(mac)
 
     async def _close_if_absent(self, shard: Shard, mac: str, session: str) -> None:

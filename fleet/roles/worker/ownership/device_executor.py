@@ -4,10 +4,10 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 
-from fleet.ground.errors import Fenced, FleetError, Unavailable
+from fleet.ground.errors import Fenced, Unavailable
 from fleet.ground.tasks import isolate
 
-Spawn = Callable[[str, Coroutine[None, None, None]], asyncio.Task[None]]
+Spawn = Callable[[str, Coroutine[None, None, None]], asyncio.Task[object]]
 Work = Callable[[], Awaitable[None]]
 
 
@@ -54,18 +54,10 @@ class DeviceExecutor:
 
 
 async def _do(mac: str, work: Work, done: asyncio.Future[None]) -> None:
-    failures: list[FleetError] = []
-
-    async def attempt() -> None:
-        try:
-            await work()
-        except (Unavailable, Fenced) as error:
-            failures.append(error)
-
-    await isolate(f"device {mac}", attempt())
+    failure = await isolate(f"device {mac}", work(), (Unavailable, Fenced))
     if done.done():
         return
-    if failures:
-        done.set_exception(failures[0])
+    if isinstance(failure, Unavailable | Fenced):
+        done.set_exception(failure)
     else:
         done.set_result(None)

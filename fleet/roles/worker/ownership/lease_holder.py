@@ -31,7 +31,7 @@ Tell = Callable[[int, str], None]
 @dataclass(frozen=True, slots=True, eq=False)
 class _Held:
     shard: Shard
-    task: asyncio.Task[None]
+    task: asyncio.Task[object]
 
 
 class LeaseHolder:

@@ -64,7 +64,7 @@ class Shard:
         self._session: MqttSession | None = None
         self._group = asyncio.TaskGroup()
         self._ready = asyncio.Event()
-        self._awaited: set[asyncio.Task[None]] = set()
+        self._awaited: set[asyncio.Task[object]] = set()
 
     @property
     def connected(self) -> bool:
@@ -93,7 +93,7 @@ class Shard:
         except* Fenced:
             log.warning("the shard is another worker's now", extra={"shard": self.number})
 
-    def spawn(self, what: str, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+    def spawn(self, what: str, work: Coroutine[None, None, None]) -> asyncio.Task[object]:
         """Start work that ends with the shard.
 
         Args:
@@ -117,8 +117,8 @@ class Shard:
             task.add_done_callback(self._awaited.discard)
         return task
 
-    def tell(self, mac: str, order: DeviceCommand, dialect: str = dialects.XIAOZHI) -> None:
-        """Send a device an order, once; nothing when its dialect has no words for it.
+    def publish(self, mac: str, command: DeviceCommand, dialect: str) -> None:
+        """Publish a command to a device, once; nothing when its dialect has no words for it.
 
         Raises:
             Fenced: The lease may have ended; nothing was sent.
@@ -127,8 +127,8 @@ class Shard:
         self.check()
         if self._session is None:
             raise Unavailable("the broker is away")
-        frame = dialects.find(dialect).send(order)
-        log.debug("order", extra={"device": mac, "order": type(order).__name__, "bytes": len(frame)})
+        frame = dialects.find(dialect).send(command)
+        log.debug("order", extra={"device": mac, "order": type(command).__name__, "bytes": len(frame)})
         if frame:
             self._session.publish(topics.down_topic(mac), frame)
 

@@ -15,7 +15,6 @@ from fleet.roles.worker.calls.tool_budget import LIST_TOO_LONG, PAGE_TOO_LONG, G
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
 from fleet.roles.worker.sessions.camera import introduce
-from fleet.wire.dialects import XIAOZHI
 from fleet.wire.json_text import dump
 from fleet.wire.jsonrpc import LARGEST_ID
 from fleet.wire.mcp import LARGEST_LIST, parse_page, parse_server
@@ -52,20 +51,20 @@ class Discovery:
         self.waiters = PendingCalls()
         self.lists = ListBudget(counts)
         """The lists that are being read."""
-        self._running: dict[str, asyncio.Task[None]] = {}
+        self._running: dict[str, asyncio.Task[object]] = {}
         self._refused: dict[str, asyncio.TimerHandle] = {}
 
-    def start(self, shard: Shard, mac: str) -> None:
-        """Ask in the background; what the device answers is kept for its next turns."""
+    def start(self, shard: Shard, mac: str, dialect: str) -> None:
+        """Ask in the background, in this dialect; what the device answers is kept for its next turns."""
         self._forgive(mac)
         if mac not in self._running:
-            task = self._running[mac] = shard.spawn(f"discovery {mac}", self._run(shard, mac))
+            task = self._running[mac] = shard.spawn(f"discovery {mac}", self._run(shard, mac, dialect))
             task.add_done_callback(lambda done: self._forget(mac, done))
 
-    def restart(self, shard: Shard, mac: str) -> None:
+    def restart(self, shard: Shard, mac: str, dialect: str) -> None:
         """Ask anew, because the device connected anew."""
         self.stop(mac)
-        self.start(shard, mac)
+        self.start(shard, mac, dialect)
 
     def stop(self, mac: str) -> None:
         """Ask no more, because the device says itself what it can do."""
@@ -84,7 +83,7 @@ class Discovery:
             return False
         return True
 
-    def _forget(self, mac: str, done: asyncio.Task[None]) -> None:
+    def _forget(self, mac: str, done: asyncio.Task[object]) -> None:
         if self._running.get(mac) is done:
             del self._running[mac]
 
@@ -92,44 +91,44 @@ class Discovery:
         if timer := self._refused.pop(mac, None):
             timer.cancel()
 
-    def _ask_later(self, shard: Shard, mac: str) -> None:
+    def _ask_later(self, shard: Shard, mac: str, dialect: str) -> None:
         self._forgive(mac)
         if len(self._refused) < MOST_REFUSED:
             pause = AGAIN_SECONDS * random.uniform(1, 2)
-            self._refused[mac] = asyncio.get_running_loop().call_later(pause, self._ask_again, shard, mac)
+            self._refused[mac] = asyncio.get_running_loop().call_later(pause, self._ask_again, shard, mac, dialect)
 
-    def _ask_again(self, shard: Shard, mac: str) -> None:
+    def _ask_again(self, shard: Shard, mac: str, dialect: str) -> None:
         self._refused.pop(mac, None)
         with suppress(Unavailable):  # the shard's next owner asks at the next hello
-            self.start(shard, mac)
+            self.start(shard, mac, dialect)
 
-    async def _run(self, shard: Shard, mac: str) -> None:
+    async def _run(self, shard: Shard, mac: str, dialect: str) -> None:
         epoch = await self._resources.tools.epoch(mac)
-        answer = await self._ask(shard, mac, await introduce(self._resources, mac, new_number()))
+        answer = await self._ask(shard, mac, await introduce(self._resources, mac, new_number()), dialect)
         if answer is None or answer.error is not None:
             log.info("device has no tools to offer", extra={"reason": answer.error if answer else "no answer"})
             return
         board, firmware = parse_server(answer.result)
-        shard.tell(mac, InitializedCommand())
+        shard.publish(mac, InitializedCommand(), dialect)
         with self.lists.begin() as tools:
-            whole = await self._list(shard, mac, tools)
+            whole = await self._list(shard, mac, tools, dialect)
             if tools.refused:
                 log.warning("tool list refused, too many at once", extra={"again": True})
-                self._ask_later(shard, mac)
+                self._ask_later(shard, mac, dialect)
                 return
             if not tools and not whole:
                 return  # Nothing was read, so what is known from before still serves.
-            about = {"tep": epoch if whole else "", "board": board, "fw": firmware, "dialect": XIAOZHI}
+            about = {"tep": epoch if whole else "", "board": board, "fw": firmware, "dialect": dialect}
             about = {field: text for field, text in about.items() if text or field == "tep"}
             await self._resources.tools.write(mac, tools.document(), about)
         log.info("tools discovered", extra={"tools": len(tools), "board": board, "firmware": firmware})
 
-    async def _list(self, shard: Shard, mac: str, tools: GrowingList) -> bool:
+    async def _list(self, shard: Shard, mac: str, tools: GrowingList, dialect: str) -> bool:
         """Read the tools of all pages; return whether they came whole. Of a broken list what was read is kept."""
         fault = ""
         try:
             async with asyncio.timeout(LIST_SECONDS):
-                fault = await self._read_pages(shard, mac, tools)
+                fault = await self._read_pages(shard, mac, tools, dialect)
         except TimeoutError:
             fault = "too slow"
         if fault:
@@ -137,13 +136,13 @@ class Discovery:
             log.warning("tool list is incomplete", extra={"tools": len(tools), "reason": fault})
         return not fault or fault == LIST_TOO_LONG
 
-    async def _read_pages(self, shard: Shard, mac: str, tools: GrowingList) -> str:
+    async def _read_pages(self, shard: Shard, mac: str, tools: GrowingList, dialect: str) -> str:
         """Return why the list is not whole, empty when it is."""
         seen: set[str] = set()
         cursor = ""
         while len(seen) < MOST_PAGES and not tools.refused:
             seen.add(cursor)
-            answer = await self._ask(shard, mac, ListToolsCommand(new_number(), cursor))
+            answer = await self._ask(shard, mac, ListToolsCommand(new_number(), cursor), dialect)
             if answer is None or answer.error is not None:
                 return "broken off"
             page = None if _is_oversize(answer.result) else parse_page(answer.result)
@@ -160,9 +159,11 @@ class Discovery:
                 break
         return ""
 
-    async def _ask(self, shard: Shard, mac: str, request: InitializeCommand | ListToolsCommand) -> ResponseEvent | None:
+    async def _ask(
+        self, shard: Shard, mac: str, request: InitializeCommand | ListToolsCommand, dialect: str
+    ) -> ResponseEvent | None:
         with self.waiters.expect(mac, request.id) as answer:
-            shard.tell(mac, request)
+            shard.publish(mac, request, dialect)
             try:
                 async with asyncio.timeout(ANSWER_SECONDS):
                     return await answer

@@ -18,7 +18,6 @@ from fleet.roles.worker.resources import WorkerResources
 from fleet.roles.worker.sessions.edge_directory import EdgeDirectory
 from fleet.roles.worker.turns.apologies import PAUSE_SECONDS, Apologies
 from fleet.wire import packet
-from fleet.wire.dialects import XIAOZHI
 from fleet.wire.edge_messages import CloseSessionCommand, OpenSessionCommand
 from fleet.wire.messages import AnswerStopCommand, AudioFormat, GoodbyeCommand, HelloCommand, HelloEvent
 
@@ -54,47 +53,47 @@ class SessionOpener:
         self._hellos = Buckets(Rate.parse(resources.settings.rate_hellos))
         self._told = Buckets(_TOLD)
 
-    async def welcome(self, shard: Shard, mac: str, hello: HelloEvent) -> Opened | None:
-        """Give the device a new session in place of any other; None when it was refused.
+    async def welcome(self, shard: Shard, mac: str, hello: HelloEvent, dialect: str) -> Opened | None:
+        """Give the device a new session in this dialect, in place of any other; None when it was refused.
 
         Every hello gets a fresh key: the device starts counting its packets anew.
         """
         now = asyncio.get_running_loop().time()
         if self._hellos.take(mac, now):
-            await self._calm(shard, mac, now)
+            await self._calm(shard, mac, dialect, now)
             return None
         if mac in self._refused:
-            self._refuse(shard, mac, "the device is not admitted", "refused")
+            self._refuse(shard, mac, dialect, "the device is not admitted", "refused")
             await self._close_old(shard, mac)
             return None
         try:
             edge = await self._directory.choose()
             if edge is None:
-                self._refuse(shard, mac, "no edge is ready", "unavailable")
+                self._refuse(shard, mac, dialect, "no edge is ready", "unavailable")
                 await self._close_old(shard, mac)
                 return None
-            return await self._open(shard, mac, hello, edge)
+            return await self._open(shard, hello, _new_session(mac, edge, hello, dialect), edge)
         except Unavailable as error:
-            self._refuse(shard, mac, str(error), "unavailable")
+            self._refuse(shard, mac, dialect, str(error), "unavailable")
             return None
 
-    async def _calm(self, shard: Shard, mac: str, now: float) -> None:
+    async def _calm(self, shard: Shard, mac: str, dialect: str, now: float) -> None:
         """Refuse a device that says hello too often; no stock firmware does, so after a few times it hears nothing."""
         self._counts["hello: too often"] += 1
         if not self._told.take(mac, now):
-            self._refuse(shard, mac, "too many hellos", "unavailable")
+            self._refuse(shard, mac, dialect, "too many hellos", "unavailable")
             await self._close_old(shard, mac)
 
-    async def _open(self, shard: Shard, mac: str, hello: HelloEvent, edge: EdgeRecord) -> Opened:
+    async def _open(self, shard: Shard, hello: HelloEvent, session: SessionRecord, edge: EdgeRecord) -> Opened:
+        mac = session.device
         host = await self._host(edge, mac)
-        session = _new_session(mac, edge, hello)
         opened = await self._resources.sessions.open(shard.owner, session)
         if opened.old_session and opened.old_edge != edge.id:
             await self._forget(opened.old_edge, mac, opened.old_session)
         shard.check()
         # The edge hears of the session before the device does, so that no packet comes too early.
         await self._resources.mailboxes.to_edge(edge.id, self._announcement(session, shard.number, opened))
-        shard.tell(mac, _welcome(session, host, edge.port))
+        shard.publish(mac, _welcome(session, host, edge.port), session.dialect)
         log.info("session opened", extra={"session": session.id, "edge": edge.id, "mcp": hello.mcp})
         return opened
 
@@ -104,7 +103,7 @@ class SessionOpener:
         if live is None or live.id != session:
             return False
         # First of all: what fails after it is done again, and no apology was shown that a second goodbye would clear.
-        shard.tell(mac, GoodbyeCommand(session))
+        shard.publish(mac, GoodbyeCommand(session), live.dialect)
         # Who began to speak while its edge ended gets no answer.
         apology = "interrupted" if reason == "leaving" else ""
         edge = await self._resources.sessions.close(shard.owner, mac, session, reason, told=True, apology=apology)
@@ -115,11 +114,11 @@ class SessionOpener:
             log.info("session ended by the server", extra={"session": session, "reason": reason})
         return bool(edge)
 
-    async def abandon(self, shard: Shard, mac: str, session: str) -> bool:
+    async def abandon(self, shard: Shard, mac: str, session: str, dialect: str) -> bool:
         """End a session whose edge is no more; its device may be speaking, and would wait for the rest for ever."""
         # First of all: what fails after it is done again, and no apology was shown that a second goodbye would clear.
-        shard.tell(mac, AnswerStopCommand(session))
-        shard.tell(mac, GoodbyeCommand(session))
+        shard.publish(mac, AnswerStopCommand(session), dialect)
+        shard.publish(mac, GoodbyeCommand(session), dialect)
         # What the user said meanwhile may have been lost with the edge.
         edge = await self._resources.sessions.close(
             shard.owner, mac, session, "edge lost", told=True, apology="interrupted"
@@ -156,21 +155,21 @@ class SessionOpener:
     async def _forget(self, edge: str, mac: str, session: str) -> None:
         await self._resources.mailboxes.to_edge(edge, CloseSessionCommand(device=mac, session=session))
 
-    def _refuse(self, shard: Shard, mac: str, reason: str, shown: HelloRefusal) -> None:
+    def _refuse(self, shard: Shard, mac: str, dialect: str, reason: str, shown: HelloRefusal) -> None:
         """Refuse fast: without a valid hello the user would wait ten seconds."""
         self._counts[f"hello: {shown}"] += 1
         log.warning("hello refused", extra={"reason": reason})
         session = secrets.token_hex(8)
         key = secrets.token_hex(packet.HEADER)
         nonce = packet.nonce(secrets.randbits(32)).hex()
-        shard.tell(mac, HelloCommand(session, "127.0.0.1", 9, key, nonce, DOWNLINK))
-        shard.tell(mac, GoodbyeCommand(session))
-        shard.spawn(f"alert {mac}", self._show_refusal(shard, mac, shown))
+        shard.publish(mac, HelloCommand(session, "127.0.0.1", 9, key, nonce, DOWNLINK), dialect)
+        shard.publish(mac, GoodbyeCommand(session), dialect)
+        shard.spawn(f"alert {mac}", self._show_refusal(shard, mac, dialect, shown))
         shard.spawn(f"trace {mac}", self._traces.note(mac, "refused", reason))
 
-    async def _show_refusal(self, shard: Shard, mac: str, shown: HelloRefusal) -> None:
+    async def _show_refusal(self, shard: Shard, mac: str, dialect: str, shown: HelloRefusal) -> None:
         await asyncio.sleep(PAUSE_SECONDS)
-        shard.tell(mac, self.apologies.alert(shown, await self._language(mac)))
+        shard.publish(mac, self.apologies.alert(shown, await self._language(mac)), dialect)
 
     async def _language(self, mac: str) -> str:
         """Return what the device reported as its language; nothing while Redis is away."""
@@ -184,8 +183,8 @@ class SessionOpener:
         return OpenSessionCommand(
             device=session.device,
             session=session.id,
-            # Whatever a device speaks otherwise, all that an edge tells it is said as to a xiaozhi.
-            dialect=XIAOZHI,
+            # The dialect of the hello: a registrar with a microphone opens its sessions as a xiaozhi does.
+            dialect=session.dialect,
             shard=shard,
             ssrc=session.ssrc,
             key=session.key,
@@ -200,11 +199,11 @@ class SessionOpener:
         )
 
 
-def _new_session(mac: str, edge: EdgeRecord, hello: HelloEvent) -> SessionRecord:
+def _new_session(mac: str, edge: EdgeRecord, hello: HelloEvent, dialect: str) -> SessionRecord:
     return SessionRecord(
         id=secrets.token_hex(8),
         device=mac,
-        dialect=XIAOZHI,
+        dialect=dialect,
         edge=edge.id,
         ssrc=secrets.randbits(32),
         key=secrets.token_hex(16),

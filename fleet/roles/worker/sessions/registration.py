@@ -1,4 +1,4 @@
-"""Devices that say themselves what they can do."""
+"""Devices that register their tools themselves."""
 
 import asyncio
 import logging
@@ -8,8 +8,7 @@ from fleet.core.rates import Buckets, Rate
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
 from fleet.roles.worker.sessions.discovery import Discovery
-from fleet.wire.dialect_registrar import BAD_PARAMS, UNABLE, confirmation
-from fleet.wire.dialects import REGISTRAR
+from fleet.wire.jsonrpc import BAD_PARAMS, UNABLE
 from fleet.wire.messages import BadRequestEvent, ErrorCommand, RegisteredCommand, RegisterToolsEvent
 
 log = logging.getLogger(__name__)
@@ -20,7 +19,7 @@ class Registrations:
 
     Args:
         resources: What it works with.
-        discovery: Asks devices for their tools, which these need not be asked.
+        discovery: Asks devices for their tools; it stops for a device that registers them.
         counts: Counts what is refused.
     """
 
@@ -30,8 +29,8 @@ class Registrations:
         self._counts = counts
         self._rate = Buckets(Rate.parse(resources.settings.rate_hellos))
 
-    async def register(self, shard: Shard, mac: str, asked: RegisterToolsEvent) -> None:
-        """Keep a device's tools in place of those that it had, and confirm it.
+    async def register(self, shard: Shard, mac: str, asked: RegisterToolsEvent, dialect: str) -> None:
+        """Keep a device's tools in place of those that it had, and confirm it in the dialect of the request.
 
         Raises:
             Fenced: The shard is another worker's now.
@@ -39,15 +38,15 @@ class Registrations:
         """
         refusal = self._refuse(mac, asked)
         if refusal is not None:
-            self.reject(shard, mac, refusal)
+            self.reject(shard, mac, refusal, dialect)
             return
-        await self._resources.tools.register(shard.owner, mac, REGISTRAR, asked.tools)
+        await self._resources.tools.register(shard.owner, mac, dialect, asked.tools)
         self._discovery.stop(mac)
         log.info("tools registered", extra={"tools": len(asked.tools), "provided": len(asked.provided)})
-        shard.tell(mac, RegisteredCommand(asked.id, confirmation(asked.provided)), REGISTRAR)
+        shard.publish(mac, RegisteredCommand(asked.id, asked.provided), dialect)
 
-    def reject(self, shard: Shard, mac: str, refusal: BadRequestEvent) -> None:
-        """Answer what cannot be done with its error.
+    def reject(self, shard: Shard, mac: str, refusal: BadRequestEvent, dialect: str) -> None:
+        """Answer a request that cannot be done with its error, in the dialect of the request.
 
         Raises:
             Fenced: The shard is another worker's now.
@@ -55,7 +54,7 @@ class Registrations:
         """
         self._counts[f"registrar: {refusal.code}"] += 1
         log.warning("request rejected", extra={"code": refusal.code, "pii": {"reason": refusal.reason}})
-        shard.tell(mac, ErrorCommand(refusal.id, refusal.code, refusal.reason), REGISTRAR)
+        shard.publish(mac, ErrorCommand(refusal.id, refusal.code, refusal.reason), dialect)
 
     def _refuse(self, mac: str, asked: RegisterToolsEvent) -> BadRequestEvent | None:
         # The broker lets a device publish on its own topic only, so whose message it is was proved.

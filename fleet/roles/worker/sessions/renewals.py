@@ -14,6 +14,7 @@ from fleet.ground.metrics import broker as metrics
 from fleet.ground.tasks import Backoff, keep_running
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
+from fleet.wire.dialects import XIAOZHI
 from fleet.wire.restart import restart
 
 log = logging.getLogger(__name__)
@@ -69,7 +70,7 @@ class PasswordRenewals:
             for mac, generation in look.due:
                 await self._require(shard, state, mac, generation)
             for mac in look.ask:
-                shard.tell(mac, restart())
+                shard.publish(mac, restart(), XIAOZHI)
                 metrics.renewals.add("restart")
                 log.info("asked to restart for a new password", extra={"device": mac})
             if state.strict and not look.mark.covers(state.since):

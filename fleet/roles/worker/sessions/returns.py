@@ -32,14 +32,14 @@ class ReturnedDevices:
         self._apologies = apologies
         self._waiting: dict[str, asyncio.TimerHandle] = {}
 
-    def expect(self, shard: Shard, mac: str, session: str, *, apology: bool) -> None:
+    def expect(self, shard: Shard, mac: str, session: str, dialect: str, *, apology: bool) -> None:
         """The device came back, and may still listen or speak in this session; it may be owed an apology."""
         self.settle(mac)
         if len(self._waiting) >= MOST_WAITING:
-            self._tell(shard, mac, session, apology)
+            self._end(shard, mac, session, dialect, apology)
             return
         loop = asyncio.get_running_loop()
-        self._waiting[mac] = loop.call_later(GRACE_SECONDS, self._tell, shard, mac, session, apology)
+        self._waiting[mac] = loop.call_later(GRACE_SECONDS, self._end, shard, mac, session, dialect, apology)
 
     def settle(self, mac: str) -> None:
         """The device said what it does now, or is gone again."""
@@ -47,10 +47,10 @@ class ReturnedDevices:
         if waiting is not None:
             waiting.cancel()
 
-    def _tell(self, shard: Shard, mac: str, session: str, apology: bool) -> None:
+    def _end(self, shard: Shard, mac: str, session: str, dialect: str, apology: bool) -> None:
         self._waiting.pop(mac, None)
         try:
-            shard.tell(mac, GoodbyeCommand(session))
+            shard.publish(mac, GoodbyeCommand(session), dialect)
             if apology:
                 self._apologies.later(shard, mac)
         except FleetError as error:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 
 from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.devices.devices import Devices
 from fleet.adapters.redis.sessions.endings import Endings
 from fleet.core.text.phrases import PHRASES, Phrase, choose_language, phrase
 from fleet.ground.settings import Settings
@@ -34,6 +35,7 @@ class Apologies:
 
     def __init__(self, store: Store, settings: Settings) -> None:
         self._endings = Endings(store)
+        self._devices = Devices(store)
         self._settings = settings
 
     def later(self, shard: Shard, mac: str) -> None:
@@ -55,7 +57,7 @@ class Apologies:
         name = next((one for one in PHRASES if due and one == due.name), None)
         if due is None or name is None:
             return
-        shard.tell(mac, self.alert(name, due.language))
+        shard.publish(mac, self.alert(name, due.language), (await self._devices.read(mac)).dialect)
         await self._endings.shown(shard.owner, mac, due.epoch)
         log.info("apology shown", extra={"device": mac, "phrase": name})
 

@@ -8,7 +8,7 @@ from fleet.core.text.emotion import emotion_of
 from fleet.core.text.speakable import speakable
 from fleet.ground.errors import Overloaded, Unavailable
 from fleet.roles.worker.ownership.shard import Shard
-from fleet.wire.dialects import REGISTRAR, XIAOZHI
+from fleet.wire import dialects
 from fleet.wire.messages import AiMessageCommand, AlertCommand
 
 LONGEST_ALERT = 400
@@ -27,9 +27,10 @@ _LINE_ENDS = ("\n", "。", "！", "？", ". ", ".", "!", "?")
 class ScreenMessages:
     """The written side of one turn.
 
-    A registrar is sent the answer in pieces, each up to the end of a sentence, and then the whole of it: the pieces put
-    together are the whole. A xiaozhi that is in no session cannot speak (it must open the audio itself), so it is shown
-    the answer at the end. One in a session speaks, and is sent nothing here.
+    The device's dialect says how (`Capabilities.text`). `pieces`: the answer in pieces, each up to the end of a
+    sentence, and then the whole of it; the pieces put together are the whole. `alert`: a device without a session
+    cannot speak (it must open the audio itself), so it is shown the answer at the end; a device in a session speaks,
+    and is sent nothing here.
 
     Args:
         shard: Reaches the device.
@@ -80,7 +81,7 @@ class ScreenMessages:
         if self._how != "pieces" or not self._next.strip():
             return
         with suppress(Unavailable, Overloaded):
-            self._tell("chunk", self._next)
+            self._publish(AiMessageCommand("chunk", self._next))
             self._next = ""
 
     async def think(self, text: str) -> None:
@@ -103,11 +104,11 @@ class ScreenMessages:
         """
         self.send()
         if self._how == "pieces" and self.whole.strip():
-            self._tell("final", self.whole)
+            self._publish(AiMessageCommand("final", self.whole))
         elif self._how == "alert" and (text := speakable(self.whole[:_MOST_CLEANED])):
             shown = text if len(text) <= LONGEST_ALERT else f"{text[: LONGEST_ALERT - 1]}…"
             face = emotion_of(self.whole) or "neutral"
-            self._shard.tell(self._session.device, AlertCommand("", shown, face))
+            self._publish(AlertCommand("", shown, face))
 
     def leave(self) -> None:
         """End an answer that was broken off: what was sent of it is all of it.
@@ -118,22 +119,21 @@ class ScreenMessages:
         sent = self.whole.removesuffix(self._next)
         if self._how == "pieces" and sent.strip():
             with suppress(Unavailable, Overloaded):
-                self._tell("final", sent)
+                self._publish(AiMessageCommand("final", sent))
 
     def _send_thought(self) -> None:
         thought, self._thought = self._thought, ""
         if self._how == "pieces" and thought.strip():
             with suppress(Unavailable, Overloaded):
-                self._tell("thought", thought)
+                self._publish(AiMessageCommand("thought", thought))
 
-    def _tell(self, kind: Literal["chunk", "final", "thought"], text: str) -> None:
-        self._shard.tell(self._session.device, AiMessageCommand(kind, text), self._session.dialect)
+    def _publish(self, command: AiMessageCommand | AlertCommand) -> None:
+        self._shard.publish(self._session.device, command, self._session.dialect)
 
 
 def _way(session: SessionRecord) -> Literal["pieces", "alert", ""]:
-    if session.dialect == REGISTRAR:
-        return "pieces"
-    return "alert" if session.dialect == XIAOZHI and not session.edge else ""
+    way = dialects.capabilities(session.dialect).text
+    return "" if way == "alert" and session.edge else way
 
 
 def _find(raw: str, piece: str) -> int:

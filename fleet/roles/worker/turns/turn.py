@@ -4,21 +4,22 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
-from fleet.adapters.redis.sessions.conversations import Begun, StoredJournal
+from fleet.adapters.redis.sessions.conversations import Begun, Context, StoredJournal
 from fleet.adapters.redis.sessions.replies import Reply, ReplyState
 from fleet.core import agent
 from fleet.core.agent import Progress
 from fleet.core.history import since_user
 from fleet.core.local_time import own_offset
 from fleet.core.ports import USUAL, Llm, LlmEvent, LlmOptions, Message, ToolOffer
+from fleet.core.prompt import DEVICE_PROMPT, local_now, write_prompt
 from fleet.core.reports import tell
 from fleet.core.server_tools import Caller, Persona
-from fleet.core.text.phrases import DEFAULT_PROMPT, LANGUAGES, Phrase, phrase
+from fleet.core.text.phrases import LANGUAGES, Phrase, phrase
 from fleet.core.tool_kinds import kind_of
 from fleet.core.toolbox import Toolbox
-from fleet.ground.errors import Fenced, FleetError, Overloaded, ProviderError, Unavailable
+from fleet.ground.errors import Fenced, Overloaded, ProviderError, Unavailable
 from fleet.ground.metrics import turns as timed
 from fleet.ground.tasks import isolate
 from fleet.roles.worker.calls.device_calls import CallTerms, DeviceCalls, Outcome
@@ -31,9 +32,9 @@ from fleet.roles.worker.sessions.discovery import new_number
 from fleet.roles.worker.turns.deadline import TurnDeadline
 from fleet.roles.worker.turns.journal_writer import JournalWriter
 from fleet.roles.worker.turns.speech import AnswerSpeech
-from fleet.wire.dialects import REGISTRAR
+from fleet.wire import dialects
 from fleet.wire.edge_messages import UtteranceEvent
-from fleet.wire.messages import CallToolCommand, TranscriptCommand
+from fleet.wire.messages import CallToolCommand, DeviceCommand, TranscriptCommand
 
 log = logging.getLogger(__name__)
 
@@ -123,7 +124,7 @@ class WorkerTurn:
         """Let the device show what was typed for it, as it shows what it hears."""
         if self._heard.typed and self._session.edge:
             with suppress(Unavailable, Overloaded):
-                self._shard.tell(self._session.device, TranscriptCommand(self._session.id, self._heard.text))
+                self._publish(TranscriptCommand(self._session.id, self._heard.text))
 
     async def _reply(self, state: ReplyState) -> None:
         """Count how it ended, and tell whoever typed."""
@@ -137,24 +138,22 @@ class WorkerTurn:
         if self._late:
             log.warning("turn comes too late")
             return "failed"
-        self._failure: Phrase | FleetError | None = "failed"
-        await isolate("answer", self._try(before))
-        if isinstance(self._failure, FleetError):
-            raise self._failure
-        return self._failure
+        failure = await isolate("answer", self._ask_in_time(before), (TimeoutError, ProviderError, Fenced, Unavailable))
+        match failure:
+            case None:
+                return None
+            case TimeoutError():
+                log.warning("turn took too long", extra={"limit": self._resources.settings.turn_seconds})
+                return "too_long"
+            case ProviderError():
+                log.warning("turn failed", extra={"reason": str(failure)})
+            case Fenced() | Unavailable():
+                raise failure
+        return "failed"
 
-    async def _try(self, before: Progress) -> None:
-        try:
-            async with self._patience.limit():
-                await self._ask(before)
-            self._failure = None
-        except TimeoutError:
-            log.warning("turn took too long", extra={"limit": self._resources.settings.turn_seconds})
-            self._failure = "too_long"
-        except ProviderError as error:
-            log.warning("turn failed", extra={"reason": str(error)})
-        except (Fenced, Unavailable) as error:
-            self._failure = error
+    async def _ask_in_time(self, before: Progress) -> None:
+        async with self._patience.limit():
+            await self._ask(before)
 
     async def _ask(self, before: Progress) -> None:
         settings, mac = self._resources.settings, self._session.device
@@ -165,7 +164,7 @@ class WorkerTurn:
             log.warning("too many tools to offer", extra={"left_out": toolbox.left_out})
         offset = own_offset(context.timezone, settings.timezone_offset, datetime.now(UTC))
         asked = (
-            Message("system", f"{self._prompt(context.persona, offset)}\n{tell(context.reports)}".strip()),
+            Message("system", self._prompt(context, offset)),
             *since_user(context.history),
             Message("user", self._heard.text),
         )
@@ -181,12 +180,15 @@ class WorkerTurn:
 
     async def _send(self, order: CallToolCommand, terms: CallTerms) -> Outcome:
         mac = self._session.device
-        if self._session.dialect != REGISTRAR and kind_of(order.name).camera:
+        if dialects.find(self._session.dialect).capabilities.camera and kind_of(order.name).camera:
             fresh = await introduce(self._resources, mac, new_number())
             # The token that the device has may be over.
             if fresh.vision_url:
-                self._shard.tell(mac, fresh)
+                self._publish(fresh)
         return await self._calls.call(self._shard, mac, order, terms)
+
+    def _publish(self, command: DeviceCommand) -> None:
+        self._shard.publish(self._session.device, command, self._session.dialect)
 
     def _beside(self, own: DeviceTools, caller: Caller, before: Progress) -> agent.AgentTools:
         """Return the device's tools, with the server's if there are any."""
@@ -205,9 +207,12 @@ class WorkerTurn:
         await self._resources.personas.keep(self._shard.owner, self._session.device, persona)
         self._speech.speak(persona.language)
 
-    def _prompt(self, persona: Persona, offset: int) -> str:
-        settings, language = self._resources.settings, self._heard.language
-        now = datetime.now(UTC) + timedelta(minutes=offset)
-        spoken = f" The user speaks {language!r}." if language else ""
-        told = self._resources.server_tools.introduce(persona) if self._resources.server_tools else ""
-        return f"{settings.prompt or DEFAULT_PROMPT}{spoken} It is {now:%A, %Y-%m-%d %H:%M}. {told}".rstrip()
+    def _prompt(self, context: Context, offset: int) -> str:
+        tools = self._resources.server_tools
+        return write_prompt(
+            self._resources.settings.prompt or DEVICE_PROMPT,
+            local_now(offset),
+            language=self._heard.language,
+            persona=tools.introduce(context.persona) if tools else "",
+            reports=tell(context.reports),
+        )

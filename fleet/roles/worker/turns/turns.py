@@ -40,7 +40,7 @@ class _Running:
     heard: UtteranceEvent
     cancelled: bool = False
     work: WorkerTurn | None = None
-    task: asyncio.Task[None] = field(init=False)
+    task: asyncio.Task[object] = field(init=False)
 
 
 class WorkerTurns:

@@ -4,8 +4,7 @@ from typing import Any
 import pytest
 
 from fleet.adapters.tools.role_play import RolePlay, read_characters
-from fleet.adapters.tools.tool import BuiltIn
-from fleet.core.server_tools import Caller, Persona
+from fleet.core.server_tools import Caller, Persona, ServerTool
 from fleet.ground.errors import ConfigError
 
 PLAY = RolePlay(read_characters(None))
@@ -14,7 +13,7 @@ GOOD = '[[character]]\nname = "A"\nnames = ["甲"]\ndescription = "d"\nprompt = 
 
 
 async def run(name: str, caller: Caller, **arguments: Any) -> Any:
-    tool: BuiltIn = TOOLS[name]
+    tool: ServerTool = TOOLS[name]
     return await tool.run(arguments, caller)
 
 

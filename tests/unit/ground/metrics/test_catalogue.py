@@ -15,8 +15,7 @@ from fleet.ground.metrics.catalogue import everything, table
 from fleet.ground.metrics.definition import OTHER, Metric, slug
 from fleet.roles.api.throttle import Door
 from fleet.roles.worker.plugin_counts import KINDS
-from fleet.wire import dialect_registrar as registrar
-from fleet.wire import gateway
+from fleet.wire import gateway, jsonrpc
 
 ROOT = Path(__file__).parents[4]
 WANTED = {
@@ -99,7 +98,7 @@ def test_every_reason_for_which_an_edge_drops_something_is_known() -> None:
 
 def test_every_reason_for_which_a_worker_refuses_something_is_known() -> None:
     hellos = {slug(f"hello: {phrase}") for phrase in get_args(HelloRefusal)}
-    codes = (registrar.NOT_JSON, registrar.NO_REQUEST, registrar.NO_METHOD, registrar.BAD_PARAMS, registrar.UNABLE)
+    codes = (jsonrpc.NOT_JSON, jsonrpc.NO_REQUEST, jsonrpc.NO_METHOD, jsonrpc.BAD_PARAMS, jsonrpc.UNABLE)
     written = {slug(text) for text in re.findall(r'_counts\["([^"]+)"\]', sources("worker"))}
     plugin = {slug(f"broker: {kind}") for kind in KINDS}
     assert hellos | {slug(f"registrar: {code}") for code in codes} | plugin | written <= set(broker.REFUSALS)

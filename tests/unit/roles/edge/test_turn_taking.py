@@ -484,11 +484,12 @@ async def test_new_session_of_a_device_ends_the_old_one_silently() -> None:
 
 
 async def test_session_in_a_dialect_or_format_that_is_unknown_is_refused() -> None:
+    strange = ({"dialect": "x"}, {"dialect": "registrar"}, {"key": "00"}, {"uplink_frame_ms": 7}, {"downlink_rate": 1})
     async with on_stage() as stage:
-        for number, wrong in enumerate(({"dialect": "x"}, {"key": "00"}, {"uplink_frame_ms": 7}, {"downlink_rate": 1})):
+        for number, wrong in enumerate(strange):
             await stage.open(session=f"s{number}", **wrong)
         assert stage.edge.load == 0
-        await stage.until(lambda: len(stage.posted) == 4)
+        await stage.until(lambda: len(stage.posted) == len(strange))
 
 
 async def test_newer_utterance_takes_the_place_of_one_that_is_still_recognised() -> None:

@@ -12,6 +12,7 @@ from fleet.ground.errors import Fenced, Unavailable
 from fleet.ground.tasks import running
 from fleet.roles.worker.ownership import shard as module
 from fleet.roles.worker.ownership.shard import Shard
+from fleet.wire.dialects import XIAOZHI
 from fleet.wire.messages import GoodbyeCommand
 from fleet.wire.topics import presence_topic
 
@@ -65,7 +66,7 @@ async def test_what_the_broker_kept_is_handled_in_order_once_it_can_be_answered(
     handled: list[bytes] = []
 
     async def receive(shard: Shard, kind: str, mac: str, payload: bytes) -> None:
-        shard.tell(mac, GoodbyeCommand(payload.decode()))
+        shard.publish(mac, GoodbyeCommand(payload.decode()), XIAOZHI)
         handled.append(payload)
 
     sessions: list[SlowSession] = []
@@ -93,7 +94,7 @@ async def test_without_a_connection_nothing_is_sent() -> None:
 
     shard = Shard(0, Owner("w", "1"), slow, receive, always)
     with pytest.raises(Unavailable):
-        shard.tell(MAC, GoodbyeCommand("s"))
+        shard.publish(MAC, GoodbyeCommand("s"), XIAOZHI)
 
 
 def opened(receive: module.Receive, sessions: list[SlowSession]) -> Shard:
@@ -128,7 +129,7 @@ async def test_who_may_have_lost_the_lease_neither_handles_nor_says_anything() -
     async with asyncio.timeout(10), running("shard", shard.run):
         assert await outcomes(sessions) == [Unavailable, Unavailable]
         with pytest.raises(Fenced):
-            shard.tell(MAC, GoodbyeCommand("s"))
+            shard.publish(MAC, GoodbyeCommand("s"), XIAOZHI)
         with pytest.raises(Fenced):
             shard.check()
     assert handled == sessions[0].published == []

@@ -88,13 +88,13 @@ class Stage:
             Counter(),
         )
         self._group = group
-        self.spawned: list[asyncio.Task[None]] = []
+        self.spawned: list[asyncio.Task[object]] = []
         self.shard = self.another_shard()
 
     def another_shard(self) -> Shard:
         return cast("Shard", SimpleNamespace(owner=None, spawn=self._spawn))
 
-    def _spawn(self, what: str, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+    def _spawn(self, what: str, work: Coroutine[None, None, None]) -> asyncio.Task[object]:
         self.spawned.append(self._group.create_task(isolate(what, work), name=what))
         return self.spawned[-1]
 

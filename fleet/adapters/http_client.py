@@ -1,0 +1,156 @@
+"""The HTTP client of all adapters: whatever a server sends, memory, time and destination of a request are bounded.
+
+- Body: a success that is longer than the bound fails. Of any other answer 64 KB are read within five seconds, for the
+  log. The HTTP library bounds the headers (100 KB).
+- Time: `seconds` bounds a request from its beginning to the last byte of its answer.
+- Destination: redirects are not followed, for what is sent is meant for the server that the operator has named.
+- Packing: servers are asked not to pack. A packed success fails unread, for nobody knows how large it becomes.
+
+Ruff refuses every other HTTP client (`banned-api` in pyproject.toml).
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any
+
+import httpx2
+
+LARGEST_ERROR = 64 * 1024
+"""Bytes that are read of an answer that is no success."""
+ERROR_SECONDS = 5.0
+"""How long such an answer is read."""
+LARGEST = "fleet.largest"
+"""Extension of a request (`extensions={LARGEST: …}`): its own bound in bytes."""
+_PLAIN = "identity"
+_LONGEST_SHOWN = 200
+
+Bound = Callable[[httpx2.Response], int | None]
+"""Returns how many bytes the body of a success may have; None for a stream whose reader bounds each part of it."""
+OnPiece = Callable[[bytes], Awaitable[None]]
+
+
+class AnswerTooLarge(httpx2.ReadError, httpx2.StreamError):
+    """The body of a success is larger than the bound, or packed."""
+
+
+class BoundedClient(httpx2.AsyncClient):
+    """A client whose answers are bounded.
+
+    Args:
+        largest: Bytes of the body of a success, where the request has no bound of its own.
+        seconds: Longest time of a request; None where the caller bounds each step.
+        on_piece: Awaited with each piece of a body before it is passed on.
+        options: Of `httpx2.AsyncClient`.
+    """
+
+    def __init__(
+        self, largest: int | Bound, seconds: float | None, *, on_piece: OnPiece | None = None, **options: Any
+    ) -> None:
+        headers = {"Accept-Encoding": _PLAIN, **options.pop("headers", {})}
+        timeout = options.pop("timeout", seconds)
+        # `max_redirects` for callers that ask to follow them.
+        super().__init__(headers=headers, timeout=timeout, follow_redirects=False, max_redirects=0, **options)
+        self._largest = largest
+        self._seconds = seconds
+        self._on_piece = on_piece
+
+    async def send(self, request: httpx2.Request, *, stream: bool = False, **options: Any) -> httpx2.Response:
+        """Send a request; see `httpx2.AsyncClient.send`.
+
+        Raises:
+            httpx2.ReadTimeout: The time is over.
+            AnswerTooLarge: The answer is.
+        """
+        until = None if self._seconds is None else asyncio.get_running_loop().time() + self._seconds
+        try:
+            async with asyncio.timeout_at(until):
+                response = await super().send(request, stream=True, **options)
+                try:
+                    self._bound(response, until)
+                    if not stream:
+                        await response.aread()
+                except BaseException:
+                    await response.aclose()
+                    raise
+        except TimeoutError:
+            raise httpx2.ReadTimeout("the answer took too long", request=request) from None
+        return response
+
+    def _bound(self, response: httpx2.Response, until: float | None) -> None:
+        succeeded = response.is_success
+        if response.headers.get("content-encoding", _PLAIN).strip().lower() != _PLAIN:
+            if succeeded:
+                raise AnswerTooLarge("the answer is packed", request=response.request)
+            # Nobody can read it; without this the library would try.
+            del response.headers["content-encoding"]
+            response.stream = _Body(response, 0, until, None)
+            return
+        most = self._most(response) if succeeded else LARGEST_ERROR
+        response.stream = _Body(response, most, until, self._on_piece)
+
+    def _most(self, response: httpx2.Response) -> int | None:
+        own = response.request.extensions.get(LARGEST)
+        if isinstance(own, int):
+            return own
+        return self._largest(response) if callable(self._largest) else self._largest
+
+
+def describe_redirect(response: httpx2.Response) -> str:
+    """Return the message for an answer that is a redirect, empty for every other answer."""
+    if not response.has_redirect_location:
+        return ""
+    try:
+        place = response.request.url.join(response.headers["location"])
+        shown = f"{place.scheme}://{place.netloc.rpartition(b'@')[2].decode('ascii')}{place.path}"
+    except (httpx2.InvalidURL, ValueError):
+        shown = "nowhere"
+    return f"answers with a redirect to {shown[:_LONGEST_SHOWN]}; set the final address"
+
+
+class _Body(httpx2.AsyncByteStream):
+    """A body that ends, or fails where it is a success, when it is too long or takes too long."""
+
+    def __init__(
+        self, response: httpx2.Response, most: int | None, until: float | None, on_piece: OnPiece | None
+    ) -> None:
+        if not isinstance(response.stream, httpx2.AsyncByteStream):
+            raise TypeError("only answers to asynchronous clients are bounded")
+        self._stream = response.stream
+        self._request = response.request
+        self._succeeded = response.is_success
+        self._left = most
+        self._until = until
+        self._on_piece = on_piece
+
+    async def __aiter__(self) -> AsyncGenerator[bytes, None]:
+        pieces = aiter(self._stream)
+        until = self._until
+        if not self._succeeded:
+            soon = asyncio.get_running_loop().time() + ERROR_SECONDS
+            until = soon if until is None else min(soon, until)
+        while piece := await self._next(pieces, until):
+            if self._left is not None:
+                if len(piece) > self._left and self._succeeded:
+                    raise AnswerTooLarge("the answer is too large", request=self._request)
+                piece = piece[: self._left]
+                self._left -= len(piece)
+            if self._on_piece is not None:
+                await self._on_piece(piece)
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def _next(self, pieces: Any, until: float | None) -> bytes:
+        """Return the next piece, empty at the end and when an answer that is no success was read for long enough."""
+        if self._left is not None and self._left <= 0 and not self._succeeded:
+            return b""
+        try:
+            async with asyncio.timeout_at(until):
+                async for piece in pieces:
+                    if piece:
+                        return bytes(piece)
+        except TimeoutError:
+            if self._succeeded:
+                raise httpx2.ReadTimeout("the answer took too long", request=self._request) from None
+        return b""
