@@ -1,15 +1,15 @@
-"""MQTT, as the front reads it from anybody and the link from a broker."""
+"""MQTT, as the front reads it from anybody and the client from a broker."""
 
 from collections import Counter
 from collections.abc import Sequence
 from random import Random
 
-from fleet.adapters.net.mqtt import packets as link
 from fleet.roles.front.admission import Admitted, admit
 from fleet.roles.front.gate import Announcement, FrontGate, GateStep
-from fleet.wire import mqtt_packet as mqtt
 from fleet.wire.identity import CredentialKeys, Credentials
-from fleet.wire.mqtt_packet import Kind
+from fleet.wire.mqtt import packets as mqtt
+from fleet.wire.mqtt.framing import LARGEST_OF_DEVICE, Kind, Packet, Splitter, fixed_header, frame
+from fleet.wire.mqtt.reader import LARGEST_OF_BROKER, Broken, BrokerReader, FromBroker
 from fleet.wire.topics import down_topic, up_topic
 from tests.fuzz import damage
 from tests.fuzz.target import Target
@@ -32,9 +32,9 @@ _FROM_DEVICE = (
     mqtt.publish(_UP, b'{"type":"hello"}'),
     mqtt.publish(_UP, b"x" * 300, 1, 7),
     mqtt.publish("fleet/down/aa:bb:cc:dd:ee:ff", b"x", 2, 9),
-    mqtt.subscribe(1, _DOWN, 0),
-    mqtt.frame(Kind.UNSUBSCRIBE, 2, b"\x00\x05\x00\x01#"),
-    mqtt.frame(Kind.PUBREL, 2, b"\x00\x09"),
+    mqtt.subscribe([_DOWN], 0),
+    frame(Kind.UNSUBSCRIBE, 2, b"\x00\x05\x00\x01#"),
+    frame(Kind.PUBREL, 2, b"\x00\x09"),
     mqtt.acknowledge(Kind.PUBACK, 3),
     mqtt.PINGREQ,
     mqtt.DISCONNECT,
@@ -46,7 +46,7 @@ _FROM_BROKER = (
     mqtt.acknowledge(Kind.PUBACK, 2),
     mqtt.publish(_UP, b'{"type":"listen"}'),
     mqtt.publish(_UP, b"y" * 200, 1, 5),
-    link.publish(_DOWN, b"z" * 130),
+    mqtt.publish(_DOWN, b"z" * 130),
     b"\xd0\x00",
     b"\x30" + b"\xff\xff\x7f" + b"\x00\x10",
     b"\x32" + b"\x90\x80\x10" + b"\x00\x03a/b\x00\x07",
@@ -70,16 +70,16 @@ def make_stream(random: Random, packets: Sequence[bytes]) -> list[bytes]:
 def _grown(random: Random, packet: bytes) -> bytes:
     """Return a packet whose header announces another length than it has."""
     length = random.choice((0, 1, 2, 127, 128, 16_383, 16_384, 131_069, 131_070, 262_144, 262_145, 268_435_455))
-    return mqtt.frame(Kind.PUBLISH, 0, b"")[:1] + link._length(length) + packet[2:]
+    return fixed_header(Kind.PUBLISH, 0, length) + packet[2:]
 
 
 def check_front(chunks: list[bytes]) -> None:
     """The packets are the same however the stream was cut; each can be read; only the own topic gets through."""
-    splitter, packets = mqtt.Splitter(), list[mqtt.Packet]()
+    splitter, packets = Splitter(), list[Packet]()
     for chunk in chunks:
         packets += splitter.feed(chunk)
-        assert len(splitter._rest) <= mqtt.LARGEST
-    whole = mqtt.Splitter()
+        assert len(splitter._rest) <= LARGEST_OF_DEVICE
+    whole = Splitter()
     assert whole.feed(b"".join(chunks)) == packets
     assert whole.fault == splitter.fault
     for packet in packets:
@@ -87,10 +87,10 @@ def check_front(chunks: list[bytes]) -> None:
     _check_gate(packets)
 
 
-def _check_packet(packet: mqtt.Packet) -> None:
+def _check_packet(packet: Packet) -> None:
     connect = mqtt.parse_connect(packet)
     if isinstance(connect, mqtt.Connect):
-        again = mqtt.Splitter().feed(mqtt.connect(connect))[0]
+        again = Splitter().feed(mqtt.connect(connect))[0]
         assert mqtt.parse_connect(again) == connect
     publish = mqtt.parse_publish(packet)
     assert publish is None or len(publish.payload) <= len(packet.raw)
@@ -102,24 +102,24 @@ def _check_packet(packet: mqtt.Packet) -> None:
     admit(packet, _KEYS)
 
 
-def _check_gate(packets: list[mqtt.Packet]) -> None:
+def _check_gate(packets: list[Packet]) -> None:
     gate = FrontGate(Admitted(_MAC, 60, b""), Counter())
-    gate.introduce(_NEWS, None)
+    gate.connect_packet(_NEWS, None)
     gate.from_broker(mqtt.connack(0) + mqtt.suback(1, b"\x00") + mqtt.acknowledge(Kind.PUBACK, 2))
     assert gate.state == "open"
     step = GateStep()
     for packet in packets:
         gate.from_device(packet, step)
-    for passed in mqtt.Splitter().feed(step.to_broker):
+    for passed in Splitter().feed(step.to_broker):
         assert passed.kind in (Kind.PUBLISH, Kind.PINGREQ, Kind.PUBREL)
         head = mqtt.parse_publish(passed) if passed.kind == Kind.PUBLISH else None
-        assert head is None or (head.topic == _UP.encode() and not head.retain)
+        assert head is None or (head.topic == _UP and not head.retain)
 
 
 def check_gate_broker(chunks: list[bytes]) -> None:
     """A broker may say anything at any time: the gate opens only after a good CONNACK, SUBACK and PUBACK."""
     gate = FrontGate(Admitted(_MAC, 60, b""), Counter())
-    gate.introduce(_NEWS, Credentials("fleet-front", "service.k1", "secret"))
+    gate.connect_packet(_NEWS, Credentials("fleet-front", "service.k1", "secret"))
     said = b""
     for chunk in chunks:
         said += gate.from_broker(chunk).to_device
@@ -128,18 +128,18 @@ def check_gate_broker(chunks: list[bytes]) -> None:
 
 def check_link(chunks: list[bytes]) -> None:
     """The same packets however the stream was cut, nothing after `Broken`, and never more kept than one packet."""
-    reader, found = link.PacketReader(), list[link.Packet]()
+    reader, found = BrokerReader(), list[FromBroker]()
     for chunk in chunks:
         found += reader.feed(chunk)
-        assert len(reader._rest) <= link.LARGEST + 5
-        if any(isinstance(packet, link.Broken) for packet in found):
+        assert len(reader._splitter._rest) <= LARGEST_OF_BROKER
+        if any(isinstance(packet, Broken) for packet in found):
             break
-    whole = list(link.PacketReader().feed(b"".join(chunks)))
+    whole = list(BrokerReader().feed(b"".join(chunks)))
     assert _until_broken(found) == _until_broken(whole)
 
 
-def _until_broken(packets: list[link.Packet]) -> list[link.Packet]:
-    ends = [at for at, packet in enumerate(packets) if isinstance(packet, link.Broken)]
+def _until_broken(packets: list[FromBroker]) -> list[FromBroker]:
+    ends = [at for at, packet in enumerate(packets) if isinstance(packet, Broken)]
     return packets[: ends[0] + 1] if ends else packets
 
 

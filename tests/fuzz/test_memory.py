@@ -11,8 +11,6 @@ import pytest
 from fleet.adapters.llm.answer import LARGEST as LARGEST_ANSWER
 from fleet.adapters.llm.answer import StreamedAnswer
 from fleet.adapters.llm.sse import MAX_LINE, SseReader
-from fleet.adapters.net.mqtt.packets import LARGEST as LARGEST_LINK
-from fleet.adapters.net.mqtt.packets import PacketReader
 from fleet.core.endpointing import LONGEST_MS
 from fleet.core.text import sentences
 from fleet.core.text.sentences import LONGEST, LONGEST_CODE, SentenceSplitter
@@ -20,8 +18,8 @@ from fleet.roles.edge.listening.jitter_buffer import JitterBuffer
 from fleet.roles.edge.listening.utterance_collector import BYTES_PER_MS, UtteranceCollector
 from fleet.roles.edge.transport.uplink_stream import UplinkStream
 from fleet.wire import packet
-from fleet.wire.mqtt_packet import LARGEST as LARGEST_FRONT
-from fleet.wire.mqtt_packet import Splitter
+from fleet.wire.mqtt.framing import LARGEST_OF_DEVICE, Splitter
+from fleet.wire.mqtt.reader import LARGEST_OF_BROKER, BrokerReader
 from fleet.wire.packet import Channel
 from tests.fuzz.audio_targets import FRAME_MS, KEY, REASONS, SSRC, UPLINK, make_datagrams, seal
 from tests.fuzz.targets import TARGETS
@@ -98,12 +96,12 @@ def test_codecs_keep_nothing() -> None:
 
 @pytest.mark.parametrize("packet_type", [b"\x30\xff\xff\x07", b"\x30\xff\xff\xff\x7f", b"\x30\xff\xff\xff\xff"])
 def test_a_packet_without_an_end_is_not_collected(packet_type: bytes) -> None:
-    front, link = Splitter(), PacketReader()
+    front, client = Splitter(), BrokerReader()
     for chunk in (packet_type, *[b"\x00\x01a" * 1365] * 100):
         front.feed(chunk)
-        list(link.feed(chunk))
-        assert len(front._rest) <= LARGEST_FRONT
-        assert len(link._rest) <= LARGEST_LINK + 5
+        list(client.feed(chunk))
+        assert len(front._rest) <= LARGEST_OF_DEVICE
+        assert len(client._splitter._rest) <= LARGEST_OF_BROKER
 
 
 def test_a_line_without_an_end_is_told() -> None:

@@ -9,12 +9,12 @@ from typing import Any
 
 import redis
 
-from fleet.adapters.net.mqtt import packets
 from fleet.adapters.net.mqtt.url import parse_mqtt_url
 from fleet.ground.tasks import running
 from fleet.roles.worker.app import Worker
 from fleet.wire.edge_messages import CloseSessionCommand
 from fleet.wire.identity import CredentialKeys
+from fleet.wire.mqtt import packets
 from fleet.wire.topics import shard_of, up_topic
 from tests.integration.worker.scene import HELLO, Scene, asks, random_mac, says, stand, text, tool
 from tests.integration.worker.scripted import PATIENCE, Device

@@ -7,9 +7,10 @@ import random
 import string
 from typing import Any, cast
 
-from fleet.adapters.net.mqtt import packets
-from fleet.adapters.net.mqtt.packets import Connected, Incoming, PacketReader
 from fleet.wire.identity import CredentialKeys
+from fleet.wire.mqtt import packets
+from fleet.wire.mqtt.packets import Connack, Connect, Publish
+from fleet.wire.mqtt.reader import BrokerReader
 from fleet.wire.topics import up_topic
 from tests.support.mosquitto_server import MosquittoServer
 
@@ -46,12 +47,12 @@ class EndlessLister(asyncio.Protocol):
         self._most = most
         self._page = page
         self._pages = itertools.count(hash(mac) % 10_000)
-        self._reader = PacketReader()
+        self._reader = BrokerReader()
         self._transport: asyncio.Transport | None = None
 
     async def join(self, broker: MosquittoServer, keys: CredentialKeys) -> None:
         await asyncio.get_running_loop().create_connection(lambda: self, broker.host, broker.port)
-        self._send(packets.connect(keys.issue("device", self.mac), _KEEPALIVE, clean=True, will=None))
+        self._send(packets.connect(Connect.of(keys.issue("device", self.mac), _KEEPALIVE)))
         async with asyncio.timeout(30):
             await self.joined.wait()
 
@@ -64,10 +65,10 @@ class EndlessLister(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         for packet in self._reader.feed(data):
-            if isinstance(packet, Connected):
+            if isinstance(packet, Connack):
                 assert packet.code == 0
                 self.joined.set()
-            elif isinstance(packet, Incoming):
+            elif isinstance(packet, Publish):
                 self._hear(json.loads(packet.payload))
 
     def _hear(self, message: dict[str, Any]) -> None:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from fleet.adapters.net.mqtt import packets
-from fleet.adapters.net.mqtt.packets import Connected, Incoming, PacketReader
 from fleet.wire.identity import CredentialKeys
+from fleet.wire.mqtt import packets
+from fleet.wire.mqtt.packets import Connack, Connect, Publish
+from fleet.wire.mqtt.reader import BrokerReader
 from fleet.wire.topics import up_topic
 from tests.support.mosquitto_server import MosquittoServer
 
@@ -28,7 +29,7 @@ class Member(asyncio.Protocol):
     """The answers in order of arrival, and when they came."""
     joined: asyncio.Event = field(default_factory=asyncio.Event)
     lost: bool = False
-    _reader: PacketReader = field(default_factory=PacketReader)
+    _reader: BrokerReader = field(default_factory=BrokerReader)
     _transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -37,10 +38,10 @@ class Member(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         now = asyncio.get_running_loop().time()
         for packet in self._reader.feed(data):
-            if isinstance(packet, Connected):
+            if isinstance(packet, Connack):
                 assert packet.code == 0
                 self.joined.set()
-            elif isinstance(packet, Incoming) and (answer := _number(packet.payload)) is not None:
+            elif isinstance(packet, Publish) and (answer := _number(packet.payload)) is not None:
                 self.heard.append((answer, now))
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -122,7 +123,7 @@ class Herd:
     async def _join(self, member: Member) -> None:
         await asyncio.get_running_loop().create_connection(lambda: member, self._broker.host, self._broker.port)
         credentials = self._keys.issue("device", member.mac)
-        member.send(packets.connect(credentials, _KEEPALIVE, clean=True, will=None))
+        member.send(packets.connect(Connect.of(credentials, _KEEPALIVE)))
         await member.joined.wait()
 
 

@@ -3,7 +3,6 @@
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 
-from fleet.adapters.net.mqtt.packets import Incoming
 from fleet.operations.doctor.broker_addresses import BrokerAddress, broker_addresses, connect_first
 from fleet.operations.doctor.finding import Finding, Findings, judge, ok, problem, skipped, warning
 from fleet.operations.doctor.mqtt_probe import MqttFault, MqttProbe
@@ -11,6 +10,7 @@ from fleet.operations.doctor.probe_message import equal_to, new_probe_message
 from fleet.operations.doctor.site import SiteUnderTest
 from fleet.operations.doctor.topic_rights import forbidden_accesses
 from fleet.wire import presence
+from fleet.wire.mqtt.packets import Publish
 from fleet.wire.topics import down_topic, presence_topic, up_topic
 
 _KEYS = (
@@ -81,7 +81,7 @@ class Pair:
     async def presence(self) -> Finding:
         topic = presence_topic(self.mac)
 
-        def online(message: Incoming) -> bool:
+        def online(message: Publish) -> bool:
             news = presence.parse(message.payload) if message.topic == topic else None
             return news is not None and news.online
 
@@ -114,7 +114,7 @@ class Pair:
             return problem("broker.qos", "what a device says does not arrive", _DELIVERY)
         return judge(
             "broker.qos",
-            found.id is not None,
+            bool(found.packet_id),
             ("what devices say at QoS 0 arrives at QoS 1", "what devices say at QoS 0 stays at QoS 0"),
             _UPGRADE,
         )

@@ -7,12 +7,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Literal
 
-from fleet.adapters.net.mqtt import packets
-from fleet.adapters.net.mqtt.packets import Broken, Connected, Incoming, Packet, PacketReader, PingResponse, Subscribed
 from fleet.adapters.net.mqtt.session import tls_context
 from fleet.adapters.net.mqtt.url import MqttAddress
 from fleet.ground.errors import Unavailable
 from fleet.wire.identity import Credentials
+from fleet.wire.mqtt import packets
+from fleet.wire.mqtt.packets import SUBSCRIBE_DENIED, Connack, Connect, Publish, Suback
+from fleet.wire.mqtt.reader import Broken, BrokerReader, FromBroker, Pingresp
 
 CONNECT_SECONDS = 4.0
 ANSWER_SECONDS = 3.0
@@ -37,9 +38,9 @@ class MqttProbe:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
-        self._packets = PacketReader()
-        self._messages: deque[Incoming] = deque(maxlen=_MOST_KEPT)
-        self._answers: deque[Packet] = deque()
+        self._packets = BrokerReader()
+        self._messages: deque[Publish] = deque(maxlen=_MOST_KEPT)
+        self._answers: deque[FromBroker] = deque()
 
     @classmethod
     @asynccontextmanager
@@ -62,9 +63,9 @@ class MqttProbe:
         Raises:
             MqttFault: The broker does not answer, or refuses.
         """
-        self._writer.write(packets.connect(who, _KEEPALIVE, clean=clean, will=None))
+        self._writer.write(packets.connect(Connect.of(who, _KEEPALIVE, clean=clean)))
         answer = await self._answer(CONNECT_SECONDS)
-        if not isinstance(answer, Connected):
+        if not isinstance(answer, Connack):
             raise MqttFault("lost", f"{address} does not answer CONNECT as a broker does")
         if answer.code:
             raise MqttFault("login", f"{address} refuses {who.client_id} as {who.username} (code {answer.code})")
@@ -85,7 +86,7 @@ class MqttProbe:
         """
         await self._write(packets.subscribe([topic_filter]))
         answer = await self._answer(ANSWER_SECONDS)
-        return isinstance(answer, Subscribed) and not any(code >= 0x80 for code in answer.codes)
+        return isinstance(answer, Suback) and not any(code >= SUBSCRIBE_DENIED for code in answer.codes)
 
     async def settle(self) -> None:
         """Wait until the broker has read all that was sent.
@@ -94,10 +95,10 @@ class MqttProbe:
             MqttFault: The connection is lost.
         """
         await self._write(packets.PINGREQ)
-        while not isinstance(await self._answer(ANSWER_SECONDS), PingResponse):
+        while not isinstance(await self._answer(ANSWER_SECONDS), Pingresp):
             pass
 
-    async def message(self, fits: Callable[[Incoming], bool], seconds: float = ANSWER_SECONDS) -> Incoming | None:
+    async def message(self, fits: Callable[[Publish], bool], seconds: float = ANSWER_SECONDS) -> Publish | None:
         """Return the first message that fits, one that is there already or that comes in time, and take it out.
 
         Raises:
@@ -112,7 +113,7 @@ class MqttProbe:
         self._messages.remove(found)
         return found
 
-    def seen(self, fits: Callable[[Incoming], bool]) -> bool:
+    def seen(self, fits: Callable[[Publish], bool]) -> bool:
         """Whether such a message has come and was not taken out."""
         return any(map(fits, self._messages))
 
@@ -136,7 +137,7 @@ class MqttProbe:
         except (OSError, TimeoutError) as error:
             raise MqttFault("lost", "the connection to the broker broke") from error
 
-    async def _answer(self, seconds: float) -> Packet:
+    async def _answer(self, seconds: float) -> FromBroker:
         try:
             async with asyncio.timeout(seconds):
                 while not self._answers:
@@ -155,12 +156,12 @@ class MqttProbe:
         for packet in self._packets.feed(data):
             if isinstance(packet, Broken):
                 raise MqttFault("lost", f"the broker sent what is no MQTT: {packet.reason}")
-            if not isinstance(packet, Incoming):
+            if not isinstance(packet, Publish):
                 self._answers.append(packet)
                 continue
             self._messages.append(packet)
-            if packet.id is not None:
-                self._writer.write(packets.acknowledge([packet.id]))
+            if packet.packet_id:
+                self._writer.write(packets.pubacks([packet.packet_id]))
 
 
 async def _open(address: MqttAddress) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

@@ -4,7 +4,7 @@ import json
 import secrets
 from collections.abc import Callable
 
-from fleet.adapters.net.mqtt.packets import Incoming
+from fleet.wire.mqtt.packets import Publish
 
 
 def new_probe_message() -> bytes:
@@ -12,6 +12,6 @@ def new_probe_message() -> bytes:
     return json.dumps({"type": "doctor", "mark": secrets.token_hex(8)}).encode()
 
 
-def equal_to(sent: bytes) -> Callable[[Incoming], bool]:
+def equal_to(sent: bytes) -> Callable[[Publish], bool]:
     """Return a condition that only this message meets."""
     return lambda message: message.payload == sent

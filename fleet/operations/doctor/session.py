@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 
-from fleet.adapters.net.mqtt.packets import Incoming
 from fleet.adapters.redis.devices.view import read_device_view
 from fleet.operations.doctor.audio import reach
 from fleet.operations.doctor.broker_addresses import broker_addresses, connect_first
@@ -12,6 +11,7 @@ from fleet.operations.doctor.hello_answer import read_hello_answer
 from fleet.operations.doctor.mqtt_probe import MqttFault, MqttProbe
 from fleet.operations.doctor.site import SiteUnderTest
 from fleet.wire.identity import Credentials
+from fleet.wire.mqtt.packets import Publish
 from fleet.wire.topics import up_topic
 
 HELLO_SECONDS = 10.0
@@ -66,7 +66,7 @@ async def _converse(site: SiteUnderTest, probe: MqttProbe) -> Findings:
         await probe.publish(up_topic(mac), json.dumps({"type": "goodbye", "session_id": hello_answer.session}).encode())
 
 
-def _kind(message: Incoming) -> str:
+def _kind(message: Publish) -> str:
     try:
         body = json.loads(message.payload)
     except ValueError:
@@ -74,7 +74,7 @@ def _kind(message: Incoming) -> str:
     return str(body.get("type")) if isinstance(body, Mapping) else ""
 
 
-def _unanswered(answer: Incoming | None) -> Finding:
+def _unanswered(answer: Publish | None) -> Finding:
     if answer is not None:
         return problem("session.hello", "the answer to a hello names no audio", "Another server than fleet answers")
     advice = (

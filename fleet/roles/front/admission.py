@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from fleet.wire import mqtt_packet as mqtt
 from fleet.wire.identity import CredentialKeys
+from fleet.wire.mqtt import packets as mqtt
+from fleet.wire.mqtt.framing import Packet
 from fleet.wire.topics import canonical_mac, up_topic
 
 
@@ -25,7 +26,7 @@ class ConnectRefused:
     answer: bytes = b""
 
 
-def admit(packet: mqtt.Packet, keys: CredentialKeys) -> Admitted | ConnectRefused:
+def admit(packet: Packet, keys: CredentialKeys) -> Admitted | ConnectRefused:
     """Decide about a connection by its first packet, a CONNECT."""
     wish = mqtt.parse_connect(packet)
     if wish is None:
@@ -67,7 +68,7 @@ class ConnectCheck:
         """How many devices were let in since the beginning, or since `forget`; 0 where nobody counts them."""
         return len(self._met)
 
-    def decide(self, packet: mqtt.Packet) -> Admitted | ConnectRefused:
+    def decide(self, packet: Packet) -> Admitted | ConnectRefused:
         """Decide about a connection by its first packet, a CONNECT."""
         verdict = admit(packet, self.keys)
         if self._most is None or isinstance(verdict, ConnectRefused) or verdict.mac in self._met:

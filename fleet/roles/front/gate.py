@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from fleet.roles.front.admission import Admitted
-from fleet.wire import mqtt_packet as mqtt
 from fleet.wire.identity import Credentials
-from fleet.wire.mqtt_packet import Kind
+from fleet.wire.mqtt import packets as mqtt
+from fleet.wire.mqtt.framing import Kind, Packet, Splitter
 from fleet.wire.topics import down_topic, presence_topic, up_topic
 
 _SUBSCRIPTION: Final = 1
@@ -59,9 +59,9 @@ class FrontGate:
         self._device = device
         self._counts = counts
         self._affords = affords
-        self._up = up_topic(device.mac).encode()
+        self._up = up_topic(device.mac)
         self._down = down_topic(device.mac)
-        self._from_broker = mqtt.Splitter()
+        self._from_broker = Splitter()
         self._refused: set[int] = set()
         self._left = False
         self._news = Announcement(b"", b"")
@@ -79,7 +79,7 @@ class FrontGate:
         """Whether the broker may have been told that the device is online."""
         return self.state != "connecting"
 
-    def introduce(self, news: Announcement, login: Credentials | None) -> bytes:
+    def connect_packet(self, news: Announcement, login: Credentials | None) -> bytes:
         """Return the CONNECT for the broker.
 
         Always a clean session: nothing of a device stays behind in the broker.
@@ -105,7 +105,7 @@ class FrontGate:
             step.end = step.end or f"broker {self._from_broker.fault}"
         return step
 
-    def from_device(self, packet: mqtt.Packet, step: GateStep) -> None:
+    def from_device(self, packet: Packet, step: GateStep) -> None:
         """Take one packet of the device's, of an open gate; write the effect into `step`."""
         match packet.kind:
             case Kind.PUBLISH:
@@ -127,7 +127,7 @@ class FrontGate:
             case _:
                 step.end = "protocol"
 
-    def farewell(self) -> bytes:
+    def closing_packets(self) -> bytes:
         """Return what the broker is told at the end: the device's last message unless it said goodbye, DISCONNECT.
 
         A presence that the broker has not acknowledged may still be read after a message of another connection, so its
@@ -139,11 +139,11 @@ class FrontGate:
             return _announce(self._device.mac, self._news.offline, _ABSENCE) + mqtt.DISCONNECT
         return (b"" if self._left else self._device.will) + mqtt.DISCONNECT
 
-    def _prepare(self, packet: mqtt.Packet, step: GateStep) -> None:
-        if self.state == "connecting" and packet.kind == Kind.CONNACK and mqtt.parse_connack(packet) == 0:
+    def _prepare(self, packet: Packet, step: GateStep) -> None:
+        if self.state == "connecting" and packet.kind == Kind.CONNACK and _accepts(packet):
             self.state = "announcing"
             # In this order: a worker answers the presence, and the device is to get that.
-            step.to_broker += mqtt.subscribe(_SUBSCRIPTION, self._down, 0)
+            step.to_broker += mqtt.subscribe([self._down], 0, _SUBSCRIPTION)
             step.to_broker += _announce(self._device.mac, self._news.online, _PRESENCE)
         elif self.state == "announcing" and packet.kind == Kind.PUBLISH:
             self._keep(packet.raw)
@@ -154,7 +154,7 @@ class FrontGate:
         else:
             step.end = "broker refused"
 
-    def _grants(self, packet: mqtt.Packet) -> bool:
+    def _grants(self, packet: Packet) -> bool:
         if packet.kind == Kind.SUBACK:
             return mqtt.parse_suback(packet) == (_SUBSCRIPTION, b"\0")
         return packet.kind == Kind.PUBACK and mqtt.parse_id(packet) == _PRESENCE
@@ -171,7 +171,7 @@ class FrontGate:
         step.to_device += mqtt.connack(0) + self._early
         self._early = b""
 
-    def _publish(self, packet: mqtt.Packet, step: GateStep) -> None:
+    def _publish(self, packet: Packet, step: GateStep) -> None:
         head = mqtt.parse_publish(packet)
         if head is None:
             step.end = "malformed"
@@ -193,7 +193,7 @@ class FrontGate:
             if len(self._refused) > _MOST_REFUSED:
                 step.end = "protocol"
 
-    def _release(self, packet: mqtt.Packet, step: GateStep) -> None:
+    def _release(self, packet: Packet, step: GateStep) -> None:
         number = mqtt.parse_id(packet)
         if number in self._refused:
             self._refused.discard(number)
@@ -201,7 +201,7 @@ class FrontGate:
         else:
             step.to_broker += packet.raw
 
-    def _subscribe(self, packet: mqtt.Packet, step: GateStep) -> None:
+    def _subscribe(self, packet: Packet, step: GateStep) -> None:
         wish = mqtt.parse_subscribe(packet)
         if wish is None:
             step.end = "malformed"
@@ -210,6 +210,11 @@ class FrontGate:
         codes = bytes(0 if topic == self._down else mqtt.SUBSCRIBE_DENIED for topic, _ in wanted)
         self._counts["foreign filter"] += codes.count(mqtt.SUBSCRIBE_DENIED)
         step.to_device += mqtt.suback(number, codes)
+
+
+def _accepts(packet: Packet) -> bool:
+    answer = mqtt.parse_connack(packet)
+    return answer is not None and answer.code == 0
 
 
 def _announce(mac: str, message: bytes, packet_id: int) -> bytes:

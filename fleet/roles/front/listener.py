@@ -18,11 +18,11 @@ from fleet.roles.front.leg import Leg
 from fleet.roles.front.limits import FrontLimits
 from fleet.roles.front.listeners import Listeners, Secure
 from fleet.roles.front.presence import PresenceOutbox
-from fleet.roles.front.presence_link import KEEPALIVE, PresenceLink
+from fleet.roles.front.presence_link import PresenceLink
 from fleet.roles.front.presence_registry import ConnectedDevice, PresenceRegistry
 from fleet.roles.front.proxied_connection import ProxiedConnection
-from fleet.wire import mqtt_packet as mqtt
 from fleet.wire.identity import CredentialKeys, Credentials, parse_username
+from fleet.wire.mqtt import packets
 
 log = logging.getLogger(__name__)
 
@@ -73,11 +73,10 @@ class Front:
         self._login = login
         self._limits = limits or FrontLimits()
         self._listeners = Listeners((host, port), secure, self._limits, self.counts)
-        self._link = PresenceLink(
-            self._broker, _greeting(login), PresenceOutbox(2 * self._limits.connections, self.counts)
-        )
-        self._register = PresenceRegistry(self._link.announce)
-        self._passages: set[ProxiedConnection] = set()
+        own = login or Credentials(f"fleet-front-{secrets.token_hex(4)}", "", "")
+        self._link = PresenceLink(self._broker, own, PresenceOutbox(2 * self._limits.connections, self.counts))
+        self._registry = PresenceRegistry(self._link.announce)
+        self._connections: set[ProxiedConnection] = set()
         self._strangers: dict[ProxiedConnection, None] = {}
         self._messages = Buckets(Rate(self._limits.messages, 10 * self._limits.messages))
 
@@ -92,7 +91,7 @@ class Front:
 
     @property
     def connections(self) -> int:
-        return len(self._passages)
+        return len(self._connections)
 
     @property
     def strangers(self) -> int:
@@ -114,23 +113,23 @@ class Front:
 
     def expel(self, macs: Iterable[str] | None) -> None:
         """Close the connections of these devices, None: of all, whose credentials `keys` no longer admits."""
-        here = self._register.stays() if macs is None else filter(None, map(self._register.find, macs))
-        for stay in here:
-            if not self.admission.keys.admit(stay.mac, parse_username(stay.username)):
-                stay.passage.end("revoked" if stay.mac in self.admission.keys.revoked else "outdated")
+        here = self._registry.connected() if macs is None else filter(None, map(self._registry.find, macs))
+        for connected in here:
+            if not self.admission.keys.admit(connected.mac, parse_username(connected.username)):
+                connected.connection.end("revoked" if connected.mac in self.admission.keys.revoked else "outdated")
 
     def _accept(self, group: asyncio.TaskGroup) -> Leg:
-        passage = ProxiedConnection(self._limits)
+        connection = ProxiedConnection(self._limits)
         if self.connections >= self._limits.connections:
             self.counts["full"] += 1
-            passage.cut()
-            return passage.device
+            connection.cut()
+            return connection.device
         if len(self._strangers) >= self._limits.strangers:
             self._crowd_out()
-        self._passages.add(passage)
-        self._strangers[passage] = None
-        group.create_task(isolate("front connection", self._serve(passage)), name="front connection")
-        return passage.device
+        self._connections.add(connection)
+        self._strangers[connection] = None
+        group.create_task(isolate("front connection", self._serve(connection)), name="front connection")
+        return connection.device
 
     def _crowd_out(self) -> None:
         """End the stranger that has been silent for longest: a device speaks at once, so it is seldom one."""
@@ -138,87 +137,82 @@ class Front:
         del self._strangers[oldest]
         oldest.end("crowded out")
 
-    async def _serve(self, passage: ProxiedConnection) -> None:
+    async def _serve(self, connection: ProxiedConnection) -> None:
         """Carry one connection from its first packet to its end; when cancelled, cut it, so that the Will speaks."""
         try:
-            device = await self._admit(passage)
+            device = await self._admit(connection)
             if device is not None:
-                await self._carry(passage, device)
-            await passage.close()
+                await self._carry(connection, device)
+            await connection.close()
         finally:
-            passage.cut()
-            self._passages.discard(passage)
+            connection.cut()
+            self._connections.discard(connection)
 
-    async def _admit(self, passage: ProxiedConnection) -> Admitted | None:
+    async def _admit(self, connection: ProxiedConnection) -> Admitted | None:
         try:
-            first = await passage.greet()
+            first = await connection.first_packet()
         finally:
-            self._strangers.pop(passage, None)
+            self._strangers.pop(connection, None)
         if first is None:
-            self.counts[passage.reason] += 1
+            self.counts[connection.reason] += 1
             return None
         verdict = self.admission.decide(first)
         if isinstance(verdict, Admitted):
             return verdict
         self.counts[verdict.reason] += 1
-        log.debug("connection refused", extra={"reason": verdict.reason, "ip": passage.device.address})
-        passage.device.write(verdict.answer)
+        log.debug("connection refused", extra={"reason": verdict.reason, "ip": connection.device.address})
+        connection.device.write(verdict.answer)
         return None
 
-    async def _carry(self, passage: ProxiedConnection, device: Admitted) -> None:
+    async def _carry(self, connection: ProxiedConnection, device: Admitted) -> None:
         gate = FrontGate(device, self.counts, partial(self._affords, device.mac))
-        passage.admit(gate)
-        stay, old = self._register.enter(device.mac, passage, time.time_ns() // 1000, device.username)
+        connection.admit(gate)
+        connected, old = self._registry.enter(device.mac, connection, time.time_ns() // 1000, device.username)
         try:
             if old is not None:
-                old.passage.end("taken over")
-                await old.passage.closed.wait()
+                old.connection.end("taken over")
+                await old.connection.closed.wait()
                 await asyncio.sleep(_SETTLE_SECONDS)
-            await self._connect(passage, gate, stay)
+            await self._open_upstream(connection, gate, connected)
             if gate.announced:
-                self._register.confirm(stay)
+                self._registry.confirm(connected)
             if gate.state == "open":
                 log.debug("device connected", extra={"device": device.mac})
             else:
-                passage.device.write(mqtt.connack(mqtt.UNAVAILABLE))
-            await passage.ended.wait()
-            log.debug("device gone", extra={"device": device.mac, "reason": passage.reason})
-            self.counts[passage.reason] += 1
+                connection.device.write(packets.connack(packets.UNAVAILABLE))
+            await connection.ended.wait()
+            log.debug("device gone", extra={"device": device.mac, "reason": connection.reason})
+            self.counts[connection.reason] += 1
         finally:
-            self._register.leave(stay)
+            self._registry.leave(connected)
 
     def _affords(self, mac: str, size: int) -> bool:
         # By MAC, not by connection: to come again must not help.
         return not self._messages.take(mac, asyncio.get_running_loop().time(), 1 + size // _MESSAGE)
 
-    async def _connect(self, passage: ProxiedConnection, gate: FrontGate, stay: ConnectedDevice) -> None:
-        """Connect to the broker and wait until the gate is open or the passage has ended."""
-        if passage.reason:
+    async def _open_upstream(self, connection: ProxiedConnection, gate: FrontGate, connected: ConnectedDevice) -> None:
+        """Connect to the broker and wait until the gate is open or the connection has ended."""
+        if connection.reason:
             return
         loop, tls = asyncio.get_running_loop(), tls_context(self._broker.authorities) if self._broker.tls else None
         try:
             async with asyncio.timeout(self._limits.upstream):
-                await loop.create_connection(lambda: passage.broker, self._broker.host, self._broker.port, ssl=tls)
-                passage.broker.write(gate.introduce(stay.announcement(passage.device.address), self._login))
-                await passage.opened.wait()
+                await loop.create_connection(lambda: connection.broker, self._broker.host, self._broker.port, ssl=tls)
+                presence = connected.announcement(connection.device.address)
+                connection.broker.write(gate.connect_packet(presence, self._login))
+                await connection.opened.wait()
         except OSError as error:  # TimeoutError is one
             log.warning("broker does not answer", extra={"broker": str(self._broker), "reason": str(error)})
-            passage.end("broker unreachable")
+            connection.end("broker unreachable")
 
     async def _sweep(self) -> None:
         """End silent and stuck connections, and write down what was counted."""
-        loop, told = asyncio.get_running_loop(), Counter[str]()
+        loop, logged = asyncio.get_running_loop(), Counter[str]()
         while True:
             for _ in range(_SWEEPS_A_REPORT):
                 await asyncio.sleep(_SWEEP_SECONDS)
-                for passage in self._passages:
-                    passage.check(loop.time())
-            if self.counts != told:
-                told = self.counts.copy()
-                log.info("front counts", extra={"connections": self.connections, "counts": dict(told)})
-
-
-def _greeting(login: Credentials | None) -> mqtt.Connect:
-    if login is None:
-        return mqtt.Connect(f"fleet-front-{secrets.token_hex(4)}", keepalive=KEEPALIVE)
-    return mqtt.Connect(login.client_id, login.username, login.password, KEEPALIVE)
+                for connection in self._connections:
+                    connection.check(loop.time())
+            if self.counts != logged:
+                logged = self.counts.copy()
+                log.info("front counts", extra={"connections": self.connections, "counts": dict(logged)})

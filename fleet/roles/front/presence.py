@@ -2,9 +2,9 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from typing import Final
 
-from fleet.wire import mqtt_packet as mqtt
 from fleet.wire.topics import presence_topic
 
 WINDOW: Final = 50
@@ -65,16 +65,14 @@ class PresenceOutbox:
             self._waiting.pop(next(iter(self._waiting)))
             self._counts["presence lost"] += 1
 
-    def take(self) -> bytes:
-        """Return the packets that may be sent now, in the order in which they came."""
-        packets = bytearray()
+    def take(self) -> Iterator[tuple[str, bytes, int]]:
+        """Yield topic, message and packet id of what may be sent now, in the order in which it came."""
         while self._waiting and len(self._sent) < WINDOW:
             mac = next(iter(self._waiting))
             message = self._waiting.pop(mac)
-            number = self._free_id()
-            self._sent[number] = (mac, message)
-            packets += mqtt.publish(presence_topic(mac), message, 1, number)
-        return bytes(packets)
+            packet_id = self._free_id()
+            self._sent[packet_id] = (mac, message)
+            yield presence_topic(mac), message, packet_id
 
     def acknowledge(self, packet_id: int) -> None:
         self._sent.pop(packet_id, None)

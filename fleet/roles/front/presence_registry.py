@@ -1,4 +1,4 @@
-"""Which devices are here, and what the workers are told about it; decided without IO."""
+"""Which devices are connected, and which presence is announced; decided without IO."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from fleet.roles.front.proxied_connection import SILENT, ProxiedConnection
 
 @dataclass(frozen=True, slots=True)
 class ConnectedDevice:
-    """One device's time in the front; `epoch` tells it from those before and after, `username` says who connected."""
+    """One connection of a device; `epoch` rises with each, `username` is the one of its CONNECT."""
 
     mac: str
     epoch: int
-    passage: ProxiedConnection
+    connection: ProxiedConnection
     username: str = ""
 
     def announcement(self, ip: str) -> Announcement:
@@ -23,14 +23,14 @@ class ConnectedDevice:
 
     def absence(self) -> bytes:
         """Return the presence message with which it ends."""
-        return compose(self.epoch, online=False, expired=self.passage.reason == SILENT)
+        return compose(self.epoch, online=False, expired=self.connection.reason == SILENT)
 
 
 class PresenceRegistry:
-    """At most one stay a device: who comes again has a dead connection behind it, and the old stay ends unannounced.
+    """At most one connection a device: one that connects again has lost the old one, which ends unannounced.
 
-    That a device is online is told on its own connection to the broker, that it is gone on the front's: its own may be
-    what was lost.
+    A device's online is published on its own connection to the broker, its offline on the front's: the device's own
+    connection may be the one that was lost.
 
     Args:
         announce: Publishes a device's presence on the front's connection.
@@ -43,31 +43,31 @@ class PresenceRegistry:
         self._announced: set[str] = set()
 
     def enter(
-        self, mac: str, passage: ProxiedConnection, now_us: int, username: str = ""
+        self, mac: str, connection: ProxiedConnection, now_us: int, username: str = ""
     ) -> tuple[ConnectedDevice, ConnectedDevice | None]:
-        """Begin a stay; return it and the one that it replaces, which is to be ended."""
-        old, stay = self._here.get(mac), ConnectedDevice(mac, self._epochs.next(now_us), passage, username)
-        self._here[mac] = stay
-        return stay, old
+        """Add a device; return it and its older connection, which is to be ended."""
+        old, device = self._here.get(mac), ConnectedDevice(mac, self._epochs.next(now_us), connection, username)
+        self._here[mac] = device
+        return device, old
 
     def find(self, mac: str) -> ConnectedDevice | None:
-        """Return a device's stay, None while it is not here."""
+        """Return a device, None while it is not connected."""
         return self._here.get(mac)
 
-    def stays(self) -> list[ConnectedDevice]:
-        """Return the stays of all devices that are here."""
+    def connected(self) -> list[ConnectedDevice]:
+        """Return all devices that are connected."""
         return list(self._here.values())
 
-    def confirm(self, stay: ConnectedDevice) -> None:
+    def confirm(self, device: ConnectedDevice) -> None:
         """Note that the broker may know the device as online, so that its absence is announced."""
-        if stay.mac in self._here:
-            self._announced.add(stay.mac)
+        if device.mac in self._here:
+            self._announced.add(device.mac)
 
-    def leave(self, stay: ConnectedDevice) -> None:
-        """End a stay; the device is announced as gone if it was announced, even by an earlier stay."""
-        if self._here.get(stay.mac) is not stay:
+    def leave(self, device: ConnectedDevice) -> None:
+        """Remove a device; announce its offline if its online was announced, even by an earlier connection."""
+        if self._here.get(device.mac) is not device:
             return
-        del self._here[stay.mac]
-        if stay.mac in self._announced:
-            self._announced.discard(stay.mac)
-            self._announce(stay.mac, stay.absence())
+        del self._here[device.mac]
+        if device.mac in self._announced:
+            self._announced.discard(device.mac)
+            self._announce(device.mac, device.absence())

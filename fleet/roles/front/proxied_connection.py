@@ -5,12 +5,11 @@ import asyncio
 from fleet.roles.front.gate import FrontGate, GateStep
 from fleet.roles.front.leg import Leg
 from fleet.roles.front.limits import FrontLimits
-from fleet.wire import mqtt_packet as mqtt
-from fleet.wire.mqtt_packet import Kind, Packet
+from fleet.wire.mqtt.framing import Kind, Packet, Splitter
 
 SILENT = "silent"
-"""The reason of a passage whose device was not heard for one and a half keep-alives."""
-_FAREWELL_SECONDS = 1.0
+"""The reason of a connection whose device was not heard for one and a half keep-alives."""
+_CLOSE_SECONDS = 1.0
 _CONNECT = Kind.CONNECT << 4
 """First byte of every CONNECT: whoever speaks something else is told apart at once."""
 
@@ -23,7 +22,7 @@ class ProxiedConnection:
 
     def __init__(self, limits: FrontLimits) -> None:
         self._limits = limits
-        self._splitter = mqtt.Splitter()
+        self._splitter = Splitter()
         self._early: list[Packet] = []
         self._gate: FrontGate | None = None
         self._begun = False
@@ -31,14 +30,14 @@ class ProxiedConnection:
         self.device = Leg(self._from_device, lambda: self.end("lost"))
         self.broker = Leg(self._from_broker, lambda: self.end("broker lost"), self.device.hold, prompt=True)
         self.opened = asyncio.Event()
-        """Set when the device has its CONNACK, and when the passage has ended without."""
+        """Set when the device has its CONNACK, and when the connection has ended without."""
         self.ended = asyncio.Event()
         self.closed = asyncio.Event()
         """Set when both connections are closed."""
         self.reason = ""
         """Why it ended; empty while it has not."""
 
-    async def greet(self) -> Packet | None:
+    async def first_packet(self) -> Packet | None:
         """Return the device's first packet, or None when the connection ends or the time is over first."""
         try:
             async with asyncio.timeout(self._limits.greeting):
@@ -77,8 +76,8 @@ class ProxiedConnection:
         self.end("closed")
         self.device.close()
         if self._gate is not None:
-            self.broker.write(self._gate.farewell())
-            await self.broker.wait_closed(_FAREWELL_SECONDS)
+            self.broker.write(self._gate.closing_packets())
+            await self.broker.wait_closed(_CLOSE_SECONDS)
 
     def cut(self) -> None:
         """Close both connections at once; the broker publishes the Will."""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 from fleet.ground.errors import Unavailable
-from fleet.wire import mqtt_packet as mqtt
 from fleet.wire.identity import CredentialKeys
-from fleet.wire.mqtt_packet import Kind
+from fleet.wire.mqtt import packets as mqtt
+from fleet.wire.mqtt.framing import Kind, Packet, Splitter
 from fleet.wire.topics import down_topic, up_topic
 from fleet.workbench.bench import streams
 
@@ -55,7 +55,7 @@ class Client(asyncio.Protocol):
 
     def __init__(self, tally: Tally) -> None:
         self._tally = tally
-        self._splitter = mqtt.Splitter()
+        self._splitter = Splitter()
         self._transport: asyncio.WriteTransport | None = None
         self._answer: asyncio.Future[bytes] | None = None
         self.ended = asyncio.Event()
@@ -97,12 +97,12 @@ class Client(asyncio.Protocol):
         if answer[-1] >= mqtt.SUBSCRIBE_DENIED or (answer[0] >> 4 == Kind.CONNACK and answer[-1]):
             raise Unavailable(f"the broker refused with code {answer[-1]}")
 
-    def _take(self, packet: mqtt.Packet) -> None:
+    def _take(self, packet: Packet) -> None:
         self._tally.add()
         if packet.flags & 0x06:
             found = mqtt.parse_publish(packet)
             if found:
-                self.send(mqtt.acknowledge(Kind.PUBACK, found.packet_id))
+                self.send(mqtt.pubacks([found.packet_id]))
 
 
 class Load:
@@ -130,7 +130,7 @@ class Load:
         credentials = self._keys.issue("service", "fleet-bench")
         self._worker = await self._open(self.up, credentials.client_id, credentials.username, credentials.password)
         for topic in ("fleet/up/#", "fleet/presence/#"):
-            await self._worker.ask(mqtt.subscribe(1, topic, 1))
+            await self._worker.ask(mqtt.subscribe([topic]))
 
     async def connect(self, count: int) -> None:
         """Connect so many devices."""
@@ -184,7 +184,7 @@ class Load:
         credentials = self._keys.issue("device", streams.device(number))
         found = await self._open(self._down, credentials.client_id, credentials.username, credentials.password)
         if self._subscribing:
-            await found.ask(mqtt.subscribe(1, down_topic(credentials.client_id), 0))
+            await found.ask(mqtt.subscribe([down_topic(credentials.client_id)], qos=0))
         return found
 
     async def _open(self, tally: Tally, client_id: str, username: str, password: str) -> Client:

@@ -5,12 +5,12 @@ import json
 from collections import deque
 from collections.abc import Callable
 
-from fleet.adapters.net.mqtt import packets
 from fleet.adapters.net.mqtt.connection import MqttConnection
-from fleet.adapters.net.mqtt.packets import Connected, Incoming
 from fleet.ground.errors import Unavailable
 from fleet.wire import topics
 from fleet.wire.identity import Credentials
+from fleet.wire.mqtt import packets
+from fleet.wire.mqtt.packets import Connack, Connect, Publish
 from fleet.workbench.local_servers.ports import LOOPBACK
 from fleet.workbench.sim.profiles.profile import Profile
 from fleet.workbench.sim.tools.board import Board
@@ -66,8 +66,8 @@ class SilentDevice:
         connection = self._connection = MqttConnection(_KEEPALIVE, self._take)
         async with asyncio.timeout(_CONNECT_SECONDS):
             await asyncio.get_running_loop().create_connection(lambda: connection, LOOPBACK, port)
-            answer = await connection.ask(packets.connect(credentials, _KEEPALIVE, clean=True, will=None))
-        if not isinstance(answer, Connected) or answer.code:
+            answer = await connection.ask(packets.connect(Connect.of(credentials, _KEEPALIVE)))
+        if not isinstance(answer, Connack) or answer.code:
             raise Unavailable("the broker refused a device of the benchmark")
 
     async def close(self) -> None:
@@ -84,7 +84,7 @@ class SilentDevice:
         self._send(b'{"type":"goodbye","session_id":"%b"}' % self.session.encode())
         self.session = ""
 
-    def _take(self, message: Incoming) -> None:
+    def _take(self, message: Publish) -> None:
         order = json.loads(message.payload)
         match order.get("type"):
             case "hello":

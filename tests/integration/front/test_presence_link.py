@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from fleet.adapters.net.mqtt.url import MqttAddress
 from fleet.roles.front.presence import PresenceOutbox
 from fleet.roles.front.presence_link import PresenceLink
-from fleet.wire.mqtt_packet import Connect
+from fleet.wire.identity import Credentials
 from tests.support.front_client import CONNACK, PUBLISH, FrontClient, Received, frame
 
 MAC = "02:00:00:00:00:07"
@@ -44,7 +44,7 @@ async def linked() -> AsyncIterator[tuple[PresenceLink, Script]]:
     script = Script()
     server = await asyncio.start_server(script.accept, "127.0.0.1", 0)
     address = MqttAddress("127.0.0.1", server.sockets[0].getsockname()[1])
-    link = PresenceLink(address, Connect("fleet-front-test", keepalive=20), PresenceOutbox(10, Counter()))
+    link = PresenceLink(address, Credentials("fleet-front-test", "", ""), PresenceOutbox(10, Counter()))
     async with server, asyncio.TaskGroup() as group:
         task = group.create_task(link.run())
         yield link, script

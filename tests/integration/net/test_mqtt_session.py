@@ -7,11 +7,12 @@ import uuid
 import pytest
 
 from fleet.adapters.net.mqtt import session
-from fleet.adapters.net.mqtt.packets import LARGEST, LastWill
 from fleet.adapters.net.mqtt.session import MqttSession, Reading
 from fleet.adapters.net.mqtt.url import MqttAddress
 from fleet.ground.errors import Overloaded, Unavailable
 from fleet.wire.identity import Credentials
+from fleet.wire.mqtt.packets import Will
+from fleet.wire.mqtt.reader import LARGEST_OF_BROKER
 from tests.support.link_session import PATIENCE, Recorder, running, until, who
 from tests.support.mosquitto_server import MosquittoServer
 from tests.support.mqtt_raw import RawClient
@@ -28,7 +29,7 @@ def at(port: int) -> MqttAddress:
     return MqttAddress("127.0.0.1", port)
 
 
-def shard(port: int, name: str, recorder: Recorder, bound: int = 1000, will: LastWill | None = None) -> MqttSession:
+def shard(port: int, name: str, recorder: Recorder, bound: int = 1000, will: Will | None = None) -> MqttSession:
     reading = Reading([f"{name}/+"], recorder, bound)
     return MqttSession(at(port), who(name), persistent=True, will=will, reading=reading)
 
@@ -146,7 +147,7 @@ async def test_message_that_is_too_large_is_skipped(
 ) -> None:
     recorder = Recorder()
     async with running(shard(relay.port, name, recorder)):
-        await device.publish(f"{name}/up", bytes(3 * LARGEST))
+        await device.publish(f"{name}/up", bytes(3 * LARGEST_OF_BROKER))
         await device.publish(f"{name}/up", b"small")
         await until(lambda: len(acknowledged(relay.sent[0])) == 2)
     assert recorder.seen == [b"small"]
@@ -191,7 +192,7 @@ async def test_lost_connection_publishes_the_will_and_cancellation_does_not(
     relay: TcpRelay, device: RawClient, name: str
 ) -> None:
     await device.subscribe(f"{name}/lost")
-    will = LastWill(f"{name}/lost", b"gone")
+    will = Will(f"{name}/lost", b"gone")
     async with running(shard(relay.port, name, Recorder(), will=will)):
         pass
     assert relay.sent[0].endswith(b"\xe0\x00")

@@ -6,18 +6,10 @@ import socket
 from collections.abc import Callable
 from typing import cast
 
-from fleet.adapters.net.mqtt.packets import (
-    DISCONNECT,
-    PINGREQ,
-    Broken,
-    Connected,
-    Incoming,
-    PacketReader,
-    PingResponse,
-    Subscribed,
-)
 from fleet.adapters.net.mqtt.tcp import acknowledge
 from fleet.ground.errors import Unavailable
+from fleet.wire.mqtt.packets import DISCONNECT, PINGREQ, Connack, Publish, Suback
+from fleet.wire.mqtt.reader import Broken, BrokerReader, Pingresp, Puback
 
 log = logging.getLogger(__name__)
 
@@ -35,50 +27,58 @@ class MqttConnection(asyncio.Protocol):
     Args:
         keepalive: In seconds.
         on_message: Called for every message in order of arrival.
+        on_puback: Called with the packet id of every PUBACK.
     """
 
-    def __init__(self, keepalive: float, on_message: Callable[[Incoming], None]) -> None:
+    def __init__(
+        self,
+        keepalive: float,
+        on_message: Callable[[Publish], None],
+        on_puback: Callable[[int], None] = lambda packet_id: None,
+    ) -> None:
         self._tick = keepalive / 2
         self._on_message = on_message
-        self._reader = PacketReader()
-        self._loop = asyncio.get_running_loop()
-        self._question: asyncio.Future[Connected | Subscribed] | None = None
+        self._on_puback = on_puback
+        self._reader = BrokerReader()
+        self._question: asyncio.Future[Connack | Suback] | None = None
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._silent = 0
         self._paused = False
         self._unsent = bytearray()
-        self.lost: asyncio.Future[str] = self._loop.create_future()
+        self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         """Set to the reason when the connection has ended."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._socket = transport.get_extra_info("socket")
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._timer = self._loop.call_later(self._tick, self._watch)
+        self._timer = asyncio.get_running_loop().call_later(self._tick, self._watch)
 
     def data_received(self, data: bytes) -> None:
         self._silent = 0
         acknowledge(self._socket)
         for packet in self._reader.feed(data):
-            if isinstance(packet, Incoming):
+            if isinstance(packet, Publish):
                 self._on_message(packet)
+            elif isinstance(packet, Puback):
+                self._on_puback(packet.packet_id)
             elif isinstance(packet, Broken):
                 self._end(f"protocol error: {packet.reason}")
                 return
-            elif not isinstance(packet, PingResponse) and self._question and not self._question.done():
+            elif not isinstance(packet, Pingresp) and self._question and not self._question.done():
                 self._question.set_result(packet)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end(str(exc) or type(exc).__name__ if exc else "the broker closed the connection")
 
-    async def ask(self, frame: bytes) -> Connected | Subscribed:
+    async def ask(self, frame: bytes) -> Connack | Suback:
         """Send a packet and return the broker's answer to it; one question at a time.
 
         Raises:
             Unavailable: The connection ended first.
         """
-        self._question = self._loop.create_future()
+        self._question = asyncio.get_running_loop().create_future()
         if self.lost.done():
             raise Unavailable(self.lost.result())
         self.send(frame)
@@ -88,7 +88,7 @@ class MqttConnection(asyncio.Protocol):
         """Send a packet with all others of this iteration of the loop: a system call costs more than the rest."""
         if self._transport and not self._transport.is_closing():
             if not self._unsent:
-                self._loop.call_soon(self._flush)
+                asyncio.get_running_loop().call_soon(self._flush)
             self._unsent += frame
 
     def unsent(self) -> int:
@@ -134,7 +134,7 @@ class MqttConnection(asyncio.Protocol):
             return
         self._silent = 0 if self._paused else self._silent + 1
         self.send(PINGREQ)
-        self._timer = self._loop.call_later(self._tick, self._watch)
+        self._timer = asyncio.get_running_loop().call_later(self._tick, self._watch)
 
     def _end(self, reason: str) -> None:
         if self._timer:

@@ -5,9 +5,9 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 
-from fleet.adapters.net.mqtt.packets import Incoming
 from fleet.ground.errors import Fenced, Unavailable
 from fleet.ground.tasks import isolate
+from fleet.wire.mqtt.packets import Publish
 
 log = logging.getLogger(__name__)
 
@@ -24,15 +24,15 @@ OnMessage = Callable[[str, bytes], Awaitable[None]]
 class _Pending:
     """A QoS 1 message from its arrival until its acknowledgement."""
 
-    __slots__ = ("handled", "id")
+    __slots__ = ("handled", "packet_id")
 
-    def __init__(self, identifier: int) -> None:
-        self.id = identifier
+    def __init__(self, packet_id: int) -> None:
+        self.packet_id = packet_id
         self.handled = False
 
 
 class Inbox:
-    """Runs a handler for every message and tells when messages may be acknowledged.
+    """Runs a handler for every message and acknowledges messages in order of arrival.
 
     A handler that fails is logged and its message acknowledged, or it would come again for ever. Two leave theirs
     unacknowledged: one that is cancelled by `close`, and one that fails with `Unavailable` or `Fenced`, which says that
@@ -42,7 +42,7 @@ class Inbox:
 
     Args:
         on_message: Called with topic and payload; its synchronous head runs in order of arrival.
-        acknowledge: Called with the ids of handled messages, in order, some at a time.
+        acknowledge: Called with the packet ids of handled messages, in order, some at a time.
         on_full: Called with True when messages begin to wait, and with False when none waits any more.
         on_refused: Called with the reason why a message cannot be handled now; nothing after it is acknowledged.
         bound: Most handlers at a time, of messages of together `LARGEST_HELD` bytes. What is beyond it waits; the
@@ -63,19 +63,19 @@ class Inbox:
         self._on_refused = on_refused
         self._bound = bound
         self._held = 0
-        self._waiting: deque[tuple[Incoming, _Pending | None]] = deque()
+        self._waiting: deque[tuple[Publish, _Pending | None]] = deque()
         self._pending: deque[_Pending] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._settling = False
         self._closed = False
 
-    def put(self, group: asyncio.TaskGroup, message: Incoming) -> None:
+    def put(self, group: asyncio.TaskGroup, message: Publish) -> None:
         """Handle a message in `group`, now or as soon as fewer than `bound` are being handled."""
         if self._closed:
             return
         pending = None
-        if message.id is not None:
-            pending = _Pending(message.id)
+        if message.packet_id:
+            pending = _Pending(message.packet_id)
             self._pending.append(pending)
         if message.skipped:
             log.warning("message too large", extra={"topic": message.topic})
@@ -105,7 +105,7 @@ class Inbox:
         for task in self._tasks:
             task.cancel()
 
-    def _start(self, group: asyncio.TaskGroup, message: Incoming, pending: _Pending | None) -> None:
+    def _start(self, group: asyncio.TaskGroup, message: Publish, pending: _Pending | None) -> None:
         task = group.create_task(self._handle(message, pending), name="mqtt message")
         self._tasks.add(task)
         self._held += len(message.payload)
@@ -120,7 +120,7 @@ class Inbox:
         if waited and not self._waiting and not self._closed:
             self._on_full(False)
 
-    async def _handle(self, message: Incoming, pending: _Pending | None) -> None:
+    async def _handle(self, message: Publish, pending: _Pending | None) -> None:
         try:
             if not await self._call(message):
                 return
@@ -132,7 +132,7 @@ class Inbox:
             log.warning("work failed", extra={"work": "mqtt message", "kind": "CancelledError"})
         self._finish(pending)
 
-    async def _call(self, message: Incoming) -> bool:
+    async def _call(self, message: Publish) -> bool:
         """Return whether the message needs no other attempt."""
 
         async def call() -> None:  # a handler that is no coroutine function may raise at once
@@ -154,8 +154,8 @@ class Inbox:
 
     def _settle(self) -> None:
         self._settling = False
-        ids: list[int] = []
+        packet_ids: list[int] = []
         while self._pending and self._pending[0].handled:
-            ids.append(self._pending.popleft().id)
-        if ids and not self._closed:
-            self._acknowledge(ids)
+            packet_ids.append(self._pending.popleft().packet_id)
+        if packet_ids and not self._closed:
+            self._acknowledge(packet_ids)

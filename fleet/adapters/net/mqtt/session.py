@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fleet.adapters.net.mqtt import packets
 from fleet.adapters.net.mqtt.connection import MqttConnection
 from fleet.adapters.net.mqtt.inbox import Inbox, OnMessage
-from fleet.adapters.net.mqtt.packets import Connected, Incoming, LastWill, Subscribed
 from fleet.adapters.net.mqtt.url import MqttAddress
 from fleet.ground.errors import Overloaded, Unavailable
 from fleet.wire.identity import Credentials
+from fleet.wire.mqtt import packets
+from fleet.wire.mqtt.packets import SUBSCRIBE_DENIED, Connack, Connect, Publish, Suback, Will
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,6 @@ _REFUSALS = {
     4: "bad user name or password",
     5: "not authorised",
 }
-_REFUSED = 0x80
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,27 +57,29 @@ class MqttSession:
 
     Args:
         address: The broker.
-        credentials: Client id, user name and password.
+        credentials: Client id, user name and password; without a user name nobody signs in.
         persistent: The broker keeps subscriptions and unacknowledged messages for the next session of this client id.
         keepalive: In seconds; see `MqttConnection`.
         will: Published by the broker when the connection is lost, not when `run` is cancelled.
         reading: What is received; nothing without it.
+        on_puback: Called with the packet id of each message that was published at QoS 1 and has arrived at the broker.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all of it by name
         self,
         address: MqttAddress,
         credentials: Credentials,
         *,
         persistent: bool = False,
         keepalive: int = 10,
-        will: LastWill | None = None,
+        will: Will | None = None,
         reading: Reading | None = None,
+        on_puback: Callable[[int], None] = lambda packet_id: None,
     ) -> None:
         self._address = address
         self._reading = reading
-        self._keepalive = keepalive
-        self._greeting = packets.connect(credentials, keepalive, clean=not persistent, will=will)
+        self._make_connection = functools.partial(MqttConnection, keepalive, on_puback=on_puback)
+        self._greeting = packets.connect(Connect.of(credentials, keepalive, clean=not persistent, will=will))
         self._connection: MqttConnection | None = None
         self._inbox: Inbox | None = None
         self._refused: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -111,7 +112,7 @@ class MqttSession:
         if self._connection:
             raise RuntimeError("a session connects once")
         async with asyncio.TaskGroup() as group:
-            self._connection = MqttConnection(self._keepalive, functools.partial(self._deliver, group))
+            self._connection = self._make_connection(functools.partial(self._deliver, group))
             if self._reading:
                 reading = self._reading
                 self._inbox = Inbox(reading.on_message, self._acknowledge, self._pause, self._refuse, reading.bound)
@@ -124,8 +125,8 @@ class MqttSession:
                 await self._connection.close()
         raise Unavailable(f"{self._address}: {reason}")
 
-    def publish(self, topic: str, payload: bytes) -> None:
-        """Send a message once at QoS 0.
+    def publish(self, topic: str, payload: bytes, packet_id: int = 0) -> None:
+        """Send a message once: at QoS 0, or at QoS 1 with a packet id that the caller chooses.
 
         Raises:
             Unavailable: Not connected; nothing was sent.
@@ -135,7 +136,7 @@ class MqttSession:
             raise Unavailable(f"{self._address}: not connected")
         if self._connection.unsent() > LARGEST_BACKLOG:
             raise Overloaded(f"{self._address}: the broker takes messages too slowly")
-        self._connection.send(packets.publish(topic, payload))
+        self._connection.send(packets.publish(topic, payload, int(packet_id > 0), packet_id))
 
     async def drain(self, seconds: float) -> None:
         """Stop reading and wait until what has come is handled and acknowledged, at most `seconds`."""
@@ -148,7 +149,7 @@ class MqttSession:
             except TimeoutError:
                 log.warning("messages left unhandled", extra={"broker": str(self._address)})
 
-    def _deliver(self, group: asyncio.TaskGroup, message: Incoming) -> None:
+    def _deliver(self, group: asyncio.TaskGroup, message: Publish) -> None:
         if self._inbox:
             self._inbox.put(group, message)
             self._wait_on()
@@ -158,9 +159,9 @@ class MqttSession:
         if self._subscribing:
             self._subscribing.reschedule(asyncio.get_running_loop().time() + CONNECT_SECONDS)
 
-    def _acknowledge(self, ids: Sequence[int]) -> None:
+    def _acknowledge(self, packet_ids: Sequence[int]) -> None:
         if self._connection:
-            self._connection.send(packets.acknowledge(ids))
+            self._connection.send(packets.pubacks(packet_ids))
             self._wait_on()
 
     def _refuse(self, reason: str) -> None:
@@ -199,7 +200,7 @@ class MqttSession:
     async def _greet(self, connection: MqttConnection) -> None:
         async with asyncio.timeout(CONNECT_SECONDS):
             answer = await connection.ask(self._greeting)
-        if not isinstance(answer, Connected):
+        if not isinstance(answer, Connack):
             raise Unavailable("the broker answered CONNECT with something else")
         if answer.code:
             raise Unavailable(f"refused: {_REFUSALS.get(answer.code, f'code {answer.code}')}")
@@ -213,9 +214,9 @@ class MqttSession:
                 answer = await connection.ask(packets.subscribe(self._reading.filters))
         finally:
             self._subscribing = None
-        codes = answer.codes if isinstance(answer, Subscribed) else b""
+        codes = answer.codes if isinstance(answer, Suback) else b""
         for one, code in zip(self._reading.filters, codes, strict=False):
-            if code >= _REFUSED:
+            if code >= SUBSCRIBE_DENIED:
                 raise Unavailable(f"the broker refused to subscribe to {one}")
         if len(codes) != len(self._reading.filters):
             raise Unavailable("the broker's answer to SUBSCRIBE does not fit")

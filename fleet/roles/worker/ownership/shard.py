@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 
-from fleet.adapters.net.mqtt.packets import LastWill
 from fleet.adapters.net.mqtt.session import MqttSession, Reading
 from fleet.adapters.net.mqtt.url import MqttAddress
 from fleet.adapters.redis.client.retries import passes
@@ -19,6 +18,7 @@ from fleet.roles.worker.ownership.device_executor import DeviceExecutor
 from fleet.wire import dialects, topics
 from fleet.wire.identity import Credentials
 from fleet.wire.messages import DeviceCommand
+from fleet.wire.mqtt.packets import Will
 
 log = logging.getLogger(__name__)
 
@@ -223,7 +223,7 @@ def shard_session(shard: Shard, address: MqttAddress, credentials: Credentials, 
         address,
         credentials,
         persistent=True,
-        will=LastWill(topics.lost_topic(shard.number), shard.owner.fence.encode()),
+        will=Will(topics.lost_topic(shard.number), shard.owner.fence.encode()),
         reading=Reading([*topics.shard_filters(shard.number, shards), BOOT_TOPIC], shard.receive),
     )
 

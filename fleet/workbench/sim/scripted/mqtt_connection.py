@@ -10,9 +10,10 @@ import ssl
 from collections import deque
 from collections.abc import Callable
 
-from fleet.adapters.net.mqtt import packets
-from fleet.adapters.net.mqtt.packets import Broken, Connected, Incoming, Packet, PacketReader, Subscribed
 from fleet.wire.identity import Credentials
+from fleet.wire.mqtt import packets
+from fleet.wire.mqtt.packets import Connack, Connect, Publish, Suback
+from fleet.wire.mqtt.reader import Broken, BrokerReader, FromBroker, Pingresp
 from fleet.workbench.sim.bootstrap.ota import MqttAccess
 from fleet.workbench.sim.records.expectation import Failed
 
@@ -36,9 +37,9 @@ class RawMqttConnection:
         self._access = access
         self._on_message = on_message
         self._tls = tls
-        self._packets = PacketReader()
-        self._ready: deque[Packet] = deque()
-        self._answers: asyncio.Queue[Packet] = asyncio.Queue(16)
+        self._packets = BrokerReader()
+        self._ready: deque[FromBroker] = deque()
+        self._answers: asyncio.Queue[FromBroker] = asyncio.Queue(16)
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
         self._silent = False
@@ -58,7 +59,7 @@ class RawMqttConnection:
         tls = (self._tls or ssl.create_default_context()) if number == TLS_PORT else None
         access = self._access
         credentials = Credentials(access.client_id, access.username, access.password)
-        frame = packets.connect(credentials, keepalive or access.keepalive, clean=True, will=None)
+        frame = packets.connect(Connect.of(credentials, keepalive or access.keepalive))
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 self._reader, self._writer = await asyncio.open_connection(host, number, ssl=tls)
@@ -67,7 +68,7 @@ class RawMqttConnection:
         except (OSError, TimeoutError) as error:
             self.drop()
             raise Failed(f"no MQTT connection to {access.endpoint}: {str(error) or 'no answer'}") from error
-        if not isinstance(answer, Connected):
+        if not isinstance(answer, Connack):
             self.drop()
             raise Failed("the broker closed the connection without a CONNACK")
         self.up = answer.code == 0
@@ -83,7 +84,7 @@ class RawMqttConnection:
             while (packet := await self._next()) is not None:
                 if isinstance(packet, Broken):
                     raise Failed(f"the broker sent what is no MQTT: {packet.reason}")
-                if isinstance(packet, Subscribed) and not self._answers.full():
+                if isinstance(packet, Suback) and not self._answers.full():
                     self._answers.put_nowait(packet)
         finally:
             self.drop()
@@ -107,7 +108,7 @@ class RawMqttConnection:
                 answer = await self._answers.get()
         except TimeoutError as error:
             raise Failed(f"no SUBACK within {CONNECT_SECONDS:g} s") from error
-        return answer.codes if isinstance(answer, Subscribed) else b""
+        return answer.codes if isinstance(answer, Suback) else b""
 
     def publish(self, payload: bytes, topic: str = "") -> None:
         """Publish at QoS 0 on the device's topic, or on another one."""
@@ -132,7 +133,7 @@ class RawMqttConnection:
         if self._writer:
             self._writer.close()
 
-    async def _next(self) -> Packet | None:
+    async def _next(self) -> FromBroker | None:
         """Return the next packet that is neither a message nor a pong; None at the end of the connection."""
         while not self._ready and self._reader is not None:
             try:
@@ -146,15 +147,15 @@ class RawMqttConnection:
                     self._sort(packet)
         return self._ready.popleft() if self._ready else None
 
-    def _sort(self, packet: Packet) -> None:
-        if isinstance(packet, Incoming):
+    def _sort(self, packet: FromBroker) -> None:
+        if isinstance(packet, Publish):
             self._take(packet)
-        elif isinstance(packet, packets.PingResponse):
+        elif isinstance(packet, Pingresp):
             self.pongs += 1
         else:
             self._ready.append(packet)
 
-    def _take(self, packet: Incoming) -> None:
-        if packet.id is not None:
-            self.write(packets.acknowledge([packet.id]))
+    def _take(self, packet: Publish) -> None:
+        if packet.packet_id:
+            self.write(packets.pubacks([packet.packet_id]))
         self._on_message(packet.topic, packet.payload)

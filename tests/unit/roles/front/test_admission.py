@@ -3,9 +3,10 @@
 import pytest
 
 from fleet.roles.front.admission import Admitted, ConnectRefused, admit
-from fleet.wire import mqtt_packet as mqtt
 from fleet.wire.identity import CredentialKeys
-from fleet.wire.mqtt_packet import Connect, Packet, Splitter, Will
+from fleet.wire.mqtt import packets as mqtt
+from fleet.wire.mqtt.framing import Packet, Splitter
+from fleet.wire.mqtt.packets import Connect, Will
 from fleet.wire.topics import up_topic
 
 KEYS = CredentialKeys("new:a-key-for-tests-only-1,old:a-key-for-tests-only-2")

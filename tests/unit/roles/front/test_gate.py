@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from fleet.roles.front.admission import Admitted
 from fleet.roles.front.gate import Announcement, FrontGate, GateStep
-from fleet.wire import mqtt_packet as mqtt
 from fleet.wire.identity import Credentials
-from fleet.wire.mqtt_packet import Connect, Kind, Splitter, Will
+from fleet.wire.mqtt import packets as mqtt
+from fleet.wire.mqtt.framing import Kind, Splitter, frame
+from fleet.wire.mqtt.packets import Connect, Will
 from fleet.wire.topics import down_topic, presence_topic, up_topic
 
 MAC = "02:00:00:00:00:07"
@@ -23,7 +24,7 @@ READY = mqtt.connack(0) + SUBACK + PUBACK
 
 def new_gate(will: bytes = b"") -> FrontGate:
     gate = FrontGate(Admitted(MAC, 30, will), Counter())
-    gate.introduce(NEWS, None)
+    gate.connect_packet(NEWS, None)
     return gate
 
 
@@ -42,7 +43,7 @@ def send(gate: FrontGate, *raw: bytes) -> GateStep:
 
 
 def test_broker_is_told_the_devices_name_and_what_to_say_should_the_front_die() -> None:
-    raw = new_gate().introduce(NEWS, Credentials("fleet-front-1", "name", "secret"))
+    raw = new_gate().connect_packet(NEWS, Credentials("fleet-front-1", "name", "secret"))
     will = Will(presence_topic(MAC), b"absent", qos=1)
     assert mqtt.parse_connect(Splitter().feed(raw)[0]) == Connect(MAC, "name", "secret", 30, will)
 
@@ -53,7 +54,7 @@ def test_device_is_answered_only_when_it_can_be_reached_and_its_presence_is_with
 ) -> None:
     gate = new_gate()
     online = mqtt.publish(presence_topic(MAC), b"here", 1, 2)
-    assert gate.from_broker(mqtt.connack(0)) == GateStep(to_broker=mqtt.subscribe(1, DOWN, 0) + online)
+    assert gate.from_broker(mqtt.connack(0)) == GateStep(to_broker=mqtt.subscribe([DOWN], 0) + online)
     assert gate.from_broker(answers[0]) == GateStep()
     assert gate.state == "announcing"
     assert gate.from_broker(answers[1]) == GateStep(to_device=mqtt.connack(0))
@@ -79,7 +80,7 @@ def test_presence_that_may_not_have_arrived_is_followed_by_its_end() -> None:
     assert not gate.announced
     gate.from_broker(mqtt.connack(0) + SUBACK)
     assert gate.announced
-    assert gate.farewell() == mqtt.publish(presence_topic(MAC), b"absent", 1, 3) + mqtt.DISCONNECT
+    assert gate.closing_packets() == mqtt.publish(presence_topic(MAC), b"absent", 1, 3) + mqtt.DISCONNECT
 
 
 @pytest.mark.parametrize(
@@ -122,7 +123,7 @@ def test_message_on_any_other_topic_is_dropped_but_acknowledged(topic: str) -> N
     assert send(gate, mqtt.publish(topic, b"x")) == GateStep()
     assert send(gate, mqtt.publish(topic, b"x", 1, 5)) == GateStep(to_device=mqtt.acknowledge(Kind.PUBACK, 5))
     assert send(gate, mqtt.publish(topic, b"x", 2, 6)) == GateStep(to_device=mqtt.acknowledge(Kind.PUBREC, 6))
-    pubrel = mqtt.frame(Kind.PUBREL, 2, (6).to_bytes(2))
+    pubrel = frame(Kind.PUBREL, 2, (6).to_bytes(2))
     assert send(gate, pubrel) == GateStep(to_device=mqtt.acknowledge(Kind.PUBCOMP, 6))
     assert send(gate, pubrel) == GateStep(to_broker=pubrel)
     assert gate._counts["foreign topic"] == 3
@@ -141,12 +142,12 @@ def test_refused_messages_that_are_never_released_end_the_connection() -> None:
 
 def test_own_subscription_is_granted_without_the_broker_and_any_other_denied() -> None:
     wanted = b"".join(mqtt._text(one) + b"\1" for one in (DOWN, "#", "fleet/down/+", UP, DOWN))
-    step = send(open_gate(), mqtt.frame(Kind.SUBSCRIBE, 2, (9).to_bytes(2) + wanted))
+    step = send(open_gate(), frame(Kind.SUBSCRIBE, 2, (9).to_bytes(2) + wanted))
     assert step == GateStep(to_device=mqtt.suback(9, b"\0\x80\x80\x80\0"))
 
 
 def test_unsubscribe_is_answered_without_the_broker() -> None:
-    raw = mqtt.frame(Kind.UNSUBSCRIBE, 2, (9).to_bytes(2) + mqtt._text(DOWN))
+    raw = frame(Kind.UNSUBSCRIBE, 2, (9).to_bytes(2) + mqtt._text(DOWN))
     assert send(open_gate(), raw) == GateStep(to_device=mqtt.acknowledge(Kind.UNSUBACK, 9))
 
 
@@ -165,13 +166,13 @@ def test_packet_that_no_device_may_send_ends_the_connection(kind: int) -> None:
     assert send(open_gate(), bytes((kind << 4, 0))).end == "protocol"
 
 
-def test_farewell_holds_the_last_message_unless_the_device_said_goodbye() -> None:
+def test_closing_packets_hold_the_last_message_unless_the_device_said_goodbye() -> None:
     will = mqtt.publish(UP, b"gone")
     gate = open_gate(will)
-    assert gate.farewell() == will + mqtt.DISCONNECT
+    assert gate.closing_packets() == will + mqtt.DISCONNECT
     assert send(gate, mqtt.DISCONNECT) == GateStep(end="left")
-    assert gate.farewell() == mqtt.DISCONNECT
-    assert new_gate(will).farewell() == b""
+    assert gate.closing_packets() == mqtt.DISCONNECT
+    assert new_gate(will).closing_packets() == b""
 
 
 raws = st.binary(max_size=200) | st.builds(

@@ -30,12 +30,12 @@ def register(told: Told) -> PresenceRegistry:
     return PresenceRegistry(told.announce)
 
 
-async def passage() -> ProxiedConnection:
+async def connection() -> ProxiedConnection:
     return ProxiedConnection(FrontLimits())
 
 
 async def test_device_that_was_announced_is_announced_as_gone_once(register: PresenceRegistry, told: Told) -> None:
-    stay, old = register.enter(MAC, await passage(), 1000)
+    stay, old = register.enter(MAC, await connection(), 1000)
     assert (old, told) == (None, [])
     register.confirm(stay)
     register.leave(stay)
@@ -47,14 +47,14 @@ async def test_device_that_was_announced_is_announced_as_gone_once(register: Pre
 
 
 async def test_device_that_never_got_through_is_not_announced(register: PresenceRegistry, told: Told) -> None:
-    register.leave(register.enter(MAC, await passage(), 1000)[0])
+    register.leave(register.enter(MAC, await connection(), 1000)[0])
     assert told == []
 
 
 async def test_replaced_stay_ends_unannounced(register: PresenceRegistry, told: Told) -> None:
-    first, _ = register.enter(MAC, await passage(), 1000)
+    first, _ = register.enter(MAC, await connection(), 1000)
     register.confirm(first)
-    second, old = register.enter(MAC, await passage(), 1000)
+    second, old = register.enter(MAC, await connection(), 1000)
     assert old is first
     register.leave(first)
     assert told == []
@@ -65,8 +65,8 @@ async def test_replaced_stay_ends_unannounced(register: PresenceRegistry, told: 
 async def test_replaced_stay_that_was_announced_meanwhile_counts_for_the_next(
     register: PresenceRegistry, told: Told
 ) -> None:
-    first, _ = register.enter(MAC, await passage(), 1000)
-    second, _ = register.enter(MAC, await passage(), 2000)
+    first, _ = register.enter(MAC, await connection(), 1000)
+    second, _ = register.enter(MAC, await connection(), 2000)
     register.confirm(first)
     register.leave(first)
     register.leave(second)
@@ -76,16 +76,16 @@ async def test_replaced_stay_that_was_announced_meanwhile_counts_for_the_next(
 async def test_replacement_that_does_not_get_through_announces_the_absence(
     register: PresenceRegistry, told: Told
 ) -> None:
-    first, _ = register.enter(MAC, await passage(), 1000)
+    first, _ = register.enter(MAC, await connection(), 1000)
     register.confirm(first)
-    second, _ = register.enter(MAC, await passage(), 2000)
+    second, _ = register.enter(MAC, await connection(), 2000)
     register.leave(first)
     register.leave(second)
     assert told == [(False, 2000)]
 
 
 async def test_a_device_that_fell_silent_is_announced_as_expired(register: PresenceRegistry, told: Told) -> None:
-    stay, _ = register.enter(MAC, await passage(), 1000)
+    stay, _ = register.enter(MAC, await connection(), 1000)
     register.confirm(stay)
-    stay.passage.end(SILENT)
+    stay.connection.end(SILENT)
     assert json.loads(stay.absence()) == {"online": False, "epoch": 1000, "expired": True}

@@ -7,8 +7,8 @@ import pytest
 
 from fleet.adapters.net.mqtt import inbox as module
 from fleet.adapters.net.mqtt.inbox import Inbox
-from fleet.adapters.net.mqtt.packets import Incoming
 from fleet.ground.errors import Unavailable
+from fleet.wire.mqtt.packets import Publish
 
 
 class Desk:
@@ -32,7 +32,7 @@ class Desk:
 
     def put(self, group: asyncio.TaskGroup, *numbers: int) -> None:
         for number in numbers:
-            self.inbox.put(group, Incoming(str(number), b"", number))
+            self.inbox.put(group, Publish(str(number), b"", number))
 
 
 @pytest.fixture(autouse=True)
@@ -75,9 +75,9 @@ async def test_acknowledgements_of_the_same_moment_travel_together(monkeypatch: 
 
     inbox = Inbox(handle, acknowledge, lambda _: None, lambda _: None, 10)
     async with asyncio.TaskGroup() as group, asyncio.timeout(5):
-        inbox.put(group, Incoming("t", b"", 1))
+        inbox.put(group, Publish("t", b"", 1))
         await turns()
-        inbox.put(group, Incoming("t", b"", 2))
+        inbox.put(group, Publish("t", b"", 2))
         await sent.wait()
     assert packets == [[1, 2]]
 
@@ -103,7 +103,7 @@ async def test_messages_beyond_the_bytes_that_are_held_wait_and_say_so(monkeypat
     desk = Desk()
     async with asyncio.TaskGroup() as group:
         for number in range(1, 5):
-            desk.inbox.put(group, Incoming(str(number), b"x" * 600, number))
+            desk.inbox.put(group, Publish(str(number), b"x" * 600, number))
         await turns()
         assert (desk.begun, desk.full) == (["1", "2"], [True])
         desk.gates["1"].set_result(None)
@@ -166,7 +166,7 @@ async def test_handler_that_is_no_coroutine_may_raise_at_once() -> None:
 
     inbox = Inbox(explode, acknowledged.extend, lambda _: None, lambda _: None, 10)
     async with asyncio.TaskGroup() as group:
-        inbox.put(group, Incoming("t", b"", 5))
+        inbox.put(group, Publish("t", b"", 5))
         await turns()
     assert acknowledged == [5]
 
@@ -174,7 +174,7 @@ async def test_handler_that_is_no_coroutine_may_raise_at_once() -> None:
 async def test_message_without_an_id_is_handled_and_not_acknowledged() -> None:
     desk = Desk()
     async with asyncio.TaskGroup() as group:
-        desk.inbox.put(group, Incoming("t", b"", None))
+        desk.inbox.put(group, Publish("t", b""))
         await turns()
         desk.gates["t"].set_result(None)
         await desk.inbox.settled()

@@ -1,11 +1,13 @@
 """The packets that the front reads and writes, against bytes written by hand from the standard."""
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.wire import mqtt_packet as mqtt
-from fleet.wire.mqtt_packet import Connect, Kind, Packet, Splitter, Will
+from fleet.wire.identity import Credentials
+from fleet.wire.mqtt import packets as mqtt
+from fleet.wire.mqtt.framing import Kind, Packet, Splitter
+from fleet.wire.mqtt.packets import Connack, Connect, Publish, Suback, Will
 
 
 def only(data: bytes) -> Packet:
@@ -55,8 +57,8 @@ def test_refusal_of_version_5_has_the_form_of_version_5() -> None:
 
 
 def test_publish_is_read_at_every_qos() -> None:
-    assert mqtt.parse_publish(only(bytes.fromhex("3005 0001 61 6869"))) == (b"a", 0, False, 0, b"hi")
-    assert mqtt.parse_publish(only(bytes.fromhex("3307 0001 61 0102 6869"))) == (b"a", 1, True, 258, b"hi")
+    assert mqtt.parse_publish(only(bytes.fromhex("3005 0001 61 6869"))) == Publish("a", b"hi")
+    assert mqtt.parse_publish(only(bytes.fromhex("3307 0001 61 0102 6869"))) == Publish("a", b"hi", 258, 3)
 
 
 @pytest.mark.parametrize("raw", ["3001 00", "3003 0002 61", "3203 0001 61", "3205 0001 61 0000", "3605 0001 61 0001"])
@@ -76,12 +78,14 @@ def test_wrong_subscribe_is_none(raw: str) -> None:
 
 def test_packets_are_built_to_the_letter() -> None:
     assert mqtt.connack(5) == bytes.fromhex("20020005")
-    assert mqtt.subscribe(1, "a", 0) == bytes.fromhex("8206 0001 0001 61 00")
+    assert mqtt.subscribe(["a"], 0, 7) == bytes.fromhex("8206 0007 0001 61 00")
+    assert mqtt.subscribe(["a/+", "b"]) == b"\x82\x0c\x00\x01\x00\x03a/+\x01\x00\x01b\x01"
     assert mqtt.suback(7, b"\0\x80") == bytes.fromhex("9004 0007 0080")
     assert mqtt.publish("a", b"hi", 1, 258) == bytes.fromhex("3207 0001 61 0102 6869")
     assert mqtt.acknowledge(Kind.PUBACK, 3) == bytes.fromhex("40020003")
-    assert mqtt.parse_suback(only(bytes.fromhex("9003 0001 80"))) == (1, b"\x80")
-    assert mqtt.parse_connack(only(bytes.fromhex("2002 0005"))) == 5
+    assert mqtt.pubacks([3, 0x1234]) == bytes.fromhex("40020003 40021234")
+    assert mqtt.parse_suback(only(bytes.fromhex("9003 0001 80"))) == Suback(1, b"\x80")
+    assert mqtt.parse_connack(only(bytes.fromhex("2002 0105"))) == Connack(resumed=True, code=5)
     assert mqtt.parse_connack(only(bytes.fromhex("2001 00"))) is None
 
 
@@ -100,32 +104,8 @@ texts = st.text(max_size=40)
         level=st.sampled_from([3, 4]),
     )
 )
-def test_connect_survives_the_way_there_and_back(order: Connect) -> None:
-    assert mqtt.parse_connect(only(mqtt.connect(order))) == order
-
-
-@given(st.lists(st.binary(max_size=300), max_size=8), st.integers(1, 50))
-def test_stream_may_be_cut_anywhere(bodies: list[bytes], size: int) -> None:
-    frames = [mqtt.frame(Kind.PUBLISH, 0, body) for body in bodies]
-    stream, splitter = b"".join(frames), Splitter()
-    found = [packet for at in range(0, len(stream), size) for packet in splitter.feed(stream[at : at + size])]
-    assert [packet.raw for packet in found] == frames
-    assert [packet.raw[packet.start :] for packet in found] == bodies
-
-
-@given(st.lists(st.binary(max_size=600), max_size=20))
-@example([b"\x30\xff\xff\xff\xff\x01"])
-@example([b"\x10\x7f" + bytes(range(127))])
-def test_damaged_stream_neither_raises_nor_grows(chunks: list[bytes]) -> None:
-    splitter = Splitter(largest=500)
-    for chunk in chunks:
-        for packet in splitter.feed(chunk):
-            assert len(packet.raw) <= 500
-            for parse in (mqtt.parse_connect, mqtt.parse_publish, mqtt.parse_subscribe, mqtt.parse_suback):
-                parse(packet)
-            mqtt.parse_connack(packet)
-            mqtt.parse_id(packet)
-        assert len(splitter._rest) <= 500
+def test_connect_survives_the_way_there_and_back(wish: Connect) -> None:
+    assert mqtt.parse_connect(only(mqtt.connect(wish))) == wish
 
 
 @given(st.data())
@@ -137,17 +117,16 @@ def test_damaged_connect_never_raises(data: st.DataObject) -> None:
     mqtt.parse_connect(Packet(1, 0, 2, bytes(raw)))
 
 
-def test_packet_of_the_largest_size_passes_and_one_byte_more_ends_the_stream() -> None:
-    whole = mqtt.frame(Kind.PUBLISH, 0, bytes(mqtt.LARGEST - 4))
-    assert len(whole) == mqtt.LARGEST
-    assert only(whole).raw == whole
-    splitter = Splitter()
-    assert splitter.feed(mqtt.frame(Kind.PUBLISH, 0, bytes(mqtt.LARGEST - 3))[:5]) == []
-    assert splitter.fault == "oversize"
-    assert splitter.feed(mqtt.PINGREQ) == []
+def test_connect_of_credentials_carries_all_fields_in_the_order_of_the_standard() -> None:
+    who = Credentials("fleet-shard-3", "service.k1", "pw")
+    expected = (
+        b"\x00\x04MQTT\x04\xc4\x00\x0a" + b"\x00\x0dfleet-shard-3" + b"\x00\x01w\x00\x03bye\x00\x0aservice.k1\x00\x02pw"
+    )
+    made = mqtt.connect(Connect.of(who, 10, clean=False, will=Will("w", b"bye")))
+    assert made == bytes([0x10, len(expected)]) + expected
+    assert mqtt.connect(Connect.of(who, 10))[9] == 0xC2
 
 
-def test_length_of_five_digits_ends_the_stream_after_the_packets_before_it() -> None:
-    splitter = Splitter()
-    assert [packet.kind for packet in splitter.feed(mqtt.PINGREQ + b"\x30\x80\x80\x80\x80\x01")] == [Kind.PINGREQ]
-    assert splitter.fault == "malformed"
+def test_connect_without_a_user_name_signs_nobody_in() -> None:
+    made = mqtt.connect(Connect.of(Credentials("fleet-front-1", "", ""), 20))
+    assert mqtt.parse_connect(only(made)) == Connect("fleet-front-1", keepalive=20)

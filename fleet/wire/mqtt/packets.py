@@ -1,15 +1,15 @@
-"""MQTT control packets, as far as the front reads and writes them: MQTT 3.1 and 3.1.1.
+"""MQTT control packets of both ends: MQTT 3.1 and 3.1.1.
 
-Section numbers are those of the OASIS standard MQTT 3.1.1. Reading never raises: what is no packet is None, and a
-stream that breaks the framing ends its `Splitter`.
+Section numbers are those of the OASIS standard MQTT 3.1.1. Parsing never raises: what is malformed is None.
 """
 
+import struct
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
-LARGEST: Final = 128 * 1024
-"""Largest packet in bytes, with its header: the longest tool list of a device is far smaller."""
+from fleet.wire.identity import Credentials
+from fleet.wire.mqtt.framing import SKIPPED, Kind, Packet, fixed_header, frame
 
 PINGREQ: Final = b"\xc0\x00"
 DISCONNECT: Final = b"\xe0\x00"
@@ -20,84 +20,10 @@ SUBSCRIBE_DENIED: Final = 0x80
 
 _NAMES = {3: "MQIsdp", 4: "MQTT"}
 _VERSION_5: Final = 5
-
-
-class Kind(IntEnum):
-    """The packet types (2.2.1)."""
-
-    CONNECT = 1
-    CONNACK = 2
-    PUBLISH = 3
-    PUBACK = 4
-    PUBREC = 5
-    PUBREL = 6
-    PUBCOMP = 7
-    SUBSCRIBE = 8
-    SUBACK = 9
-    UNSUBSCRIBE = 10
-    UNSUBACK = 11
-    PINGREQ = 12
-    PINGRESP = 13
-    DISCONNECT = 14
-
-
-class Packet(NamedTuple):
-    """One whole packet; `raw[start:]` is what follows the fixed header."""
-
-    kind: int
-    flags: int
-    start: int
-    raw: bytes
-
-
-class Splitter:
-    """Cuts a byte stream into packets; keeps at most one unfinished packet.
-
-    Args:
-        largest: Size in bytes, header included, above which a packet ends the stream.
-    """
-
-    __slots__ = ("_largest", "_rest", "fault")
-
-    def __init__(self, largest: int = LARGEST) -> None:
-        self._rest = bytearray()
-        self._largest = largest
-        self.fault: Literal["", "oversize", "malformed"] = ""
-        """Why the stream ended; after that nothing more comes out of it."""
-
-    def feed(self, data: bytes) -> list[Packet]:
-        """Return the packets that are whole now."""
-        if self.fault:
-            return []
-        rest = self._rest
-        rest += data
-        packets: list[Packet] = []
-        at = 0
-        while (bounds := _bounds(rest, at)) is not None:
-            start, end = bounds
-            if start < 0 or end - at > self._largest:
-                self.fault = "malformed" if start < 0 else "oversize"
-                rest.clear()
-                return packets
-            if end > len(rest):
-                break
-            packets.append(Packet(rest[at] >> 4, rest[at] & 0x0F, start - at, bytes(rest[at:end])))
-            at = end
-        del rest[:at]
-        return packets
-
-
-def _bounds(data: bytearray, at: int) -> tuple[int, int] | None:
-    """Return where the body of the packet at `at` starts and ends, None when unknown yet, (-1, -1) when malformed."""
-    length = 0
-    for place in range(4):  # the length has at most four digits of seven bits (2.2.3)
-        index = at + 1 + place
-        if index >= len(data):
-            return None
-        length |= (data[index] & 0x7F) << 7 * place
-        if data[index] < 0x80:
-            return index + 1, index + 1 + length
-    return -1, -1
+_SHORT: Final = struct.Struct("!H")
+_ACKNOWLEDGEMENT: Final = struct.Struct("!BBH")
+_PUBLISH: Final = int(Kind.PUBLISH)
+_PUBACK: Final = Kind.PUBACK << 4
 
 
 class _Fields:
@@ -132,7 +58,7 @@ class Will:
     """What the broker is to publish when the connection ends without DISCONNECT."""
 
     topic: str
-    payload: bytes
+    payload: bytes = b""
     qos: int = 0
     retain: bool = False
 
@@ -148,6 +74,12 @@ class Connect:
     will: Will | None = None
     clean: bool = True
     level: int = 4
+
+    @classmethod
+    def of(cls, credentials: Credentials, keepalive: int, *, will: Will | None = None, clean: bool = True) -> "Connect":
+        """Return the CONNECT of credentials; an empty user name, or password, is left out."""
+        username, password = credentials.username or None, credentials.password or None
+        return cls(credentials.client_id, username, password, keepalive, will, clean)
 
 
 def parse_connect(packet: Packet) -> Connect | int | None:
@@ -177,26 +109,40 @@ def _connect(fields: _Fields, level: int) -> Connect | None:
 
 
 class Publish(NamedTuple):
-    """The head of a PUBLISH; `packet_id` is 0 at QoS 0."""
+    """A PUBLISH; `packet_id` is 0 at QoS 0, `flags` are those of the fixed header (3.3.1)."""
 
-    topic: bytes
-    qos: int
-    retain: bool
-    packet_id: int
+    topic: str
     payload: bytes
+    packet_id: int = 0
+    flags: int = 0
+
+    @property
+    def qos(self) -> int:
+        return self.flags >> 1 & 3
+
+    @property
+    def retain(self) -> bool:
+        return bool(self.flags & 1)
+
+    @property
+    def skipped(self) -> bool:
+        """Whether it was too large for its `Splitter`, which kept its head only: the payload is empty."""
+        return bool(self.flags & SKIPPED)
 
 
 def parse_publish(packet: Packet) -> Publish | None:
-    fields, qos = _Fields(packet), packet.flags >> 1 & 3
-    try:
-        topic = fields.data()
-        packet_id = fields.number(2) if qos else 0
-    except ValueError:
+    """Return the message; a topic that is not UTF-8 is read with replacement characters, so that it fits no other."""
+    _, flags, start, raw = packet
+    if len(raw) < start + 2:
         return None
-    if qos > 2 or (qos and not packet_id):
+    topic_end = start + 2 + (raw[start] << 8 | raw[start + 1])
+    topic = raw[start + 2 : topic_end].decode(errors="replace")
+    if not flags & 0x06:
+        return Publish(topic, raw[topic_end:], 0, flags) if len(raw) >= topic_end else None
+    if len(raw) < topic_end + 2 or flags & 0x06 == 0x06:
         return None
-    payload = packet.raw[packet.start + 2 + len(topic) + (2 if qos else 0) :]
-    return Publish(topic, qos, bool(packet.flags & 1), packet_id, payload)
+    packet_id = raw[topic_end] << 8 | raw[topic_end + 1]
+    return Publish(topic, raw[topic_end + 2 :], packet_id, flags) if packet_id else None
 
 
 def parse_subscribe(packet: Packet) -> tuple[int, list[tuple[str, int]]] | None:
@@ -211,15 +157,29 @@ def parse_subscribe(packet: Packet) -> tuple[int, list[tuple[str, int]]] | None:
     return (number, wanted) if number and wanted and all(qos <= 2 for _, qos in wanted) else None
 
 
-def parse_suback(packet: Packet) -> tuple[int, bytes] | None:
-    """Return the packet id and one code per filter, or None when malformed."""
-    number = parse_id(packet)
-    return (number, packet.raw[packet.start + 2 :]) if number else None
+class Suback(NamedTuple):
+    """A SUBACK: the QoS granted to each filter, `SUBSCRIBE_DENIED` for a refusal."""
+
+    packet_id: int
+    codes: bytes
 
 
-def parse_connack(packet: Packet) -> int | None:
-    """Return the code, or None when malformed."""
-    return packet.raw[packet.start + 1] if len(packet.raw) == packet.start + 2 else None
+def parse_suback(packet: Packet) -> Suback | None:
+    packet_id = parse_id(packet)
+    codes = packet.raw[packet.start + 2 :]
+    return Suback(packet_id, codes) if packet_id and codes else None
+
+
+class Connack(NamedTuple):
+    """A CONNACK: `code` 0 is success; `resumed` says that the broker kept a session of this client id."""
+
+    resumed: bool
+    code: int
+
+
+def parse_connack(packet: Packet) -> Connack | None:
+    body = packet.raw[packet.start :]
+    return Connack(bool(body[0] & 1), body[1]) if len(body) == 2 else None
 
 
 def parse_id(packet: Packet) -> int:
@@ -227,35 +187,25 @@ def parse_id(packet: Packet) -> int:
     return int.from_bytes(packet.raw[packet.start : packet.start + 2])
 
 
-def frame(kind: Kind, flags: int, body: bytes) -> bytes:
-    """Return a whole packet; the body is shorter than 256 MB."""
-    head, left = bytearray((kind << 4 | flags,)), len(body)
-    while left > 0x7F:
-        head.append(left & 0x7F | 0x80)
-        left >>= 7
-    head.append(left)
-    return bytes(head) + body
-
-
 def _text(value: str | bytes) -> bytes:
     raw = value.encode() if isinstance(value, str) else value
-    return len(raw).to_bytes(2) + raw
+    return _SHORT.pack(len(raw)) + raw
 
 
-def connect(order: Connect) -> bytes:
+def connect(wish: Connect) -> bytes:
     """Build a CONNECT; a password needs a user name."""
-    flags, will = 0x02 * order.clean, order.will
-    tail = _text(order.client_id)
+    flags, will = 0x02 * wish.clean, wish.will
+    tail = _text(wish.client_id)
     if will is not None:
         flags |= 0x04 | will.qos << 3 | 0x20 * will.retain
         tail += _text(will.topic) + _text(will.payload)
-    if order.username is not None:
+    if wish.username is not None:
         flags |= 0x80
-        tail += _text(order.username)
-    if order.password is not None:
+        tail += _text(wish.username)
+    if wish.password is not None:
         flags |= 0x40
-        tail += _text(order.password)
-    head = _text(_NAMES[order.level]) + bytes((order.level, flags)) + order.keepalive.to_bytes(2)
+        tail += _text(wish.password)
+    head = _text(_NAMES[wish.level]) + bytes((wish.level, flags)) + wish.keepalive.to_bytes(2)
     return frame(Kind.CONNECT, 0, head + tail)
 
 
@@ -271,19 +221,32 @@ def refuse_version(level: int) -> bytes:
     return connack(REFUSED_VERSION)
 
 
-def publish(topic: str | bytes, payload: bytes, qos: int = 0, packet_id: int = 0) -> bytes:
+def publish(topic: str, payload: bytes, qos: int = 0, packet_id: int = 0) -> bytes:
     """Build a PUBLISH that is not retained; a QoS above 0 needs a packet id."""
-    return frame(Kind.PUBLISH, qos << 1, _text(topic) + (packet_id.to_bytes(2) if qos else b"") + payload)
+    name = topic.encode()
+    size = 2 + len(name) + len(payload)
+    length = _SHORT.pack(len(name))
+    if qos:
+        header = fixed_header(_PUBLISH, qos << 1, size + 2)
+        return b"".join((header, length, name, _SHORT.pack(packet_id), payload))
+    return b"".join((fixed_header(_PUBLISH, 0, size), length, name, payload))
 
 
 def acknowledge(kind: Kind, packet_id: int) -> bytes:
     """Build a PUBACK, PUBREC, PUBCOMP or UNSUBACK."""
-    return frame(kind, 0, packet_id.to_bytes(2))
+    return frame(kind, 0, _SHORT.pack(packet_id))
 
 
-def subscribe(packet_id: int, topic: str, qos: int) -> bytes:
-    return frame(Kind.SUBSCRIBE, 0x02, packet_id.to_bytes(2) + _text(topic) + bytes((qos,)))
+def pubacks(packet_ids: Iterable[int]) -> bytes:
+    """Build one PUBACK for each packet id, in this order."""
+    return b"".join([_ACKNOWLEDGEMENT.pack(_PUBACK, 2, packet_id) for packet_id in packet_ids])
+
+
+def subscribe(filters: Sequence[str], qos: int = 1, packet_id: int = 1) -> bytes:
+    """Build a SUBSCRIBE for all filters at one QoS."""
+    wanted = b"".join(_text(one) + bytes((qos,)) for one in filters)
+    return frame(Kind.SUBSCRIBE, 0x02, _SHORT.pack(packet_id) + wanted)
 
 
 def suback(packet_id: int, codes: bytes) -> bytes:
-    return frame(Kind.SUBACK, 0, packet_id.to_bytes(2) + codes)
+    return frame(Kind.SUBACK, 0, _SHORT.pack(packet_id) + codes)
