@@ -1,7 +1,8 @@
 """Prints the part of requirements.lock that a layer of the image needs.
 
-    python deploy/requirements_of.py             the dependencies of fleet
-    python deploy/requirements_of.py EXTRA…      what these extras need beyond them
+    python deploy/requirements_of.py             what the wheel alone installs: all that a server and the demo need
+    python deploy/requirements_of.py server      what every role needs
+    python deploy/requirements_of.py EXTRA…      what other extras need beyond that
     python deploy/requirements_of.py --packages NAME…
 
 The lock names for each package what wants it; that is followed from the packages that pyproject.toml names.
@@ -66,8 +67,15 @@ def main(arguments: list[str]) -> str:
     if unknown := set(arguments) - set(optional):
         raise SystemExit(f"no such extra: {', '.join(sorted(unknown))}")
     if not arguments:
-        return choose(lock, project["dependencies"])
-    return choose(lock, [one for extra in arguments for one in optional[extra]], beyond=project["dependencies"])
+        return choose(lock, [package for extra in parts(project) for package in optional[extra]])
+    wanted = [one for extra in arguments for one in optional[extra]]
+    return choose(lock, wanted, beyond=None if "server" in arguments else optional["server"])
+
+
+def parts(project: dict[str, Any]) -> list[str]:
+    """Return the extras that the wheel alone installs."""
+    [itself] = project["dependencies"]
+    return re.findall(r"\w+", itself.partition("[")[2])
 
 
 if __name__ == "__main__":

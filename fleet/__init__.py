@@ -1,3 +1,4 @@
 """A self-hosted server for fleets of voice devices."""
 
-__version__ = "0.1.0"
+DISTRIBUTION = "fleet-voice"
+"""The name that pip installs. The project `fleet` of the package index is not ours."""

@@ -1,5 +1,17 @@
-"""`python -m fleet` is the command `fleet`."""
+"""`python -m fleet` and the command `fleet`."""
 
-from fleet.cli import main
+import sys
 
-main()
+from fleet.ground.errors import install_hint
+
+
+def main() -> None:
+    try:
+        from fleet import cli
+    except ModuleNotFoundError as missing:
+        sys.exit(f"fleet: the package {missing.name} is missing: {install_hint('server')}")
+    cli.main()
+
+
+if __name__ == "__main__":
+    main()

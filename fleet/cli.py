@@ -1,6 +1,7 @@
 """The command `fleet`."""
 
 import asyncio
+import importlib.metadata
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -8,16 +9,16 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from fleet import __version__
+from fleet import DISTRIBUTION
 from fleet.ground import log, runtime
-from fleet.ground.errors import ConfigError
+from fleet.ground.errors import ConfigError, install_hint
 from fleet.ground.settings import Settings, load
 from fleet.ground.settings.logs import log_budget
 from fleet.operations.health_command import DEFAULT_URL, LIMIT_SECONDS, health
 from fleet.run.monitoring import watching
 from fleet.run.site import Site, site
 
-_ALONE = ("up", "worker", "edge", "gateway", "api", "front", "health", "version")
+_ALONE = ("up", "worker", "edge", "gateway", "api", "front", "health", "version", "--version")
 _FOR_OPERATORS = ("devices", "keys", "tokens", "certs", "doctor", "settings")
 _FOR_PEOPLE = ("sim", "conformance", "endurance")
 _SETTINGS_HINT = (
@@ -147,7 +148,22 @@ def run_health(
 @app.command()
 def version() -> None:
     """Show the version."""
-    typer.echo(__version__)
+    typer.echo(importlib.metadata.version(DISTRIBUTION))
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        version()
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Do nothing beyond what the options do."""
 
 
 def _run(
@@ -188,7 +204,7 @@ def add_people() -> None:
         from fleet.workbench.conformance.endurance_command import endurance
         from fleet.workbench.sim import command
     except ModuleNotFoundError as missing:
-        needs = ConfigError(f"this needs the package {missing.name}: scripts/setup, or pip install -e '.[sim]'")
+        needs = ConfigError(f"this needs the package {missing.name}: {install_hint('workbench')}")
         for name in _FOR_PEOPLE:
             app.command(name)(lambda: _fail(needs))
     else:

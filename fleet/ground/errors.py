@@ -11,6 +11,8 @@ FleetError
 Failures of tools, bad frames and late answers are values, not exceptions: see `fleet.wire.messages`.
 """
 
+from fleet import DISTRIBUTION
+
 
 class FleetError(Exception):
     """Everything that fleet raises on purpose."""
@@ -47,3 +49,8 @@ class Fenced(FleetError):
 
 class Overloaded(FleetError):
     """A bounded queue is full; the message names it."""
+
+
+def install_hint(extra: str) -> str:
+    """Return how to install the packages of an extra of pyproject.toml."""
+    return f"pip install '{DISTRIBUTION}[{extra}]', or scripts/setup in a checkout"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fleet.adapters.net.descriptors import raise_limit, watch_descriptors
 from fleet.adapters.net.http.readiness import Readiness
-from fleet.ground.errors import ConfigError
+from fleet.ground.errors import ConfigError, install_hint
 from fleet.ground.metrics import bounds
 from fleet.ground.settings import Settings
 from fleet.ground.tasks import running
@@ -68,5 +68,5 @@ def _tracer(endpoint: str, role: str) -> spans.Tracer:
     try:
         from fleet.ground.tracing.tracer_otlp import OtlpTracer
     except ModuleNotFoundError as missing:
-        raise ConfigError(f"traces need the package {missing.name}: pip install 'fleet[otel]'") from missing
+        raise ConfigError(f"traces need the package {missing.name}: {install_hint('server')}") from missing
     return OtlpTracer(endpoint, role)

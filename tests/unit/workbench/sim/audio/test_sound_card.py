@@ -85,5 +85,5 @@ def test_without_the_package_the_user_is_told_how_to_install_it(monkeypatch: pyt
         raise ImportError("No module named 'sounddevice'")
 
     monkeypatch.setattr(sound_card.importlib, "import_module", missing)
-    with pytest.raises(ConfigError, match="pip install sounddevice"):
+    with pytest.raises(ConfigError, match=r"pip install 'fleet-voice\[mic\]'"):
         sound_system()

