@@ -9,6 +9,7 @@ import re
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import certifi
@@ -141,8 +142,10 @@ async def ask_emqx(url: str) -> None:
 
 
 async def ask_kubernetes(url: str) -> None:
-    token = Path(certifi.where()).with_name("py.typed")  # any ASCII file
-    await read_node("n", Cluster(url, token, Path(certifi.where())))
+    with TemporaryDirectory() as folder:
+        token = Path(folder) / "token"
+        token.write_text("t")
+        await read_node("n", Cluster(url, token, Path(certifi.where())))
 
 
 async def ask_mcp(url: str) -> None:
@@ -154,12 +157,22 @@ async def ask_mcp(url: str) -> None:
     raise TimeoutError
 
 
-async def tool_names() -> list[str]:
-    async with open_asking("http://127.0.0.1:9") as tools:
-        return [offer.name for offer in tools.offers]
+async def tools_that_ask() -> list[str]:
+    """Return the names of the tools that ask a server, as they say when there is none."""
+    nobody = "http://127.0.0.1:9"
+    async with open_asking(nobody) as tools:
+        names = [offer.name for offer in tools.offers]
+    asking = []
+    for name in names:
+        try:
+            await ask_tool(name)(nobody)
+        except ProviderError as error:
+            if "cannot be reached" in str(error):
+                asking.append(name)
+    return asking
 
 
-TOOLS = {f"tool {name}": ask_tool(name) for name in asyncio.run(tool_names())}
+TOOLS = {f"tool {name}": ask_tool(name) for name in asyncio.run(tools_that_ask())}
 CLIENTS: dict[str, Ask] = {
     **{f"llm {name}": ask_llm(name) for name in LLM_PROVIDERS.keys() - OFFLINE},
     **{f"asr {name}": ask_asr(name) for name in ASR_PROVIDERS.keys() - OFFLINE},
@@ -229,13 +242,10 @@ def test_every_module_that_holds_a_client_is_tried() -> None:
 @pytest.mark.parametrize("status", [500, 404, 307])
 async def test_an_error_of_200_megabytes_is_not_kept(status: int, body: str, client: str) -> None:
     with endless_server(status, body) as server:
-        memory, failure = Memory(), None
+        memory = Memory()
         async with asyncio.timeout(LIMIT):
-            try:
+            with pytest.raises((FleetError, TimeoutError)):
                 await CLIENTS[client](server.url)
-            except (FleetError, TimeoutError) as error:
-                failure = error
-        assert failure is not None or not server.asked
         assert memory.rise < LARGEST_RISE
 
 
