@@ -17,7 +17,7 @@ async def answering(stage: Stage, ago: float = 5.0, **opened: object) -> Device:
     stage.voice.packets_each = 200
     await stage.speak(turn, "A", "B")
     await device.packets(2)
-    speech = session(stage)._floor.turns.downlink.speech
+    speech = session(stage)._turn_taking.turns.downlink.speech
     assert speech
     speech.begun_at -= ago
     return device
