@@ -41,24 +41,26 @@ class EdgeDispatcher:
         Raises:
             Unavailable: Redis went away; call it again.
         """
-        async for command in self._services.inboxes.read_edge(self._edge_id):
-            await isolate("edge inbox", self._take(command))
+        clock, commands = asyncio.get_running_loop().time, self._services.inboxes.read_edge(self._edge_id)
+        async for command in commands:
+            now = clock()
+            self._services.stalls.beat(now)
+            session = self._registry.find(command.device, command.session)
+            if session is None or isinstance(command, OpenSessionCommand | CloseSessionCommand):
+                await isolate("edge inbox", self._change(command, session, now))
+            else:
+                await isolate("edge inbox", session.take(command, now))
 
-    async def _take(self, command: EdgeCommand) -> None:
-        """Do what one command says; a command for a session that is over is counted."""
-        now = asyncio.get_running_loop().time()
-        self._services.stalls.beat(now)
-        session = self._registry.find(command.device, command.session)
+    async def _change(self, command: EdgeCommand, session: EdgeSession | None, now: float) -> None:
+        """Open or close a session; any other command is for a session that is over, and is counted."""
         if isinstance(command, OpenSessionCommand):
             if session is None:
                 with fields(session=command.session, device=command.device):
                     self._open(command, now)
         elif session is None:
             self._services.counters["mail_without_session"] += 1
-        elif isinstance(command, CloseSessionCommand):
-            self._registry.remove(command.device)
         else:
-            session.take(command, now)
+            self._registry.remove(command.device)
 
     def _open(self, command: OpenSessionCommand, now: float) -> None:
         reason = self._refuse(command)

@@ -82,7 +82,7 @@ class EdgeSession:
         if payload and uplink.gate != "open" and not self.opened.aec:
             self._turn_taking.interjection.hear(now)
 
-    def take(self, command: EdgeCommand, now: float) -> None:
+    async def take(self, command: EdgeCommand, now: float) -> None:
         """Do what a shard says about this session."""
         turns = self._turn_taking.turns
         with self._line.fields(getattr(command, "turn", "")):

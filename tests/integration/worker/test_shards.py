@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -78,7 +79,13 @@ class Team:
             return
 
         def make(number: int, owner: Owner) -> Shard:
-            return Shard(number, owner, lambda _: cast("MqttSession", cast("Any", Session())), receive, worker.confirm)
+            return Shard(
+                number,
+                owner,
+                lambda _: cast("MqttSession", cast("Any", Session())),
+                SimpleNamespace(receive=receive),
+                worker.confirm,
+            )
 
         reach = cast("OwnerLossListener", cast("Any", Reach(self.wire)))
         worker = ShardBalancer(Leases(self.store, name, seconds), COUNT, make, reach)

@@ -79,7 +79,8 @@ class Recognition:
 
     async def _prepare(self, early: "_Early", utterance: Utterance) -> None:
         try:
-            early.settle(await self._transcribe(utterance))
+            async with asyncio.timeout(LONGEST_SECONDS):
+                early.settle(await self._services.asr.transcribe(utterance.pcm))
         except (FleetError, TimeoutError):
             early.settle(None)  # the real attempt will say why
 
@@ -89,7 +90,10 @@ class Recognition:
         with traced.hearing({"fleet.speech_seconds": utterance.voiced_ms / 1000}, asked_at - utterance.ended_at):
             try:
                 with spans.span("transcribe", _ABOUT) as span:
-                    transcript = await _outcome(early, utterance) or await self._transcribe(utterance)
+                    transcript = await _outcome(early, utterance)
+                    if transcript is None:
+                        async with asyncio.timeout(LONGEST_SECONDS):
+                            transcript = await self._services.asr.transcribe(utterance.pcm)
                     spans.private(span, {"fleet.transcript": transcript.text})
             except (FleetError, TimeoutError) as error:
                 reason = str(error) or "no transcript within the limit"
@@ -103,10 +107,6 @@ class Recognition:
             log.info("utterance recognised", extra={**extra, "pii": {"text": transcript.text}})
             self._task = None
             await self._taker.take_transcript(utterance, transcript)
-
-    async def _transcribe(self, utterance: Utterance) -> Transcript:
-        async with asyncio.timeout(LONGEST_SECONDS):
-            return await self._services.asr.transcribe(utterance.pcm)
 
 
 class _Early:

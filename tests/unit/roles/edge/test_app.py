@@ -35,7 +35,11 @@ async def test_failure_of_one_session_does_not_touch_the_others(monkeypatch: pyt
     async with on_stage() as stage:
         await stage.open()
         [session] = stage.edge._registry
-        monkeypatch.setattr(session, "take", None)
+
+        async def fail(command: object, now: float) -> None:
+            raise TypeError("broken")
+
+        monkeypatch.setattr(session, "take", fail)
         await stage.listen()
         device = await stage.open(ssrc=9, session="s2")
         await stage.send("listening_started", session="s2", mode="auto")
