@@ -3,7 +3,7 @@
 py-xiaozhi presses so (src/bootstrap/session.py, `start_listening`): it leaves its speaking state by itself, and a
 `tts stop` would switch its microphone off. Firmware says `abort` first. Where it does not, its `listen start` has
 crossed with `tts start`: its microphone is off, and it stays in its speaking state until `tts stop`. Shortly after the
-announcement only the audio tells the two apart.
+announcement only the audio distinguishes the two.
 """
 
 import math

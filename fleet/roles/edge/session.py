@@ -53,9 +53,9 @@ class EdgeSession:
         channel = Channel(bytes.fromhex(opened.key), opened.ssrc)
         uplink = AudioFormat(opened.uplink_rate, opened.uplink_frame_ms)
         self._stream = UplinkStream(channel, uplink, services.counters, now)
-        self._line = DownlinkTransport(opened, dialect, channel, self._stream, services)
-        self._turn_taking = TurnTaking(self._line, services, now)
-        self._detected = DetectedTextFilter(self._line, services, self._turn_taking)
+        self._transport = DownlinkTransport(opened, dialect, channel, self._stream, services)
+        self._turn_taking = TurnTaking(self._transport, services, now)
+        self._detected = DetectedTextFilter(self._transport, services, self._turn_taking)
         self._echo = EchoResponder(opened.key, services.socket)
         self._returned = Timer(self)
         self._opened_at: float | None = now
@@ -85,7 +85,7 @@ class EdgeSession:
     async def take(self, command: EdgeCommand, now: float) -> None:
         """Do what a shard says about this session."""
         turns = self._turn_taking.turns
-        with self._line.fields(getattr(command, "turn", "")):
+        with self._transport.fields(getattr(command, "turn", "")):
             log.debug("command of the shard", extra={"kind": command.kind})
             match command:
                 case SpeakSentenceCommand():
@@ -111,7 +111,7 @@ class EdgeSession:
         """Fall silent because the edge ends, and ask the shard to end the session."""
         if self._turn_taking.busy:
             self._turn_taking.turns.leave()
-            self._line.send_command(AnswerStopCommand(self.opened.session))
+            self._transport.send_command(AnswerStopCommand(self.opened.session))
         self.resign()
 
     def resign(self) -> None:
@@ -126,25 +126,25 @@ class EdgeSession:
     def wake(self) -> None:
         """The edge stood still: who said something meanwhile waits for an answer that nobody knows of."""
         if self._turn_taking.uplink.gate == "open" and not self.busy:
-            with self._line.fields():
+            with self._transport.fields():
                 self._turn_taking.fail("interrupted")
 
     def leave(self) -> None:
-        """Fall silent because the edge ends, and tell the device to begin anew elsewhere."""
+        """Fall silent because the edge ends, and say goodbye, so that the device begins anew elsewhere."""
         downlink = self._turn_taking.turns.downlink
         if downlink.speaking or downlink.stop_in_doubt:
-            self._line.send_command(AnswerStopCommand(self.opened.session))
+            self._transport.send_command(AnswerStopCommand(self.opened.session))
         self.close()
-        self._line.send_command(GoodbyeCommand(self.opened.session))
+        self._transport.send_command(GoodbyeCommand(self.opened.session))
 
     def close(self) -> None:
-        """Fall silent at once; nothing is told to anybody."""
+        """Fall silent at once; send nothing."""
         self._services.socket.wheel.cancel(self._returned)
         self._detected.close()
         self._turn_taking.close()
-        self._note("end", f"{self._stream.newest} {self._line.sent}")
-        with self._line.fields():
-            log.debug("audio ends", extra={"uplink": self._stream.newest, "downlink": self._line.sent})
+        self._note("end", f"{self._stream.newest} {self._transport.sent}")
+        with self._transport.fields():
+            log.debug("audio ends", extra={"uplink": self._stream.newest, "downlink": self._transport.sent})
 
     def _obey(self, command: EdgeCommand, now: float) -> None:
         """Do what the device said on its way through the shard."""
@@ -183,6 +183,6 @@ class EdgeSession:
             self._opened_at = None
         self._turn_taking.silence.used = True
         self._note("audio", "{}:{}".format(*self._stream.address) if self._stream.address else "")
-        with self._line.fields():
+        with self._transport.fields():
             log.info("device address", extra={"address": self._stream.address})
             self._turn_taking.turns.downlink.try_again(now)

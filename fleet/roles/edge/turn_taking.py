@@ -34,24 +34,24 @@ class TurnTaking:
     decides.
 
     Args:
-        line: To the device.
+        transport: To the device.
         services: Of the edge.
         now: When the session was opened.
     """
 
-    def __init__(self, line: DownlinkTransport, services: EdgeServices, now: float) -> None:
-        opened = line.opened
-        self._line = line
+    def __init__(self, transport: DownlinkTransport, services: EdgeServices, now: float) -> None:
+        opened = transport.opened
+        self._transport = transport
         self._services = services
-        self._recognition = Recognition(line, services, self)
+        self._recognition = Recognition(transport, services, self)
         self._mode: ListenMode | None = None
         self._always = False
         self.language = opened.language or services.settings.languages.split(",")[0].strip()
         """ISO 639-1 code of the language in which the server apologises."""
-        self._press = PushToTalk(line, services, self)
+        self._press = PushToTalk(transport, services, self)
         uplink = AudioFormat(opened.uplink_rate, opened.uplink_frame_ms)
         self.uplink = Uplink(uplink, services, SpeechConsumers(self, self._recognition, self._press))
-        self.turns = SessionTurns(line, services, self)
+        self.turns = SessionTurns(transport, services, self)
         self.interjection = Interjection(self.turns, self.uplink, self._press, self)
         self.silence = SilenceTimeout(now, services.settings.idle_seconds)
 
@@ -62,9 +62,9 @@ class TurnTaking:
         self._press.go_on()
         self.turns.downlink.stop_in_doubt = False
         self._mode = mode
-        self._line.interruptible = mode == "realtime"
+        self._transport.interruptible = mode == "realtime"
         # Where the server is to cancel the echo there is none to do it: its own voice would interrupt it.
-        self._always = mode == "realtime" and not self._line.opened.aec
+        self._always = mode == "realtime" and not self._transport.opened.aec
         speech = self.turns.downlink.speech
         if speech and speech.playout.started and not self._always:
             if mode == "manual":
@@ -85,7 +85,7 @@ class TurnTaking:
     def listen_unasked(self, now: float) -> None:
         """The device's word that it listens was lost, or is late: nobody repeats it, and the user speaks already."""
         if not self.busy:
-            with self._line.fields():
+            with self._transport.fields():
                 log.info("listens unasked")
             self.uplink.resume()
             self.start_listening("manual" if self.uplink.pressed else "auto", now)
@@ -120,10 +120,10 @@ class TurnTaking:
         turn = AwaitedTurn(uuid4().hex, now, language=self.language)
         self._services.tasks.start("typed question", self.turns.ask(turn, text, "", "typed"))
 
-    def begin_speech(self, mail: StartAnswerCommand, now: float) -> None:
+    def begin_speech(self, command: StartAnswerCommand, now: float) -> None:
         """An answer begins."""
-        self._line.loss = self.uplink.jitter.loss
-        if not self.turns.begin(mail, now):
+        self._transport.loss = self.uplink.jitter.loss
+        if not self.turns.begin(command, now):
             return
         self.interjection.forget()
         if not self._always:
@@ -143,8 +143,8 @@ class TurnTaking:
         if self.busy:
             self.silence.stir(now)
         if reason := self.silence.end(now):
-            opened = self._line.opened
-            with self._line.fields():
+            opened = self._transport.opened
+            with self._transport.fields():
                 log.info("session silent", extra={"reason": reason})
             self._services.outbox.put(
                 opened.shard, SessionSilentEvent(device=opened.device, session=opened.session, reason=reason)
@@ -162,7 +162,7 @@ class TurnTaking:
         self.silence.stir(now)
         period = self.uplink.period
         if self._always and self.turns.downlink.speaking and period and period.collector.overlap_ms >= BARGE_IN_MS:
-            with self._line.fields():
+            with self._transport.fields():
                 self.turns.interrupt("barge-in")
 
     def take_utterance(self, utterance: Utterance, now: float) -> None:
@@ -170,9 +170,9 @@ class TurnTaking:
         if self._always and self.turns.downlink.speaking and utterance.voiced_ms < BARGE_IN_MS:
             self._services.counters["coughs"] += 1
             return
-        with self._line.fields():
+        with self._transport.fields():
             seconds = {"speech_seconds": round(utterance.voiced_ms / 1000, 2)}
-            self._services.traces.note(self._line.opened.device, "heard")
+            self._services.traces.note(self._transport.opened.device, "heard")
             timed.end_of_turn_delay.observe(now - utterance.ended_at)
             log.info("utterance ended", extra={**seconds, "endpoint_seconds": round(now - utterance.ended_at, 3)})
             if not self._always:
@@ -189,7 +189,7 @@ class TurnTaking:
             elif self._mode is None and self.uplink.pressed:
                 self._press.answer_silence()
             return
-        self._services.traces.note(self._line.opened.device, "understood")
+        self._services.traces.note(self._transport.opened.device, "understood")
         self.language = transcript.language or self.language
         if not self._always and self._mode is not None:
             self.uplink.shut()
@@ -219,7 +219,7 @@ class TurnTaking:
             self._mode = None
         if self._mode in ("auto", "realtime"):
             self.uplink.open(now, pressed=False)
-            if self._line.opened.aec:
+            if self._transport.opened.aec:
                 self.uplink.settle(now)
             return
         if self.uplink.gate == "shut":

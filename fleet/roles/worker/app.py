@@ -66,7 +66,7 @@ class Worker:
         )
         leases = Leases(resources.store, worker_id, settings.lease_seconds)
         self._shards = ShardBalancer(leases, settings.shards, self._make_shard, self._owner_losses)
-        self._inbox = InboxReader(resources.mailboxes, lambda: self._shards.owned, session_opener, turns)
+        self._inbox = InboxReader(resources.inboxes, lambda: self._shards.owned, session_opener, turns)
         self.figures = ShardGauges(Census(resources.store), lambda: self._shards.owned, self._inbox.positions)
         self._renewals = PasswordRenewals(resources, lambda: self._shards.owned)
         self._watchers: Mapping[str, CallExpirer | DeadEdgeReaper | PasswordRenewals] = {

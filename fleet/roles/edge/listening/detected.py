@@ -14,20 +14,20 @@ log = logging.getLogger(__name__)
 
 LATE_SECONDS = 1.0
 """How long the audio of a wake word may be under way when its message has come: they take different ways, and a modem's
-way differs by 0.4 s. Only a text that nothing else tells from a wake word waits for it."""
+way differs by 0.4 s. Only a text that nothing else distinguishes from a wake word waits for it."""
 
 
 class DetectedTextFilter:
     """Tells wake words from typed questions for one session.
 
     Args:
-        line: To the device.
+        transport: To the device.
         services: Of the edge.
         turn_taking: Of the session.
     """
 
-    def __init__(self, line: DownlinkTransport, services: EdgeServices, turn_taking: TurnTaking) -> None:
-        self._line = line
+    def __init__(self, transport: DownlinkTransport, services: EdgeServices, turn_taking: TurnTaking) -> None:
+        self._transport = transport
         self._services = services
         self._turn_taking = turn_taking
         self._text = ""
@@ -50,12 +50,12 @@ class DetectedTextFilter:
 
     def on_timer(self, now: float) -> None:
         """Decide on a text for whose audio nothing more can be waited."""
-        with self._line.fields():
+        with self._transport.fields():
             self._judge(now, late=True)
 
     def _judge(self, now: float, *, late: bool) -> bool:
         """Decide if that is possible, and do what follows; return whether it was."""
-        mac, words, text = self._line.opened.device, self._services.wake_words, self._text
+        mac, words, text = self._transport.opened.device, self._services.wake_words, self._text
         uplink = self._turn_taking.uplink
         ahead = uplink.burst.seconds(now) - self._services.stalls.waited(now)
         burst = ahead >= BURST_SECONDS
@@ -74,7 +74,7 @@ class DetectedTextFilter:
         return True
 
     def _answer(self, text: str, now: float) -> None:
-        if self._services.questions.take(self._line.opened.device, now):
+        if self._services.questions.take(self._transport.opened.device, now):
             timed.utterances.add("typed_too_often")
             log.warning("typed question refused", extra={"reason": "too often"})
         elif len(text) > LONGEST_QUESTION:

@@ -42,13 +42,13 @@ class PushToTalk:
     """The push-to-talk button as the edge sees it.
 
     Args:
-        line: To the device.
+        transport: To the device.
         services: Of the edge.
         session: Whose button it is.
     """
 
-    def __init__(self, line: DownlinkTransport, services: EdgeServices, session: PressedSession) -> None:
-        self._line = line
+    def __init__(self, transport: DownlinkTransport, services: EdgeServices, session: PressedSession) -> None:
+        self._transport = transport
         self._services = services
         self._session = session
         self._began: float | None = None
@@ -77,10 +77,10 @@ class PushToTalk:
         log.info("nothing heard", extra={"press_seconds": round(self._seconds, 2), "reply": not accident and reply})
         if accident or reply == "off":
             self.finish()
-        elif reply == "spoken" and self._line.addressed:
+        elif reply == "spoken" and self._transport.addressed:
             self._session.fail("not_heard")
         else:
-            self._line.send_command(AlertCommand("", phrase("not_heard", self._session.language), "confused"))
+            self._transport.send_command(AlertCommand("", phrase("not_heard", self._session.language), "confused"))
             self.finish()
 
     def finish(self, wait: float = GOODBYE_SECONDS) -> None:
@@ -89,7 +89,7 @@ class PushToTalk:
         Args:
             wait: Seconds in which it may still say that it listens again.
         """
-        if self._line.opened.ends_presses:
+        if self._transport.opened.ends_presses:
             self._goodbye_at = self._clock() + wait
             self._services.socket.wheel.set(self._goodbye, self._goodbye_at)
 
@@ -103,7 +103,7 @@ class PushToTalk:
             # The wheel fires long waits early.
             return self._goodbye_at
         if self._began is None and not self._session.busy:
-            opened = self._line.opened
+            opened = self._transport.opened
             silent = SessionSilentEvent(device=opened.device, session=opened.session, reason="pressed")
             self._services.outbox.put(opened.shard, silent)
         return None

@@ -35,13 +35,13 @@ class Recognition:
     """The recogniser's side of one session.
 
     Args:
-        line: Names the session in the log.
+        transport: Names the session in the log.
         services: Of the edge.
         taker: Takes what was said.
     """
 
-    def __init__(self, line: DownlinkTransport, services: EdgeServices, taker: TranscriptTaker) -> None:
-        self._line = line
+    def __init__(self, transport: DownlinkTransport, services: EdgeServices, taker: TranscriptTaker) -> None:
+        self._transport = transport
         self._services = services
         self._taker = taker
         self._task: asyncio.Task[object] | None = None
@@ -57,7 +57,7 @@ class Recognition:
         self._drop_early()
         if not self.running:
             early = self._early = _Early(utterance.voiced_ms)
-            with self._line.fields():
+            with self._transport.fields():
                 early.task = self._services.tasks.start("early recognition", self._prepare(early, utterance))
 
     def start(self, utterance: Utterance) -> None:

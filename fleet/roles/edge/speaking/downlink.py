@@ -18,7 +18,7 @@ from fleet.wire.messages import AnswerStartCommand, AnswerStopCommand, EmotionCo
 log = logging.getLogger(__name__)
 
 HOLD_SECONDS = 10.0
-"""Longest wait for the device's address: a device that is told to speak too early never sends a packet."""
+"""Longest wait for the device's address: a device that is sent `tts start` too early never sends a packet."""
 
 
 class AnswerOwner(Protocol):
@@ -32,13 +32,13 @@ class Downlink:
     """Speaks to one session, one answer at a time.
 
     Args:
-        line: To the device.
+        transport: To the device.
         services: Of the edge.
         owner: Of the answers.
     """
 
-    def __init__(self, line: DownlinkTransport, services: EdgeServices, owner: AnswerOwner) -> None:
-        self._line = line
+    def __init__(self, transport: DownlinkTransport, services: EdgeServices, owner: AnswerOwner) -> None:
+        self._transport = transport
         self._services = services
         self._owner = owner
         self._clock = asyncio.get_running_loop().time
@@ -46,7 +46,7 @@ class Downlink:
         self._task: asyncio.Task[object] | None = None
         self.speech: SpokenAnswer | None = None
         """The answer that is being spoken or prepared."""
-        self._gauge = PlaybackGauge(line.downlink.frame_ms)
+        self._gauge = PlaybackGauge(transport.downlink.frame_ms)
         self._stop_owed = False
         """Whether `tts stop` could not be sent."""
         self.stop_in_doubt = False
@@ -61,9 +61,9 @@ class Downlink:
         """Begin an answer; one that is still being spoken goes over into it without a stop."""
         earlier = self.silence()
         device = earlier.playout.device if earlier else None
-        fmt = self._line.downlink
+        fmt = self._transport.downlink
         filler = silence(fmt.sample_rate, fmt.frame_ms)
-        speech.prepare(Playout(fmt.frame_ms, filler, device, self._line.pacing), self._services.counters, now)
+        speech.prepare(Playout(fmt.frame_ms, filler, device, self._transport.pacing), self._services.counters, now)
         self.speech = speech
         self._gauge = PlaybackGauge(fmt.frame_ms)
         self._task = self._services.tasks.start("speech", synthesise(speech, self._services.voice, fmt, self))
@@ -84,7 +84,7 @@ class Downlink:
         """The device says that it plays the packet with this timestamp, in milliseconds; it is not believed further."""
         speech = self.speech
         if speech and speech.playout.started:
-            left = self._line.sent - timestamp // self._line.downlink.frame_ms
+            left = self._transport.sent - timestamp // self._transport.downlink.frame_ms
             speech.playout.miss(self._gauge.take(left, speech.playout.device.played_at, now))
 
     def silence(self) -> SpokenAnswer | None:
@@ -99,7 +99,7 @@ class Downlink:
     def stop(self) -> None:
         """Send the device `tts stop`."""
         self.stop_in_doubt = True
-        self._stop_owed = not self._line.send_command(AnswerStopCommand(self._line.session))
+        self._stop_owed = not self._transport.send_command(AnswerStopCommand(self._transport.session))
 
     def lost(self, now: float) -> bool:
         """Whether the answer waits too long for the device's address, or for the broker."""
@@ -110,10 +110,10 @@ class Downlink:
 
     def _announce(self, now: float) -> None:
         speech = self.speech
-        if not speech or speech.playout.started or not self._line.addressed:
+        if not speech or speech.playout.started or not self._transport.addressed:
             return
         # Audio that came without it would be thrown away.
-        if self._line.send_command(AnswerStartCommand(self._line.session)):
+        if self._transport.send_command(AnswerStartCommand(self._transport.session)):
             log.info("speech begins")
             speech.begun_at = now
             speech.playout.start(now)
@@ -130,7 +130,7 @@ class Downlink:
         speech = self.speech
         if speech and speech.emotion and speech.playout.started:
             emotion, speech.emotion = speech.emotion, ""
-            self._line.send_command(EmotionCommand(self._line.session, emotion))
+            self._transport.send_command(EmotionCommand(self._transport.session, emotion))
 
     def take_packets(self) -> None:
         """The voice has made something: send it when it is due."""
@@ -154,9 +154,9 @@ class Downlink:
         if begins:
             self._begin_sentences(begins, speech)
         if packet is not None:
-            self._line.send_packet(packet)
+            self._transport.send_packet(packet)
             if not speech.first_sent:
-                _note_first_packet(self._line, speech, now)
+                _note_first_packet(self._transport, speech, now)
             if speech.playout.waiting == MOST_PACKETS - 1:
                 speech.changed.set()
         elif stop:
@@ -168,21 +168,21 @@ class Downlink:
 
     def _begin_sentences(self, begins: tuple[int, ...], speech: SpokenAnswer) -> None:
         for index in begins:
-            self._line.send_command(SentenceStartCommand(self._line.session, speech.texts.pop(index)))
+            self._transport.send_command(SentenceStartCommand(self._transport.session, speech.texts.pop(index)))
         speech.changed.set()
 
     def _finish(self, speech: SpokenAnswer, now: float) -> None:
         self.silence()
-        with self._line.fields(speech.turn):
+        with self._transport.fields(speech.turn):
             log.info("speech done")
             self._owner.finish(speech, now)
 
 
-def _note_first_packet(line: DownlinkTransport, speech: SpokenAnswer, now: float) -> None:
+def _note_first_packet(transport: DownlinkTransport, speech: SpokenAnswer, now: float) -> None:
     speech.first_sent = True
     since = {} if speech.since is None else {"since_end_of_speech": round(now - speech.since, 3)}
     if speech.since is not None:
         timed.e2e_latency.observe(now - speech.since)
     traced.find(speech.turn).note("first packet sent")
-    with line.fields(speech.turn):
+    with transport.fields(speech.turn):
         log.info("first packet sent", extra=since)

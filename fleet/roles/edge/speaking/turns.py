@@ -62,17 +62,17 @@ class SessionTurns:
     """Asks a session's shard for turns, and speaks its answers.
 
     Args:
-        line: To the device.
+        transport: To the device.
         services: Of the edge.
         listener: Of the session.
     """
 
-    def __init__(self, line: DownlinkTransport, services: EdgeServices, listener: TurnListener) -> None:
-        self._line = line
+    def __init__(self, transport: DownlinkTransport, services: EdgeServices, listener: TurnListener) -> None:
+        self._transport = transport
         self._services = services
         self._listener = listener
         self._turn: AwaitedTurn | None = None
-        self.downlink = Downlink(line, services, self)
+        self.downlink = Downlink(transport, services, self)
         self.replay = AnswerReplay(self.downlink)
         self._dropped: deque[str] = deque(maxlen=_REMEMBERED)
         self._limit = services.settings.turn_seconds + TURN_MARGIN
@@ -95,8 +95,8 @@ class SessionTurns:
             self._drop(self._turn.id)
         self._turn = turn
         self.replay.forget()
-        opened = self._line.opened
-        self._line.send_command(TranscriptCommand(opened.session, text))
+        opened = self._transport.opened
+        self._transport.send_command(TranscriptCommand(opened.session, text))
         heard = UtteranceEvent(
             device=opened.device,
             session=opened.session,
@@ -165,7 +165,7 @@ class SessionTurns:
         turn = uuid4().hex
         speech = SpokenAnswer(turn, own=True, lazy=True)
         self.downlink.begin(speech, now)
-        opened = self._line.opened
+        opened = self._transport.opened
         self._services.traces.note(opened.device, "sorry", name)
         text = phrase(name, language)
         speech.add(
@@ -193,7 +193,7 @@ class SessionTurns:
         speech = self.silence()
         turn, spoken = (speech.turn, speech.playout.begun) if speech else (awaited, 0)
         if turn and not (speech and speech.own):
-            opened = self._line.opened
+            opened = self._transport.opened
             cut = AnswerInterruptedEvent(device=opened.device, session=opened.session, turn=turn, spoken=spoken)
             self._services.outbox.put(opened.shard, cut)
         return speech
@@ -213,12 +213,12 @@ class SessionTurns:
         speech, turn = self.downlink.speech, self._turn
         has_more = speech is not None and (speech.finished or speech.playout.waiting > 0)
         if self.downlink.lost(now):
-            _give_up(self._line, turn, "no_audio_path")
+            _give_up(self._transport, turn, "no_audio_path")
             if (speech := self.silence()) and not speech.own:
                 self._report_done(speech.turn)
             self._listener.resume(now)
         elif turn and not has_more and now - turn.touched > self._limit:
-            _give_up(self._line, turn, "no_worker")
+            _give_up(self._transport, turn, "no_worker")
             speaking = self.downlink.speaking
             # Whoever takes the turn up after all learns that nobody waits for it any more.
             self.leave()
@@ -234,7 +234,7 @@ class SessionTurns:
         """An answer was spoken to its end, and the device knows."""
         self._drop(speech.turn)
         if not speech.own:
-            self._services.traces.note(self._line.opened.device, "spoke")
+            self._services.traces.note(self._transport.opened.device, "spoke")
             self._report_done(speech.turn)
         if self._turn and (speech.own or self._turn.id == speech.turn):
             self._turn = None
@@ -242,13 +242,13 @@ class SessionTurns:
             self._listener.resume(now)
 
     def _report_done(self, turn: str) -> None:
-        opened = self._line.opened
+        opened = self._transport.opened
         self._services.outbox.put(
             opened.shard, AnswerDoneEvent(device=opened.device, session=opened.session, turn=turn)
         )
 
 
-def _give_up(line: DownlinkTransport, turn: AwaitedTurn | None, why: str) -> None:
+def _give_up(transport: DownlinkTransport, turn: AwaitedTurn | None, why: str) -> None:
     timed.given_up.add(why)
-    with line.fields(turn.id if turn else ""):
+    with transport.fields(turn.id if turn else ""):
         log.warning("turn given up", extra={"reason": _REASONS[why]})

@@ -58,7 +58,7 @@ class DownlinkTransport:
     def pacing(self) -> Pacing:
         """How the device is to be fed now."""
         lead = LEAD_OF_INTERRUPTIBLE if self.interruptible else LEAD
-        # Played timestamps tell the loss itself.
+        # The loss follows from the played timestamps.
         loss = 0.0 if self.opened.aec else self.loss
         return Pacing(lead, loss, SETTLE if self.opened.clears_on_stop else 0.0)
 

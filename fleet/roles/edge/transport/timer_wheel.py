@@ -66,7 +66,7 @@ class TimerWheel:
     def set(self, timer: Timer, due: float) -> None:
         """Fire `timer` at `due`, or at the next tick when that has passed; it replaces the timer's earlier time."""
         if not self.pending:
-            # Nobody turns an empty wheel, so it has to catch up before it can tell near from far.
+            # An empty wheel is not turned, so it has to catch up before it can compare times.
             self._done = max(self._done, tick_of(self._clock()))
         if not timer.tick:
             self.pending += 1

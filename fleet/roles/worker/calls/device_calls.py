@@ -66,7 +66,7 @@ class CallTerms:
     fails_if_answered: bool = False
     """It answers only when it could not do it (`self.upgrade_firmware`)."""
     control: bool = False
-    """It counts as done when it was sent; should its answer be an error, the next turn is told so."""
+    """It counts as done when it was sent; should its answer be an error, the next turn learns it from a report."""
     dialect: str = XIAOZHI
     """Of the device."""
 

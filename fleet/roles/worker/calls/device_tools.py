@@ -56,16 +56,16 @@ class DeviceTools:
         toolbox: What it can do, under the model's names.
         link: To the device.
         turn: The turn's id, the first half of each call's idempotency key.
-        patience: Of the turn.
+        deadline: Of the turn.
         seconds: Longest wait for an answer of a tool that is not known to be slow.
     """
 
-    def __init__(self, toolbox: Toolbox, link: DeviceLink, turn: str, patience: TurnDeadline, seconds: float) -> None:
+    def __init__(self, toolbox: Toolbox, link: DeviceLink, turn: str, deadline: TurnDeadline, seconds: float) -> None:
         self._toolbox = toolbox
         self._link = link
         self._session = link.session
         self._turn = turn
-        self._patience = patience
+        self._deadline = deadline
         self._seconds = seconds
         self._gate = CallGate()
         self._slow = 0
@@ -114,7 +114,7 @@ class DeviceTools:
         self._slow += 1
         if self._slow > MOST_SLOW:
             return _TOO_MANY
-        async with self._gate.alone(), self._patience.slow(terms.seconds):
+        async with self._gate.alone(), self._deadline.slow(terms.seconds):
             return await self._call(prepared, terms)
 
     async def _call(self, prepared: Prepared, terms: CallTerms) -> Outcome:

@@ -1,4 +1,4 @@
-"""Sessions that lost their edge: nobody hears or speaks in them any more, and their devices must be told."""
+"""Sessions that lost their edge: nobody hears or speaks in them any more, and their devices must hear a goodbye."""
 
 import asyncio
 import logging
@@ -28,7 +28,7 @@ class DeadEdgeReaper:
         sessions: The sessions by their edges.
         directory: Knows which edges live.
         owned: The shards that this worker owns now.
-        receptionist: Ends them.
+        session_opener: Ends them.
         turns: Ends what still runs for them.
     """
 
@@ -37,13 +37,13 @@ class DeadEdgeReaper:
         sessions: Sessions,
         directory: EdgeDirectory,
         owned: Callable[[], Mapping[int, Shard]],
-        receptionist: SessionOpener,
+        session_opener: SessionOpener,
         turns: WorkerTurns,
     ) -> None:
         self._sessions = sessions
         self._directory = directory
         self._owned = owned
-        self._receptionist = receptionist
+        self._session_opener = session_opener
         self._turns = turns
 
     async def run(self) -> None:
@@ -80,10 +80,10 @@ class DeadEdgeReaper:
         """Say goodbye in a session, or show why an earlier worker ended it."""
         if not session:
             # Its session was ended by a worker that died before it showed why.
-            await self._receptionist.apologies.show(shard, mac)
+            await self._session_opener.apologies.show(shard, mac)
             return
         found = await self._sessions.read(mac)
-        if await self._receptionist.abandon(shard, mac, session, found.dialect if found else ""):
+        if await self._session_opener.abandon(shard, mac, session, found.dialect if found else ""):
             self._turns.cancel(mac)
 
 

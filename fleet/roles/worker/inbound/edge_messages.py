@@ -67,10 +67,10 @@ class InboxReader:
             for entry in entries:
                 shard = shards[entry.shard]
                 self._read[entry.shard] = (shard.owner.fence, entry.id)
-                if entry.mail is None:
+                if entry.event is None:
                     shard.spawn(f"entry {entry.id}", self.inboxes.discard([entry]))
                 else:
-                    shard.executor.submit(entry.mail.device, _EntryWork(self, shard, entry, entry.mail))
+                    shard.executor.submit(entry.event.device, _EntryWork(self, shard, entry, entry.event))
 
     def positions(self) -> dict[int, str]:
         """Return for each owned shard the last entry that was read."""

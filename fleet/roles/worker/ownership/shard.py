@@ -25,7 +25,7 @@ from fleet.wire.mqtt.packets import Will
 log = logging.getLogger(__name__)
 
 BOOT_TOPIC = "fleet/broker/boot"
-"""Where our Mosquitto plugin tells every subscriber when the broker began."""
+"""Where our Mosquitto plugin publishes when the broker began."""
 RETRY_SECONDS = 8.0
 """How long a message is tried again while the store is away; then the broker is asked to keep it."""
 _RECONNECT_SECONDS = 2.0

@@ -55,7 +55,7 @@ class AnswerSpeech:
         self._clock = asyncio.get_running_loop().time
         self._began: float | None = self._clock()
         self.begun_at: float | None = None
-        """When the edge was told that speech begins, on the loop's clock; None before."""
+        """When speech was announced to the edge, on the loop's clock; None before."""
         self._emotion: str | None = "" if handed else None
         """The face, until the edge is given it; None until it is known."""
         self._written = 0

@@ -62,12 +62,12 @@ class WorkerTurn:
         self._late = begun.late
         self._journal = begun.journal or StoredJournal(heard.turn, "running", (Message("user", heard.text),), 0)
         handed = self._journal.sentences
-        self._speech = AnswerSpeech(shard, resources.mailboxes, begun.session, heard, handed)
-        self._record = JournalWriter(resources.conversations, shard.owner, heard.device, self._journal, self._speech)
-        self._patience = TurnDeadline(resources.settings.turn_seconds, self._speech)
+        self._speech = AnswerSpeech(shard, resources.inboxes, begun.session, heard, handed)
+        self._writer = JournalWriter(resources.conversations, shard.owner, heard.device, self._journal, self._speech)
+        self._deadline = TurnDeadline(resources.settings.turn_seconds, self._speech)
 
     async def run(self) -> None:
-        """Answer, and tell the edge that the answer has ended.
+        """Answer, and let the edge know that the answer has ended.
 
         Raises:
             Fenced: Another worker goes on with the turn, or a newer one has begun.
@@ -82,7 +82,7 @@ class WorkerTurn:
             await self._speech.leave()
             await self._reply("interrupted")
             return
-        before = await self._record.replay() if self._again else Progress()
+        before = await self._writer.replay() if self._again else Progress()
         if self._journal.state == "running":
             if self._late:
                 log.warning("turn comes too late")
@@ -91,9 +91,9 @@ class WorkerTurn:
                 failure = self._apology_for(await isolate("answer", self._ask(before), _EXPECTED))
             if failure is not None:
                 await self._apologise(failure)
-            await self._record.keep()
+            await self._writer.keep()
         await self._speech.end()
-        await self._reply("failed" if self._record.apologised else "answered")
+        await self._reply("failed" if self._writer.apologised else "answered")
         log.info("turn written", extra={"sentences": self._speech.handed})
 
     async def cut(self) -> None:
@@ -105,7 +105,7 @@ class WorkerTurn:
             TimeoutError: It took too long.
         """
         async with asyncio.timeout(_CUT_SECONDS):
-            await self._record.cut()
+            await self._writer.cut()
             await self._speech.leave()
             await self._reply("interrupted")
 
@@ -116,7 +116,7 @@ class WorkerTurn:
                 self._publish(TranscriptCommand(self._session.id, self._heard.text))
 
     async def _reply(self, state: ReplyState) -> None:
-        """Count how it ended, and tell whoever typed."""
+        """Count how it ended, and answer whoever typed."""
         timed.outcomes.add(state)
         if self._heard.typed:
             reply, owner = Reply(state, self._speech.messages.whole), self._shard.owner
@@ -138,9 +138,9 @@ class WorkerTurn:
 
     async def _ask(self, before: Progress) -> None:
         """Let the model answer, within the turn's limit."""
-        async with self._patience.limit():
+        async with self._deadline.limit():
             asked, tools = await self._prepare(before)
-            added = await agent.run_turn(asked, self._resources.llm, tools, self._record, before)
+            added = await agent.run_turn(asked, self._resources.llm, tools, self._writer, before)
             if not any(message.text.strip() for message in added if message.role == "assistant"):
                 raise ProviderError("the model wrote no answer", retryable=False)
 
@@ -160,7 +160,7 @@ class WorkerTurn:
         )
         caller = Caller(self._session.id or mac, timezone_offset=offset, persona=context.persona)
         link = DeviceLink(self._resources, self._calls, self._shard, self._session)
-        own = DeviceTools(toolbox, link, self._heard.turn, self._patience, settings.tool_seconds)
+        own = DeviceTools(toolbox, link, self._heard.turn, self._deadline, settings.tool_seconds)
         return asked, self._beside(own, caller, before)
 
     def _publish(self, command: DeviceCommand) -> None:
@@ -176,7 +176,7 @@ class WorkerTurn:
         wanted = (self._speech.heard.language, self._heard.language, self._resources.settings.language)
         language = next((one for one in wanted if one in LANGUAGES), "en")
         self._speech.speak(language)
-        await self._record.apologise(phrase(failure, language))
+        await self._writer.apologise(phrase(failure, language))
 
     async def _change(self, persona: Persona) -> None:
         """Keep a new persona, and speak in its language."""

@@ -169,7 +169,7 @@ class WorkerTurns:
             if running.cancelled:
                 await self._cut(running)
             raise
-        await self._resources.mailboxes.discard([running.entry])
+        await self._resources.inboxes.discard([running.entry])
 
     async def _await_tools(self, mac: str) -> None:
         """Wait for a discovery under way: a turn shortly after a boot would run without the device's tools."""
@@ -181,7 +181,7 @@ class WorkerTurns:
         try:
             if running.work is not None:
                 await running.work.cut()
-            await self._resources.mailboxes.discard([running.entry])
+            await self._resources.inboxes.discard([running.entry])
         except (FleetError, TimeoutError) as error:
             log.warning("turn not remembered", extra={"reason": str(error) or "no answer in time"})
 
