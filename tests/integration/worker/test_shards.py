@@ -46,7 +46,7 @@ class Wire:
         self.released: list[int] = []
         self.group: asyncio.TaskGroup | None = None
 
-    def tell(self, shard: int, fence: str) -> None:
+    def announce(self, shard: int, fence: str) -> None:
         self.released.append(shard)
         self.spread(shard, fence, released=True)
 
@@ -63,7 +63,7 @@ class Reach:
         self.met = asyncio.Event()
         self.met.set()
         self.connected = True
-        self.tell = wire.tell
+        self.announce = wire.announce
 
 
 class Team:
