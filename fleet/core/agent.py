@@ -1,7 +1,7 @@
 """The loop between a chat model and its tools: one user message until an answer without calls."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -41,8 +41,14 @@ class AgentTools(Protocol):
         """Run one call and return its outcome as text for the model; failures are outcomes, never exceptions."""
 
 
-class TurnJournal(Protocol):
-    """Remembers what a turn has done, so that another worker could go on from there."""
+class TurnOutput(Protocol):
+    """Takes what the model writes in a turn, and remembers what the turn has done."""
+
+    async def say(self, text: str) -> None:
+        """Take the next piece of the model's text as it is written."""
+
+    async def think(self, text: str) -> None:
+        """Take the next piece of a reasoning model's thoughts."""
 
     async def record(self, messages: Sequence[Message]) -> None:
         """Write down the turn's messages so far; awaited before the next step begins."""
@@ -56,14 +62,12 @@ class Progress:
     said: tuple[str, ...] = ()
 
 
-async def run_turn(  # noqa: PLR0913 - what each role brings to a turn; in a bundle it would only be unpacked again
+async def run_turn(
     asked: Sequence[Message],
     llm: Llm,
     tools: AgentTools,
-    say: Callable[[str], Awaitable[None]],
-    journal: TurnJournal,
+    output: TurnOutput,
     before: Progress = Progress(),
-    think: Callable[[str], Awaitable[None]] | None = None,
     options: LlmOptions = USUAL,
 ) -> tuple[Message, ...]:
     """Let the model answer, running the tools that it asks for.
@@ -72,10 +76,8 @@ async def run_turn(  # noqa: PLR0913 - what each role brings to a turn; in a bun
         asked: The conversation up to and including the user's message; the first message is the system's.
         llm: The model.
         tools: What it may call; the calls of one message run side by side.
-        say: Takes each piece of text as it is written.
-        journal: Told every message before the next step.
+        output: Takes each piece of text, and every message before the next step.
         before: Where to go on. Calls that were asked for are given to `tools` once more, with the ids that they had.
-        think: Takes each piece of a reasoning model's thoughts; without it they are dropped.
         options: How each message is asked for.
 
     Returns:
@@ -88,8 +90,8 @@ async def run_turn(  # noqa: PLR0913 - what each role brings to a turn; in a bun
     added, said = before.messages, before.said
     if added and added[-1].calls:
         added = await _run_calls(added, tools)
-        await journal.record(added)
-    model = _Model(llm, tools, say, think, options)
+        await output.record(added)
+    model = _Model(llm, tools, output, options)
     left = max(MOST_ROUNDS - sum(message.role == "assistant" for message in added), 1)
     while True:
         left -= 1
@@ -99,11 +101,11 @@ async def run_turn(  # noqa: PLR0913 - what each role brings to a turn; in a bun
             model.urged = True
             continue
         added, said = parts, ()
-        await journal.record(added)
+        await output.record(added)
         if not message.calls:
             return added
         added = await _run_calls(added, tools)
-        await journal.record(added)
+        await output.record(added)
 
 
 @dataclass(slots=True)
@@ -112,8 +114,7 @@ class _Model:
 
     llm: Llm
     tools: AgentTools
-    say: Callable[[str], Awaitable[None]]
-    think: Callable[[str], Awaitable[None]] | None
+    output: TurnOutput
     options: LlmOptions
     urged: bool = False
     """Whether it is told not to be silent."""
@@ -125,18 +126,18 @@ class _Model:
         may_call = may_call and self.options.may_call and _unreadable(added) <= MOST_REPAIRS
         context = (*_context(asked, said, urged=self.urged), *settle(added))
         stream = self.llm.stream(context, self.tools.offers, replace(self.options, may_call=may_call))
-        text, breath = Continuation(said, self.say), Breath()
+        text, breath = Continuation(said), Breath()
         calls: tuple[ToolCall, ...] = ()
         async with aclosing(stream) as events:
             async for event in events:
                 match event:
                     case TextDelta(piece):
                         for bite in bites(piece):
-                            await text.take(bite)
+                            if new := text.take(bite):
+                                await self.output.say(new)
                             await breath.take(bite)
                     case ThoughtDelta(piece):
-                        if self.think:
-                            await self.think(piece)
+                        await self.output.think(piece)
                         await breath.take(piece)
                     case CallsAsked(wanted) if may_call:
                         calls = wanted[:MOST_CALLS]

@@ -5,7 +5,7 @@ one. So the model is told in words what was heard, in the system message, where 
 repeats nevertheless is left out, as long as it repeats it word for word. White space does not count.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 
 from fleet.core.ports import Message
 
@@ -35,16 +35,14 @@ def _instruct(asked: Sequence[Message], words: str) -> tuple[Message, ...]:
 
 
 class Continuation:
-    """Passes a message's text on as it comes, without what was said already.
+    """Leaves out of a message what was said already, as the message comes.
 
     Args:
         said: What the message may repeat at its beginning, part by part; empty for a message of its own.
-        say: Takes each piece.
     """
 
-    def __init__(self, said: Sequence[str], say: Callable[[str], Awaitable[None]]) -> None:
+    def __init__(self, said: Sequence[str]) -> None:
         self._said = _solid("".join(said))
-        self._say = say
         self._held = ""
         self._passed: list[str] = []
 
@@ -53,18 +51,17 @@ class Continuation:
         """All that was passed on."""
         return "".join(self._passed)
 
-    async def take(self, piece: str) -> None:
-        """Take the next piece; it is held back while it may be a repetition."""
+    def take(self, piece: str) -> str:
+        """Take the next piece; return what is new of the message. It is held back while it may be a repetition."""
         if self._said:
             self._held += piece
             heard = _solid(self._held)
             if len(heard) < len(self._said) and self._said.startswith(heard):
-                return
+                return ""
             piece = _after(self._held, len(self._said)) if heard.startswith(self._said) else self._held
             self._said = self._held = ""
-        if piece:
-            self._passed.append(piece)
-            await self._say(piece)
+        self._passed.append(piece)
+        return piece
 
 
 def _solid(text: str) -> str:

@@ -31,18 +31,16 @@ async def edge(here: Site, speech: Speech, *, public: tuple[str, int] | None) ->
     if here.broker is None:
         raise ConfigError("an edge needs FLEET_MQTT_URL")
     edge_id = new_name()
-    mailboxes = Inboxes(here.store)
     publisher = Publisher(here.broker, lambda: here.keys.issue("service", f"fleet-edge-{edge_id}"))
     voice = Voice(speech.tts)
     role = Edge(
         settings=here.settings,
         edge_id=edge_id,
-        ears=AudioInput(speech.vad),
+        audio_input=AudioInput(speech.vad),
         asr=speech.asr,
         voice=voice,
-        publish=publisher.publish,
-        post=mailboxes.to_shard,
-        mail=lambda: mailboxes.read_edge(edge_id),
+        publisher=publisher,
+        inboxes=Inboxes(here.store),
     )
     try:
         role.bind()

@@ -1,6 +1,6 @@
-"""What edges and shards write into each other's mailboxes. Text only: audio never leaves an edge.
+"""What edges and shards write into each other's inboxes. Text only: audio never leaves an edge.
 
-A shard's mailbox belongs to the shard and outlives its owner; an edge's belongs to the edge's process. A message that a
+A shard's inbox belongs to the shard and outlives its owner; an edge's belongs to the edge's process. A message that a
 reader does not know is skipped, so that versions can run side by side during a rollout.
 """
 

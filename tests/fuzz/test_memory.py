@@ -158,9 +158,9 @@ def test_work_on_a_long_text_grows_with_its_length_only(unit: str, monkeypatch: 
 @pytest.mark.parametrize("endpoint_ms", [700.0, None], ids=["endpoint", "push-to-talk"])
 @pytest.mark.parametrize("speech", [[0.9], [0.0], [0.9, 0.0]], ids=["never silent", "never speech", "flickering"])
 def test_a_recording_has_a_longest_length(endpoint_ms: float | None, speech: list[float]) -> None:
-    recorder = UtteranceCollector(endpoint_ms, lambda utterance, now: None)
+    collector = UtteranceCollector(endpoint_ms)
     frame = bytes(FRAME_MS * BYTES_PER_MS)
     for number in range(2000):
-        recorder.hear(frame, speech[number % len(speech)], number * 0.06)
-        held = sum(map(len, recorder._pieces)) + sum(len(pcm) for pcm, _ in recorder._before)
+        collector.add(frame, speech[number % len(speech)], number * 0.06)
+        held = sum(map(len, collector._pieces)) + sum(len(pcm) for pcm, _ in collector._before)
         assert held <= (LONGEST_MS + 10 * FRAME_MS) * BYTES_PER_MS

@@ -35,8 +35,8 @@ class ScriptedFrame:
 class ScriptedEar:
     """Hears what `opus_like` wrote into a packet: one sample value a frame, and a probability."""
 
-    def __init__(self, uplink: AudioFormat, on_heard: Callable[[ScriptedFrame], None], ears: "ScriptedEars") -> None:
-        self._frame_ms, self._on_heard, self._ears = uplink.frame_ms, on_heard, ears
+    def __init__(self, uplink: AudioFormat, listener: Any, ears: "ScriptedEars") -> None:
+        self._frame_ms, self._listener, self._ears = uplink.frame_ms, listener, ears
         self._closed = False
 
     def feed(self, packet: bytes) -> bool:
@@ -51,7 +51,7 @@ class ScriptedEar:
         if self._ears.late:
             self._ears.unheard.append(lambda: self._hear(frame))
         elif not self._closed:
-            self._on_heard(frame)
+            self._listener.hear(frame)
 
     def close(self) -> None:
         self._closed = True
@@ -65,8 +65,8 @@ class ScriptedEars:
         """Whether what is fed waits until they catch up, as on a machine that is too busy."""
         self.unheard: list[Callable[[], None]] = []
 
-    def open(self, uplink: AudioFormat, on_heard: Callable[[ScriptedFrame], None]) -> ScriptedEar:
-        return ScriptedEar(uplink, on_heard, self)
+    def open(self, uplink: AudioFormat, listener: Any) -> ScriptedEar:
+        return ScriptedEar(uplink, listener, self)
 
     def catch_up(self) -> None:
         """Hear what waits, in its order."""
@@ -209,28 +209,28 @@ class Stage:
         self.edge = Edge(
             settings=Settings(udp_host="127.0.0.1", udp_port=0, endpoint_ms=200, **settings),
             edge_id="e1",
-            ears=self.ears,
+            audio_input=self.ears,
             asr=self.asr,
             voice=self.voice,
-            publish=self._publish,
-            post=self._post,
-            mail=self._read,
+            publisher=self,
+            inboxes=self,
         )
         self.edge.bind()
         self.devices: list[Device] = []
 
-    async def _read(self) -> AsyncIterator[edge_messages.EdgeCommand]:
+    async def read_edge(self, edge: str) -> AsyncIterator[edge_messages.EdgeCommand]:
+        assert edge == "e1"
         while True:
             yield await self._mail.get()
             self._mail.task_done()
 
-    def _publish(self, topic: str, payload: bytes) -> bool:
+    def publish(self, topic: str, payload: bytes) -> bool:
         assert topic == f"fleet/down/{MAC}"
         if not self.offline:
             self.orders.append(json.loads(payload))
         return not self.offline
 
-    async def _post(self, shard: int, letter: edge_messages.EdgeEvent) -> None:
+    async def to_shard(self, shard: int, letter: edge_messages.EdgeEvent) -> None:
         if self.post_failure:
             self.refused.append(letter)
             raise self.post_failure

@@ -30,9 +30,9 @@ class Listener:
     def __init__(self, ears: AudioInput, uplink: AudioFormat = UPLINK) -> None:
         self.frames: list[VadFrame] = []
         self._more = asyncio.Event()
-        self.ear: AudioInputStream = ears.open(uplink, self._hear)
+        self.ear: AudioInputStream = ears.open(uplink, self)
 
-    def _hear(self, frame: VadFrame) -> None:
+    def hear(self, frame: VadFrame) -> None:
         self.frames.append(frame)
         self._more.set()
 

@@ -7,8 +7,10 @@ batch. All counting happens on the loop; decoders and states are touched in the 
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol
 
 import numpy as np
 
@@ -68,7 +70,7 @@ class _Stream:
 class _Heard:
     """A packet on its way through the thread."""
 
-    ear: "AudioInputStream"
+    stream: "AudioInputStream"
     pcm: bytes
     state: VadState
     windows: deque[Samples]
@@ -77,57 +79,65 @@ class _Heard:
     def judge(self) -> tuple["AudioInputStream", VadFrame]:
         """Return the frame; packets of a stream in their order."""
         self.state.speech = max(self.speech, default=self.state.speech)
-        return self.ear, VadFrame(self.pcm, self.state.speech)
+        return self.stream, VadFrame(self.pcm, self.state.speech)
+
+
+class FrameListener(Protocol):
+    """Whoever listens to a stream."""
+
+    def hear(self, frame: VadFrame) -> None:
+        """Take the next packet as it was heard; called on the event loop, in the order of feeding."""
 
 
 class AudioInputStream:
     """One stream; made by `AudioInput.open`, used on the event loop."""
 
-    def __init__(self, ears: "AudioInput", uplink: AudioFormat, on_heard: Callable[[VadFrame], None]) -> None:
-        self._ears = ears
-        self._on_heard = on_heard
+    def __init__(self, audio_input: "AudioInput", uplink: AudioFormat, listener: FrameListener) -> None:
+        self._input = audio_input
+        self.listener = listener
         self._stream = _Stream(bytes(RATE * uplink.frame_ms // 1000 * 2))
         self.silence = VadFrame(self._stream.silence, 0.0)
         """Stands for a packet that could not be heard."""
-        self._waiting = 0
-        self._closed = False
+        self.waiting = 0
+        """Packets that were fed and not heard yet."""
+        self.closed = False
         self.dropped = 0
         """Packets that were fed in vain."""
 
     def feed(self, packet: bytes) -> bool:
         """Hand in the stream's next packet; never blocks. False: dropped and counted, because too many wait."""
-        if self._closed or not self._ears.accept(self, packet, self._waiting):
+        if self.closed or self._input.is_full(self.waiting):
             self.dropped += 1
             return False
-        self._waiting += 1
+        self._input.queue.append((self, packet))
+        self._input.fed.set()
+        self.waiting += 1
         return True
 
     def reset(self) -> None:
         """Begin a new utterance with the next packet: forget the voice activity so far, keep the decoder."""
-        if not self._closed:
-            self._ears.accept_reset(self)
+        queue = self._input.queue
+        # Two in a row are one, so resets cannot fill the queue.
+        if not self.closed and not (queue and queue[-1] == (self, None)):
+            queue.append((self, None))
+            self._input.fed.set()
 
     def close(self) -> None:
         """Hear nothing more, not even what was fed before."""
-        self._closed = True
+        self.closed = True
 
     def process(self, packet: bytes | None) -> _Heard | None:
         """Decode a packet, or forget the utterance when there is none; in the thread."""
         if packet is None:
             self._stream.forget()
             return None
-        if self._closed:
+        if self.closed:
             return _Heard(self, b"", self._stream.state, deque())
         pcm = self._stream.decode(packet)
         return _Heard(self, pcm, self._stream.state, deque(self._stream.cut(pcm)))
 
-    def settle(self, frame: VadFrame) -> None:
-        """Tell what was heard in a packet; on the loop."""
-        self._waiting -= 1
-        if not self._closed:
-            self._on_heard(frame)
 
-
+_Fed = tuple[AudioInputStream, bytes | None]
 _Outcome = tuple[AudioInputStream, VadFrame]
 
 
@@ -146,56 +156,48 @@ class AudioInput:
         self._longest = longest
         self._longest_each = longest_each
         self._batch = batch
-        self._queue: deque[tuple[AudioInputStream, bytes | None]] = deque()
-        self._fed = asyncio.Event()
+        self.queue: deque[_Fed] = deque()
+        """What the streams fed; a stream without a packet begins a new utterance."""
+        self.fed = asyncio.Event()
+        """Set while something is in the queue."""
 
-    def open(self, uplink: AudioFormat, on_heard: Callable[[VadFrame], None]) -> AudioInputStream:
-        """Return an ear for a new stream.
+    def open(self, uplink: AudioFormat, listener: FrameListener) -> AudioInputStream:
+        """Return a new stream.
 
         Args:
             uplink: Of the stream; packets without audio count as silence of its frame's length.
-            on_heard: Called on the event loop for each packet, in the order of feeding.
+            listener: Takes what is heard.
         """
-        return AudioInputStream(self, uplink, on_heard)
+        return AudioInputStream(self, uplink, listener)
 
     async def run(self) -> None:
         """Hear until cancelled; then the thread ends."""
         engine = Engine("ears", threads=1, queue=1)
         try:
             while True:
-                await self._fed.wait()
-                await self._hear(engine)
+                await self.fed.wait()
+                batch = self._take_batch()
+                try:
+                    heard: Sequence[_Outcome] = await engine.run(partial(self._process, batch), _BATCH_TIMEOUT)
+                except ProviderError as error:
+                    log.warning("batch of packets lost", extra={"packets": len(batch), "reason": str(error)})
+                    heard = [(stream, stream.silence) for stream, packet in batch if packet is not None]
+                asyncio.get_running_loop().call_soon(self._deliver, deque(heard))
         finally:
             engine.close()
 
-    def accept(self, ear: AudioInputStream, packet: bytes, waiting: int) -> bool:
-        """Queue a packet of an ear of which so many wait; for ears."""
-        if waiting >= self._longest_each or len(self._queue) >= self._longest:
-            return False
-        self._queue.append((ear, packet))
-        self._fed.set()
-        return True
+    def is_full(self, waiting: int) -> bool:
+        """Return whether a stream of which so many packets wait may feed none."""
+        return waiting >= self._longest_each or len(self.queue) >= self._longest
 
-    def accept_reset(self, ear: AudioInputStream) -> None:
-        """Queue the end of an ear's utterance; for ears."""
-        # Two in a row are one, so resets cannot fill the queue.
-        if not (self._queue and self._queue[-1] == (ear, None)):
-            self._queue.append((ear, None))
-            self._fed.set()
+    def _take_batch(self) -> list[_Fed]:
+        batch = [self.queue.popleft() for _ in range(min(self._batch, len(self.queue)))]
+        if not self.queue:
+            self.fed.clear()
+        return batch
 
-    async def _hear(self, engine: Engine) -> None:
-        batch = [self._queue.popleft() for _ in range(min(self._batch, len(self._queue)))]
-        if not self._queue:
-            self._fed.clear()
-        try:
-            heard: Sequence[_Outcome] = await engine.run(lambda: self._process(batch), _BATCH_TIMEOUT)
-        except ProviderError as error:
-            log.warning("batch of packets lost", extra={"packets": len(batch), "reason": str(error)})
-            heard = [(ear, ear.silence) for ear, packet in batch if packet is not None]
-        asyncio.get_running_loop().call_soon(self._deliver, deque(heard))
-
-    def _process(self, batch: list[tuple[AudioInputStream, bytes | None]]) -> Sequence[_Outcome]:
-        heard = [found for ear, packet in batch if (found := ear.process(packet))]
+    def _process(self, batch: list[_Fed]) -> Sequence[_Outcome]:
+        heard = [found for stream, packet in batch if (found := stream.process(packet))]
         waiting = heard
         while waiting := [packet for packet in waiting if packet.windows]:
             # A stream's windows depend on one another: each round takes only its first one.
@@ -209,8 +211,10 @@ class AudioInput:
     def _deliver(self, heard: deque[_Outcome]) -> None:
         try:
             while heard:
-                ear, frame = heard.popleft()
-                ear.settle(frame)
+                stream, frame = heard.popleft()
+                stream.waiting -= 1
+                if not stream.closed:
+                    stream.listener.hear(frame)
         finally:
             # One listener's failure must not cost the others their frames.
             if heard:

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from functools import partial
 
 from fleet.adapters.speech.engines import Engine
@@ -69,17 +69,8 @@ class Voice:
             for packet in kept:
                 yield packet
             return
-        made = []
-        async with aclosing(self._make(text, language, downlink)) as packets:
-            async for packet in packets:
-                if len(text) <= LONGEST_KEPT:
-                    made.append(packet)
-                yield packet
-        self._kept.put(phrase, made)
-
-    async def _make(self, text: str, language: str, downlink: AudioFormat) -> AsyncGenerator[bytes, None]:
-        rate = self._tts.sample_rate
-        press = _Press(Resampler(rate, downlink.sample_rate), self._encoder(downlink), downlink.sample_rate)
+        made: list[bytes] = []
+        rate, encoder = self._tts.sample_rate, self._encoder(downlink)
         least, most = size_of(downlink.frame_ms, rate), size_of(_BATCH_MS, rate)
         waiting = bytearray()
         async with _closing(self._tts.speak(text, language)) as pieces:
@@ -88,16 +79,21 @@ class Voice:
                 while len(waiting) >= least:
                     batch = bytes(waiting[:most])
                     del waiting[:most]
-                    for packet in await self._engine.run(partial(press.feed, batch), _ENCODE_SECONDS):
+                    for packet in await self._engine.run(partial(encoder.feed, batch), _ENCODE_SECONDS):
+                        made.append(packet)
                         yield packet
-        for packet in await self._engine.run(partial(press.finish, bytes(waiting)), _ENCODE_SECONDS):
+        for packet in await self._engine.run(partial(encoder.finish, bytes(waiting)), _ENCODE_SECONDS):
+            made.append(packet)
             yield packet
+        if len(text) <= LONGEST_KEPT:
+            self._kept.put(phrase, made)
 
-    def _encoder(self, downlink: AudioFormat) -> Encoder:
-        return Encoder(downlink.sample_rate, downlink.frame_ms, self._bitrate, self._complexity)
+    def _encoder(self, downlink: AudioFormat) -> "_SentenceEncoder":
+        encoder = Encoder(downlink.sample_rate, downlink.frame_ms, self._bitrate, self._complexity)
+        return _SentenceEncoder(Resampler(self._tts.sample_rate, downlink.sample_rate), encoder, downlink.sample_rate)
 
 
-class _Press:
+class _SentenceEncoder:
     """Makes packets of one sentence; touched by one thread at a time."""
 
     def __init__(self, resampler: Resampler, encoder: Encoder, sample_rate: int) -> None:

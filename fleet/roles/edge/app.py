@@ -4,11 +4,13 @@ import asyncio
 import logging
 import math
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 
+from fleet.adapters.net.mqtt.publisher import Publisher
+from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.adapters.speech.audio_input import AudioInput
 from fleet.adapters.speech.voice import Voice
 from fleet.core.ports import Asr
+from fleet.ground.background import BackgroundTasks
 from fleet.ground.settings import Settings
 from fleet.ground.tasks import isolate, keep_running
 from fleet.roles.edge.dispatcher import EdgeDispatcher
@@ -19,20 +21,19 @@ from fleet.roles.edge.session import EdgeSession
 from fleet.roles.edge.transport.packet_router import PacketRouter
 from fleet.roles.edge.transport.socket import AudioSocket
 from fleet.roles.edge.transport.stall_detector import StallDetector
-from fleet.wire.edge_messages import EdgeCommand, EdgeEvent
 
 log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 1.0
 """Time between looks at limits that are counted in seconds."""
-FAREWELL_SECONDS = 2.0
+GOODBYE_SECONDS = 2.0
 """How long the shards have to say goodbye to the sessions of an edge that ends."""
-NEWS_SECONDS = 1.5
+NOTICE_SECONDS = 1.5
 """How long a worker may give sessions to an edge that has said that it drains: workers look once a second."""
 ASLEEP_SECONDS = 3.0
 """Between two looks: an edge that stood still for longer (stopped, or its machine) has lost what was said meanwhile."""
 AWAKE_SECONDS = 2.0
-"""From then until it has read the mail that waited, and heard the packets that were not lost."""
+"""From then until it has read the commands that waited, and heard the packets that were not lost."""
 _CHECKED_AT_ONCE = 250
 
 
@@ -42,12 +43,11 @@ class Edge:
     Args:
         settings: Of the process.
         edge_id: Names this edge in logs.
-        ears: Decode and detect speech.
+        audio_input: Decodes packets and detects speech.
         asr: Recognises utterances.
         voice: Speaks sentences.
-        publish: Sends a payload to an MQTT topic at QoS 0; may drop it while offline.
-        post: Delivers mail to a shard; bounded in time, raises `FleetError` when it could not.
-        mail: Yields this edge's mail; called again after it failed.
+        publisher: Sends commands to devices; may drop them while offline.
+        inboxes: This edge's, and those of the shards.
     """
 
     def __init__(  # noqa: PLR0913 - everything outside is handed in, so that tests and `fleet up` can
@@ -55,40 +55,36 @@ class Edge:
         *,
         settings: Settings,
         edge_id: str,
-        ears: AudioInput,
+        audio_input: AudioInput,
         asr: Asr,
         voice: Voice,
-        publish: Callable[[str, bytes], object],
-        post: Callable[[int, EdgeEvent], Awaitable[None]],
-        mail: Callable[[], AsyncIterator[EdgeCommand]],
+        publisher: Publisher,
+        inboxes: Inboxes,
     ) -> None:
         self.id = edge_id
         self.counters: Counter[str] = Counter()
         """Packets `received`, and all that was dropped, by reason."""
         self.draining = False
         """Whether it is to be given no more sessions."""
-        self._mail = mail
-        self._tasks: asyncio.TaskGroup | None = None
         self._registry = SessionRegistry()
-        self._entrance = PacketRouter(self._registry, self.counters)
-        self._outbox = NotificationQueue(post, self.counters)
-        standstill = StallDetector(asyncio.get_running_loop().time(), self._lapse)
+        self._router = PacketRouter(self._registry, self.counters)
+        stalls = StallDetector(asyncio.get_running_loop().time(), self._lapse)
         self._services = EdgeServices(
             settings=settings,
-            ears=ears,
+            audio_input=audio_input,
             asr=asr,
             voice=voice,
-            publish=publish,
-            post=post,
-            tell=self._outbox.put,
-            socket=AudioSocket(self._entrance.receive, self.counters, standstill.beat),
-            standstill=standstill,
-            spawn=self._spawn,
+            publisher=publisher,
+            inboxes=inboxes,
+            outbox=NotificationQueue(inboxes, self.counters),
+            socket=AudioSocket(self._router, self.counters, stalls),
+            stalls=stalls,
+            tasks=BackgroundTasks(),
             counters=self.counters,
         )
         self.traces = self._services.traces
         """What is to be written down of devices; its `run` writes."""
-        self._desk = EdgeDispatcher(self._registry, self._services, self._entrance.admit)
+        self._dispatcher = EdgeDispatcher(edge_id, self._registry, self._services, self._router)
 
     @property
     def load(self) -> int:
@@ -108,15 +104,15 @@ class Edge:
     async def drain(self, seconds: float) -> None:
         """End each session as soon as nobody waits for an answer in it or hears one, at the latest in `seconds`.
 
-        The sessions' shards say goodbye; whom they do not reach in time is told by `run` when it is cancelled. Without
-        any time it is left to that. Sessions that come meanwhile, from a worker that has not heard yet, end likewise.
+        The sessions' shards say goodbye; `run` says it to the other devices when it is cancelled, and to all of them
+        where there is no time. Sessions that come meanwhile, from a worker that has not heard yet, end likewise.
         """
         if not seconds:
             return
         clock = asyncio.get_running_loop().time
-        heard, deadline = clock() + min(seconds, NEWS_SECONDS), clock() + seconds
+        heard, deadline = clock() + min(seconds, NOTICE_SECONDS), clock() + seconds
         dismissed: set[str] = set()
-        while self._tasks is not None and clock() < (deadline + FAREWELL_SECONDS if len(self._registry) else heard):
+        while self._services.tasks.open and clock() < (deadline + GOODBYE_SECONDS if len(self._registry) else heard):
             for session in self._registry:
                 if session.opened.session not in dismissed and (not session.busy or clock() >= deadline):
                     dismissed.add(session.opened.session)
@@ -141,31 +137,20 @@ class Edge:
         if not self._services.socket.bound:
             self.bind()
         try:
-            async with asyncio.TaskGroup() as tasks:
-                self._tasks = tasks
-                tasks.create_task(self._services.ears.run(), name="ears")
-                tasks.create_task(self._outbox.run(), name="edge outbox")
-                tasks.create_task(keep_running("edge mail", self._read), name="edge mail")
-                tasks.create_task(self._check(), name="edge check")
-                tasks.create_task(self._services.standstill.run(), name="edge beat")
+            async with self._services.tasks.opened() as group:
+                group.create_task(self._services.audio_input.run(), name="audio input")
+                group.create_task(self._services.outbox.run(), name="edge outbox")
+                group.create_task(keep_running("edge inbox", self._dispatcher.run), name="edge inbox")
+                group.create_task(self._check(), name="edge check")
+                group.create_task(self._services.stalls.run(), name="edge beat")
         finally:
             self._leave()
-            self._tasks = None
             self._services.socket.close()
 
     def _leave(self) -> None:
-        """Tell the devices that nobody listens any more, so that none waits for an answer that cannot come."""
+        """Say goodbye to the devices, so that none waits for an answer that cannot come."""
         for session in self._registry:
             session.leave()
-
-    async def _read(self) -> None:
-        async for mail in self._mail():
-            await isolate("edge mail", self._take(mail))
-
-    async def _take(self, mail: EdgeCommand) -> None:
-        now = asyncio.get_running_loop().time()
-        self._services.standstill.beat(now)
-        self._desk.take(mail, now)
 
     def _lapse(self) -> None:
         """Forget all sessions unheard: what they would say now their devices may hear beside another edge."""
@@ -183,7 +168,7 @@ class Edge:
                 wakes = now + AWAKE_SECONDS
             looked, woken = now, now >= wakes
             wakes = math.inf if woken else wakes
-            self._entrance.expire(now)
+            self._router.expire(now)
             for number, session in enumerate(self._registry, start=1):
                 await isolate("edge check", self._check_one(session, now, woken))
                 if not number % _CHECKED_AT_ONCE:
@@ -195,12 +180,3 @@ class Edge:
             session.check(now)
             if woken:
                 session.wake()
-
-    def _spawn(self, what: str, work: Coroutine[None, None, None]) -> "asyncio.Task[object]":
-        if self._tasks is None:
-            work.close()
-            raise RuntimeError("the edge is not running")
-        task = self._tasks.create_task(isolate(what, work), name=what)
-        # A task that is cancelled before it has begun never awaits its work.
-        task.add_done_callback(lambda _: work.close())
-        return task

@@ -1,13 +1,15 @@
-"""What an edge does with the messages in its inbox."""
+"""What an edge does with the commands in its inbox."""
 
+import asyncio
 import logging
 import re
-from collections.abc import Callable
 
 from fleet.ground.log import fields
+from fleet.ground.tasks import isolate
 from fleet.roles.edge.registry import SessionRegistry
 from fleet.roles.edge.services import EdgeServices
 from fleet.roles.edge.session import EdgeSession
+from fleet.roles.edge.transport.packet_router import PacketRouter
 from fleet.wire import dialects
 from fleet.wire.edge_messages import CloseSessionCommand, EdgeCommand, OpenSessionCommand, SessionSilentEvent
 from fleet.wire.toc import FRAME_MS, SAMPLE_RATES
@@ -18,46 +20,58 @@ _KEY = re.compile("[0-9a-fA-F]{32}")
 
 
 class EdgeDispatcher:
-    """Gives each message to its session.
+    """Reads the edge's inbox, and hands each command to its session.
 
     Args:
+        edge_id: Whose inbox.
         registry: The edge's sessions.
         services: Of the edge.
-        on_opened: Called with each new session and `now`.
+        router: Knows the packets that came before their session.
     """
 
-    def __init__(
-        self, registry: SessionRegistry, services: EdgeServices, on_opened: Callable[[EdgeSession, float], None]
-    ) -> None:
+    def __init__(self, edge_id: str, registry: SessionRegistry, services: EdgeServices, router: PacketRouter) -> None:
+        self._edge_id = edge_id
         self._registry = registry
         self._services = services
-        self._on_opened = on_opened
+        self._router = router
 
-    def take(self, command: EdgeCommand, now: float) -> None:
-        """Do what one message says; a message for a session that is over is counted."""
-        session = self._registry.find(command.device, command.session)
+    async def run(self) -> None:
+        """Read until cancelled.
+
+        Raises:
+            Unavailable: Redis went away; call it again.
+        """
+        clock, commands = asyncio.get_running_loop().time, self._services.inboxes.read_edge(self._edge_id)
+        async for command in commands:
+            now = clock()
+            self._services.stalls.beat(now)
+            session = self._registry.find(command.device, command.session)
+            if session is None or isinstance(command, OpenSessionCommand | CloseSessionCommand):
+                await isolate("edge inbox", self._change(command, session, now))
+            else:
+                await isolate("edge inbox", session.take(command, now))
+
+    async def _change(self, command: EdgeCommand, session: EdgeSession | None, now: float) -> None:
+        """Open or close a session; any other command is for a session that is over, and is counted."""
         if isinstance(command, OpenSessionCommand):
             if session is None:
                 with fields(session=command.session, device=command.device):
                     self._open(command, now)
         elif session is None:
             self._services.counters["mail_without_session"] += 1
-        elif isinstance(command, CloseSessionCommand):
-            self._registry.remove(command.device)
         else:
-            session.take(command, now)
+            self._registry.remove(command.device)
 
     def _open(self, command: OpenSessionCommand, now: float) -> None:
         reason = self._refuse(command)
         if reason:
             log.warning("session refused", extra={"reason": reason})
-            self._services.tell(
-                command.shard, SessionSilentEvent(device=command.device, session=command.session, reason="unused")
-            )
+            unused = SessionSilentEvent(device=command.device, session=command.session, reason="unused")
+            self._services.outbox.put(command.shard, unused)
             return
         session = EdgeSession(command, dialects.find(command.dialect), self._services, now)
         self._registry.add(session)
-        self._on_opened(session, now)
+        self._router.admit(session, now)
 
     def _refuse(self, command: OpenSessionCommand) -> str | None:
         if not dialects.capabilities(command.dialect).audio:

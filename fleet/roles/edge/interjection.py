@@ -3,11 +3,11 @@
 py-xiaozhi presses so (src/bootstrap/session.py, `start_listening`): it leaves its speaking state by itself, and a
 `tts stop` would switch its microphone off. Firmware says `abort` first. Where it does not, its `listen start` has
 crossed with `tts start`: its microphone is off, and it stays in its speaking state until `tts stop`. Shortly after the
-announcement only the audio tells the two apart.
+announcement only the audio distinguishes the two.
 """
 
 import math
-from collections.abc import Callable
+from typing import Protocol
 
 from fleet.roles.edge.listening.push_to_talk import PushToTalk
 from fleet.roles.edge.listening.uplink import Uplink
@@ -21,6 +21,13 @@ DEAF_SECONDS = 2.0
 waits for the end."""
 
 
+class PressOwner(Protocol):
+    """Whoever follows the button."""
+
+    def stop_listening(self, now: float) -> None:
+        """The button was let go."""
+
+
 class Interjection:
     """Decides what such a press means in one session.
 
@@ -28,16 +35,14 @@ class Interjection:
         turns: Of the session.
         uplink: Of the session.
         press: The button.
-        on_deaf: Called with `now` when the press proves to have been none: the device was told that speech is over.
+        owner: Its press ends when it proves to have been none.
     """
 
-    def __init__(
-        self, turns: SessionTurns, uplink: Uplink, press: PushToTalk, on_deaf: Callable[[float], None]
-    ) -> None:
+    def __init__(self, turns: SessionTurns, uplink: Uplink, press: PushToTalk, owner: PressOwner) -> None:
         self._turns = turns
         self._uplink = uplink
         self._press = press
-        self._on_deaf = on_deaf
+        self._owner = owner
         self._pressed_at = 0.0
         self._cut_at = math.inf
         self.crossed = False
@@ -57,7 +62,7 @@ class Interjection:
 
     def hear(self, now: float) -> None:
         """The device sent a packet that nobody listens to: in its speaking state it would send none."""
-        self._turns.missed.hear(now)
+        self._turns.replay.hear(now)
         speech = self._turns.downlink.speech
         if self.crossed and speech and speech.unheard >= MISSED_PACKETS:
             self._cut(now)
@@ -67,7 +72,7 @@ class Interjection:
         if now - max(self._cut_at, self._uplink.burst.at) > DEAF_SECONDS:
             self.forget()
             self._turns.downlink.stop()
-            self._on_deaf(now)
+            self._owner.stop_listening(now)
 
     def forget(self) -> None:
         """The button was let go, or something newer happened."""
@@ -75,6 +80,6 @@ class Interjection:
 
     def _cut(self, now: float) -> None:
         self.crossed, self._cut_at = False, now
-        self._turns.interrupt("pressed", tell=False)
+        self._turns.interrupt("pressed", stop=False)
         self._press.begin(self._pressed_at)
         self._uplink.resume(pressed=True)

@@ -3,8 +3,8 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable
 
+from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.ground.errors import FleetError
 from fleet.wire.edge_messages import EdgeEvent
 
@@ -18,30 +18,30 @@ class NotificationQueue:
     """Posts notices in order.
 
     Args:
-        post: Delivers one mail; bounded in time.
+        inboxes: Of the shards; a delivery is bounded in time.
         counters: Counts what was not delivered.
     """
 
-    def __init__(self, post: Callable[[int, EdgeEvent], Awaitable[None]], counters: Counter[str]) -> None:
-        self._post = post
+    def __init__(self, inboxes: Inboxes, counters: Counter[str]) -> None:
+        self._inboxes = inboxes
         self._counters = counters
         self._queue: asyncio.Queue[tuple[int, EdgeEvent]] = asyncio.Queue(LONGEST)
 
-    def put(self, shard: int, mail: EdgeEvent) -> None:
+    def put(self, shard: int, event: EdgeEvent) -> None:
         """Queue a notice; dropped and counted when too many wait."""
         try:
-            self._queue.put_nowait((shard, mail))
+            self._queue.put_nowait((shard, event))
         except asyncio.QueueFull:
             self._counters["outbox_full"] += 1
 
     async def run(self) -> None:
         """Deliver until cancelled; a notice that cannot be delivered is logged and given up."""
         while True:
-            shard, mail = await self._queue.get()
+            shard, event = await self._queue.get()
             try:
-                await self._post(shard, mail)
+                await self._inboxes.to_shard(shard, event)
             except (FleetError, TimeoutError) as error:
                 self._counters["outbox_failed"] += 1
                 log.warning(
-                    "notice not delivered", extra={"device": mail.device, "notice": mail.kind, "reason": str(error)}
+                    "notice not delivered", extra={"device": event.device, "notice": event.kind, "reason": str(error)}
                 )

@@ -1,4 +1,4 @@
-"""The sessions of an edge, found by the ssrc of a packet or the device of a mail."""
+"""The sessions of an edge, found by the ssrc of a packet or the device of a command."""
 
 from collections.abc import Iterator
 

@@ -1,38 +1,40 @@
 """What the sessions of an edge share."""
 
-import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 
+from fleet.adapters.net.mqtt.publisher import Publisher
+from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.adapters.speech.audio_input import AudioInput
 from fleet.adapters.speech.voice import Voice
 from fleet.core.ports import Asr
 from fleet.core.rates import Buckets, Rate
 from fleet.core.wake_words import WakeWords
+from fleet.ground.background import BackgroundTasks
 from fleet.ground.settings import Settings
+from fleet.roles.edge.outbox import NotificationQueue
 from fleet.roles.edge.traces import TraceQueue
 from fleet.roles.edge.transport.socket import AudioSocket
 from fleet.roles.edge.transport.stall_detector import StallDetector
-from fleet.wire.edge_messages import EdgeEvent
 
 
 @dataclass(slots=True)
 class EdgeServices:
-    """The outside of a session: models, mail, MQTT, the socket, tasks."""
+    """The outside of a session: models, inboxes, MQTT, the socket, tasks."""
 
     settings: Settings
-    ears: AudioInput
+    audio_input: AudioInput
     asr: Asr
     voice: Voice
-    publish: Callable[[str, bytes], object]
-    post: Callable[[int, EdgeEvent], Awaitable[None]]
-    tell: Callable[[int, EdgeEvent], None]
-    """As `post`, without waiting: for what nothing depends on."""
+    publisher: Publisher
+    """To the devices, at QoS 0; drops what it cannot send now."""
+    inboxes: Inboxes
+    """Of the shards; an event that nothing may lose goes here."""
+    outbox: NotificationQueue
+    """For events of the shards on which nothing depends: nobody waits for them."""
     socket: AudioSocket
-    standstill: StallDetector
-    spawn: Callable[[str, Coroutine[None, None, None]], "asyncio.Task[object]"]
-    """Runs work of its own whose failure is logged; the name is the work's in the log."""
+    stalls: StallDetector
+    tasks: BackgroundTasks
     counters: Counter[str] = field(default_factory=Counter)
     traces: TraceQueue = field(default_factory=TraceQueue)
     """For who asks later why a device was silent."""

@@ -1,4 +1,4 @@
-"""One hello until goodbye: packets in, mail in, orders out."""
+"""One hello until goodbye: packets and commands of the shard in, packets and commands to the device out."""
 
 import logging
 
@@ -28,9 +28,8 @@ from fleet.wire.edge_messages import (
     StopListeningCommand,
     TurnProgressCommand,
 )
-from fleet.wire.messages import AnswerStopCommand, AudioFormat, DeviceCommand, GoodbyeCommand
+from fleet.wire.messages import AnswerStopCommand, AudioFormat, GoodbyeCommand
 from fleet.wire.packet import Channel, Header
-from fleet.wire.topics import down_topic
 
 log = logging.getLogger(__name__)
 
@@ -50,16 +49,15 @@ class EdgeSession:
 
     def __init__(self, opened: OpenSessionCommand, dialect: Dialect, services: EdgeServices, now: float) -> None:
         self.opened = opened
-        self._dialect = dialect
         self._services = services
         channel = Channel(bytes.fromhex(opened.key), opened.ssrc)
         uplink = AudioFormat(opened.uplink_rate, opened.uplink_frame_ms)
         self._stream = UplinkStream(channel, uplink, services.counters, now)
-        self._line = DownlinkTransport(opened, channel, self._stream, services.socket, self._order)
-        self._floor = TurnTaking(self._line, services, now)
-        self._detected = DetectedTextFilter(self._line, services, self._floor)
+        self._transport = DownlinkTransport(opened, dialect, channel, self._stream, services)
+        self._turn_taking = TurnTaking(self._transport, services, now)
+        self._detected = DetectedTextFilter(self._transport, services, self._turn_taking)
         self._echo = EchoResponder(opened.key, services.socket)
-        self._returned = Timer(self._meet_again)
+        self._returned = Timer(self)
         self._opened_at: float | None = now
         """Until the device is heard."""
 
@@ -74,100 +72,105 @@ class EdgeSession:
                 self._echo.take(datagram, address)
             return
         if header.timestamp and self.opened.aec:
-            self._floor.turns.downlink.played(header.timestamp, now)
-        uplink = self._floor.uplink
+            self._turn_taking.turns.downlink.played(header.timestamp, now)
+        uplink = self._turn_taking.uplink
         if self._stream.proved:
             uplink.rejoin(self._stream.proved, now)
             self._stream.proved = []
         uplink.push(header.sequence, payload, now)
         # Where the server cancels the echo a device always sends.
         if payload and uplink.gate != "open" and not self.opened.aec:
-            self._floor.interjection.hear(now)
+            self._turn_taking.interjection.hear(now)
 
-    def take(self, mail: EdgeCommand, now: float) -> None:
+    async def take(self, command: EdgeCommand, now: float) -> None:
         """Do what a shard says about this session."""
-        with self._line.fields(getattr(mail, "turn", "")):
-            log.debug("mail", extra={"kind": mail.kind})
-            self._take(mail, now)
+        turns = self._turn_taking.turns
+        with self._transport.fields(getattr(command, "turn", "")):
+            log.debug("command of the shard", extra={"kind": command.kind})
+            match command:
+                case SpeakSentenceCommand():
+                    if answer := turns.answer_of(command, now):
+                        answer.add(command)
+                        turns.downlink.show_face()
+                case StartAnswerCommand():
+                    self._turn_taking.begin_speech(command, now)
+                case TurnProgressCommand():
+                    turns.touch(command, now)
+                case EndAnswerCommand():
+                    turns.end(command, now)
+                case _:
+                    self._obey(command, now)
 
     @property
     def busy(self) -> bool:
         """Whether somebody says something, waits for an answer, or hears one."""
-        hearing = self._floor.uplink.hearing
-        return self._floor.busy or (hearing is not None and hearing.speaking)
+        period = self._turn_taking.uplink.period
+        return self._turn_taking.busy or (period is not None and period.speaking)
 
     def dismiss(self) -> None:
         """Fall silent because the edge ends, and ask the shard to end the session."""
-        if self._floor.busy:
-            self._floor.turns.leave()
-            self._order(AnswerStopCommand(self.opened.session))
+        if self._turn_taking.busy:
+            self._turn_taking.turns.leave()
+            self._transport.send_command(AnswerStopCommand(self.opened.session))
         self.resign()
 
     def resign(self) -> None:
         """Ask the shard to end the session, if it has not long ago."""
         silent = SessionSilentEvent(device=self.opened.device, session=self.opened.session, reason="leaving")
-        self._services.tell(self.opened.shard, silent)
+        self._services.outbox.put(self.opened.shard, silent)
 
     def check(self, now: float) -> None:
         """Look after time limits; a few times a second."""
-        self._floor.check(now)
+        self._turn_taking.check(now)
 
     def wake(self) -> None:
         """The edge stood still: who said something meanwhile waits for an answer that nobody knows of."""
-        if self._floor.uplink.gate == "open" and not self.busy:
-            with self._line.fields():
-                self._floor.fail("interrupted")
+        if self._turn_taking.uplink.gate == "open" and not self.busy:
+            with self._transport.fields():
+                self._turn_taking.fail("interrupted")
 
     def leave(self) -> None:
-        """Fall silent because the edge ends, and tell the device to begin anew elsewhere."""
-        downlink = self._floor.turns.downlink
+        """Fall silent because the edge ends, and say goodbye, so that the device begins anew elsewhere."""
+        downlink = self._turn_taking.turns.downlink
         if downlink.speaking or downlink.stop_in_doubt:
-            self._order(AnswerStopCommand(self.opened.session))
+            self._transport.send_command(AnswerStopCommand(self.opened.session))
         self.close()
-        self._order(GoodbyeCommand(self.opened.session))
+        self._transport.send_command(GoodbyeCommand(self.opened.session))
 
     def close(self) -> None:
-        """Fall silent at once; nothing is told to anybody."""
+        """Fall silent at once; send nothing."""
         self._services.socket.wheel.cancel(self._returned)
         self._detected.close()
-        self._floor.close()
-        self._note("end", f"{self._stream.newest} {self._line.sent}")
-        with self._line.fields():
-            log.debug("audio ends", extra={"uplink": self._stream.newest, "downlink": self._line.sent})
+        self._turn_taking.close()
+        self._note("end", f"{self._stream.newest} {self._transport.sent}")
+        with self._transport.fields():
+            log.debug("audio ends", extra={"uplink": self._stream.newest, "downlink": self._transport.sent})
 
-    def _take(self, mail: EdgeCommand, now: float) -> None:
-        floor = self._floor
-        match mail:
+    def _obey(self, command: EdgeCommand, now: float) -> None:
+        """Do what the device said on its way through the shard."""
+        match command:
             case StartListeningCommand():
-                floor.start_listening(mail.mode, now)
+                self._turn_taking.start_listening(command.mode, now)
             case StopListeningCommand():
-                floor.stop_listening(now)
+                self._turn_taking.stop_listening(now)
             case DetectedTextCommand():
-                self._detected.take(mail.text, now)
+                self._detected.take(command.text, now)
             case AbortAnswerCommand():
-                floor.abort(now)
+                self._turn_taking.abort(now)
             case DeviceReturnedCommand():
                 self._services.socket.wheel.set(self._returned, now + RETURN_SECONDS)
-            case TurnProgressCommand():
-                floor.turns.touch(mail, now)
-            case StartAnswerCommand():
-                floor.begin_speech(mail, now)
-            case SpeakSentenceCommand():
-                floor.turns.add(mail, now)
-            case EndAnswerCommand():
-                floor.turns.end(mail, now)
             case _:
                 # Opening and closing are the registry's.
                 return
 
-    def _meet_again(self, now: float) -> None:
+    def on_timer(self, now: float) -> None:
         """The device is back, and may have missed an answer or its end; the end of what is being spoken it will hear.
 
-        A device that has heard the end, or was never spoken to, is told nothing: py-xiaozhi would stop to record.
+        A device that has heard the end, or was never spoken to, is sent nothing: py-xiaozhi would stop to record.
         """
-        turns = self._floor.turns
-        if turns.missed.meet(now):
-            self._floor.uplink.shut()
+        turns = self._turn_taking.turns
+        if turns.replay.meet(now):
+            self._turn_taking.uplink.shut()
         elif turns.downlink.stop_in_doubt and not turns.downlink.speaking:
             turns.downlink.stop()
 
@@ -178,11 +181,8 @@ class EdgeSession:
         if self._opened_at is not None:
             audio.first_uplink_delay.observe(now - self._opened_at)
             self._opened_at = None
-        self._floor.silence.used = True
+        self._turn_taking.silence.used = True
         self._note("audio", "{}:{}".format(*self._stream.address) if self._stream.address else "")
-        with self._line.fields():
+        with self._transport.fields():
             log.info("device address", extra={"address": self._stream.address})
-            self._floor.turns.downlink.try_again(now)
-
-    def _order(self, order: DeviceCommand) -> bool:
-        return self._services.publish(down_topic(self.opened.device), self._dialect.send(order)) is not False
+            self._turn_taking.turns.downlink.try_again(now)

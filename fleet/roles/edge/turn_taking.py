@@ -1,19 +1,18 @@
-"""Who has the floor in one session: when the user is listened to, and when not."""
+"""Turn-taking in one session: when the user is listened to, and when not."""
 
 import asyncio
 import logging
-from collections.abc import Callable
 from uuid import uuid4
 
 from fleet.core.ports import Transcript
 from fleet.core.text.phrases import Phrase
 from fleet.ground.metrics import turns as timed
 from fleet.roles.edge.interjection import CROSSING_SECONDS, Interjection
-from fleet.roles.edge.listening.asking import UtteranceSender
+from fleet.roles.edge.listening.listening_period import SpeechConsumers
 from fleet.roles.edge.listening.push_to_talk import ABORTED_SECONDS, GOODBYE_SECONDS, PushToTalk
 from fleet.roles.edge.listening.recognition import Recognition
 from fleet.roles.edge.listening.silence import SilenceTimeout
-from fleet.roles.edge.listening.uplink import Listener, Uplink
+from fleet.roles.edge.listening.uplink import Uplink
 from fleet.roles.edge.listening.utterance_collector import Utterance
 from fleet.roles.edge.services import EdgeServices
 from fleet.roles.edge.speaking.turns import AwaitedTurn, SessionTurns
@@ -35,31 +34,25 @@ class TurnTaking:
     decides.
 
     Args:
-        line: To the device.
+        transport: To the device.
         services: Of the edge.
         now: When the session was opened.
     """
 
-    def __init__(self, line: DownlinkTransport, services: EdgeServices, now: float) -> None:
-        opened = line.opened
-        self._line = line
+    def __init__(self, transport: DownlinkTransport, services: EdgeServices, now: float) -> None:
+        opened = transport.opened
+        self._transport = transport
         self._services = services
-        self._recognition = Recognition(services, self._understood, lambda: self.fail("not_understood"))
+        self._recognition = Recognition(transport, services, self)
         self._mode: ListenMode | None = None
         self._always = False
-        self._language = opened.language or services.settings.languages.split(",")[0].strip()
-        self._press = PushToTalk(line, services, self.fail, lambda: self.busy)
-        listener = Listener(
-            self._said,
-            _named(line, self._recognition.prepare),
-            self._voiced,
-            self.listen_unasked,
-            lambda: self._press.answer_silence(self._language),
-        )
-        self.uplink = Uplink(AudioFormat(opened.uplink_rate, opened.uplink_frame_ms), services, listener)
-        self.turns = SessionTurns(line, services, self._resume)
-        self._asking = UtteranceSender(line, services, self.turns, lambda: self.fail("failed"))
-        self.interjection = Interjection(self.turns, self.uplink, self._press, self.stop_listening)
+        self.language = opened.language or services.settings.languages.split(",")[0].strip()
+        """ISO 639-1 code of the language in which the server apologises."""
+        self._press = PushToTalk(transport, services, self)
+        uplink = AudioFormat(opened.uplink_rate, opened.uplink_frame_ms)
+        self.uplink = Uplink(uplink, services, SpeechConsumers(self, self._recognition, self._press))
+        self.turns = SessionTurns(transport, services, self)
+        self.interjection = Interjection(self.turns, self.uplink, self._press, self)
         self.silence = SilenceTimeout(now, services.settings.idle_seconds)
 
     def start_listening(self, mode: ListenMode, now: float) -> None:
@@ -69,9 +62,9 @@ class TurnTaking:
         self._press.go_on()
         self.turns.downlink.stop_in_doubt = False
         self._mode = mode
-        self._line.interruptible = mode == "realtime"
+        self._transport.interruptible = mode == "realtime"
         # Where the server is to cancel the echo there is none to do it: its own voice would interrupt it.
-        self._always = mode == "realtime" and not self._line.opened.aec
+        self._always = mode == "realtime" and not self._transport.opened.aec
         speech = self.turns.downlink.speech
         if speech and speech.playout.started and not self._always:
             if mode == "manual":
@@ -92,7 +85,7 @@ class TurnTaking:
     def listen_unasked(self, now: float) -> None:
         """The device's word that it listens was lost, or is late: nobody repeats it, and the user speaks already."""
         if not self.busy:
-            with self._line.fields():
+            with self._transport.fields():
                 log.info("listens unasked")
             self.uplink.resume()
             self.start_listening("manual" if self.uplink.pressed else "auto", now)
@@ -110,7 +103,7 @@ class TurnTaking:
         self._recognition.cancel()
         self.turns.interrupt("speech aborted")
         self.uplink.hold()
-        self._resume(now, ABORTED_SECONDS)
+        self.resume(now, ABORTED_SECONDS)
 
     def take_question(self, text: str, now: float) -> None:
         """The user typed a question: nothing of what was said, or is being said, counts any more."""
@@ -124,19 +117,19 @@ class TurnTaking:
             self.turns.downlink.stop()
         if not self._always:
             self.uplink.shut()
-        turn = AwaitedTurn(uuid4().hex, now, language=self._language)
-        self._services.spawn("typed question", self._asking.ask(turn, text, "", "typed"))
+        turn = AwaitedTurn(uuid4().hex, now, language=self.language)
+        self._services.tasks.start("typed question", self.turns.ask(turn, text, "", "typed"))
 
-    def begin_speech(self, mail: StartAnswerCommand, now: float) -> None:
+    def begin_speech(self, command: StartAnswerCommand, now: float) -> None:
         """An answer begins."""
-        self._line.loss = self.uplink.order.loss
-        if not self.turns.begin(mail, now):
+        self._transport.loss = self.uplink.jitter.loss
+        if not self.turns.begin(command, now):
             return
         self.interjection.forget()
         if not self._always:
             self.uplink.shut()
-        elif hearing := self.uplink.hearing:
-            hearing.recorder.mark_overlap()
+        elif period := self.uplink.period:
+            period.collector.mark_overlap()
 
     @property
     def busy(self) -> bool:
@@ -150,10 +143,10 @@ class TurnTaking:
         if self.busy:
             self.silence.stir(now)
         if reason := self.silence.end(now):
-            opened = self._line.opened
-            with self._line.fields():
+            opened = self._transport.opened
+            with self._transport.fields():
                 log.info("session silent", extra={"reason": reason})
-            self._services.tell(
+            self._services.outbox.put(
                 opened.shard, SessionSilentEvent(device=opened.device, session=opened.session, reason=reason)
             )
 
@@ -164,50 +157,59 @@ class TurnTaking:
         self.turns.leave()
         self.uplink.close()
 
-    def _voiced(self, now: float) -> None:
+    def take_voice(self, now: float) -> None:
+        """The user speaks; over the answer for long enough, it silences it."""
         self.silence.stir(now)
-        hearing = self.uplink.hearing
-        if self._always and self.turns.downlink.speaking and hearing and hearing.recorder.overlap_ms >= BARGE_IN_MS:
-            with self._line.fields():
+        period = self.uplink.period
+        if self._always and self.turns.downlink.speaking and period and period.collector.overlap_ms >= BARGE_IN_MS:
+            with self._transport.fields():
                 self.turns.interrupt("barge-in")
 
-    def _said(self, utterance: Utterance, now: float) -> None:
+    def take_utterance(self, utterance: Utterance, now: float) -> None:
+        """Recognise what the user said; nothing more is heard meanwhile, unless the user always is."""
         if self._always and self.turns.downlink.speaking and utterance.voiced_ms < BARGE_IN_MS:
             self._services.counters["coughs"] += 1
             return
-        with self._line.fields():
+        with self._transport.fields():
             seconds = {"speech_seconds": round(utterance.voiced_ms / 1000, 2)}
-            self._services.traces.note(self._line.opened.device, "heard")
+            self._services.traces.note(self._transport.opened.device, "heard")
             timed.end_of_turn_delay.observe(now - utterance.ended_at)
             log.info("utterance ended", extra={**seconds, "endpoint_seconds": round(now - utterance.ended_at, 3)})
             if not self._always:
                 self.uplink.hold()
             self._recognition.start(utterance)
 
-    async def _understood(self, utterance: Utterance, transcript: Transcript) -> None:
+    async def take_transcript(self, utterance: Utterance, transcript: Transcript) -> None:
+        """Ask the session's shard what to answer, if anything was understood."""
         text = transcript.text.strip()
         if not text:
             timed.utterances.add("empty")
             if self._mode in ("auto", "realtime") and self.uplink.gate == "held":
                 self.uplink.resume()
             elif self._mode is None and self.uplink.pressed:
-                self._press.answer_silence(self._language)
+                self._press.answer_silence()
             return
-        self._services.traces.note(self._line.opened.device, "understood")
-        self._language = transcript.language or self._language
+        self._services.traces.note(self._transport.opened.device, "understood")
+        self.language = transcript.language or self.language
         if not self._always and self._mode is not None:
             self.uplink.shut()
-        turn = AwaitedTurn(uuid4().hex, _now(), utterance.ended_at, self._language)
-        await self._asking.ask(turn, text, transcript.language, "understood")
+        turn = AwaitedTurn(uuid4().hex, _now(), utterance.ended_at, self.language)
+        await self.turns.ask(turn, text, transcript.language, "understood")
 
     def fail(self, name: Phrase) -> None:
         """Say why there is no answer; the user is not listened to meanwhile."""
         now = _now()
-        self.turns.apologise(name, self._language, now)
+        self.turns.apologise(name, self.language, now)
         if not self._always:
             self.uplink.shut()
 
-    def _resume(self, now: float, wait: float = GOODBYE_SECONDS) -> None:
+    def resume(self, now: float, wait: float = GOODBYE_SECONDS) -> None:
+        """The server has nothing more to say.
+
+        Args:
+            now: The time.
+            wait: Seconds in which a device whose press is over may still say that it listens again.
+        """
         self.silence.stir(now)
         if self.turns.busy or self._recognition.running:
             return
@@ -217,7 +219,7 @@ class TurnTaking:
             self._mode = None
         if self._mode in ("auto", "realtime"):
             self.uplink.open(now, pressed=False)
-            if self._line.opened.aec:
+            if self._transport.opened.aec:
                 self.uplink.settle(now)
             return
         if self.uplink.gate == "shut":
@@ -228,13 +230,3 @@ class TurnTaking:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
-
-
-def _named(line: DownlinkTransport, work: Callable[[Utterance], None]) -> Callable[[Utterance], None]:
-    """Return work whose log lines name the session."""
-
-    def run(utterance: Utterance) -> None:
-        with line.fields():
-            work(utterance)
-
-    return run

@@ -9,6 +9,7 @@ from fleet.adapters.redis.shards.census import Census
 from fleet.adapters.redis.shards.leases import Leases
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.core.rates import Rate
+from fleet.ground.tasks import keep_running
 from fleet.roles.worker.calls.device_calls import DeviceCalls
 from fleet.roles.worker.calls.expirer import CallExpirer
 from fleet.roles.worker.calls.tool_budget import ListBudget
@@ -49,14 +50,14 @@ class Worker:
         self._resources = resources
         self._broker = broker
         self._directory = EdgeDirectory(resources.edges, settings.edge_sessions)
-        receptionist = SessionOpener(resources, self._directory, self.counts)
+        session_opener = SessionOpener(resources, self._directory, self.counts)
         calls = DeviceCalls(resources.calls, resources.reports, Rate.parse(settings.rate_tools), self.counts)
         discovery = Discovery(resources, self.counts)
         turns = WorkerTurns(resources, calls, discovery, self.counts)
         registrations = Registrations(resources, discovery, self.counts)
-        self._frames = DeviceDispatcher(resources, receptionist, turns, calls, discovery, registrations)
+        self._frames = DeviceDispatcher(resources, session_opener, turns, calls, discovery, registrations)
         name = f"fleet-worker-{worker_id}"
-        self._losses = OwnerLossListener(broker, lambda: resources.keys.issue("service", name), self._lost)
+        self._owner_losses = OwnerLossListener(broker, lambda: resources.keys.issue("service", name), self._lost)
         self._plugin = PluginCounts(
             broker,
             lambda: resources.keys.issue("service", f"{name}-counts"),
@@ -64,14 +65,14 @@ class Worker:
             self.counts,
         )
         leases = Leases(resources.store, worker_id, settings.lease_seconds)
-        self._shards = ShardBalancer(leases, settings.shards, self._make_shard, self._losses)
-        self._letters = InboxReader(resources.mailboxes, lambda: self._shards.owned, receptionist, turns)
-        self.figures = ShardGauges(Census(resources.store), lambda: self._shards.owned, self._letters.positions)
+        self._shards = ShardBalancer(leases, settings.shards, self._make_shard, self._owner_losses)
+        self._inbox = InboxReader(resources.inboxes, lambda: self._shards.owned, session_opener, turns)
+        self.figures = ShardGauges(Census(resources.store), lambda: self._shards.owned, self._inbox.positions)
         self._renewals = PasswordRenewals(resources, lambda: self._shards.owned)
         self._watchers: Mapping[str, CallExpirer | DeadEdgeReaper | PasswordRenewals] = {
             "sweeper": CallExpirer(resources.calls, lambda: self._shards.owned),
             "orphans": DeadEdgeReaper(
-                resources.sessions, self._directory, lambda: self._shards.owned, receptionist, turns
+                resources.sessions, self._directory, lambda: self._shards.owned, session_opener, turns
             ),
             "renewals": self._renewals,
         }
@@ -80,10 +81,10 @@ class Worker:
         """Serve until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._directory.run(), name="edge directory")
-            group.create_task(self._losses.run(), name="shard losses")
+            group.create_task(self._owner_losses.run(), name="shard losses")
             group.create_task(self._plugin.run(), name="plugin counts")
             group.create_task(self._shards.run(), name="shards")
-            group.create_task(self._letters.run(), name="letters")
+            group.create_task(keep_running("inboxes", self._inbox.run, self._inbox.backoff), name="inboxes")
             for name, watcher in self._watchers.items():
                 group.create_task(watcher.run(), name=name)
             group.create_task(self.figures.run(), name="census")
@@ -111,7 +112,7 @@ class Worker:
     @property
     def connected(self) -> bool:
         """Whether it reaches the broker."""
-        return self._losses.connected
+        return self._owner_losses.connected
 
     @property
     def settled(self) -> bool:
@@ -127,11 +128,12 @@ class Worker:
             lambda shard: shard_session(
                 shard, self._broker, keys.issue("service", topics.shard_client_id(number)), shards
             ),
-            self._receive,
+            self,
             self._shards.confirm,
         )
 
-    async def _receive(self, shard: Shard, kind: str, mac: str, payload: bytes) -> None:
+    async def receive(self, shard: Shard, kind: str, mac: str, payload: bytes) -> None:
+        """Handle one message of a device, of its presence, or of the broker."""
         if kind == "boot":
             self._plugin.meet()
         await self._frames.receive(shard, kind, mac, payload)

@@ -20,7 +20,7 @@ _RECONNECT_SECONDS = 10.0
 
 
 class PluginCounts:
-    """Counts what the plugin tells every few seconds, since its start, to all workers.
+    """Counts what the plugin publishes every few seconds, since its start, to all workers.
 
     All of them listen, and the one that counts is the owner of one shard: so the sum over all workers is right, and
     what happens while that shard changes its owner is counted by neither or one of them, never by both.

@@ -35,7 +35,7 @@ class WorkerResources:
     reports: Reports
     replies: Replies
     personas: Personas
-    mailboxes: Inboxes
+    inboxes: Inboxes
     edges: Edges
     server_tools: ServerTools | None = None
     """Offered to the model beside those of the device; None for none."""
@@ -57,7 +57,7 @@ class WorkerResources:
             reports=Reports(store),
             replies=Replies(store),
             personas=Personas(store),
-            mailboxes=Inboxes(store),
+            inboxes=Inboxes(store),
             edges=Edges(store),
             server_tools=server_tools,
         )

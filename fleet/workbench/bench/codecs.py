@@ -2,10 +2,10 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from typing import cast
 
-from fleet.adapters.speech.audio_input import AudioInput, VadFrame
+from fleet.adapters.speech.audio_input import AudioInput, FrameListener, VadFrame
 from fleet.adapters.speech.vad_silero import SileroVad
 from fleet.adapters.speech.voice import Voice
 from fleet.core.ports import Transcript
@@ -31,9 +31,9 @@ class NoAsr:
 class _PreparedEar:
     """Hears the same silent frame in every packet; all packets of one turn of the loop at once, as real ears do."""
 
-    def __init__(self, ears: "_PreparedEars", uplink: AudioFormat, on_heard: Callable[[VadFrame], None]) -> None:
+    def __init__(self, ears: "_PreparedEars", uplink: AudioFormat, listener: FrameListener) -> None:
         self._ears = ears
-        self._on_heard = on_heard
+        self._listener = listener
         self._frame = VadFrame(bytes(sounds.UPLINK_RATE * uplink.frame_ms // 1000 * 2), 0.0)
 
     def feed(self, packet: bytes) -> bool:
@@ -41,7 +41,7 @@ class _PreparedEar:
         return True
 
     def deliver(self) -> None:
-        self._on_heard(self._frame)
+        self._listener.hear(self._frame)
 
     def close(self) -> None:
         """Nothing waits for longer than a turn of the loop."""
@@ -52,8 +52,8 @@ class _PreparedEars:
         self._fed: list[_PreparedEar] = []
         self._loop = asyncio.get_running_loop()
 
-    def open(self, uplink: AudioFormat, on_heard: Callable[[VadFrame], None]) -> _PreparedEar:
-        return _PreparedEar(self, uplink, on_heard)
+    def open(self, uplink: AudioFormat, listener: FrameListener) -> _PreparedEar:
+        return _PreparedEar(self, uplink, listener)
 
     def accept(self, ear: _PreparedEar) -> None:
         if not self._fed:

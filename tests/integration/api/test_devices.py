@@ -54,8 +54,8 @@ class Worker:
             while not (letters := await Inboxes(self._store).read_shards({self.shard: "0"})):
                 pass
         (letter,) = letters
-        assert isinstance(letter.mail, UtteranceEvent)
-        return letter.mail
+        assert isinstance(letter.event, UtteranceEvent)
+        return letter.event
 
     async def answer(self, reply: Reply) -> None:
         owner = await Leases(self._store, "w", 30).take(self.shard)

@@ -38,11 +38,6 @@ class Tools:
         return "ok"
 
 
-class Journal:
-    async def record(self, messages: Sequence[Message]) -> None:
-        assert messages
-
-
 class Stage:
     def __init__(self, server: OpenAiServer, llm: OpenAiLlm) -> None:
         self.server, self._llm = server, llm
@@ -53,19 +48,21 @@ class Stage:
     async def turn(self, *answers: Answer, options: LlmOptions = LlmOptions()) -> str:  # noqa: B008
         """Return what is said."""
         self.server.chat(*answers)
-        said: list[str] = []
-
-        async def say(text: str) -> None:
-            said.append(text)
-            self.on_word.set()
-
-        async def think(text: str) -> None:
-            self.thoughts += text
-
+        self.said = ""
         question = [Message("system", "Be kind."), Message("user", "hi")]
         async with asyncio.timeout(20):
-            await agent.run_turn(question, self._llm, self.tools, say, Journal(), think=think, options=options)
-        return "".join(said)
+            await agent.run_turn(question, self._llm, self.tools, self, options=options)
+        return self.said
+
+    async def say(self, text: str) -> None:
+        self.said += text
+        self.on_word.set()
+
+    async def think(self, text: str) -> None:
+        self.thoughts += text
+
+    async def record(self, messages: Sequence[Message]) -> None:
+        assert messages
 
     @property
     def outcomes(self) -> list[str]:

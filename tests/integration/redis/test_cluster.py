@@ -92,4 +92,4 @@ async def test_everything_goes_on_when_a_replica_takes_over(own_cluster: Cluster
         assert renewed.result() == owners
         assert announced.done() and all(task.done() for task in sent)
         letters = await boxes.read_shards(dict.fromkeys(ALL, "0"))
-        assert sorted(letter.shard for letter in letters if letter.mail is not None) == list(ALL)
+        assert sorted(letter.shard for letter in letters if letter.event is not None) == list(ALL)

@@ -11,7 +11,7 @@ async def test_a_shards_mail_stays_until_it_was_handled(store: Store, mac: str) 
     boxes, mail = Inboxes(store), AnswerDoneEvent(device=mac, session="s", turn="t")
     await boxes.to_shard(3, mail)
     letters = await boxes.read_shards({3: "0"})
-    assert [letter.mail for letter in letters] == [mail]
+    assert [letter.event for letter in letters] == [mail]
     assert len(await boxes.read_shards({3: "0"})) == 1
     await boxes.discard(letters)
     assert await boxes.read_shards({3: "0"}) == []
@@ -21,7 +21,7 @@ async def test_mail_of_an_unknown_kind_is_marked_and_can_be_discarded(store: Sto
     boxes = Inboxes(store)
     await store.client.xadd(store.keys.mailbox(3), {"m": '{"kind":"unheard_of"}'})
     letters = await boxes.read_shards({3: "0"})
-    assert [letter.mail for letter in letters] == [None]
+    assert [letter.event for letter in letters] == [None]
     await boxes.discard(letters)
 
 

@@ -114,11 +114,11 @@ async def test_a_letter_that_was_written_twice_is_read_once(store: Store, double
         await boxes.to_edge("e", SpeakSentenceCommand(device=mac, session="s", turn="t", index=number, text="x"))
     letters = await boxes.read_shards({3: "0"})
     assert len(letters) == 6
-    assert [letter.mail.turn for letter in letters if isinstance(letter.mail, AnswerDoneEvent)] == ["0", "1", "2"]
+    assert [letter.event.turn for letter in letters if isinstance(letter.event, AnswerDoneEvent)] == ["0", "1", "2"]
     # Another owner of the shard knows no more than what it reads.
-    assert sum(letter.mail is not None for letter in await Inboxes(store).read_shards({3: "0"})) == 3
+    assert sum(letter.event is not None for letter in await Inboxes(store).read_shards({3: "0"})) == 3
     # The same letters read again, as after a new lease, are no doubles.
-    assert sum(letter.mail is not None for letter in await boxes.read_shards({3: "0"})) == 3
+    assert sum(letter.event is not None for letter in await boxes.read_shards({3: "0"})) == 3
     await boxes.discard(letters)
     assert await boxes.read_shards({3: "0"}) == []
     async with asyncio.timeout(LIMIT):

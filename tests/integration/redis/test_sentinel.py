@@ -18,7 +18,7 @@ async def until_read(boxes: Inboxes, turn: str) -> StreamEntry:
     while True:
         for letter in await boxes.read_shards({3: last}):
             last = letter.id
-            if isinstance(letter.mail, AnswerDoneEvent) and letter.mail.turn == turn:
+            if isinstance(letter.event, AnswerDoneEvent) and letter.event.turn == turn:
                 return letter
 
 

@@ -108,7 +108,7 @@ class Scene:
         return turn
 
     async def post(self, letter: edge_messages.EdgeEvent) -> None:
-        await self.resources.mailboxes.to_shard(self.resources.store.keys.shard(self.device.mac), letter)
+        await self.resources.inboxes.to_shard(self.resources.store.keys.shard(self.device.mac), letter)
 
     async def spoken(self) -> list[str]:
         """Return the sentences that the edge is given until the answer ends; nothing else may come."""

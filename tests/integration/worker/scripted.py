@@ -92,9 +92,9 @@ class Device:
 class SilentEdge:
     """An edge as the worker sees it: an announcement and a mailbox."""
 
-    def __init__(self, edges: Edges, mailboxes: Inboxes) -> None:
+    def __init__(self, edges: Edges, inboxes: Inboxes) -> None:
         self._edges = edges
-        self._mail = mailboxes.read_edge("edge-1")
+        self._mail = inboxes.read_edge("edge-1")
 
     async def announce(self, **changes: Any) -> None:
         await self._edges.announce(

@@ -1,6 +1,7 @@
 """What devices said while no worker was there, from a broker that gives it before it answers SUBSCRIBE, as rumqttd."""
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 
@@ -70,7 +71,13 @@ async def test_a_backlog_larger_than_what_is_handled_at_a_time_keeps_no_shard_ou
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     address = MqttAddress("127.0.0.1", server.sockets[0].getsockname()[1])
     login = Credentials("fleet-shard-0", "service.test", "x")
-    shard = Shard(0, Owner("w", "1"), lambda one: shard_session(one, address, login, 1), receive, always)
+    shard = Shard(
+        0,
+        Owner("w", "1"),
+        lambda one: shard_session(one, address, login, 1),
+        SimpleNamespace(receive=receive),
+        always,
+    )
     async with server, running("shard", shard.run), asyncio.timeout(8):
         while not (shard.connected and handled >= KEPT):
             await asyncio.sleep(0.01)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -45,7 +46,7 @@ class Wire:
         self.released: list[int] = []
         self.group: asyncio.TaskGroup | None = None
 
-    def tell(self, shard: int, fence: str) -> None:
+    def announce(self, shard: int, fence: str) -> None:
         self.released.append(shard)
         self.spread(shard, fence, released=True)
 
@@ -62,7 +63,7 @@ class Reach:
         self.met = asyncio.Event()
         self.met.set()
         self.connected = True
-        self.tell = wire.tell
+        self.announce = wire.announce
 
 
 class Team:
@@ -78,7 +79,13 @@ class Team:
             return
 
         def make(number: int, owner: Owner) -> Shard:
-            return Shard(number, owner, lambda _: cast("MqttSession", cast("Any", Session())), receive, worker.confirm)
+            return Shard(
+                number,
+                owner,
+                lambda _: cast("MqttSession", cast("Any", Session())),
+                SimpleNamespace(receive=receive),
+                worker.confirm,
+            )
 
         reach = cast("OwnerLossListener", cast("Any", Reach(self.wire)))
         worker = ShardBalancer(Leases(self.store, name, seconds), COUNT, make, reach)
@@ -146,9 +153,9 @@ async def test_a_shard_whose_new_owner_leaves_is_taken_again_at_once(team: Team,
     second = await team.join("b")
     await team.until(lambda: second.owned)
     [(number, shard)] = list(second.owned.items())[:1]
-    second._holdings.closed = True  # as dead as one can be inside the same process
+    second._holder.closed = True  # as dead as one can be inside the same process
     if released:
-        await second._holdings.give(number)
+        await second._holder.give(number)
     else:
         team.wire.spread(number, shard.owner.fence, released=False)
     await team.until(lambda: number in first.owned)

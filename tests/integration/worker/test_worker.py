@@ -109,7 +109,7 @@ async def test_an_utterance_that_is_delivered_again_is_answered_once(stage: Scen
     shard = stage.resources.store.keys.shard(stage.device.mac)
     heard = edge_messages.UtteranceEvent(device=stage.device.mac, session=session, turn="same", text="hi")
     for _ in range(2):
-        await stage.resources.mailboxes.to_shard(shard, heard)
+        await stage.resources.inboxes.to_shard(shard, heard)
     await stage.edge.next(edge_messages.StartAnswerCommand)
     await stage.edge.next(edge_messages.SpeakSentenceCommand)
     await stage.edge.next(edge_messages.EndAnswerCommand)
@@ -152,6 +152,6 @@ async def test_junk_costs_nothing(stage: Scene, junk: bytes) -> None:
 async def test_a_silent_session_is_ended_with_its_own_id(stage: Scene) -> None:
     session = await stage.greet()
     silent = edge_messages.SessionSilentEvent(device=stage.device.mac, session=session, reason="idle")
-    await stage.resources.mailboxes.to_shard(stage.resources.store.keys.shard(stage.device.mac), silent)
+    await stage.resources.inboxes.to_shard(stage.resources.store.keys.shard(stage.device.mac), silent)
     assert (await stage.device.hear_type("goodbye"))["session_id"] == session
     assert await stage.resources.sessions.read(stage.device.mac) is None

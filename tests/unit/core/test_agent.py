@@ -56,9 +56,17 @@ class Tools:
         return f"done {call.id}"
 
 
-class Journal:
+class Output:
     def __init__(self) -> None:
         self.steps: list[int] = []
+        self.said: list[str] = []
+        self.thoughts: list[str] = []
+
+    async def say(self, text: str) -> None:
+        self.said.append(text)
+
+    async def think(self, text: str) -> None:
+        self.thoughts.append(text)
 
     async def record(self, messages: Sequence[Message]) -> None:
         self.steps.append(len(messages))
@@ -67,17 +75,10 @@ class Journal:
 async def run(
     llm: ScriptedLlm, tools: Tools | None = None, before: Progress = NOTHING, options: LlmOptions = USUAL
 ) -> tuple[tuple[Message, ...], str, list[int]]:
-    said: list[str] = []
-    journal = Journal()
-
-    async def say(text: str) -> None:
-        said.append(text)
-
+    output = Output()
     async with asyncio.timeout(5):
-        added = await agent.run_turn(
-            [Message("user", "hi")], llm, tools or Tools(), say, journal, before, options=options
-        )
-    return added, "".join(said), journal.steps
+        added = await agent.run_turn([Message("user", "hi")], llm, tools or Tools(), output, before, options)
+    return added, "".join(output.said), output.steps
 
 
 async def test_an_answer_without_calls_ends_the_turn() -> None:
@@ -249,18 +250,11 @@ async def test_a_model_that_calls_where_it_may_not_is_urged_to_speak() -> None:
 
 
 async def test_thoughts_are_given_apart_and_not_remembered() -> None:
-    thoughts: list[str] = []
-
-    async def think(text: str) -> None:
-        thoughts.append(text)
-
-    async def say(text: str) -> None:
-        assert text == "Yes."
-
+    output = Output()
     llm = ScriptedLlm([ThoughtDelta("hm"), TextDelta("Yes."), ThoughtDelta("so")])
     async with asyncio.timeout(5):
-        added = await agent.run_turn([Message("user", "hi")], llm, Tools(), say, Journal(), think=think)
-    assert thoughts == ["hm", "so"]
+        added = await agent.run_turn([Message("user", "hi")], llm, Tools(), output)
+    assert (output.said, output.thoughts) == (["Yes."], ["hm", "so"])
     assert added == (Message("assistant", "Yes."),)
     added, said, _ = await run(ScriptedLlm([ThoughtDelta("hm"), TextDelta("Yes.")]))
     assert said == "Yes."
@@ -286,10 +280,11 @@ async def test_others_have_their_turn_while_a_long_text_is_said(events: list[Llm
     """How much is said between two turns of the loop is counted, for what it takes depends on the machine."""
     said = most = 0
 
-    async def say(text: str) -> None:
-        nonlocal said, most
-        said += len(text)
-        most = max(most, said)
+    class Counting(Output):
+        async def say(self, text: str) -> None:
+            nonlocal said, most
+            said += len(text)
+            most = max(most, said)
 
     def look() -> None:
         nonlocal said
@@ -299,7 +294,7 @@ async def test_others_have_their_turn_while_a_long_text_is_said(events: list[Llm
 
     loop, done = asyncio.get_running_loop(), False
     look()
-    [answer] = await agent.run_turn([Message("user", "hi")], ScriptedLlm(events), Tools(), say, Journal())
+    [answer] = await agent.run_turn([Message("user", "hi")], ScriptedLlm(events), Tools(), Counting())
     done = True
     assert len(answer.text) == 40_000
     assert most <= 500

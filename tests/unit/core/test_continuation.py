@@ -1,4 +1,3 @@
-import asyncio
 from itertools import pairwise
 
 import pytest
@@ -11,21 +10,14 @@ from fleet.core.ports import Message
 HEARD = ("Once there was a cat.", "It was red.")
 
 
-async def passed(said: tuple[str, ...], *pieces: str) -> tuple[list[str], str]:
+def passed(said: tuple[str, ...], *pieces: str) -> tuple[list[str], str]:
     """Return what is passed on of a message that comes in pieces, and all of it."""
-    said_now: list[str] = []
-
-    async def say(text: str) -> None:
-        said_now.append(text)
-
-    text = Continuation(said, say)
-    for piece in pieces:
-        await text.take(piece)
-    return said_now, text.new
+    text = Continuation(said)
+    return [new for piece in pieces if (new := text.take(piece))], text.new
 
 
 async def test_a_message_of_its_own_is_passed_on_as_it_comes() -> None:
-    assert await passed((), "Hel", "lo.", "") == (["Hel", "lo."], "Hello.")
+    assert passed((), "Hel", "lo.", "") == (["Hel", "lo."], "Hello.")
 
 
 @pytest.mark.parametrize(
@@ -37,26 +29,26 @@ async def test_a_message_of_its_own_is_passed_on_as_it_comes() -> None:
     ],
 )
 async def test_what_is_repeated_word_for_word_is_left_out(repeated: str) -> None:
-    assert (await passed(HEARD, f"{repeated} It slept."))[1].strip() == "It slept."
-    assert (await passed(HEARD, *f"{repeated} It slept."))[1].strip() == "It slept."
+    assert (passed(HEARD, f"{repeated} It slept."))[1].strip() == "It slept."
+    assert (passed(HEARD, *f"{repeated} It slept."))[1].strip() == "It slept."
 
 
 async def test_what_goes_on_is_passed_on_from_its_first_character() -> None:
-    assert await passed(HEARD, "It slept.") == (["It slept."], "It slept.")
-    assert (await passed(HEARD, *"It slept."))[1] == "It slept."
+    assert passed(HEARD, "It slept.") == (["It slept."], "It slept.")
+    assert (passed(HEARD, *"It slept."))[1] == "It slept."
 
 
 async def test_what_only_begins_like_a_repetition_is_passed_on_whole() -> None:
-    assert await passed(HEARD, "Once there", " was", " a dog.") == (["Once there was a dog."], "Once there was a dog.")
+    assert passed(HEARD, "Once there", " was", " a dog.") == (["Once there was a dog."], "Once there was a dog.")
 
 
 async def test_a_repetition_without_anything_new_says_nothing() -> None:
-    assert await passed(HEARD, *HEARD) == ([], "")
-    assert await passed(HEARD, "Once there was") == ([], "")
+    assert passed(HEARD, *HEARD) == ([], "")
+    assert passed(HEARD, "Once there was") == ([], "")
 
 
 async def test_only_the_beginning_is_compared() -> None:
-    assert (await passed(("Yes.",), "Yes. Yes. No."))[1] == " Yes. No."
+    assert (passed(("Yes.",), "Yes. Yes. No."))[1] == " Yes. No."
 
 
 TEXT = st.text(alphabet="ab. \n好", max_size=20)
@@ -67,7 +59,7 @@ def test_nothing_is_lost_or_said_twice_however_it_comes(said: list[str], rest: s
     whole = f"{' '.join(said)}{rest}"
     places = sorted({0, len(whole), *(cut for cut in cuts if cut < len(whole))})
     pieces = [whole[start:end] for start, end in pairwise(places)]
-    said_now, new = asyncio.run(passed(tuple(said), *pieces))
+    said_now, new = passed(tuple(said), *pieces)
     assert "".join(said_now) == new
     assert "".join(new.split()) == "".join(rest.split())
 

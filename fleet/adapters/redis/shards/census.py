@@ -9,7 +9,7 @@ from fleet.adapters.redis.client.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Of some shards: connected devices, pending calls, and for each that has one the oldest unread letter's id."""
+    """Of some shards: connected devices, pending calls, and for each that has one the oldest unread entry's id."""
 
     devices: int = 0
     pending: int = 0
@@ -26,7 +26,7 @@ class Census:
         """Count in the given shards, in one round trip.
 
         Args:
-            after: For each shard the id of the last letter that was read.
+            after: For each shard the id of the last entry that was read.
         """
         if not after:
             return Count()
@@ -36,11 +36,11 @@ class Census:
             pipe.zcard(keys.deadlines(shard))
             pipe.xrange(keys.mailbox(shard), min=f"({last}", count=1)
         found = await self._store.ask(cast("Awaitable[list[Any]]", pipe.execute()))
-        unread = {shard: letters[0][0] for shard, letters in zip(after, found[2::3], strict=True) if letters}
+        unread = {shard: entries[0][0] for shard, entries in zip(after, found[2::3], strict=True) if entries}
         return Count(sum(found[0::3]), sum(found[1::3]), unread)
 
 
-def place(letter: str) -> tuple[int, int]:
-    """Return when a letter was written (Unix ms), and its number within that time; ids are ordered so."""
-    time, _, number = letter.partition("-")
+def place(entry: str) -> tuple[int, int]:
+    """Return when an entry was written (Unix ms), and its number within that time; ids are ordered so."""
+    time, _, number = entry.partition("-")
     return int(time), int(number or 0)

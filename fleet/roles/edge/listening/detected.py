@@ -14,33 +14,33 @@ log = logging.getLogger(__name__)
 
 LATE_SECONDS = 1.0
 """How long the audio of a wake word may be under way when its message has come: they take different ways, and a modem's
-way differs by 0.4 s. Only a text that nothing else tells from a wake word waits for it."""
+way differs by 0.4 s. Only a text that nothing else distinguishes from a wake word waits for it."""
 
 
 class DetectedTextFilter:
     """Tells wake words from typed questions for one session.
 
     Args:
-        line: To the device.
+        transport: To the device.
         services: Of the edge.
-        floor: Of the session.
+        turn_taking: Of the session.
     """
 
-    def __init__(self, line: DownlinkTransport, services: EdgeServices, floor: TurnTaking) -> None:
-        self._line = line
+    def __init__(self, transport: DownlinkTransport, services: EdgeServices, turn_taking: TurnTaking) -> None:
+        self._transport = transport
         self._services = services
-        self._floor = floor
+        self._turn_taking = turn_taking
         self._text = ""
         self._listening = False
-        self._timer = Timer(self._judge_late)
+        self._timer = Timer(self)
 
     def take(self, text: str, now: float) -> None:
         """Take a text; what was heard until now is no part of what the user says next, whatever it is."""
         self.close()
         self._text = text
         # As it was when the text came: firmware opens its microphone right after it.
-        self._listening = self._floor.busy or self._floor.uplink.gate == "open"
-        self._floor.uplink.settle(now)
+        self._listening = self._turn_taking.busy or self._turn_taking.uplink.gate == "open"
+        self._turn_taking.uplink.settle(now)
         if not self._judge(now, late=False):
             self._services.socket.wheel.set(self._timer, now + LATE_SECONDS)
 
@@ -48,15 +48,16 @@ class DetectedTextFilter:
         """Forget a text that was not decided on."""
         self._services.socket.wheel.cancel(self._timer)
 
-    def _judge_late(self, now: float) -> None:
-        with self._line.fields():
+    def on_timer(self, now: float) -> None:
+        """Decide on a text for whose audio nothing more can be waited."""
+        with self._transport.fields():
             self._judge(now, late=True)
 
     def _judge(self, now: float, *, late: bool) -> bool:
         """Decide if that is possible, and do what follows; return whether it was."""
-        mac, words, text = self._line.opened.device, self._services.wake_words, self._text
-        uplink = self._floor.uplink
-        ahead = uplink.burst.seconds(now) - self._services.standstill.waited(now)
+        mac, words, text = self._transport.opened.device, self._services.wake_words, self._text
+        uplink = self._turn_taking.uplink
+        ahead = uplink.burst.seconds(now) - self._services.stalls.waited(now)
         burst = ahead >= BURST_SECONDS
         known = words.knows(mac, text)
         verdict = judge(text, known=known, listening=self._listening, burst=burst, late=late)
@@ -73,12 +74,12 @@ class DetectedTextFilter:
         return True
 
     def _answer(self, text: str, now: float) -> None:
-        if self._services.questions.take(self._line.opened.device, now):
+        if self._services.questions.take(self._transport.opened.device, now):
             timed.utterances.add("typed_too_often")
             log.warning("typed question refused", extra={"reason": "too often"})
         elif len(text) > LONGEST_QUESTION:
             timed.utterances.add("typed_too_long")
             log.warning("typed question refused", extra={"reason": "too long", "characters": len(text)})
-            self._floor.fail("text_too_long")
+            self._turn_taking.fail("text_too_long")
         else:
-            self._floor.take_question(text.strip(), now)
+            self._turn_taking.take_question(text.strip(), now)

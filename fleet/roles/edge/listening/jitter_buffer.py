@@ -24,7 +24,7 @@ class JitterBuffer:
 
     @property
     def loss(self) -> float:
-        """Share of the packets that were lost, rather too high than too low; 0 until enough came to tell."""
+        """Share of the packets that were lost, rather too high than too low; 0 until enough came to know."""
         known = self.lost and self.released >= ENOUGH_TO_TELL_LOSS
         return (self.lost + 1) / self.released if known else 0.0
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from typing import Protocol
 
 from fleet.core.text.phrases import Phrase, phrase
 from fleet.ground.metrics import turns as timed
@@ -24,28 +24,38 @@ ABORTED_SECONDS = 2.0
 when its queue has run dry; a button that only silences it sends no second message."""
 
 
+class PressedSession(Protocol):
+    """What the button asks of its session."""
+
+    language: str
+    """ISO 639-1 code of the words on the screen."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether an answer is awaited or spoken."""
+
+    def fail(self, name: Phrase) -> None:
+        """Speak one of the server's own sentences."""
+
+
 class PushToTalk:
     """The push-to-talk button as the edge sees it.
 
     Args:
-        line: To the device.
+        transport: To the device.
         services: Of the edge.
-        say: Speaks one of the server's own sentences.
-        busy: Whether an answer is awaited or spoken.
+        session: Whose button it is.
     """
 
-    def __init__(
-        self, line: DownlinkTransport, services: EdgeServices, say: Callable[[Phrase], None], busy: Callable[[], bool]
-    ) -> None:
-        self._line = line
+    def __init__(self, transport: DownlinkTransport, services: EdgeServices, session: PressedSession) -> None:
+        self._transport = transport
         self._services = services
-        self._say = say
-        self._busy = busy
+        self._session = session
         self._began: float | None = None
         self._seconds = 0.0
         self._clock = asyncio.get_running_loop().time
         self._goodbye_at = 0.0
-        self._goodbye = Timer(self._say_goodbye)
+        self._goodbye = Timer(self)
 
     def begin(self, now: float) -> None:
         """The button is pressed. Repeated, it changes nothing."""
@@ -57,24 +67,20 @@ class PushToTalk:
         self._seconds = 0.0 if self._began is None else now - self._began
         self._began = None
 
-    def answer_silence(self, language: str) -> None:
-        """Answer a press in which nothing was heard as FLEET_UNHEARD_REPLY says; one by accident gets no answer.
-
-        Args:
-            language: Of the words on the screen.
-        """
+    def answer_silence(self) -> None:
+        """Answer a press in which nothing was heard as FLEET_UNHEARD_REPLY says; one by accident gets no answer."""
         timed.utterances.add("unheard")
-        if self._busy():
+        if self._session.busy:
             return
         reply = self._services.settings.unheard_reply
         accident = self._seconds < ACCIDENT_SECONDS
         log.info("nothing heard", extra={"press_seconds": round(self._seconds, 2), "reply": not accident and reply})
         if accident or reply == "off":
             self.finish()
-        elif reply == "spoken" and self._line.addressed:
-            self._say("not_heard")
+        elif reply == "spoken" and self._transport.addressed:
+            self._session.fail("not_heard")
         else:
-            self._line.order(AlertCommand("", phrase("not_heard", language), "confused"))
+            self._transport.send_command(AlertCommand("", phrase("not_heard", self._session.language), "confused"))
             self.finish()
 
     def finish(self, wait: float = GOODBYE_SECONDS) -> None:
@@ -83,7 +89,7 @@ class PushToTalk:
         Args:
             wait: Seconds in which it may still say that it listens again.
         """
-        if self._line.opened.ends_presses:
+        if self._transport.opened.ends_presses:
             self._goodbye_at = self._clock() + wait
             self._services.socket.wheel.set(self._goodbye, self._goodbye_at)
 
@@ -91,12 +97,13 @@ class PushToTalk:
         """The device listens again, or its session is over: no goodbye."""
         self._services.socket.wheel.cancel(self._goodbye)
 
-    def _say_goodbye(self, now: float) -> float | None:
+    def on_timer(self, now: float) -> float | None:
+        """Ask the shard for a goodbye, if the device stayed idle."""
         if now < self._goodbye_at:
             # The wheel fires long waits early.
             return self._goodbye_at
-        if self._began is None and not self._busy():
-            opened = self._line.opened
+        if self._began is None and not self._session.busy:
+            opened = self._transport.opened
             silent = SessionSilentEvent(device=opened.device, session=opened.session, reason="pressed")
-            self._services.tell(opened.shard, silent)
+            self._services.outbox.put(opened.shard, silent)
         return None

@@ -2,16 +2,17 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, Protocol
 
 from fleet.core.ports import Transcript
+from fleet.core.text.phrases import Phrase
 from fleet.ground.errors import FleetError
 from fleet.ground.metrics import turns
 from fleet.ground.tracing import spans
 from fleet.ground.tracing import turns as traced
 from fleet.roles.edge.listening.utterance_collector import Utterance
 from fleet.roles.edge.services import EdgeServices
+from fleet.roles.edge.transport.downlink import DownlinkTransport
 
 log = logging.getLogger(__name__)
 
@@ -20,24 +21,29 @@ LONGEST_SECONDS = 20.0
 _ABOUT: Final = {"gen_ai.operation.name": "speech_to_text"}
 
 
+class TranscriptTaker(Protocol):
+    """Whoever acts on what was understood."""
+
+    async def take_transcript(self, utterance: Utterance, transcript: Transcript) -> None:
+        """Take an utterance and what was said, which may be nothing."""
+
+    def fail(self, name: Phrase) -> None:
+        """Say why there is no answer."""
+
+
 class Recognition:
     """The recogniser's side of one session.
 
     Args:
+        transport: Names the session in the log.
         services: Of the edge.
-        on_text: Takes an utterance and what was said, which may be nothing.
-        on_failure: Called when it cannot be known what was said.
+        taker: Takes what was said.
     """
 
-    def __init__(
-        self,
-        services: EdgeServices,
-        on_text: Callable[[Utterance, Transcript], Awaitable[None]],
-        on_failure: Callable[[], None],
-    ) -> None:
+    def __init__(self, transport: DownlinkTransport, services: EdgeServices, taker: TranscriptTaker) -> None:
+        self._transport = transport
         self._services = services
-        self._on_text = on_text
-        self._on_failure = on_failure
+        self._taker = taker
         self._task: asyncio.Task[object] | None = None
         self._early: _Early | None = None
 
@@ -51,13 +57,14 @@ class Recognition:
         self._drop_early()
         if not self.running:
             early = self._early = _Early(utterance.voiced_ms)
-            early.task = self._services.spawn("early recognition", self._prepare(early, utterance))
+            with self._transport.fields():
+                early.task = self._services.tasks.start("early recognition", self._prepare(early, utterance))
 
     def start(self, utterance: Utterance) -> None:
         """Recognise an utterance; an older one that is still at it is given up."""
         early, self._early = self._early, None
         self.cancel()
-        self._task = self._services.spawn("recognition", self._recognise(utterance, early))
+        self._task = self._services.tasks.start("recognition", self._recognise(utterance, early))
 
     def cancel(self) -> None:
         self._drop_early()
@@ -72,47 +79,34 @@ class Recognition:
 
     async def _prepare(self, early: "_Early", utterance: Utterance) -> None:
         try:
-            early.settle(await self._transcribe(utterance))
+            async with asyncio.timeout(LONGEST_SECONDS):
+                early.settle(await self._services.asr.transcribe(utterance.pcm))
         except (FleetError, TimeoutError):
             early.settle(None)  # the real attempt will say why
 
     async def _recognise(self, utterance: Utterance, early: "_Early | None") -> None:
-        ago = asyncio.get_running_loop().time() - utterance.ended_at
-        with traced.hearing({"fleet.speech_seconds": utterance.voiced_ms / 1000}, ago):
-            await self._understand(utterance, early)
-
-    async def _understand(self, utterance: Utterance, early: "_Early | None") -> None:
         clock = asyncio.get_running_loop().time
         asked_at = clock()
-        try:
-            with spans.span("transcribe", _ABOUT) as span:
-                transcript = await self._take(early, utterance)
-                spans.private(span, {"fleet.transcript": transcript.text})
-        except (FleetError, TimeoutError) as error:
-            reason = str(error) or "no transcript within the limit"
-            log.warning("recognition failed", extra={"reason": reason, "kind": type(error).__name__})
-            self._task = None
-            turns.utterances.add("failed")
-            self._on_failure()
-            return
-        extra = {"asr_seconds": round(clock() - asked_at, 3), "language": transcript.language}
-        turns.transcription_delay.observe(clock() - asked_at)
-        log.info("utterance recognised", extra={**extra, "pii": {"text": transcript.text}})
-        self._task = None
-        await self._on_text(utterance, transcript)
-
-    async def _take(self, early: "_Early | None", utterance: Utterance) -> Transcript:
-        if early is not None:
+        with traced.hearing({"fleet.speech_seconds": utterance.voiced_ms / 1000}, asked_at - utterance.ended_at):
             try:
-                if early.voiced_ms == utterance.voiced_ms and (transcript := await early.outcome) is not None:
-                    return transcript
-            finally:
-                early.drop()
-        return await self._transcribe(utterance)
-
-    async def _transcribe(self, utterance: Utterance) -> Transcript:
-        async with asyncio.timeout(LONGEST_SECONDS):
-            return await self._services.asr.transcribe(utterance.pcm)
+                with spans.span("transcribe", _ABOUT) as span:
+                    transcript = await _outcome(early, utterance)
+                    if transcript is None:
+                        async with asyncio.timeout(LONGEST_SECONDS):
+                            transcript = await self._services.asr.transcribe(utterance.pcm)
+                    spans.private(span, {"fleet.transcript": transcript.text})
+            except (FleetError, TimeoutError) as error:
+                reason = str(error) or "no transcript within the limit"
+                log.warning("recognition failed", extra={"reason": reason, "kind": type(error).__name__})
+                self._task = None
+                turns.utterances.add("failed")
+                self._taker.fail("not_understood")
+                return
+            extra = {"asr_seconds": round(clock() - asked_at, 3), "language": transcript.language}
+            turns.transcription_delay.observe(clock() - asked_at)
+            log.info("utterance recognised", extra={**extra, "pii": {"text": transcript.text}})
+            self._task = None
+            await self._taker.take_transcript(utterance, transcript)
 
 
 class _Early:
@@ -132,3 +126,13 @@ class _Early:
         """Give it up, if it still runs."""
         if self.task:
             self.task.cancel()
+
+
+async def _outcome(early: _Early | None, utterance: Utterance) -> Transcript | None:
+    """Return what was understood in a pause, if nothing more was said after it."""
+    if early is None:
+        return None
+    try:
+        return await early.outcome if early.voiced_ms == utterance.voiced_ms else None
+    finally:
+        early.drop()

@@ -17,18 +17,18 @@ class SilenceTimeout:
     def __init__(self, now: float, idle_seconds: float) -> None:
         self._since = now
         self._idle_seconds = idle_seconds
-        self._told = False
+        self._reported = False
         self.used = False
         """Whether the device sent audio or began to listen."""
 
     def stir(self, now: float) -> None:
         """Somebody spoke, or the server did."""
         self._since = now
-        self._told = False
+        self._reported = False
 
     def end(self, now: float) -> Literal["idle", "unused"] | None:
         """Say why the session should end; once for each silence."""
-        if self._told or now - self._since < (self._idle_seconds if self.used else UNUSED_SECONDS):
+        if self._reported or now - self._since < (self._idle_seconds if self.used else UNUSED_SECONDS):
             return None
-        self._told = True
+        self._reported = True
         return "idle" if self.used else "unused"

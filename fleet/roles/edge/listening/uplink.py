@@ -1,15 +1,15 @@
-"""The way from a session's packets to utterances: order, gate, ear, recorder."""
+"""The way from a session's packets to utterances: order, gate, listening period."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Literal
 
+from fleet.core.endpointing import LONGEST_MS
 from fleet.ground.metrics import audio
 from fleet.roles.edge.listening.burst import Burst
-from fleet.roles.edge.listening.hearing import ListeningPeriod
 from fleet.roles.edge.listening.jitter_buffer import JitterBuffer
+from fleet.roles.edge.listening.listening_period import ListeningPeriod, SpeechConsumers
 from fleet.roles.edge.listening.preroll_buffer import PrerollBuffer
-from fleet.roles.edge.listening.utterance_collector import Utterance, UtteranceCollector
+from fleet.roles.edge.listening.utterance_collector import UtteranceCollector
 from fleet.roles.edge.services import EdgeServices
 from fleet.roles.edge.transport.timer_wheel import Timer
 from fleet.wire import toc
@@ -20,26 +20,10 @@ SETTLE_SECONDS = 0.1
 GRACE_SECONDS = 0.2
 """After push-to-talk was released: up to four packets may follow."""
 CATCH_UP_SECONDS = 1.0
-"""Longest time that the ear may then lag behind."""
+"""Longest time that the audio input may then lag behind."""
 _POLL_SECONDS = 0.02
 
 Gate = Literal["held", "open", "shut"]
-
-
-@dataclass(frozen=True, slots=True)
-class Listener:
-    """Who is told what was heard."""
-
-    on_utterance: Callable[[Utterance, float], None]
-    """Takes each utterance and `now`."""
-    on_pause: Callable[[Utterance], None]
-    """Takes what was said so far when the speaker has perhaps finished."""
-    on_voice: Callable[[float], None]
-    """Called with `now` for each frame of speech inside an utterance."""
-    on_unasked: Callable[[float], None]
-    """Called with `now` when the device has spoken for a while and nobody listens; may be called again."""
-    on_silence: Callable[[], None]
-    """Called when the button was released and nothing was heard."""
 
 
 class Uplink:
@@ -50,20 +34,20 @@ class Uplink:
     Args:
         uplink: Format of the packets.
         services: Of the edge.
-        listener: Is told what was heard.
+        consumers: Act on what was heard.
     """
 
-    def __init__(self, uplink: AudioFormat, services: EdgeServices, listener: Listener) -> None:
+    def __init__(self, uplink: AudioFormat, services: EdgeServices, consumers: SpeechConsumers) -> None:
         self._format = uplink
         self._services = services
-        self._listener = listener
+        self._consumers = consumers
         self.burst = Burst(uplink.frame_ms)
-        self.order = JitterBuffer()
+        self.jitter = JitterBuffer()
         """Puts packets in order, and knows how many were lost."""
-        self._held = PrerollBuffer(uplink.frame_ms)
-        self.hearing: ListeningPeriod | None = None
+        self._preroll = PrerollBuffer(uplink.frame_ms)
+        self.period: ListeningPeriod | None = None
         """The listening period; None while nobody listens."""
-        self._timer = Timer(self._finish)
+        self._timer = Timer(self)
         self._deadline = 0.0
         self._settles_at: float | None = None
         self.pressed = False
@@ -74,18 +58,18 @@ class Uplink:
         """Take one packet that was admitted; without a payload it is a silent frame that has no number."""
         if not payload:
             # Nothing shows that the device has sent it: it opens nothing, and lengthens a press by a little at most.
-            if self.hearing and self.hearing.may_pad():
+            if self.period and self.period.may_pad():
                 self._hear(None, now)
             else:
                 self._services.counters["unwanted"] += 1
             return
         self.burst.add(now)
-        for released in self.order.push(sequence, payload, now):
+        for released in self.jitter.push(sequence, payload, now):
             self._hear(released, now)
 
     def rejoin(self, packets: list[tuple[int, bytes]], now: float) -> None:
         """Take packets that were proved together, in order; the stream may have gone back to lower numbers."""
-        for released in self.order.rejoin(packets[0][0]):
+        for released in self.jitter.rejoin(packets[0][0]):
             self._hear(released, now)
         for sequence, payload in packets:
             self.push(sequence, payload, now)
@@ -93,9 +77,9 @@ class Uplink:
     def settle(self, now: float) -> None:
         """What was sent until now (a wake word, our own voice) is no part of what the user says next."""
         self._settles_at = now + SETTLE_SECONDS
-        self._held.take()
+        self._preroll.take()
         if self.gate == "open":
-            self._listen()
+            self._listen([])
 
     def open(self, now: float, *, pressed: bool) -> None:
         """Listen; a period of the same kind that is under way goes on.
@@ -111,10 +95,8 @@ class Uplink:
         if self.gate == "open" and self.pressed == pressed:
             return
         self.pressed = pressed
-        self._listen()
-        recent = self._held.take_recent(now, self._services.standstill.waited(now))
-        for packet in [] if settling else recent:
-            self._feed(packet)
+        recent = self._preroll.take_recent(now, self._services.stalls.waited(now))
+        self._listen([] if settling else recent)
 
     def resume(self, *, pressed: bool | None = None) -> None:
         """Listen, with all that came meanwhile.
@@ -123,9 +105,7 @@ class Uplink:
             pressed: Push-to-talk; as before if it is not said.
         """
         self.pressed = self.pressed if pressed is None else pressed
-        self._listen()
-        for packet in self._held.take():
-            self._feed(packet)
+        self._listen(self._preroll.take())
 
     def hold(self) -> None:
         """Listen to nothing; keep what comes for a short while."""
@@ -134,7 +114,7 @@ class Uplink:
     def shut(self) -> None:
         """Ignore what comes."""
         self._end("shut")
-        self._held.take()
+        self._preroll.take()
 
     def stop(self, now: float) -> None:
         """The user ended the recording; what is still under way belongs to it."""
@@ -145,40 +125,43 @@ class Uplink:
     def close(self) -> None:
         """Forget everything."""
         self._end("shut")
-        self._services.counters["lost"] += self.order.lost
-        self._services.counters["late"] += self.order.late
-        if self.order.released:
-            audio.loss.observe(self.order.lost / self.order.released)
+        self._services.counters["lost"] += self.jitter.lost
+        self._services.counters["late"] += self.jitter.late
+        if self.jitter.released:
+            audio.loss.observe(self.jitter.lost / self.jitter.released)
 
-    def _finish(self, now: float) -> float | None:
-        if not self.hearing:
+    def on_timer(self, now: float) -> float | None:
+        """End a press whose last packets have come."""
+        if not self.period:
             return None
-        for released in self.order.flush():
+        for released in self.jitter.flush():
             self._hear(released, now)
-        if not self.hearing.caught_up and now < self._deadline:
+        if not self.period.caught_up and now < self._deadline:
             return now + _POLL_SECONDS
-        utterance = self.hearing.finish()
+        utterance = self.period.finish()
         self.hold()
         if utterance:
-            self._listener.on_utterance(utterance, now)
+            self._consumers.listener.take_utterance(utterance, now)
         elif self.pressed:
-            self._listener.on_silence()
+            self._consumers.press.answer_silence()
         return None
 
-    def _listen(self) -> None:
+    def _listen(self, packets: Sequence[bytes]) -> None:
+        """Begin a listening period with packets that came before it."""
         self._end("open")
-        settings, told = self._services.settings, self._listener
+        settings = self._services.settings
         endpoint_ms = None if self.pressed else float(settings.endpoint_ms)
-        on_pause = told.on_pause if settings.pause_ms < settings.endpoint_ms else None
-        recorder = UtteranceCollector(endpoint_ms, told.on_utterance, settings.pause_ms, on_pause)
-        self.hearing = ListeningPeriod(self._services.ears, self._format, recorder)
-        self.hearing.on_voice = told.on_voice
+        pause_ms = float(settings.pause_ms) if settings.pause_ms < settings.endpoint_ms else LONGEST_MS
+        collector = UtteranceCollector(endpoint_ms, pause_ms)
+        self.period = ListeningPeriod(self._services, self._format, collector, self._consumers)
+        for packet in packets:
+            self.period.feed(packet)
 
     def _end(self, gate: Gate) -> None:
         self._services.socket.wheel.cancel(self._timer)
-        if self.hearing:
-            self.hearing.close()
-            self.hearing = None
+        if self.period:
+            self.period.close()
+            self.period = None
         self.gate = gate
 
     def _hear(self, released: bytes | None, now: float) -> None:
@@ -189,14 +172,11 @@ class Uplink:
                 return
             self._settles_at = None
         if self.gate == "held":
-            self._held.add(packet, now)
-            if self._held.is_live(now):
-                self._listener.on_unasked(now)
+            self._preroll.add(packet, now)
+            if self._preroll.is_live(now):
+                self._consumers.listener.listen_unasked(now)
         elif self.gate == "open":
-            self._feed(packet)
+            if self.period:
+                self.period.feed(packet)
         else:
             self._services.counters["not_listening"] += 1
-
-    def _feed(self, packet: bytes) -> None:
-        if self.hearing and not self.hearing.feed(packet):
-            self._services.counters["queue_full"] += 1

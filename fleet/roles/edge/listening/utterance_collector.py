@@ -1,7 +1,6 @@
-"""Cuts what a session's ear hears into utterances."""
+"""Cuts what is heard in a session into utterances."""
 
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from fleet.core.endpointing import (
@@ -33,27 +32,28 @@ class Utterance:
     """When the edge heard the last speech, on the loop's clock: later than it was said by a packet and its way."""
 
 
+@dataclass(frozen=True, slots=True)
+class PausedUtterance:
+    """What was said until a pause: the speaker has perhaps finished."""
+
+    so_far: Utterance
+
+
+Collected = Utterance | PausedUtterance | bool
+"""What a frame led to: an utterance that silence has ended, a pause in one, or whether the frame is speech in one."""
+
+
 class UtteranceCollector:
     """Collects the frames of one listening period.
 
     Args:
         endpoint_ms: Silence that ends an utterance; None when only the user ends it (push-to-talk).
-        on_utterance: Takes an utterance that silence has ended, and `now`.
-        pause_ms: Silence after which `on_pause` is told what was said so far.
-        on_pause: Takes an utterance that has perhaps ended.
+        pause_ms: Silence that is a pause.
     """
 
-    def __init__(
-        self,
-        endpoint_ms: float | None,
-        on_utterance: Callable[[Utterance, float], None],
-        pause_ms: float = LONGEST_MS,
-        on_pause: Callable[[Utterance], None] | None = None,
-    ) -> None:
+    def __init__(self, endpoint_ms: float | None, pause_ms: float = LONGEST_MS) -> None:
         self._endpoint = None if endpoint_ms is None else Endpointer(endpoint_ms, pause_ms)
         self._pauses = PauseFinder(pause_ms)
-        self._on_utterance = on_utterance
-        self._on_pause = on_pause
         self._before: deque[tuple[bytes, float]] = deque()
         self._before_ms = 0.0
         self._pieces: list[bytes] = []
@@ -75,11 +75,11 @@ class UtteranceCollector:
         """The server begins to speak: from now on speech is an interruption."""
         self.overlap_ms = 0.0
 
-    def hear(self, pcm: bytes, speech: float, now: float) -> bool:
-        """Take the next frame; return whether it is speech that belongs to an utterance."""
+    def add(self, pcm: bytes, speech: float, now: float) -> Collected:
+        """Take the next frame."""
         ms = len(pcm) / BYTES_PER_MS
         if self._endpoint is None:
-            return self._hear_pressed(pcm, speech, ms, now)
+            return self._add_pressed(pcm, speech, ms, now)
         event = self._endpoint.step(speech, ms)
         if not self.recording:
             self._keep_before(pcm, ms)
@@ -89,11 +89,9 @@ class UtteranceCollector:
             return True
         self._append(pcm, speech, ms, now)
         if isinstance(event, Ended):
-            utterance = self._take()
-            self._on_utterance(utterance, now)
-            return False
-        if isinstance(event, Paused) and self._on_pause:
-            self._on_pause(self._so_far())
+            return self._take()
+        if isinstance(event, Paused):
+            return PausedUtterance(self._so_far())
         return speech >= START
 
     def finish(self) -> Utterance | None:
@@ -102,13 +100,12 @@ class UtteranceCollector:
             return None
         return self._take()
 
-    def _hear_pressed(self, pcm: bytes, speech: float, ms: float, now: float) -> bool:
+    def _add_pressed(self, pcm: bytes, speech: float, ms: float, now: float) -> Collected:
         if self._length_ms >= LONGEST_MS:
             return False
         self._append(pcm, speech, ms, now)
-        paused = self._pauses.step(speech, ms)
-        if paused and self._on_pause and self.voiced_ms >= LEAST_VOICED_MS:
-            self._on_pause(self._so_far())
+        if self._pauses.step(speech, ms) and self.voiced_ms >= LEAST_VOICED_MS:
+            return PausedUtterance(self._so_far())
         return speech >= START
 
     def _keep_before(self, pcm: bytes, ms: float) -> None:

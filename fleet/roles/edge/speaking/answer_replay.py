@@ -4,7 +4,6 @@ import logging
 import math
 from uuid import uuid4
 
-from fleet.core.playout import Playout
 from fleet.roles.edge.speaking.downlink import Downlink
 from fleet.roles.edge.speaking.speech import SpokenAnswer
 
@@ -21,7 +20,7 @@ REPEAT_SECONDS = 60.0
 class AnswerReplay:
     """Watches whether the device takes an answer of a session, and repeats it once if not.
 
-    Stock firmware in auto mode sends nothing while it speaks, so one that goes on sending was not told: MQTT at QoS 0
+    Stock firmware in auto mode sends nothing while it speaks, so one that goes on sending does not know: MQTT at QoS 0
     loses what is said while the device reconnects, and the device throws away the audio that comes meanwhile.
 
     Args:
@@ -59,14 +58,9 @@ class AnswerReplay:
         if missed is None or now - missed.begun_at > REPEAT_SECONDS:
             return False
         log.info("answer was missed, and is spoken again", extra={"turn": missed.turn})
-        turn = uuid4().hex
-
-        def again(playout: Playout) -> SpokenAnswer:
-            return SpokenAnswer(turn, playout, own=True, lazy=True, again=True)
-
-        self._downlink.begin(again, now)
+        speech = SpokenAnswer(uuid4().hex, own=True, lazy=True, again=True)
+        self._downlink.begin(speech, now)
         for sentence in missed.said:
-            self._downlink.add(sentence.model_copy(update={"turn": turn}))
-        if self._downlink.speech:
-            self._downlink.speech.end()
+            speech.add(sentence.model_copy(update={"turn": speech.turn}))
+        speech.end()
         return True

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from typing import Protocol
 
 from fleet.adapters.speech.opus import silence
 from fleet.core.playback_gauge import PlaybackGauge
@@ -13,75 +13,68 @@ from fleet.roles.edge.services import EdgeServices
 from fleet.roles.edge.speaking.speech import MOST_PACKETS, SpokenAnswer, synthesise
 from fleet.roles.edge.transport.downlink import DownlinkTransport
 from fleet.roles.edge.transport.timer_wheel import Timer
-from fleet.wire.edge_messages import SpeakSentenceCommand
 from fleet.wire.messages import AnswerStartCommand, AnswerStopCommand, EmotionCommand, SentenceStartCommand
 
 log = logging.getLogger(__name__)
 
 HOLD_SECONDS = 10.0
-"""Longest wait for the device's address: a device that is told to speak too early never sends a packet."""
+"""Longest wait for the device's address: a device that is sent `tts start` too early never sends a packet."""
+
+
+class AnswerOwner(Protocol):
+    """Whoever gives the answers."""
+
+    def finish(self, speech: SpokenAnswer, now: float) -> None:
+        """Take an answer that was spoken to its end, after the device was sent `tts stop`."""
 
 
 class Downlink:
     """Speaks to one session, one answer at a time.
 
     Args:
-        line: To the device.
+        transport: To the device.
         services: Of the edge.
-        on_over: Takes an answer that was spoken to its end, after the device was told.
+        owner: Of the answers.
     """
 
-    def __init__(
-        self, line: DownlinkTransport, services: EdgeServices, on_over: Callable[[SpokenAnswer, float], None]
-    ) -> None:
-        self._line = line
+    def __init__(self, transport: DownlinkTransport, services: EdgeServices, owner: AnswerOwner) -> None:
+        self._transport = transport
         self._services = services
-        self._on_over = on_over
+        self._owner = owner
         self._clock = asyncio.get_running_loop().time
-        self._timer = Timer(self._step)
+        self._timer = Timer(self)
         self._task: asyncio.Task[object] | None = None
         self.speech: SpokenAnswer | None = None
         """The answer that is being spoken or prepared."""
-        self._gauge = PlaybackGauge(line.downlink.frame_ms)
+        self._gauge = PlaybackGauge(transport.downlink.frame_ms)
         self._stop_owed = False
-        """Whether the device could not be told that speech is over."""
+        """Whether `tts stop` could not be sent."""
         self.stop_in_doubt = False
         """Whether the device may have missed that speech is over; False too while it was never spoken to."""
 
     @property
     def speaking(self) -> bool:
-        """Whether the device was told that speech begins, and not yet that it stops."""
+        """Whether the device was sent `tts start`, and not yet `tts stop`."""
         return self.speech is not None and self.speech.playout.started
 
-    def begin(self, speech_of: Callable[[Playout], SpokenAnswer], now: float) -> None:
+    def begin(self, speech: SpokenAnswer, now: float) -> None:
         """Begin an answer; one that is still being spoken goes over into it without a stop."""
         earlier = self.silence()
         device = earlier.playout.device if earlier else None
-        fmt = self._line.downlink
+        fmt = self._transport.downlink
         filler = silence(fmt.sample_rate, fmt.frame_ms)
-        self.speech = speech = speech_of(Playout(fmt.frame_ms, filler, device, self._line.pacing))
+        speech.prepare(Playout(fmt.frame_ms, filler, device, self._transport.pacing), self._services.counters, now)
+        self.speech = speech
         self._gauge = PlaybackGauge(fmt.frame_ms)
-        speech.begun_at = now
-        self._task = self._services.spawn("speech", synthesise(speech, self._services.voice, fmt, self._ready))
+        self._task = self._services.tasks.start("speech", synthesise(speech, self._services.voice, fmt, self))
         if speech.playout.started:
             log.info("speech begins")
             self._services.socket.wheel.set(self._timer, now)
         elif not speech.lazy:
             self._announce(now)
 
-    def add(self, sentence: SpeakSentenceCommand) -> None:
-        """Speak a sentence of the current answer."""
-        if not self.speech:
-            return
-        if not self.speech.add(sentence):
-            self._services.counters["sentences_full"] += 1
-            if not self.speech.dropped:
-                log.warning("sentences dropped, the answer is too long", extra={"first": sentence.index})
-            self.speech.dropped = True
-        self._show_face(self.speech)
-
     def try_again(self, now: float) -> None:
-        """Tell the device what it could not be told: its address was unknown, or the broker away."""
+        """Send the device what could not be sent: its address was unknown, or the broker away."""
         if self.speech and not self.speech.lazy:
             self._announce(now)
         elif self.speech is None and self._stop_owed:
@@ -91,11 +84,11 @@ class Downlink:
         """The device says that it plays the packet with this timestamp, in milliseconds; it is not believed further."""
         speech = self.speech
         if speech and speech.playout.started:
-            left = self._line.sent - timestamp // self._line.downlink.frame_ms
+            left = self._transport.sent - timestamp // self._transport.downlink.frame_ms
             speech.playout.miss(self._gauge.take(left, speech.playout.device.played_at, now))
 
     def silence(self) -> SpokenAnswer | None:
-        """Send nothing more; return the answer that was cut off. The device is not told."""
+        """Send nothing more; return the answer that was cut off. The device is sent no `tts stop`."""
         speech = self.speech
         self._services.socket.wheel.cancel(self._timer)
         if self._task:
@@ -104,9 +97,9 @@ class Downlink:
         return speech
 
     def stop(self) -> None:
-        """Tell the device that speech is over."""
+        """Send the device `tts stop`."""
         self.stop_in_doubt = True
-        self._stop_owed = not self._line.order(AnswerStopCommand(self._line.session))
+        self._stop_owed = not self._transport.send_command(AnswerStopCommand(self._transport.session))
 
     def lost(self, now: float) -> bool:
         """Whether the answer waits too long for the device's address, or for the broker."""
@@ -117,28 +110,30 @@ class Downlink:
 
     def _announce(self, now: float) -> None:
         speech = self.speech
-        if not speech or speech.playout.started or not self._line.addressed:
+        if not speech or speech.playout.started or not self._transport.addressed:
             return
         # Audio that came without it would be thrown away.
-        if self._line.order(AnswerStartCommand(self._line.session)):
+        if self._transport.send_command(AnswerStartCommand(self._transport.session)):
             log.info("speech begins")
             speech.begun_at = now
             speech.playout.start(now)
-            self._show_face(speech)
+            self.show_face()
             self._services.socket.wheel.set(self._timer, now)
 
-    def _show_face(self, speech: SpokenAnswer) -> None:
-        """Send the face behind `tts start`, never before it.
+    def show_face(self) -> None:
+        """Send the answer's face, if it is not sent yet: behind `tts start`, never before it.
 
         Firmware sets a neutral face on entering idle or listening, one pass of its main loop after the change, and
         leaves the face alone on entering speaking (application.cc, HandleStateChangedEvent): a face that comes before
         `tts start` can be wiped by the state before, one that comes after it stays until the answer ends.
         """
-        if speech.emotion and speech.playout.started:
+        speech = self.speech
+        if speech and speech.emotion and speech.playout.started:
             emotion, speech.emotion = speech.emotion, ""
-            self._line.order(EmotionCommand(self._line.session, emotion))
+            self._transport.send_command(EmotionCommand(self._transport.session, emotion))
 
-    def _ready(self) -> None:
+    def take_packets(self) -> None:
+        """The voice has made something: send it when it is due."""
         speech = self.speech
         if not speech:
             return
@@ -150,7 +145,8 @@ class Downlink:
         if playout.drained or (playout.waiting == 1 and playout.started):
             self._services.socket.wheel.set(self._timer, self._clock())
 
-    def _step(self, now: float) -> float | None:
+    def on_timer(self, now: float) -> float | None:
+        """Send what is due; return when to ask again."""
         speech = self.speech
         if speech is None:
             return None
@@ -158,9 +154,9 @@ class Downlink:
         if begins:
             self._begin_sentences(begins, speech)
         if packet is not None:
-            self._line.send(packet)
+            self._transport.send_packet(packet)
             if not speech.first_sent:
-                _note_first_packet(self._line, speech, now)
+                _note_first_packet(self._transport, speech, now)
             if speech.playout.waiting == MOST_PACKETS - 1:
                 speech.changed.set()
         elif stop:
@@ -172,21 +168,21 @@ class Downlink:
 
     def _begin_sentences(self, begins: tuple[int, ...], speech: SpokenAnswer) -> None:
         for index in begins:
-            self._line.order(SentenceStartCommand(self._line.session, speech.texts.pop(index)))
+            self._transport.send_command(SentenceStartCommand(self._transport.session, speech.texts.pop(index)))
         speech.changed.set()
 
     def _finish(self, speech: SpokenAnswer, now: float) -> None:
         self.silence()
-        with self._line.fields(speech.turn):
+        with self._transport.fields(speech.turn):
             log.info("speech done")
-            self._on_over(speech, now)
+            self._owner.finish(speech, now)
 
 
-def _note_first_packet(line: DownlinkTransport, speech: SpokenAnswer, now: float) -> None:
+def _note_first_packet(transport: DownlinkTransport, speech: SpokenAnswer, now: float) -> None:
     speech.first_sent = True
     since = {} if speech.since is None else {"since_end_of_speech": round(now - speech.since, 3)}
     if speech.since is not None:
         timed.e2e_latency.observe(now - speech.since)
     traced.find(speech.turn).note("first packet sent")
-    with line.fields(speech.turn):
+    with transport.fields(speech.turn):
         log.info("first packet sent", extra=since)

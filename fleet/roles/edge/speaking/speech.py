@@ -2,11 +2,11 @@
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import AsyncGenerator, Callable
+from collections import Counter, deque
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 from fleet.adapters.speech.voice import Voice
 from fleet.core.playout import Playout
@@ -34,15 +34,14 @@ _ABOUT: Final = {"gen_ai.operation.name": "text_to_speech"}
 
 @dataclass(slots=True)
 class SpokenAnswer:
-    """The state of one answer.
+    """The state of one answer; `prepare` comes before everything else.
 
-    `own` marks an apology of the edge's own, of which no shard knows; `lazy` that the device is told only when there is
+    `own` marks an apology of the edge's own, of which no shard knows; `lazy` that it is announced only when there is
     audio; `again` that it was spoken before; `since` when the user stopped speaking, on the loop's clock; `emotion` the
     face that the device is still to be sent.
     """
 
     turn: str
-    playout: Playout
     since: float | None = None
     own: bool = False
     lazy: bool = False
@@ -50,8 +49,7 @@ class SpokenAnswer:
     emotion: str = ""
     begun_at: float = 0.0
     first_sent: bool = False
-    dropped: bool = False
-    """Whether it lacks sentences, because too many waited."""
+    playout: Playout = field(init=False)
     texts: dict[int, str] = field(default_factory=dict)
     """Sentences that wait for their first packet."""
     said: deque[SpeakSentenceCommand] = field(default_factory=lambda: deque(maxlen=MOST_SENTENCES))
@@ -63,24 +61,39 @@ class SpokenAnswer:
     _newest: int = -1
     _spoken: int = 0
     _ended: bool = False
+    _dropped: bool = False
+    _counters: Counter[str] = field(default_factory=Counter)
 
     @property
     def finished(self) -> bool:
         """Whether nothing more will be given to it."""
         return self._ended
 
-    def add(self, sentence: SpeakSentenceCommand) -> bool:
-        """Queue a sentence; False when it is refused. One that came before is skipped."""
+    def prepare(self, playout: Playout, counters: Counter[str], now: float) -> None:
+        """Begin to be spoken.
+
+        Args:
+            playout: Paces its packets.
+            counters: Count sentences that are dropped.
+            now: The time.
+        """
+        self.playout, self._counters, self.begun_at = playout, counters, now
+
+    def add(self, sentence: SpeakSentenceCommand) -> None:
+        """Queue a sentence; dropped and counted when too many wait. One that came before is skipped."""
         if self._ended or sentence.index <= self._newest:
-            return True
+            return
         if len(self._waiting) >= MOST_SENTENCES:
-            return False
+            self._counters["sentences_full"] += 1
+            if not self._dropped:
+                log.warning("sentences dropped, the answer is too long", extra={"first": sentence.index})
+            self._dropped = True
+            return
         self._newest = sentence.index
         self.emotion = sentence.emotion or self.emotion
         self._waiting.append(sentence)
         self.said.append(sentence)
         self.changed.set()
-        return True
 
     def end(self) -> None:
         """No more sentences will come."""
@@ -105,14 +118,21 @@ class SpokenAnswer:
             await self.changed.wait()
 
 
-async def synthesise(speech: SpokenAnswer, voice: Voice, downlink: AudioFormat, ready: Callable[[], None]) -> None:
+class PacketTaker(Protocol):
+    """Whoever sends an answer's packets."""
+
+    def take_packets(self) -> None:
+        """The answer's playout has something new."""
+
+
+async def synthesise(speech: SpokenAnswer, voice: Voice, downlink: AudioFormat, taker: PacketTaker) -> None:
     """Give the playout all sentences of an answer as the voice speaks them; what fails ends the answer early.
 
     Args:
         speech: The answer.
         voice: Speaks.
         downlink: Format of the device.
-        ready: Called when the playout has something new.
+        taker: Sends the packets.
     """
     try:
         while (sentence := await speech.next()) is not None:
@@ -120,20 +140,20 @@ async def synthesise(speech: SpokenAnswer, voice: Voice, downlink: AudioFormat, 
                 span.set({"fleet.sentence": sentence.index})
                 spans.private(span, {"fleet.text": sentence.text})
                 async with aclosing(voice.packets(sentence.text, sentence.language, downlink)) as packets:
-                    await _speak(sentence, speech, packets, ready)
+                    await _speak(sentence, speech, packets, taker)
     except (FleetError, TimeoutError) as error:
         reason = str(error) or "no audio within the limit"
         log.warning("speech failed", extra={"reason": reason, "kind": type(error).__name__})
     speech.end()
     speech.playout.end()
-    ready()
+    taker.take_packets()
 
 
 async def _speak(
     sentence: SpeakSentenceCommand,
     speech: SpokenAnswer,
     packets: AsyncGenerator[bytes, None],
-    ready: Callable[[], None],
+    taker: PacketTaker,
 ) -> None:
     clock = asyncio.get_running_loop().time
     asked_at = renewed_at = clock()
@@ -158,7 +178,7 @@ async def _speak(
                     await speech.room()
                     limit.reschedule(clock() + PACKET_SECONDS)
                 speech.playout.add(packet)
-                ready()
+                taker.take_packets()
     finally:
         speech.playout.rest()
 

@@ -8,7 +8,7 @@ BURST: Final = 64.0
 """Packets of 60 ms that may come at once: a device that was busy sends up to 40."""
 AHEAD_SECONDS: Final = 6.0
 """Audio that a device may have sent before its session is known here: 2 s of a wake word (33 packets, contract 5.1),
-and what waited for the session's mail."""
+and what waited until the session was opened here."""
 FASTEST_CLOCK: Final = 1.02
 """A device's clock against ours, at most."""
 

@@ -1,41 +1,44 @@
 """The way from an edge to one device."""
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from fleet.core.playout import LEAD, LEAD_OF_INTERRUPTIBLE, SETTLE, Pacing
 from fleet.ground.log import fields
-from fleet.roles.edge.transport.socket import AudioSocket
+from fleet.roles.edge.services import EdgeServices
 from fleet.roles.edge.transport.uplink_stream import UplinkStream
+from fleet.wire.dialect import Dialect
 from fleet.wire.edge_messages import OpenSessionCommand
 from fleet.wire.messages import AudioFormat, DeviceCommand
 from fleet.wire.packet import Channel
+from fleet.wire.topics import down_topic
 
 
 class DownlinkTransport:
-    """Seals a session's packets and names it in the log.
+    """Sends a session's device audio packets and commands, and names the session in the log.
 
     Args:
         opened: The session.
-        channel: Of the session.
+        dialect: How the device reads commands.
+        channel: Seals packets.
         stream: Knows where the device is.
-        socket: Sends.
-        order: Publishes an order to the device; False when it could not be sent.
+        services: Of the edge.
     """
 
     def __init__(
         self,
         opened: OpenSessionCommand,
+        dialect: Dialect,
         channel: Channel,
         stream: UplinkStream,
-        socket: AudioSocket,
-        order: Callable[[DeviceCommand], bool],
+        services: EdgeServices,
     ) -> None:
         self.opened = opened
+        self._dialect = dialect
         self._channel = channel
         self._stream = stream
-        self._socket = socket
-        self.order = order
+        self._socket = services.socket
+        self._publisher = services.publisher
+        self._topic = down_topic(opened.device)
         self._frame_ms = opened.downlink_frame_ms
         self._sequence = 0
         self.interruptible = False
@@ -55,7 +58,7 @@ class DownlinkTransport:
     def pacing(self) -> Pacing:
         """How the device is to be fed now."""
         lead = LEAD_OF_INTERRUPTIBLE if self.interruptible else LEAD
-        # Played timestamps tell the loss itself.
+        # The loss follows from the played timestamps.
         loss = 0.0 if self.opened.aec else self.loss
         return Pacing(lead, loss, SETTLE if self.opened.clears_on_stop else 0.0)
 
@@ -69,7 +72,11 @@ class DownlinkTransport:
         """Whether it is known where the device is."""
         return self._stream.address is not None
 
-    def send(self, packet: bytes) -> None:
+    def send_command(self, command: DeviceCommand) -> bool:
+        """Publish a command to the device; return False when it could not be sent now."""
+        return self._publisher.publish(self._topic, self._dialect.send(command))
+
+    def send_packet(self, packet: bytes) -> None:
         """Seal and send one Opus packet; nothing happens while it is unknown where the device is."""
         address = self._stream.address
         if address is None:

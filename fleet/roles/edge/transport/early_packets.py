@@ -1,4 +1,4 @@
-"""Packets that came before their session: a device may be faster than a mailbox."""
+"""Packets that came before their session: a device may be faster than an inbox."""
 
 from collections import Counter, deque
 

@@ -10,7 +10,7 @@ from fleet.wire import packet
 
 
 class PacketRouter:
-    """Hands packets to their sessions; those that are faster than their session's mail wait for it.
+    """Hands packets to their sessions; those that come before their session wait for it.
 
     Args:
         registry: The edge's sessions.
@@ -20,7 +20,7 @@ class PacketRouter:
     def __init__(self, registry: SessionRegistry, counters: Counter[str]) -> None:
         self._registry = registry
         self._counters = counters
-        self._lobby = EarlyPacketBuffer(counters)
+        self._early = EarlyPacketBuffer(counters)
 
     def receive(self, datagram: bytes, address: Address, now: float) -> None:
         """Take whatever came in at the socket."""
@@ -30,13 +30,13 @@ class PacketRouter:
         elif session := self._registry.by_ssrc.get(header.ssrc):
             session.receive(header, datagram, address, now)
         else:
-            self._lobby.keep(header.ssrc, datagram, address, now)
+            self._early.keep(header.ssrc, datagram, address, now)
 
     def admit(self, session: EdgeSession, now: float) -> None:
         """Hand a session that has opened the packets that waited for it."""
-        for datagram, address, _ in self._lobby.claim(session.opened.ssrc, now):
+        for datagram, address, _ in self._early.claim(session.opened.ssrc, now):
             self.receive(datagram, address, now)
 
     def expire(self, now: float) -> None:
         """Forget packets whose session has not come."""
-        self._lobby.expire(now)
+        self._early.expire(now)

@@ -7,9 +7,10 @@ tick every 10 ms takes what has come and turns the wheel, until nothing came for
 import asyncio
 import socket
 from collections import Counter
-from collections.abc import Callable
 from contextvars import Context
+from typing import Protocol
 
+from fleet.roles.edge.transport.stall_detector import StallDetector
 from fleet.roles.edge.transport.timer_wheel import TICK, TimerWheel, tick_of
 
 Address = tuple[str, int]
@@ -22,23 +23,25 @@ RECEIVE_BUFFER = 4 * 1024 * 1024
 _LARGEST_DATAGRAM = 2048
 
 
+class DatagramReceiver(Protocol):
+    """Whoever takes the datagrams of a socket."""
+
+    def receive(self, datagram: bytes, address: Address, now: float) -> None:
+        """Take one datagram and its sender."""
+
+
 class AudioSocket:
     """One non-blocking UDP socket.
 
     Args:
-        on_packet: Takes datagram, sender and `now` of every datagram.
+        receiver: Takes every datagram.
         counters: Counts what was received, and what could not be received or sent.
-        beat: Called with `now` at the beginning of each tick.
+        stalls: Looks at the beginning of each tick whether the process stood still.
     """
 
-    def __init__(
-        self,
-        on_packet: Callable[[bytes, Address, float], None],
-        counters: Counter[str],
-        beat: Callable[[float], None] = lambda _: None,
-    ) -> None:
-        self._on_packet = on_packet
-        self._beat = beat
+    def __init__(self, receiver: DatagramReceiver, counters: Counter[str], stalls: StallDetector) -> None:
+        self._receiver = receiver
+        self._stalls = stalls
         self._counters = counters
         self._loop = asyncio.get_running_loop()
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -99,12 +102,27 @@ class AudioSocket:
             self._handle = self._loop.call_soon(self._tick, context=self._context)
 
     def _tick(self) -> None:
-        now = self._loop.time()
-        self._beat(now)
+        now, receive, take, buffer = self._loop.time(), self._socket.recvfrom_into, self._receiver.receive, self._buffer
+        self._stalls.beat(now)
+        received = 0
         try:
             # First what is due: devices hear when it is late, and nobody hears when their packets wait.
             self.wheel.run(now)
-            received = self._drain(now)
+            while received < LARGEST_DRAIN:
+                received += 1
+                try:
+                    size, address = receive(buffer)
+                except BlockingIOError:
+                    received -= 1
+                    break
+                except OSError:
+                    # An ICMP error of an earlier send: it belongs to no packet here.
+                    self._counters["receive_failed"] += 1
+                    continue
+                if address[1]:
+                    take(bytes(buffer[:size]), address, now)
+                else:
+                    self._counters["port_zero"] += 1
             self._counters["received"] += received
             self._idle = 0 if received or self.wheel.pending else self._idle + 1
         finally:
@@ -121,20 +139,3 @@ class AudioSocket:
             self._handle = self._loop.call_at(due, self._tick, context=self._context)
         else:
             self._loop.add_reader(self._socket, self._wake)
-
-    def _drain(self, now: float) -> int:
-        receive, on_packet, buffer = self._socket.recvfrom_into, self._on_packet, self._buffer
-        for count in range(LARGEST_DRAIN):
-            try:
-                size, address = receive(buffer)
-            except BlockingIOError:
-                return count
-            except OSError:
-                # An ICMP error of an earlier send: it belongs to no packet here.
-                self._counters["receive_failed"] += 1
-                continue
-            if address[1]:
-                on_packet(bytes(buffer[:size]), address, now)
-            else:
-                self._counters["port_zero"] += 1
-        return LARGEST_DRAIN

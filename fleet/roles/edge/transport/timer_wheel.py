@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 from fleet.ground.metrics import audio
 
@@ -12,24 +13,31 @@ So a stream that began at a tick never waits for one. Waking up costs 60 to 120 
 packets: a shorter tick would buy the uplink a few milliseconds at a price.
 """
 SLOTS = 128
-"""Longest wait is about 1.27 s; a timer that wants more is fired early and says its time again."""
+"""The wheel's range is about 1.27 s; a timer beyond it fires early and re-arms itself."""
 _EXACT = 1e-4
 """Part of a tick that is lost in adding: without it a time on the grid would be taken for one just after."""
 
 _NEXT = 1 - _EXACT
 
 
+class TimerOwner(Protocol):
+    """Whoever has a timer on the wheel."""
+
+    def on_timer(self, now: float) -> float | None:
+        """Do what is due at the tick's time; return when the timer is to fire next, or None."""
+
+
 class Timer:
-    """Something that is to be done again and again.
+    """One owner's place on the wheel.
 
     Args:
-        fire: Takes the tick's time; returns when it wants to be fired next, or None.
+        owner: Called when the timer fires.
     """
 
-    __slots__ = ("fire", "tick")
+    __slots__ = ("owner", "tick")
 
-    def __init__(self, fire: Callable[[float], float | None]) -> None:
-        self.fire = fire
+    def __init__(self, owner: TimerOwner) -> None:
+        self.owner = owner
         self.tick = 0
         """Number of the tick at which it fires; 0 while it is off. Belongs to the wheel."""
 
@@ -58,7 +66,7 @@ class TimerWheel:
     def set(self, timer: Timer, due: float) -> None:
         """Fire `timer` at `due`, or at the next tick when that has passed; it replaces the timer's earlier time."""
         if not self.pending:
-            # Nobody turns an empty wheel, so it has to catch up before it can tell near from far.
+            # An empty wheel is not turned, so it has to catch up before it can compare times.
             self._done = max(self._done, tick_of(self._clock()))
         if not timer.tick:
             self.pending += 1
@@ -79,10 +87,23 @@ class TimerWheel:
         current, fired = tick_of(now), False
         for tick in range(max(self._done + 1, current - SLOTS + 1), current + 1):
             self._done = tick
-            if entries := self._slots[tick % SLOTS]:
-                self._slots[tick % SLOTS] = []
-                self._fire(entries, current * TICK)
-                fired = True
+            entries = self._slots[tick % SLOTS]
+            if not entries:
+                continue
+            self._slots[tick % SLOTS], fired = [], True
+            try:
+                while entries:
+                    timer = entries.pop()
+                    if 0 < timer.tick <= tick:
+                        timer.tick = 0
+                        self.pending -= 1
+                        due = timer.owner.on_timer(current * TICK)
+                        if due is not None:
+                            self.pending += not timer.tick
+                            self._place(timer, due)
+            finally:
+                # Only after a failure is something left: it fires when the slot comes round again.
+                self._slots[tick % SLOTS].extend(entries)
         if fired and self.expected is not None:
             # Not the loop's clock: that stands still while the timers fire.
             self._late.observe(max(0.0, time.monotonic() - self.expected))
@@ -95,22 +116,6 @@ class TimerWheel:
             tick = done + SLOTS - 1
         timer.tick = tick
         self._slots[tick % SLOTS].append(timer)
-
-    def _fire(self, entries: list[Timer], now: float) -> None:
-        tick = self._done
-        try:
-            while entries:
-                timer = entries.pop()
-                if 0 < timer.tick <= tick:
-                    timer.tick = 0
-                    self.pending -= 1
-                    due = timer.fire(now)
-                    if due is not None:
-                        self.pending += not timer.tick
-                        self._place(timer, due)
-        finally:
-            # Only after a failure is something left: it fires when the slot comes round again.
-            self._slots[tick % SLOTS].extend(entries)
 
 
 def tick_of(now: float) -> int:

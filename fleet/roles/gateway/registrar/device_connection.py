@@ -128,7 +128,7 @@ class DeviceConnections:
         self._broker = broker
         self._keys = keys
         self._store = store
-        self._mailboxes = Inboxes(store)
+        self._inboxes = Inboxes(store)
         self._open: dict[Client, Credentials] = {}
 
     def expel(self, macs: frozenset[str] | None) -> None:
@@ -157,7 +157,7 @@ class DeviceConnections:
             peer,
             asked.mac,
             lambda reading: MqttSession(self._broker, credentials, keepalive=KEEPALIVE, reading=reading),
-            lambda mail: self._mailboxes.to_shard(shard, mail),
+            lambda mail: self._inboxes.to_shard(shard, mail),
         )
         self._open[peer] = credentials
         try:

@@ -120,8 +120,7 @@ class GatewayTurn:
             asked,
             self._resources.llm,
             tools,
-            self._say,
-            _Steps(self, tools),
+            _Output(self, tools),
             options=LlmOptions(temperature=choices.temperature, max_tokens=choices.max_tokens),
         )
         if not any(message.text.strip() for message in added if message.role == "assistant"):
@@ -143,7 +142,8 @@ class GatewayTurn:
         settings, persona = self._resources.settings, self._resources.tools.introduce(session.persona)
         return write_prompt(settings.prompt or CLIENT_PROMPT, local_now(settings.timezone_offset), persona=persona)
 
-    async def _say(self, text: str) -> None:
+    async def say(self, text: str) -> None:
+        """Take the next piece of the model's text."""
         await self._stream(self._spoken.feed(text))
 
     async def end_message(self) -> None:
@@ -156,12 +156,18 @@ class GatewayTurn:
                 await self._peer.send(LlmResponse(content=piece, is_final=False))
 
 
-class _Steps:
-    """The agent's journal: between its steps is where a turn ends that went wrong."""
+class _Output:
+    """Says what the model writes; between the steps is where a turn ends that went wrong."""
 
     def __init__(self, turn: GatewayTurn, tools: TurnTools) -> None:
         self._turn = turn
         self._tools = tools
+
+    async def say(self, text: str) -> None:
+        await self._turn.say(text)
+
+    async def think(self, text: str) -> None:
+        """A client is sent no thoughts."""
 
     async def record(self, messages: Sequence[Message]) -> None:
         """Look at what comes next.

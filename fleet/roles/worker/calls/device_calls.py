@@ -4,11 +4,9 @@ A call that controls something may not be awaited (`CallTerms.control`): the tur
 """
 
 import asyncio
-import functools
 import json
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -68,7 +66,7 @@ class CallTerms:
     fails_if_answered: bool = False
     """It answers only when it could not do it (`self.upgrade_firmware`)."""
     control: bool = False
-    """It counts as done when it was sent; should its answer be an error, the next turn is told so."""
+    """It counts as done when it was sent; should its answer be an error, the next turn learns it from a report."""
     dialect: str = XIAOZHI
     """Of the device."""
 
@@ -93,7 +91,7 @@ class DeviceCalls:
         self._reports = reports
         self._rate = Buckets(rate)
         self._counts = counts
-        self._waiters = PendingCalls()
+        self._pending = PendingCalls()
         self._leaving = PendingCalls()
         """Those whose device goes away, which is their answer."""
 
@@ -126,20 +124,20 @@ class DeviceCalls:
             case CallKnown(number, "pending"):
                 log.info("call was begun before", extra={"id": number, "seconds": begun.seconds})
                 pending = CallToolCommand(number, order.name)
-                return await self._run(shard, mac, pending, replace(terms, seconds=begun.seconds), None)
+                return await self._run(shard, mac, pending, replace(terms, seconds=begun.seconds), fresh=False)
             case CallKnown(_, "never sent"):
                 return Outcome("not_sent", _OFFLINE)
             case CallKnown():
                 return Outcome("ok", _LEFT) if terms.leaves else Outcome("unknown", _NO_ANSWER)
             case CallBegun(number) if self._rate.take(mac, asyncio.get_running_loop().time()):
-                # Only now: of a call that was begun before it would not be true that nothing was sent.
+                # After `begin`: a call that was begun before may have been published, so it could not be refused.
                 self._counts["call: too often"] += 1
                 log.warning("call refused", extra={"call": terms.name, "reason": "too often"})
                 await self._calls.give_up(mac, number, sent=False)
                 return Outcome("not_sent", _TOO_OFTEN)
             case CallBegun(number):
                 request = CallToolCommand(number, order.name, order.arguments, order.session)
-                return await self._run(shard, mac, request, terms, lambda: shard.publish(mac, request, terms.dialect))
+                return await self._run(shard, mac, request, terms, fresh=True)
 
     async def answer(self, shard: Shard, mac: str, answer: ResponseEvent) -> bool:
         """Take a device's answer; False when it is late, repeated, or to no call."""
@@ -147,7 +145,7 @@ class DeviceCalls:
         fresh = await self._calls.complete(mac, answer.id, _encode(answer))
         if fresh:
             log.debug("call completed", extra={"id": answer.id})
-        awaited = [waiters.resolve(mac, answer) for waiters in (self._waiters, self._leaving)]
+        awaited = [waiters.resolve(mac, answer) for waiters in (self._pending, self._leaving)]
         if fresh and answer.plain and not any(awaited):
             # The worker that followed the call is gone, or its turn is.
             await self._report(shard, mac, "", _outcome(answer))
@@ -155,64 +153,71 @@ class DeviceCalls:
 
     def disconnect(self, mac: str) -> None:
         """A device went away: what it did not answer it will not answer any more."""
-        self._waiters.disconnect(mac)
+        self._pending.disconnect(mac)
         self._leaving.disconnect(mac)
 
     def reconnect(self, mac: str) -> None:
         """A device came back, perhaps unnoticed: it may still answer calls, but has done what makes it go away."""
         self._leaving.disconnect(mac)
 
-    async def _run(
-        self, shard: Shard, mac: str, request: CallToolCommand, terms: CallTerms, send: Callable[[], None] | None
-    ) -> Outcome:
-        """Send a call that was begun, if it was not sent before, and wait for it as long as its terms say."""
+    async def _run(self, shard: Shard, mac: str, request: CallToolCommand, terms: CallTerms, *, fresh: bool) -> Outcome:
+        """Publish a call that was begun, if it is fresh, and wait for it as long as its terms say."""
         if not terms.control:
-            return await self._await(mac, request.id, terms, send)
+            return await self._await(shard, mac, request, terms, fresh=fresh)
         sent: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-
-        def dispatch() -> None:
-            if send is not None:
-                send()
+        if not fresh:
             sent.set_result(Outcome("ok", SENT))
-
-        if send is None:
-            dispatch()
-        await_it = functools.partial(self._await, mac, request.id, terms, dispatch if send else None)
-        shard.spawn(f"control {mac}", self._follow(shard, mac, request.name, await_it, sent))
+        shard.spawn(f"control {mac}", self._follow(shard, mac, request, terms, sent, fresh=fresh))
         return await sent
 
     async def _follow(
         self,
         shard: Shard,
         mac: str,
-        tool: str,
-        await_it: Callable[[], Awaitable[Outcome]],
+        request: CallToolCommand,
+        terms: CallTerms,
         sent: asyncio.Future[Outcome],
+        *,
+        fresh: bool,
     ) -> None:
         """See a call to its end for which its turn does not wait."""
         try:
-            outcome = await await_it()
+            outcome = await self._await(shard, mac, request, terms, sent, fresh=fresh)
             if not sent.done():
                 sent.set_result(outcome)
                 return
         finally:
             sent.cancel()
-        log.info("control ended", extra={"tool": tool, "outcome": outcome.status, "pii": {"result": outcome.text}})
-        await self._report(shard, mac, tool, outcome)
+        about = {"tool": request.name, "outcome": outcome.status, "pii": {"result": outcome.text}}
+        log.info("control ended", extra=about)
+        await self._report(shard, mac, request.name, outcome)
 
     async def _report(self, shard: Shard, mac: str, tool: str, outcome: Outcome) -> None:
         """Let the next turn know of a failure of which no turn heard."""
         if outcome.status == "error":
             await self._reports.add(shard.owner, mac, failure_report(tool, outcome.text))
 
-    async def _await(self, mac: str, number: int, terms: CallTerms, send: Callable[[], None] | None) -> Outcome:
-        with (self._leaving if terms.leaves else self._waiters).expect(mac, number) as waiting:
-            if send is not None:
+    async def _await(
+        self,
+        shard: Shard,
+        mac: str,
+        request: CallToolCommand,
+        terms: CallTerms,
+        sent: asyncio.Future[Outcome] | None = None,
+        *,
+        fresh: bool,
+    ) -> Outcome:
+        """Publish a fresh call and wait for its answer; `sent` is set when it was published."""
+        number = request.id
+        with (self._leaving if terms.leaves else self._pending).expect(mac, number) as waiting:
+            if fresh:
                 try:
-                    send()
+                    shard.publish(mac, request, terms.dialect)
                 except (Unavailable, Overloaded):
                     await self._calls.give_up(mac, number, sent=False)
                     return Outcome("not_sent", _OFFLINE)
+                if sent is not None and not sent.done():
+                    sent.set_result(Outcome("ok", SENT))
                 log.debug("call published", extra={"call": terms.name, "id": number})
             elif (known := await self._calls.result(mac, number)) is not None:
                 return _decode(known)  # answered before anybody waited here

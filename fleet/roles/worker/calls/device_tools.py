@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from fleet.adapters.redis.sessions.sessions import SessionRecord
 from fleet.core.ports import ToolCall, ToolOffer
@@ -11,8 +12,12 @@ from fleet.core.toolbox import Prepared, Refusal, Toolbox
 from fleet.ground.errors import Fenced, Overloaded, Unavailable
 from fleet.ground.metrics import calls as counted
 from fleet.ground.tracing import tools as traced
-from fleet.roles.worker.calls.device_calls import CallTerms, Outcome
+from fleet.roles.worker.calls.device_calls import CallTerms, DeviceCalls, Outcome
 from fleet.roles.worker.calls.gate import CallGate
+from fleet.roles.worker.ownership.shard import Shard
+from fleet.roles.worker.resources import WorkerResources
+from fleet.roles.worker.sessions.camera import introduce
+from fleet.roles.worker.sessions.discovery import new_number
 from fleet.roles.worker.turns.deadline import TurnDeadline
 from fleet.wire import dialects
 from fleet.wire.messages import CallToolCommand
@@ -26,32 +31,41 @@ _TOO_MANY = Outcome("not_sent", "it takes long and was asked for too often")
 _NO_STORE = Outcome("not_sent", "the server cannot reach its store")
 
 
+@dataclass(frozen=True, slots=True)
+class DeviceLink:
+    """The way to the device of a turn."""
+
+    resources: WorkerResources
+    calls: DeviceCalls
+    shard: Shard
+    session: SessionRecord
+
+    async def renew_camera_token(self, tool: str) -> None:
+        """Send the device a fresh address for photos before a tool that takes one: its token may be over."""
+        if not (dialects.find(self.session.dialect).capabilities.camera and kind_of(tool).camera):
+            return
+        fresh = await introduce(self.resources, self.session.device, new_number())
+        if fresh.vision_url:
+            self.shard.publish(self.session.device, fresh, self.session.dialect)
+
+
 class DeviceTools:
     """The tools of one device during one turn.
 
     Args:
         toolbox: What it can do, under the model's names.
-        send: Sends a call to the device and waits for its outcome.
-        session: The device's.
+        link: To the device.
         turn: The turn's id, the first half of each call's idempotency key.
-        patience: Of the turn.
+        deadline: Of the turn.
         seconds: Longest wait for an answer of a tool that is not known to be slow.
     """
 
-    def __init__(
-        self,
-        toolbox: Toolbox,
-        send: Callable[[CallToolCommand, CallTerms], Awaitable[Outcome]],
-        session: SessionRecord,
-        turn: str,
-        patience: TurnDeadline,
-        seconds: float,
-    ) -> None:
+    def __init__(self, toolbox: Toolbox, link: DeviceLink, turn: str, deadline: TurnDeadline, seconds: float) -> None:
         self._toolbox = toolbox
-        self._send = send
-        self._session = session
+        self._link = link
+        self._session = link.session
         self._turn = turn
-        self._patience = patience
+        self._deadline = deadline
         self._seconds = seconds
         self._gate = CallGate()
         self._slow = 0
@@ -100,13 +114,14 @@ class DeviceTools:
         self._slow += 1
         if self._slow > MOST_SLOW:
             return _TOO_MANY
-        async with self._gate.alone(), self._patience.slow(terms.seconds):
+        async with self._gate.alone(), self._deadline.slow(terms.seconds):
             return await self._call(prepared, terms)
 
     async def _call(self, prepared: Prepared, terms: CallTerms) -> Outcome:
         order = CallToolCommand(0, prepared.tool.name, prepared.arguments, self._session.id)
         try:
-            return await self._send(order, terms)
+            await self._link.renew_camera_token(order.name)
+            return await self._link.calls.call(self._link.shard, self._session.device, order, terms)
         except (Fenced, Unavailable, Overloaded) as error:
             # The turn of a worker that lost the shard ends at its next step.
             log.warning("tool call failed", extra={"tool": prepared.tool.name, "reason": str(error)})

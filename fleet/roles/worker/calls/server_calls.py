@@ -19,7 +19,7 @@ _NO_STORE = ServerResult("not done, the server cannot reach its store", failed=T
 
 
 class ServerCalls:
-    """Runs the server's tools for a device. What they change of its persona is in Redis before the model is told.
+    """Runs the server's tools for a device. What they change of its persona is in Redis before the model knows.
 
     Args:
         tools: Those that there are.

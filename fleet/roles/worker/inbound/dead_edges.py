@@ -1,8 +1,9 @@
-"""Sessions that lost their edge: nobody hears or speaks in them any more, and their devices must be told."""
+"""Sessions that lost their edge: nobody hears or speaks in them any more, and their devices must hear a goodbye."""
 
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from fleet.adapters.redis.sessions.sessions import Sessions
 from fleet.ground.errors import FleetError
@@ -27,7 +28,7 @@ class DeadEdgeReaper:
         sessions: The sessions by their edges.
         directory: Knows which edges live.
         owned: The shards that this worker owns now.
-        receptionist: Ends them.
+        session_opener: Ends them.
         turns: Ends what still runs for them.
     """
 
@@ -36,13 +37,13 @@ class DeadEdgeReaper:
         sessions: Sessions,
         directory: EdgeDirectory,
         owned: Callable[[], Mapping[int, Shard]],
-        receptionist: SessionOpener,
+        session_opener: SessionOpener,
         turns: WorkerTurns,
     ) -> None:
         self._sessions = sessions
         self._directory = directory
         self._owned = owned
-        self._receptionist = receptionist
+        self._session_opener = session_opener
         self._turns = turns
 
     async def run(self) -> None:
@@ -58,7 +59,7 @@ class DeadEdgeReaper:
             backoff.reset()
 
     async def _look(self, shard: Shard) -> None:
-        # Without a connection they could not be told, and would be forgotten.
+        # Without a connection they would hear no goodbye, and would be forgotten.
         while self._directory.sure and shard.connected and shard.held:
             present = self._directory.present
             found = await self._sessions.orphans(shard.owner, shard.number, present, _AT_ONCE)
@@ -70,16 +71,30 @@ class DeadEdgeReaper:
             await asyncio.sleep(_BATCH_SECONDS)
 
     async def _end(self, shard: Shard, mac: str, session: str) -> None:
-        async def end() -> None:
-            if not session:
-                # Its session was ended by a worker that died before it showed why.
-                await self._receptionist.apologies.show(shard, mac)
-                return
-            found = await self._sessions.read(mac)
-            if await self._receptionist.abandon(shard, mac, session, found.dialect if found else ""):
-                self._turns.cancel(mac)
-
         try:
-            await shard.lanes.run(mac, end)
+            await shard.executor.run(mac, _AbandonedSession(self, shard, mac, session))
         except FleetError as error:
-            log.warning("orphan not told", extra={"device": mac, "session": session, "reason": str(error)})
+            log.warning("orphan not ended", extra={"device": mac, "session": session, "reason": str(error)})
+
+    async def end(self, shard: Shard, mac: str, session: str) -> None:
+        """Say goodbye in a session, or show why an earlier worker ended it."""
+        if not session:
+            # Its session was ended by a worker that died before it showed why.
+            await self._session_opener.apologies.show(shard, mac)
+            return
+        found = await self._sessions.read(mac)
+        if await self._session_opener.abandon(shard, mac, session, found.dialect if found else ""):
+            self._turns.cancel(mac)
+
+
+@dataclass(frozen=True, slots=True)
+class _AbandonedSession:
+    """A session whose edge died."""
+
+    reaper: DeadEdgeReaper
+    shard: Shard
+    mac: str
+    session: str
+
+    async def run(self) -> None:
+        await self.reaper.end(self.shard, self.mac, self.session)

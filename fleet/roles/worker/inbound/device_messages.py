@@ -62,20 +62,20 @@ class DeviceDispatcher:
     def __init__(
         self,
         resources: WorkerResources,
-        receptionist: SessionOpener,
+        session_opener: SessionOpener,
         turns: WorkerTurns,
         calls: DeviceCalls,
         discovery: Discovery,
         registrations: Registrations,
     ) -> None:
         self._resources = resources
-        self._receptionist = receptionist
+        self._session_opener = session_opener
         self._turns = turns
         self._calls = calls
         self._discovery = discovery
         self._registrations = registrations
         self._replaced = ReplacedSessions()
-        self._returns = ReturnedDevices(receptionist.apologies)
+        self._returns = ReturnedDevices(session_opener.apologies)
         self._parsing = LoopBudget()
         self.lists = discovery.lists
         """The tool lists that are being read."""
@@ -127,7 +127,7 @@ class DeviceDispatcher:
         self._returns.settle(mac)
         self._turns.cancel(mac)
         begun = monotonic()
-        opened = await self._receptionist.welcome(shard, mac, hello, dialect)
+        opened = await self._session_opener.welcome(shard, mac, hello, dialect)
         metrics.hello_latency.observe(monotonic() - begun)
         if opened and opened.old_session:
             self._replaced.note(mac, opened.old_session)
@@ -136,7 +136,7 @@ class DeviceDispatcher:
 
     async def _converse(self, shard: Shard, mac: str, dialect: str, event: _Conversational) -> None:
         session = await self._resources.sessions.read(mac)
-        if session is not None and self._receptionist.lost(session):
+        if session is not None and self._session_opener.lost(session):
             await self._abandon(shard, mac, session)
             return
         known = session and (event.session in ("", session.id) or self._replaced.holds(mac, event.session))
@@ -146,7 +146,7 @@ class DeviceDispatcher:
         if isinstance(event, AbortEvent):
             self._turns.cancel(mac)
         shard.check()
-        await self._resources.mailboxes.to_edge(session.edge, _mail(session, event))
+        await self._resources.inboxes.to_edge(session.edge, _command_of(session, event))
 
     async def _correct(self, shard: Shard, mac: str, dialect: str, event: _Conversational) -> None:
         """Answer a message of a session that is gone: a goodbye with that id lets the device begin anew."""
@@ -155,7 +155,7 @@ class DeviceDispatcher:
             shard.publish(mac, AnswerStopCommand(event.session), dialect)
         if not event.session:
             return
-        if await self._receptionist.apologies.just_ended(mac, event.session):
+        if await self._session_opener.apologies.just_ended(mac, event.session):
             log.info("message of a session that has just ended", extra={"session": event.session})
             return
         shard.publish(mac, GoodbyeCommand(event.session), dialect)
@@ -166,7 +166,7 @@ class DeviceDispatcher:
         await self._resources.reports.add(shard.owner, mac, text)
 
     async def _answer(self, shard: Shard, mac: str, answer: ResponseEvent) -> None:
-        if self._discovery.waiters.resolve(mac, answer):
+        if self._discovery.pending.resolve(mac, answer):
             return
         if not await self._calls.answer(shard, mac, answer):
             log.info("answer to no pending call", extra={"id": answer.id[:32]})
@@ -195,20 +195,20 @@ class DeviceDispatcher:
 
     def _vanish(self, shard: Shard, mac: str, session: str) -> None:
         self._calls.disconnect(mac)
-        self._discovery.waiters.disconnect(mac)
+        self._discovery.pending.disconnect(mac)
         if session:
             shard.spawn(f"absence {mac}", self._close_if_absent(shard, mac, session))
 
     async def _settle(self, shard: Shard, mac: str, met: PresenceChange) -> None:
         """End what a device that came back may still be doing.
 
-        It speaks until it is told to stop, which it may have missed: its edge knows. A session that is over ends with a
+        It speaks until `tts stop`, which it may have missed: its edge knows. A session that is over ends with a
         goodbye, whatever the device does in it. A device without any session is sent nothing: it may be a registrar.
         """
         session = await self._resources.sessions.read(mac) if met.session else None
-        if session is not None and not self._receptionist.lost(session):
+        if session is not None and not self._session_opener.lost(session):
             returned = DeviceReturnedCommand(device=mac, session=session.id)
-            await self._resources.mailboxes.to_edge(session.edge, returned)
+            await self._resources.inboxes.to_edge(session.edge, returned)
         elif session is not None:
             await self._abandon(shard, mac, session)
         elif last := met.session or met.gone:
@@ -216,7 +216,7 @@ class DeviceDispatcher:
             self._returns.expect(shard, mac, last, met.dialect, apology=met.apology)
 
     async def _abandon(self, shard: Shard, mac: str, session: SessionRecord) -> None:
-        if await self._receptionist.abandon(shard, mac, session.id, session.dialect):
+        if await self._session_opener.abandon(shard, mac, session.id, session.dialect):
             self._turns.cancel(mac)
 
     async def _close_if_absent(self, shard: Shard, mac: str, session: str) -> None:
@@ -225,11 +225,11 @@ class DeviceDispatcher:
             await self._close(shard, mac, session, "absent")
 
     async def _close(self, shard: Shard, mac: str, session: str, reason: Leaving = "device") -> None:
-        if await self._receptionist.close(shard, mac, session, reason):
+        if await self._session_opener.close(shard, mac, session, reason):
             self._turns.cancel(mac)
 
 
-def _mail(session: SessionRecord, event: _Conversational) -> EdgeCommand:
+def _command_of(session: SessionRecord, event: _Conversational) -> EdgeCommand:
     match event:
         case ListenStartEvent():
             return StartListeningCommand(device=session.device, session=session.id, mode=event.mode)

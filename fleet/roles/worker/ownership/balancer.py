@@ -43,7 +43,7 @@ class ShardBalancer:
         self._leases = leases
         self._count = count
         self._losses = losses
-        self._holdings = LeaseHolder(leases, make, losses.tell)
+        self._holder = LeaseHolder(leases, make, losses.announce)
         self._calm_until = self._look_at = 0.0
         self.spare = False
         """Whether there are more workers than shards, so that one may well own none."""
@@ -53,46 +53,46 @@ class ShardBalancer:
     @property
     def owned(self) -> dict[int, Shard]:
         """The shards owned now, by number."""
-        return self._holdings.owned
+        return self._holder.owned
 
     async def run(self) -> None:
         """Own a fair share of the shards until cancelled; then give all of them back."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._holdings.run(), name="leases")
+            group.create_task(self._holder.run(), name="leases")
             group.create_task(self._spread(), name="spread of shards")
 
     async def leave(self, seconds: float) -> None:
         """Hand all shards over to the other workers: at once where no turn runs, else when it ends, or in `seconds`."""
-        self._holdings.closed = True
+        self._holder.closed = True
         try:
             await self._leases.retire()
         except Unavailable as error:
             log.warning("left without saying so", extra={"reason": str(error)})
         deadline = time.monotonic() + seconds
-        while self._holdings.count:
+        while self._holder.count:
             late = time.monotonic() >= deadline
             async with asyncio.TaskGroup() as group:
                 for number, shard in self.owned.items():
                     if late or not shard.turns:
-                        group.create_task(self._holdings.give(number), name=f"hand over {number}")
+                        group.create_task(self._holder.give(number), name=f"hand over {number}")
             await asyncio.sleep(0.05)
 
     async def lost(self, number: int, fence: str, released: bool) -> None:
         """Take over a shard whose owner lost its connection or gave it back; those who own least come first."""
         if not released:
             self._calm_until = time.monotonic() + _CALM_SECONDS
-        if number in self.owned or (released and self._holdings.shy(number, fence)):
+        if number in self.owned or (released and self._holder.shy(number, fence)):
             return
-        more = max(0, self._holdings.count - self._least)
+        more = max(0, self._holder.count - self._least)
         await asyncio.sleep(_DEFERENCE_SECONDS * (more + random.random()))
         try:
-            await self._holdings.take(number, fence)
+            await self._holder.take(number, fence)
         except Unavailable as error:
             log.warning("lost shard not taken", extra={"shard": number, "reason": str(error)})
 
     async def confirm(self, shard: Shard) -> bool:
         """Whether a shard is still this worker's; as long as nobody can say, until its lease ends."""
-        return await self._holdings.confirm(shard)
+        return await self._holder.confirm(shard)
 
     async def _spread(self) -> None:
         await self._losses.met.wait()
@@ -107,9 +107,9 @@ class ShardBalancer:
 
     async def _step(self) -> float:
         """Take or give what is due; return the pause until the next step."""
-        if self._holdings.closed:
+        if self._holder.closed:
             return STEP_SECONDS
-        await self._holdings.tidy()
+        await self._holder.tidy()
         await self._give_the_deaf()
         if not self._losses.connected:
             # Who cannot reach the broker takes nothing, and is not waited for by the others.
@@ -123,7 +123,7 @@ class ShardBalancer:
         for number, shard in self.owned.items():
             if shard.away_since is not None and time.monotonic() - shard.away_since > 2 * self._leases.seconds:
                 log.warning("a shard cannot be heard", extra={"shard": number})
-                await self._holdings.give(number)
+                await self._holder.give(number)
 
     async def _even_out(self, peers: list[LivingWorker]) -> float:
         me, owned, most = self._leases.worker, self.owned, share(self._count, peers)
@@ -131,7 +131,7 @@ class ShardBalancer:
         self.spare = len(peers) > self._count
         now = time.monotonic()
         if now >= self._calm_until and should_give(me, len(owned), self._count, peers):
-            await self._holdings.give(min(owned, key=lambda number: owned[number].turns))
+            await self._holder.give(min(owned, key=lambda number: owned[number].turns))
             if len(owned) - 1 > most:
                 return min(STEP_SECONDS, _SPREAD_SECONDS / most)
         elif len(owned) < most and now >= self._look_at:
@@ -140,7 +140,7 @@ class ShardBalancer:
         return STEP_SECONDS
 
     async def _fill(self, most: int) -> None:
-        holdings = self._holdings
+        holdings = self._holder
         wanted = [number for number in range(self._count) if number not in self.owned and not holdings.shy(number)]
         free = await self._leases.free(wanted)
         random.shuffle(free)

@@ -1,4 +1,4 @@
-"""What a worker tells of its shards to those who watch it."""
+"""The figures of a worker's shards."""
 
 import asyncio
 import time
@@ -14,12 +14,12 @@ PAUSE_SECONDS = 5.0
 
 
 class ShardGauges:
-    """Counts the devices, calls and letters of the owned shards, every few seconds.
+    """Counts the devices, calls and inbox entries of the owned shards, every few seconds.
 
     Args:
         census: Counts in Redis.
         owned: The shards that this worker owns now.
-        read: For each of them the id of the last letter that was read.
+        read: For each of them the id of the last entry that was read.
     """
 
     def __init__(
@@ -58,6 +58,6 @@ class ShardGauges:
         What was unread when it was counted has mostly been read since.
         """
         read = self._read()
-        found = ((place(letter), read.get(shard)) for shard, letter in self._count.unread.items())
+        found = ((place(entry), read.get(shard)) for shard, entry in self._count.unread.items())
         waiting = [written for (written, number), last in found if last and (written, number) > place(last)]
         return max(0.0, time.time_ns() / 1e9 - min(waiting) / 1000) if waiting else 0.0

@@ -24,7 +24,7 @@ _SHY_SECONDS = 2.0
 _SAFETY = 0.95
 """Part of a lease's time after which it is not relied on: clocks differ."""
 
-Tell = Callable[[int, str], None]
+Announce = Callable[[int, str], None]
 """Tells the others that a shard was given back: its number and the fence of its last owner."""
 
 
@@ -40,13 +40,13 @@ class LeaseHolder:
     Args:
         leases: This worker's leases.
         make: Makes a shard for a lease.
-        tell: Tells the others of a shard that was given back.
+        announce: Tells the others of a shard that was given back.
     """
 
-    def __init__(self, leases: Leases, make: Callable[[int, Owner], Shard], tell: Tell) -> None:
+    def __init__(self, leases: Leases, make: Callable[[int, Owner], Shard], announce: Announce) -> None:
         self._leases = leases
         self._make = make
-        self._tell = tell
+        self._announce = announce
         self._owned: dict[int, _Held] = {}
         self._former: dict[int, tuple[str, float]] = {}
         """Of shards that were owned: under which fence, and when on the monotonic clock they may be taken again."""
@@ -113,7 +113,7 @@ class LeaseHolder:
         except Unavailable as error:
             log.warning("a lease was not given back", extra={"shard": number, "reason": str(error)})
             return
-        self._tell(number, fence)
+        self._announce(number, fence)
         log.info("handed a shard over", extra={"shard": number})
 
     async def tidy(self) -> None:

@@ -53,7 +53,7 @@ class OwnerLossListener:
         """Listen until cancelled."""
         await keep_running("shard losses", self._listen, self._backoff)
 
-    def tell(self, shard: int, fence: str) -> None:
+    def announce(self, shard: int, fence: str) -> None:
         """Say that a shard was given back; nobody depends on it, as free shards are looked for too."""
         try:
             if self._session is None:

@@ -5,6 +5,8 @@ import logging
 import math
 import time
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from typing import Protocol
 
 from fleet.adapters.net.mqtt.session import MqttSession, Reading
 from fleet.adapters.net.mqtt.url import MqttAddress
@@ -23,13 +25,17 @@ from fleet.wire.mqtt.packets import Will
 log = logging.getLogger(__name__)
 
 BOOT_TOPIC = "fleet/broker/boot"
-"""Where our Mosquitto plugin tells every subscriber when the broker began."""
+"""Where our Mosquitto plugin publishes when the broker began."""
 RETRY_SECONDS = 8.0
 """How long a message is tried again while the store is away; then the broker is asked to keep it."""
 _RECONNECT_SECONDS = 2.0
 
-Receive = Callable[["Shard", str, str, bytes], Awaitable[None]]
-"""Handles one message: shard, kind (`up`, `presence`, or `boot` of the broker), mac, payload."""
+
+class DeviceReceiver(Protocol):
+    """Whoever handles the messages of a shard's devices."""
+
+    async def receive(self, shard: "Shard", kind: str, mac: str, payload: bytes) -> None:
+        """Handle one message; its kind is `up`, `presence`, or `boot` of the broker."""
 
 
 class Shard:
@@ -39,7 +45,7 @@ class Shard:
         number: Which shard.
         owner: The lease under which everything is written.
         session: Makes the shard's MQTT session, given what to do with a message.
-        receive: Handles the messages of the shard's devices, one device's in order.
+        receiver: Handles the messages of the shard's devices, one device's in order.
         confirm: Says before every further connection whether the lease is still held.
     """
 
@@ -48,7 +54,7 @@ class Shard:
         number: int,
         owner: Owner,
         session: Callable[["Shard"], MqttSession],
-        receive: Receive,
+        receiver: DeviceReceiver,
         confirm: Callable[["Shard"], Awaitable[bool]],
     ) -> None:
         self.number = number
@@ -57,9 +63,9 @@ class Shard:
         """When the lease may have ended, on the monotonic clock."""
         self.away_since: float | None = time.monotonic()
         """Since when its messages do not arrive, on the monotonic clock; None while they do."""
-        self.lanes = DeviceExecutor(self.spawn)
+        self.executor = DeviceExecutor(self.spawn)
         self._open = session
-        self._receive = receive
+        self._receiver = receiver
         self._confirm = confirm
         self._session: MqttSession | None = None
         self._group = asyncio.TaskGroup()
@@ -167,16 +173,21 @@ class Shard:
         session = self._session
         with fields(device=mac):
             log.debug("message", extra={"kind": kind, "bytes": len(payload)})
-            await self.lanes.run(mac, lambda: self._handle(session, kind, mac, payload))
+            await self.executor.run(mac, _MessageWork(self, session, kind, mac, payload))
 
-    async def _handle(self, session: MqttSession | None, kind: str, mac: str, payload: bytes) -> None:
+    async def handle(self, session: MqttSession | None, kind: str, mac: str, payload: bytes) -> None:
+        """Handle a message of the session that brought it, again and again while the store is away.
+
+        Raises:
+            Unavailable: It waits for the next session.
+        """
         # What the broker kept may come before it lets us answer. If it never does, the message comes again. Its word
         # that all is subscribed is not waited for: that comes behind what it kept, and reading stops when that is much.
         await self._ready.wait()
         pauses, deadline = Backoff(first=0.1, limit=1.0), time.monotonic() + RETRY_SECONDS
         while session is self._session and self.held:
             try:
-                return await self._receive(self, kind, mac, payload)
+                return await self._receiver.receive(self, kind, mac, payload)
             except Unavailable as error:
                 if _lasts(error):
                     log.error("message cannot be handled", extra={"reason": str(error)})  # noqa: TRY400 - not a crash
@@ -215,6 +226,20 @@ class Shard:
             self._ready.clear()
             self._session = None
             self.away_since = self.away_since or time.monotonic()
+
+
+@dataclass(frozen=True, slots=True)
+class _MessageWork:
+    """A message of a shard's session."""
+
+    shard: Shard
+    session: MqttSession | None
+    kind: str
+    mac: str
+    payload: bytes
+
+    async def run(self) -> None:
+        await self.shard.handle(self.session, self.kind, self.mac, self.payload)
 
 
 def shard_session(shard: Shard, address: MqttAddress, credentials: Credentials, shards: int) -> MqttSession:

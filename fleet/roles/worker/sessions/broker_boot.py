@@ -18,7 +18,7 @@ _PAUSE = 0.02
 
 
 class _Boot(BaseModel):
-    """What our Mosquitto plugin tells everybody who subscribes: the broker's start, on the clock of presence epochs."""
+    """What our Mosquitto plugin publishes to every subscriber: the broker's start, on the clock of presence epochs."""
 
     epoch: int = Field(ge=0, lt=2**53)
 

@@ -48,7 +48,7 @@ class Discovery:
     def __init__(self, resources: WorkerResources, counts: Counter[str]) -> None:
         self._resources = resources
         self._counts = counts
-        self.waiters = PendingCalls()
+        self.pending = PendingCalls()
         self.lists = ListBudget(counts)
         """The lists that are being read."""
         self._running: dict[str, asyncio.Task[object]] = {}
@@ -162,7 +162,7 @@ class Discovery:
     async def _ask(
         self, shard: Shard, mac: str, request: InitializeCommand | ListToolsCommand, dialect: str
     ) -> ResponseEvent | None:
-        with self.waiters.expect(mac, request.id) as answer:
+        with self.pending.expect(mac, request.id) as answer:
             shard.publish(mac, request, dialect)
             try:
                 async with asyncio.timeout(ANSWER_SECONDS):

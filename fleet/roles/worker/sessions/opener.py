@@ -92,7 +92,7 @@ class SessionOpener:
             await self._forget(opened.old_edge, mac, opened.old_session)
         shard.check()
         # The edge hears of the session before the device does, so that no packet comes too early.
-        await self._resources.mailboxes.to_edge(edge.id, self._announcement(session, shard.number, opened))
+        await self._resources.inboxes.to_edge(edge.id, self._announcement(session, shard.number, opened))
         shard.publish(mac, _welcome(session, host, edge.port), session.dialect)
         log.info("session opened", extra={"session": session.id, "edge": edge.id, "mcp": hello.mcp})
         return opened
@@ -129,7 +129,7 @@ class SessionOpener:
         return bool(edge)
 
     async def close(self, shard: Shard, mac: str, session: str, reason: Leaving = "device") -> bool:
-        """End a session that the device left, or is away from; it is told nothing. False when it was over already."""
+        """End a session that the device left, or is away from; it is sent nothing. False when it was over already."""
         edge = await self._resources.sessions.close(shard.owner, mac, session, reason)
         if edge:
             await self._forget(edge, mac, session)
@@ -153,7 +153,7 @@ class SessionOpener:
             await self.close(shard, mac, old.id)
 
     async def _forget(self, edge: str, mac: str, session: str) -> None:
-        await self._resources.mailboxes.to_edge(edge, CloseSessionCommand(device=mac, session=session))
+        await self._resources.inboxes.to_edge(edge, CloseSessionCommand(device=mac, session=session))
 
     def _refuse(self, shard: Shard, mac: str, dialect: str, reason: str, shown: HelloRefusal) -> None:
         """Refuse fast: without a valid hello the user would wait ten seconds."""

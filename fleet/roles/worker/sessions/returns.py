@@ -18,7 +18,7 @@ for one of the new session (application.cc, CloseAudioChannel while connecting).
 two seconds (contract 2.3, M10).
 """
 MOST_WAITING = 20_000
-"""Devices of one worker that wait at a time; one more is told at once."""
+"""Devices of one worker that wait at a time; one more is sent its goodbye at once."""
 
 
 class ReturnedDevices:

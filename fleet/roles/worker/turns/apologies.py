@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from dataclasses import dataclass
 
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.devices import Devices
@@ -84,4 +85,16 @@ class Apologies:
 
     async def _show_later(self, shard: Shard, mac: str) -> None:
         await asyncio.sleep(PAUSE_SECONDS)
-        await shard.lanes.run(mac, lambda: self.show(shard, mac))
+        await shard.executor.run(mac, _OwedApology(self, shard, mac))
+
+
+@dataclass(frozen=True, slots=True)
+class _OwedApology:
+    """An apology that is shown when the device's earlier work is done."""
+
+    apologies: Apologies
+    shard: Shard
+    mac: str
+
+    async def run(self) -> None:
+        await self.apologies.show(self.shard, self.mac)

@@ -58,14 +58,14 @@ class TurnDeadline:
         finally:
             if not self._limit.expired():
                 self._limit.reschedule(self._clock() + left)
-        await self._tell()
+        await self._send_progress()
 
     async def _inform(self) -> None:
         while True:
-            await self._tell()
+            await self._send_progress()
             await asyncio.sleep(INFORM_SECONDS)
 
-    async def _tell(self) -> None:
+    async def _send_progress(self) -> None:
         try:
             await self._speech.stay()
         except FleetError as error:

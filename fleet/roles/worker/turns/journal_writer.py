@@ -20,7 +20,7 @@ SHORT = 4_000
 
 
 class JournalWriter:
-    """The agent's journal of one turn, kept in Redis under the shard's fence.
+    """The output of one turn: what it says and its journal, kept in Redis under the shard's fence.
 
     A step is written down before it has an effect outside: a sentence before the edge is given it, the model's wish for
     calls before they begin. The calls' own outcomes are in their own records, which their names for ever lead to.
@@ -79,6 +79,14 @@ class JournalWriter:
         if self._speech.waits:
             await self._write()
         await self._speech.hand_over()
+
+    async def think(self, text: str) -> None:
+        """Take the next piece of the model's thoughts, and show it to a device that shows text.
+
+        Raises:
+            Fenced: The lease may have ended.
+        """
+        self._speech.messages.think(text)
 
     async def record(self, messages: Sequence[Message]) -> None:
         """Write down the turn's messages so far.

@@ -84,7 +84,7 @@ class ScreenMessages:
             self._publish(AiMessageCommand("chunk", self._next))
             self._next = ""
 
-    async def think(self, text: str) -> None:
+    def think(self, text: str) -> None:
         """Take the next of the model's thoughts, and send them in lines: they come in single words.
 
         Raises:

@@ -36,16 +36,16 @@ class AnswerSpeech:
 
     Args:
         shard: Reaches a device that shows text.
-        mailboxes: Reach the edge.
+        inboxes: Reach the edge.
         session: Whose edge speaks.
         heard: What is answered; its turn and, until `speak`, its language are the speech's.
         handed: How many sentences the edge was given already, before the turn was taken up.
     """
 
     def __init__(
-        self, shard: Shard, mailboxes: Inboxes, session: SessionRecord, heard: UtteranceEvent, handed: int = 0
+        self, shard: Shard, inboxes: Inboxes, session: SessionRecord, heard: UtteranceEvent, handed: int = 0
     ) -> None:
-        self._mailboxes = mailboxes
+        self._inboxes = inboxes
         self._session = session
         self.heard = heard
         """What is answered; its language is that of the speech."""
@@ -55,7 +55,7 @@ class AnswerSpeech:
         self._clock = asyncio.get_running_loop().time
         self._began: float | None = self._clock()
         self.begun_at: float | None = None
-        """When the edge was told that speech begins, on the loop's clock; None before."""
+        """When speech was announced to the edge, on the loop's clock; None before."""
         self._emotion: str | None = "" if handed else None
         """The face, until the edge is given it; None until it is known."""
         self._written = 0
@@ -121,7 +121,8 @@ class AnswerSpeech:
             Unavailable: Redis is away; what waits is kept.
         """
         if self._waiting:
-            await self._send(*self._waiting)
+            if self._session.edge:
+                await self._inboxes.to_edge(self._session.edge, *self._waiting)
             self.messages.send()
             self._handed_over()
 
@@ -188,10 +189,10 @@ class AnswerSpeech:
         )
 
     async def _send(
-        self, *mail: StartAnswerCommand | SpeakSentenceCommand | EndAnswerCommand | TurnProgressCommand
+        self, *commands: StartAnswerCommand | SpeakSentenceCommand | EndAnswerCommand | TurnProgressCommand
     ) -> None:
         if self._session.edge:
-            await self._mailboxes.to_edge(self._session.edge, *mail)
+            await self._inboxes.to_edge(self._session.edge, *commands)
 
     def _time(self, metric: HistogramMetric, what: str) -> None:
         if self._began is not None:

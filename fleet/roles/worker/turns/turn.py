@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -12,46 +12,31 @@ from fleet.core import agent
 from fleet.core.agent import Progress
 from fleet.core.history import since_user
 from fleet.core.local_time import own_offset
-from fleet.core.ports import USUAL, Llm, LlmEvent, LlmOptions, Message, ToolOffer
+from fleet.core.ports import Message
 from fleet.core.prompt import DEVICE_PROMPT, local_now, write_prompt
 from fleet.core.reports import tell
 from fleet.core.server_tools import Caller, Persona
 from fleet.core.text.phrases import LANGUAGES, Phrase, phrase
-from fleet.core.tool_kinds import kind_of
 from fleet.core.toolbox import Toolbox
 from fleet.ground.errors import Fenced, Overloaded, ProviderError, Unavailable
 from fleet.ground.metrics import turns as timed
 from fleet.ground.tasks import isolate
-from fleet.roles.worker.calls.device_calls import CallTerms, DeviceCalls, Outcome
-from fleet.roles.worker.calls.device_tools import DeviceTools
+from fleet.roles.worker.calls.device_calls import DeviceCalls
+from fleet.roles.worker.calls.device_tools import DeviceLink, DeviceTools
 from fleet.roles.worker.calls.server_calls import ServerCalls
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
-from fleet.roles.worker.sessions.camera import introduce
-from fleet.roles.worker.sessions.discovery import new_number
 from fleet.roles.worker.turns.deadline import TurnDeadline
 from fleet.roles.worker.turns.journal_writer import JournalWriter
 from fleet.roles.worker.turns.speech import AnswerSpeech
-from fleet.wire import dialects
 from fleet.wire.edge_messages import UtteranceEvent
-from fleet.wire.messages import CallToolCommand, DeviceCommand, TranscriptCommand
+from fleet.wire.messages import DeviceCommand, TranscriptCommand
 
 log = logging.getLogger(__name__)
 
 _CUT_SECONDS = 2.0
-
-
-class _Watched:
-    """The model, with a line in the log for each request."""
-
-    def __init__(self, llm: Llm) -> None:
-        self._llm = llm
-
-    def stream(
-        self, messages: Sequence[Message], tools: Sequence[ToolOffer], options: LlmOptions = USUAL
-    ) -> AsyncGenerator[LlmEvent, None]:
-        log.debug("model asked", extra={"messages": len(messages), "tools": len(tools)})
-        return self._llm.stream(messages, tools, options)
+_EXPECTED = (TimeoutError, ProviderError, Fenced, Unavailable)
+"""Failures of an answer that are no crash."""
 
 
 class WorkerTurn:
@@ -77,12 +62,12 @@ class WorkerTurn:
         self._late = begun.late
         self._journal = begun.journal or StoredJournal(heard.turn, "running", (Message("user", heard.text),), 0)
         handed = self._journal.sentences
-        self._speech = AnswerSpeech(shard, resources.mailboxes, begun.session, heard, handed)
-        self._record = JournalWriter(resources.conversations, shard.owner, heard.device, self._journal, self._speech)
-        self._patience = TurnDeadline(resources.settings.turn_seconds, self._speech)
+        self._speech = AnswerSpeech(shard, resources.inboxes, begun.session, heard, handed)
+        self._writer = JournalWriter(resources.conversations, shard.owner, heard.device, self._journal, self._speech)
+        self._deadline = TurnDeadline(resources.settings.turn_seconds, self._speech)
 
     async def run(self) -> None:
-        """Answer, and tell the edge that the answer has ended.
+        """Answer, and let the edge know that the answer has ended.
 
         Raises:
             Fenced: Another worker goes on with the turn, or a newer one has begun.
@@ -97,14 +82,18 @@ class WorkerTurn:
             await self._speech.leave()
             await self._reply("interrupted")
             return
-        before = await self._record.replay() if self._again else Progress()
+        before = await self._writer.replay() if self._again else Progress()
         if self._journal.state == "running":
-            failure = await self._answer(before)
+            if self._late:
+                log.warning("turn comes too late")
+                failure: Phrase | None = "failed"
+            else:
+                failure = self._apology_for(await isolate("answer", self._ask(before), _EXPECTED))
             if failure is not None:
                 await self._apologise(failure)
-            await self._record.keep()
+            await self._writer.keep()
         await self._speech.end()
-        await self._reply("failed" if self._record.apologised else "answered")
+        await self._reply("failed" if self._writer.apologised else "answered")
         log.info("turn written", extra={"sentences": self._speech.handed})
 
     async def cut(self) -> None:
@@ -116,7 +105,7 @@ class WorkerTurn:
             TimeoutError: It took too long.
         """
         async with asyncio.timeout(_CUT_SECONDS):
-            await self._record.cut()
+            await self._writer.cut()
             await self._speech.leave()
             await self._reply("interrupted")
 
@@ -127,18 +116,14 @@ class WorkerTurn:
                 self._publish(TranscriptCommand(self._session.id, self._heard.text))
 
     async def _reply(self, state: ReplyState) -> None:
-        """Count how it ended, and tell whoever typed."""
+        """Count how it ended, and answer whoever typed."""
         timed.outcomes.add(state)
         if self._heard.typed:
             reply, owner = Reply(state, self._speech.messages.whole), self._shard.owner
             await self._resources.replies.write(owner, self._session.device, self._heard.turn, reply)
 
-    async def _answer(self, before: Progress) -> Phrase | None:
-        """Let the model answer; return what to say when it could not."""
-        if self._late:
-            log.warning("turn comes too late")
-            return "failed"
-        failure = await isolate("answer", self._ask_in_time(before), (TimeoutError, ProviderError, Fenced, Unavailable))
+    def _apology_for(self, failure: Exception | None) -> Phrase | None:
+        """Return what to say of a failure; nothing of one after which the turn is taken up again, it is raised."""
         match failure:
             case None:
                 return None
@@ -151,11 +136,16 @@ class WorkerTurn:
                 raise failure
         return "failed"
 
-    async def _ask_in_time(self, before: Progress) -> None:
-        async with self._patience.limit():
-            await self._ask(before)
-
     async def _ask(self, before: Progress) -> None:
+        """Let the model answer, within the turn's limit."""
+        async with self._deadline.limit():
+            asked, tools = await self._prepare(before)
+            added = await agent.run_turn(asked, self._resources.llm, tools, self._writer, before)
+            if not any(message.text.strip() for message in added if message.role == "assistant"):
+                raise ProviderError("the model wrote no answer", retryable=False)
+
+    async def _prepare(self, before: Progress) -> tuple[Sequence[Message], agent.AgentTools]:
+        """Return what the model is asked, and the tools that it may call."""
         settings, mac = self._resources.settings, self._session.device
         context = await self._resources.conversations.context(mac, settings.history_messages)
         self._speech.speak(context.persona.language)
@@ -168,24 +158,10 @@ class WorkerTurn:
             *since_user(context.history),
             Message("user", self._heard.text),
         )
-        own = DeviceTools(toolbox, self._send, self._session, self._heard.turn, self._patience, settings.tool_seconds)
         caller = Caller(self._session.id or mac, timezone_offset=offset, persona=context.persona)
-        tools = self._beside(own, caller, before)
-        model = _Watched(self._resources.llm)
-        added = await agent.run_turn(
-            asked, model, tools, self._record.say, self._record, before, self._speech.messages.think
-        )
-        if not any(message.text.strip() for message in added if message.role == "assistant"):
-            raise ProviderError("the model wrote no answer", retryable=False)
-
-    async def _send(self, order: CallToolCommand, terms: CallTerms) -> Outcome:
-        mac = self._session.device
-        if dialects.find(self._session.dialect).capabilities.camera and kind_of(order.name).camera:
-            fresh = await introduce(self._resources, mac, new_number())
-            # The token that the device has may be over.
-            if fresh.vision_url:
-                self._publish(fresh)
-        return await self._calls.call(self._shard, mac, order, terms)
+        link = DeviceLink(self._resources, self._calls, self._shard, self._session)
+        own = DeviceTools(toolbox, link, self._heard.turn, self._deadline, settings.tool_seconds)
+        return asked, self._beside(own, caller, before)
 
     def _publish(self, command: DeviceCommand) -> None:
         self._shard.publish(self._session.device, command, self._session.dialect)
@@ -200,7 +176,7 @@ class WorkerTurn:
         wanted = (self._speech.heard.language, self._heard.language, self._resources.settings.language)
         language = next((one for one in wanted if one in LANGUAGES), "en")
         self._speech.speak(language)
-        await self._record.apologise(phrase(failure, language))
+        await self._writer.apologise(phrase(failure, language))
 
     async def _change(self, persona: Persona) -> None:
         """Keep a new persona, and speak in its language."""

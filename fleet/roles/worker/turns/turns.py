@@ -3,6 +3,8 @@
 import asyncio
 import logging
 from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from fleet.adapters.redis.sessions.conversations import Begun, Conversations, Opening, Refusal
@@ -33,10 +35,10 @@ _MOST_ATTEMPTS = 3
 
 @dataclass(slots=True, eq=False)
 class _Running:
-    """A turn under way. Its letter stays in the mailbox until it has ended: so the shard's next owner finds it."""
+    """A turn under way. Its entry stays in the inbox until it has ended: so the shard's next owner finds it."""
 
     shard: Shard
-    letter: StreamEntry
+    entry: StreamEntry
     heard: UtteranceEvent
     cancelled: bool = False
     work: WorkerTurn | None = None
@@ -59,11 +61,11 @@ class WorkerTurns:
     def _conversations(self) -> Conversations:
         return self._resources.conversations
 
-    async def begin(self, shard: Shard, letter: StreamEntry, heard: UtteranceEvent) -> bool:
+    async def begin(self, shard: Shard, entry: StreamEntry, heard: UtteranceEvent) -> bool:
         """Start a turn in the background, or go on with it, once that is written down.
 
         Returns:
-            Whether the letter is still needed: it is discarded when the turn has ended.
+            Whether the entry is still needed: it is discarded when the turn has ended.
 
         Raises:
             Fenced: The shard is another worker's now.
@@ -75,15 +77,15 @@ class WorkerTurns:
             await asyncio.wait([running.task], timeout=_HALT_SECONDS)
         elif running is not None and running.heard.turn == heard.turn:
             log.info("utterance delivered again", extra={"turn": heard.turn})
-            return running.letter.id == letter.id
-        begun = await self._open(shard, letter, heard)
+            return running.entry.id == entry.id
+        begun = await self._open(shard, entry, heard)
         if not isinstance(begun, Begun):
             log.info("utterance not answered", extra={"turn": heard.turn, "reason": begun})
             await self._turn_down(shard, heard, begun)
             return False
         log.debug("turn begun", extra={"turn": heard.turn, "again": begun.journal is not None})
         await self._halt(mac)
-        fresh = _Running(shard, letter, heard)
+        fresh = _Running(shard, entry, heard)
         fresh.task = shard.spawn(f"turn {mac}", self._serve(fresh, begun))
         self._add(mac, fresh)
         # A task that is cancelled before it has begun would leave the turn as it is.
@@ -107,17 +109,17 @@ class WorkerTurns:
             await self._halt(cut.device)
         await amend(self._conversations, shard.owner, cut.device, cut.turn, cut.spoken)
 
-    async def _open(self, shard: Shard, letter: StreamEntry, heard: UtteranceEvent) -> Begun | Refusal:
-        mac, patience = heard.device, self._resources.settings.turn_seconds
-        opening = Opening(heard.session, heard.turn, Message("user", heard.text), letter.id)
-        begun = await self._conversations.begin(shard.owner, mac, opening, patience)
+    async def _open(self, shard: Shard, entry: StreamEntry, heard: UtteranceEvent) -> Begun | Refusal:
+        mac, seconds = heard.device, self._resources.settings.turn_seconds
+        opening = Opening(heard.session, heard.turn, Message("user", heard.text), entry.id)
+        begun = await self._conversations.begin(shard.owner, mac, opening, seconds)
         if begun == "busy" and heard.polite and mac in self._running:
             return begun
         if begun == "busy":
             # What the earlier turn said has its place in the history before this one's.
             await self._halt(mac)
             await settle_orphan(self._conversations, shard.owner, mac)
-            begun = await self._conversations.begin(shard.owner, mac, opening, patience)
+            begun = await self._conversations.begin(shard.owner, mac, opening, seconds)
         if begun == "busy":
             raise Unavailable("the turn before does not end")
         return begun
@@ -132,40 +134,42 @@ class WorkerTurns:
             reply = Reply("busy" if reason == "busy" else "interrupted")
             await replies.write(shard.owner, heard.device, heard.turn, reply)
 
-    async def _serve(self, running: _Running, begun: Begun) -> None:
+    async def _serve(self, running: _Running, begun: Begun | Refusal | None) -> None:
+        """Run a turn to its end, and take it up again when it broke off because Redis was away for a moment."""
         heard = running.heard
         about = {"fleet.turn": heard.turn, "fleet.session": heard.session, "fleet.device": heard.device}
-        name = "answer" if heard.traceparent else "turn"
+        pauses, left, name = Backoff(first=0.5, limit=2.0), _MOST_ATTEMPTS, "answer" if heard.traceparent else "turn"
         with fields(session=heard.session, turn=heard.turn), spans.span(name, about, heard.traceparent):
-            try:
-                await self._answer(running, begun)
-            except asyncio.CancelledError:
-                # Not cancelled on purpose, it is left as it is: whoever owns the shard next goes on.
-                if running.cancelled:
-                    await self._cut(running)
-                raise
-            await self._resources.mailboxes.discard([running.letter])
+            async with self._remembering(running):
+                while left:
+                    try:
+                        begun = begun or await self._open(running.shard, running.entry, heard)
+                        if isinstance(begun, Begun):
+                            running.work = WorkerTurn(self._resources, self._calls, running.shard, begun, heard)
+                            await self._await_tools(heard.device)
+                            await running.work.run()
+                        break
+                    except Fenced:
+                        raise
+                    except FleetError as error:
+                        left -= 1
+                        if not left:
+                            raise
+                        log.warning("turn broke off", extra={"reason": str(error)})
+                    begun = None
+                    await pauses.pause()
 
-    async def _answer(self, running: _Running, begun: Begun | Refusal | None) -> None:
-        """Run a turn to its end, and take it up again when it broke off because Redis was away for a moment."""
-        pauses, left = Backoff(first=0.5, limit=2.0), _MOST_ATTEMPTS
-        while True:
-            try:
-                begun = begun or await self._open(running.shard, running.letter, running.heard)
-                if isinstance(begun, Begun):
-                    running.work = WorkerTurn(self._resources, self._calls, running.shard, begun, running.heard)
-                    await self._await_tools(running.heard.device)
-                    await running.work.run()
-                return
-            except Fenced:
-                raise
-            except FleetError as error:
-                left -= 1
-                if not left:
-                    raise
-                log.warning("turn broke off", extra={"reason": str(error)})
-            begun = None
-            await pauses.pause()
+    @asynccontextmanager
+    async def _remembering(self, running: _Running) -> AsyncIterator[None]:
+        """Discard the entry when the turn has ended in the block; one that was cancelled is first remembered."""
+        try:
+            yield
+        except asyncio.CancelledError:
+            # Not cancelled on purpose, it is left as it is: whoever owns the shard next goes on.
+            if running.cancelled:
+                await self._cut(running)
+            raise
+        await self._resources.inboxes.discard([running.entry])
 
     async def _await_tools(self, mac: str) -> None:
         """Wait for a discovery under way: a turn shortly after a boot would run without the device's tools."""
@@ -177,7 +181,7 @@ class WorkerTurns:
         try:
             if running.work is not None:
                 await running.work.cut()
-            await self._resources.mailboxes.discard([running.letter])
+            await self._resources.inboxes.discard([running.entry])
         except (FleetError, TimeoutError) as error:
             log.warning("turn not remembered", extra={"reason": str(error) or "no answer in time"})
 

@@ -128,12 +128,13 @@ async def test_a_closed_ear_hears_nothing_more(ears: AudioInput) -> None:
 
 
 async def test_one_listener_that_fails_costs_the_others_nothing(ears: AudioInput) -> None:
-    def fail(frame: VadFrame) -> None:
-        raise ValueError("listener")
+    class Failing:
+        def hear(self, frame: VadFrame) -> None:
+            raise ValueError("listener")
 
     reported: list[str] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(str(context["exception"])))
-    failing, other = ears.open(UPLINK, fail), Listener(ears)
+    failing, other = ears.open(UPLINK, Failing()), Listener(ears)
     packet = packets(tone(0.06))[0]
     for _ in range(3):
         failing.feed(packet)

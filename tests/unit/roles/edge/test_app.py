@@ -1,29 +1,30 @@
 import logging
 import socket
 from collections import Counter
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from fleet.ground.errors import Unavailable
 from fleet.ground.log import JsonFormatter
-from fleet.roles.edge.transport.socket import IDLE_TICKS, AudioSocket
+from fleet.roles.edge.transport.socket import IDLE_TICKS, AudioSocket, DatagramReceiver
+from fleet.roles.edge.transport.stall_detector import StallDetector
 from tests.support.edge_stage import Stage, on_stage, opus_like, settle
 
 
 async def test_mailbox_that_fails_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     reads = 0
-    read = Stage._read
+    read = Stage.read_edge
 
-    async def fail_first(stage: Stage) -> Any:
+    async def fail_first(stage: Stage, edge: str) -> Any:
         nonlocal reads
         reads += 1
         if reads == 1:
             raise Unavailable("redis is away")
-        async for letter in read(stage):
+        async for letter in read(stage, edge):
             yield letter
 
-    monkeypatch.setattr(Stage, "_read", fail_first)
+    monkeypatch.setattr(Stage, "read_edge", fail_first)
     async with on_stage() as stage:
         await stage.open()
         assert stage.edge.load == 1
@@ -34,7 +35,11 @@ async def test_failure_of_one_session_does_not_touch_the_others(monkeypatch: pyt
     async with on_stage() as stage:
         await stage.open()
         [session] = stage.edge._registry
-        monkeypatch.setattr(session, "take", None)
+
+        async def fail(command: object, now: float) -> None:
+            raise TypeError("broken")
+
+        monkeypatch.setattr(session, "take", fail)
         await stage.listen()
         device = await stage.open(ssrc=9, session="s2")
         await stage.send("listening_started", session="s2", mode="auto")
@@ -100,7 +105,7 @@ async def test_fields_of_a_session_do_not_leak_into_the_tick(
 async def test_taken_port_is_an_error_and_leaves_nothing_open() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("127.0.0.1", 0))
-        audio = AudioSocket(lambda *_: None, Counter())
+        audio = AudioSocket(cast(DatagramReceiver, None), Counter(), StallDetector(0.0, lambda: None))
         with pytest.raises(OSError, match="in use"):
             audio.bind("127.0.0.1", taken.getsockname()[1])
 
@@ -143,5 +148,5 @@ async def test_notices_beyond_the_limit_are_counted() -> None:
         await stage.open()
         [session] = stage.edge._registry
         for _ in range(1100):
-            session._floor.turns._tell_done("t")
+            session._turn_taking.turns._report_done("t")
         assert stage.edge.counters["outbox_full"] == 1100 - 1024

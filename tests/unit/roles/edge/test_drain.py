@@ -13,8 +13,8 @@ from tests.support.edge_stage import SPEECH, Stage, on_stage, opus_like
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "NEWS_SECONDS", 0.1)
-    monkeypatch.setattr(app, "FAREWELL_SECONDS", 0.2)
+    monkeypatch.setattr(app, "NOTICE_SECONDS", 0.1)
+    monkeypatch.setattr(app, "GOODBYE_SECONDS", 0.2)
 
 
 @asynccontextmanager
@@ -120,7 +120,7 @@ async def test_work_that_was_cancelled_before_it_began_is_closed() -> None:
 
     async with on_stage() as stage:
         begun = work()
-        task = stage.edge._spawn("work", begun)
+        task = stage.edge._services.tasks.start("work", begun)
         task.cancel()
         await asyncio.wait([task])
         assert inspect.getcoroutinestate(begun) == inspect.CORO_CLOSED

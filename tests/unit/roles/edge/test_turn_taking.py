@@ -73,14 +73,14 @@ async def test_push_to_talk_without_speech_says_nothing() -> None:
 
 def gate(stage: Stage) -> str:
     [session] = stage.edge._registry
-    return session._floor.uplink.gate
+    return session._turn_taking.uplink.gate
 
 
 def push(stage: Stage, payloads: list[bytes], first: int = 1, apart: float = 0.06) -> None:
     """Give packets to the session as they come from an open microphone, so many seconds apart."""
     [session] = stage.edge._registry
     for number, payload in enumerate(payloads):
-        session._floor.uplink.push(first + number, payload, number * apart)
+        session._turn_taking.uplink.push(first + number, payload, number * apart)
 
 
 async def test_what_is_said_is_heard_though_the_word_that_the_device_listens_was_lost() -> None:
@@ -143,7 +143,7 @@ async def test_abort_silences_at_once_and_stops_exactly_once(mode: str) -> None:
 
 def sequence(stage: Stage) -> int:
     [session] = stage.edge._registry
-    return session._line._sequence
+    return session._transport._sequence
 
 
 async def test_abort_is_answered_when_nothing_plays() -> None:
@@ -199,7 +199,7 @@ async def test_listening_long_after_the_announcement_stops_the_speech_once() -> 
     async with on_stage() as stage:
         device, _turn = await begin_speaking(stage)
         [session] = stage.edge._registry
-        speech = session._floor.turns.downlink.speech
+        speech = session._turn_taking.turns.downlink.speech
         assert speech
         speech.begun_at -= 5
         await stage.listen()
@@ -427,7 +427,7 @@ async def test_silent_session_is_reported_once() -> None:
         device.be_silent()
         await stage.received(5)
         stage.pass_time(59)
-        await stage.until(lambda: stage.edge._outbox._queue.empty())
+        await stage.until(lambda: stage.edge._services.outbox._queue.empty())
         assert not stage.posted
         stage.pass_time(61)
         stage.pass_time(62)
@@ -450,7 +450,7 @@ async def test_session_is_not_idle_while_an_answer_is_awaited() -> None:
         device.say()
         await stage.heard()
         stage.pass_time(40)
-        await stage.until(lambda: stage.edge._outbox._queue.empty())
+        await stage.until(lambda: stage.edge._services.outbox._queue.empty())
         assert stage.kinds() == ["utterance_heard"]
 
 
@@ -473,14 +473,14 @@ async def test_new_session_of_a_device_ends_the_old_one_silently() -> None:
         told = stage.told()
         [old] = stage.edge._registry
         device = await stage.open(ssrc=7, session="s2")
-        sent = old._line._sequence
+        sent = old._transport._sequence
         await stage.send("listening_started", session="s2", mode="auto")
         device.say()
         heard = await stage.heard(2)
         assert heard.session == "s2"
         assert stage.told() == [*told, "stt"]
         assert stage.edge.load == 1
-        assert old._line._sequence == sent
+        assert old._transport._sequence == sent
 
 
 async def test_session_in_a_dialect_or_format_that_is_unknown_is_refused() -> None:

@@ -2,14 +2,17 @@
 
 import asyncio
 from collections import Counter
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, cast
 
 from fleet.core.ports import Transcript
+from fleet.core.text.phrases import Phrase
 from fleet.ground.errors import ProviderError
 from fleet.roles.edge.listening.recognition import Recognition
 from fleet.roles.edge.listening.utterance_collector import Utterance
 from fleet.roles.edge.services import EdgeServices
+from fleet.roles.edge.transport.downlink import DownlinkTransport
 
 
 class Asr:
@@ -31,15 +34,16 @@ class Asr:
 class Stage:
     def __init__(self, group: asyncio.TaskGroup) -> None:
         self.asr, self.texts, self.failures = Asr(), asyncio.Queue[str](), 0
-        services = SimpleNamespace(
-            asr=self.asr, counters=Counter(), spawn=lambda what, work: group.create_task(work, name=what)
-        )
-        self.recognition = Recognition(cast(EdgeServices, services), self._text, self._failure)
+        tasks = SimpleNamespace(start=lambda what, work: group.create_task(work, name=what))
+        services = SimpleNamespace(asr=self.asr, counters=Counter(), tasks=tasks)
+        line = SimpleNamespace(fields=nullcontext)
+        self.recognition = Recognition(cast(DownlinkTransport, line), cast(EdgeServices, services), self)
 
-    async def _text(self, utterance: Utterance, transcript: Transcript) -> None:
+    async def take_transcript(self, utterance: Utterance, transcript: Transcript) -> None:
         await self.texts.put(transcript.text)
 
-    def _failure(self) -> None:
+    def fail(self, name: Phrase) -> None:
+        assert name == "not_understood"
         self.texts.put_nowait("failure")
 
 

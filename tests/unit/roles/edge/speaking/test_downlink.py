@@ -88,7 +88,7 @@ async def test_speech_is_given_up_when_the_device_sends_nothing() -> None:
         await stage.open()
         await stage.speak("t1", "A")
         stage.pass_time(9)
-        await stage.until(lambda: stage.edge._outbox._queue.empty())
+        await stage.until(lambda: stage.edge._services.outbox._queue.empty())
         assert not stage.posted
         stage.pass_time(11)
         await spoken(stage)

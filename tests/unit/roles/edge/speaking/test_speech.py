@@ -1,4 +1,5 @@
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator
 
 import pytest
@@ -28,8 +29,14 @@ class SlowVoice:
             self.closed = True
 
 
+class Sender:
+    def take_packets(self) -> None:
+        """Nothing is sent."""
+
+
 def answer() -> speech.SpokenAnswer:
-    made = speech.SpokenAnswer("t1", Playout(60, b"silence"))
+    made = speech.SpokenAnswer("t1")
+    made.prepare(Playout(60, b"silence"), Counter(), 0.0)
     made.add(SpeakSentenceCommand(device="d", session="s", turn="t1", index=0, text="A"))
     made.end()
     return made
@@ -39,7 +46,7 @@ async def test_voice_that_falls_silent_ends_the_answer(monkeypatch: pytest.Monke
     monkeypatch.setattr(speech, "PACKET_SECONDS", 0.05)
     spoken, voice = answer(), SlowVoice(1, pause=3600)
     async with asyncio.timeout(LIMIT):
-        await speech.synthesise(spoken, voice, DOWNLINK, lambda: None)
+        await speech.synthesise(spoken, voice, DOWNLINK, Sender())
     assert spoken.playout.drained
     assert voice.closed
 
@@ -49,7 +56,7 @@ async def test_voice_may_take_its_time_as_long_as_packets_come(monkeypatch: pyte
     monkeypatch.setattr(speech, "RENEWAL_SECONDS", 0.01)
     spoken = answer()
     async with asyncio.timeout(LIMIT):
-        await speech.synthesise(spoken, SlowVoice(20, pause=0.04), DOWNLINK, lambda: None)
+        await speech.synthesise(spoken, SlowVoice(20, pause=0.04), DOWNLINK, Sender())
     assert spoken.playout.waiting == 20
 
 
@@ -57,7 +64,7 @@ async def test_voice_waits_for_room_for_as_long_as_it_takes(monkeypatch: pytest.
     monkeypatch.setattr(speech, "MOST_PACKETS", 3)
     monkeypatch.setattr(speech, "PACKET_SECONDS", 0.05)
     spoken, limit = answer(), asyncio.Event()
-    running = asyncio.get_running_loop().create_task(speech.synthesise(spoken, SlowVoice(5), DOWNLINK, lambda: None))
+    running = asyncio.get_running_loop().create_task(speech.synthesise(spoken, SlowVoice(5), DOWNLINK, Sender()))
     asyncio.get_running_loop().call_later(0.2, limit.set)
     async with asyncio.timeout(LIMIT):
         await limit.wait()

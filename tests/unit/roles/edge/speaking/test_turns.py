@@ -26,7 +26,7 @@ async def test_the_shard_hears_how_much_was_spoken_before_an_abort() -> None:
         for _ in range(2):
             await stage.send("speech_aborted")
         await stage.until(lambda: interruptions(stage))
-        await stage.until(lambda: stage.edge._outbox._queue.empty())
+        await stage.until(lambda: stage.edge._services.outbox._queue.empty())
         assert interruptions(stage) == [(turn, 1)]
         assert stage.told().count("stop") == 2
 
@@ -59,7 +59,7 @@ async def test_an_answer_that_was_spoken_to_its_end_is_not_cut_off() -> None:
         await stage.until(lambda: "speech_done" in stage.kinds())
         await stage.send("speech_aborted")
         await stage.send("session_closed")
-        await stage.until(lambda: stage.edge._outbox._queue.empty())
+        await stage.until(lambda: stage.edge._services.outbox._queue.empty())
         assert interruptions(stage) == []
 
 
@@ -130,18 +130,18 @@ async def test_a_turn_that_goes_on_is_waited_for() -> None:
         device.say()
         turn = (await stage.heard()).turn
         [session] = stage.edge._registry
-        waiting = session._floor.turns._turn
+        waiting = session._turn_taking.turns._turn
         assert waiting
         waiting.touched -= 60
         await stage.send("turn_working", turn=turn)
         await stage.send("turn_working", turn="another")
         stage.pass_time(60)
-        assert session._floor.turns.busy
+        assert session._turn_taking.turns.busy
         assert not stage.voice.spoken
         stage.pass_time(66)
         await stage.told_at_least("stop")
         assert stage.voice.spoken == ["Sorry, I cannot answer right now."]
-        assert not session._floor.turns.busy
+        assert not session._turn_taking.turns.busy
         assert interruptions(stage) == [(turn, 0)]
 
 

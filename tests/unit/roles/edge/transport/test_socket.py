@@ -6,15 +6,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from fleet.roles.edge.transport.socket import Address, AudioSocket
+from fleet.roles.edge.transport.stall_detector import StallDetector
 from fleet.roles.edge.transport.timer_wheel import TICK, tick_of
 from tests.support.edge_stage import LIMIT
 
 HOST = "127.0.0.1"
 
 
+class Taker:
+    """Keeps what it is given."""
+
+    def __init__(self, taken: list[tuple[bytes, Address]]) -> None:
+        self._taken = taken
+
+    def receive(self, datagram: bytes, address: Address, now: float) -> None:
+        self._taken.append((datagram, address))
+
+
 @contextmanager
 def bound(taken: list[tuple[bytes, Address]]) -> Iterator[AudioSocket]:
-    audio = AudioSocket(lambda datagram, address, now: taken.append((datagram, address)), Counter())
+    stalls = StallDetector(asyncio.get_running_loop().time(), lambda: None)
+    audio = AudioSocket(Taker(taken), Counter(), stalls)
     audio.bind(HOST, 0)
     try:
         yield audio

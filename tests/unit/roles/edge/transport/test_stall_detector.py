@@ -35,14 +35,14 @@ async def test_what_was_said_meanwhile_is_heard_when_the_word_that_the_device_li
     async with on_stage() as stage:
         await stage.open()
         now = asyncio.get_running_loop().time()
-        stage.edge._services.standstill._beat = now - 1.4
-        stage.edge._services.standstill.beat(now)
+        stage.edge._services.stalls._beat = now - 1.4
+        stage.edge._services.stalls.beat(now)
         [session] = stage.edge._registry
         for number in range(1, 21):
-            session._floor.uplink.push(number, opus_like(number), now)
+            session._turn_taking.uplink.push(number, opus_like(number), now)
         await stage.listen()
         for number in range(21, 41):
-            session._floor.uplink.push(number, b"\x58", now)
+            session._turn_taking.uplink.push(number, b"\x58", now)
         await stage.heard()
         assert stage.asr.markers()[:20] == list(range(1, 21))
 
@@ -57,7 +57,7 @@ async def test_after_a_long_one_an_edge_says_nothing_of_what_it_had_to_say() -> 
         await stage.speak(turn, "A", "B")
         await device.packets(2)
         said = len(stage.orders)
-        stage.edge._services.standstill._beat -= LAPSE_SECONDS
+        stage.edge._services.stalls._beat -= LAPSE_SECONDS
         await stage.until(lambda: "session_silent" in stage.kinds())
         assert not list(stage.edge._registry)
         assert len(stage.orders) == said

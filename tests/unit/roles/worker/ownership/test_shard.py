@@ -1,6 +1,7 @@
 import asyncio
 import inspect
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -75,7 +76,7 @@ async def test_what_the_broker_kept_is_handled_in_order_once_it_can_be_answered(
         sessions.append(SlowSession(shard))
         return cast("MqttSession", cast("Any", sessions[-1]))
 
-    shard = Shard(0, Owner("w", "1"), connect, receive, always)
+    shard = Shard(0, Owner("w", "1"), connect, SimpleNamespace(receive=receive), always)
     async with asyncio.timeout(10), running("shard", shard.run):
         while not sessions or not sessions[0].handling:
             await asyncio.sleep(0)
@@ -92,12 +93,12 @@ async def test_without_a_connection_nothing_is_sent() -> None:
     async def receive(shard: Shard, kind: str, mac: str, payload: bytes) -> None:
         return
 
-    shard = Shard(0, Owner("w", "1"), slow, receive, always)
+    shard = Shard(0, Owner("w", "1"), slow, SimpleNamespace(receive=receive), always)
     with pytest.raises(Unavailable):
         shard.publish(MAC, GoodbyeCommand("s"), XIAOZHI)
 
 
-def opened(receive: module.Receive, sessions: list[SlowSession]) -> Shard:
+def opened(receive: Callable[..., Any], sessions: list[SlowSession]) -> Shard:
     """Return a shard whose first session may publish."""
 
     def connect(shard: Shard) -> MqttSession:
@@ -105,7 +106,7 @@ def opened(receive: module.Receive, sessions: list[SlowSession]) -> Shard:
         sessions[-1].may_publish.set()
         return cast("MqttSession", cast("Any", sessions[-1]))
 
-    return Shard(0, Owner("w", "1"), connect, receive, always)
+    return Shard(0, Owner("w", "1"), connect, SimpleNamespace(receive=receive), always)
 
 
 async def outcomes(sessions: list[SlowSession]) -> list[type[Exception] | None]:
@@ -193,7 +194,7 @@ async def test_a_shard_that_is_given_away_first_shows_what_it_was_about_to() -> 
     async def receive(shard: Shard, kind: str, mac: str, payload: bytes) -> None:
         raise AssertionError
 
-    shard = Shard(1, Owner("w", "1"), slow, receive, always)
+    shard = Shard(1, Owner("w", "1"), slow, SimpleNamespace(receive=receive), always)
     async with asyncio.timeout(5), running("shard", shard.run):
         await asyncio.sleep(0)
         shard.spawn(f"alert {MAC}", show())

@@ -80,7 +80,7 @@ class Stage:
         self.conversations = Conversations()
         self.discarded: list[str] = []
         settings = SimpleNamespace(turn_seconds=60)
-        resources = SimpleNamespace(conversations=self.conversations, mailboxes=self, settings=settings)
+        resources = SimpleNamespace(conversations=self.conversations, inboxes=self, settings=settings)
         self.turns = WorkerTurns(
             cast("WorkerResources", resources),
             cast("DeviceCalls", None),
