@@ -10,7 +10,7 @@ from fleet.adapters.speech.voice import Voice
 from fleet.core.ports import Asr
 from fleet.core.rates import Buckets, Rate
 from fleet.core.wake_words import WakeWords
-from fleet.ground.settings import Settings
+from fleet.roles.edge.settings import EdgeSettings
 from fleet.roles.edge.traces import TraceQueue
 from fleet.roles.edge.transport.socket import AudioSocket
 from fleet.roles.edge.transport.stall_detector import StallDetector
@@ -21,7 +21,7 @@ from fleet.wire.edge_messages import EdgeEvent
 class EdgeServices:
     """The outside of a session: models, mail, MQTT, the socket, tasks."""
 
-    settings: Settings
+    settings: EdgeSettings
     ears: AudioInput
     asr: Asr
     voice: Voice

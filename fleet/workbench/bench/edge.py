@@ -8,8 +8,10 @@ from typing import Any
 
 from fleet.ground import runtime
 from fleet.ground.settings import Settings
+from fleet.ground.settings.slices import slice_of
 from fleet.ground.tasks import running
 from fleet.roles.edge.app import Edge
+from fleet.roles.edge.settings import EdgeSettings
 from fleet.wire.edge_messages import (
     EdgeCommand,
     EdgeEvent,
@@ -38,7 +40,7 @@ class Bench:
         ears, voice = codecs.real() if codec == "real" else codecs.prepared()
         self._mailbox: asyncio.Queue[EdgeCommand] = asyncio.Queue(_MAILBOX)
         self.edge = Edge(
-            settings=Settings(udp_host=streams.HOST, udp_port=0),
+            settings=slice_of(Settings(udp_host=streams.HOST, udp_port=0), EdgeSettings),
             edge_id="bench",
             ears=ears,
             asr=codecs.NoAsr(),
