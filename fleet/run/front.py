@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 
 from fleet.adapters.net.http.readiness import Readiness
 from fleet.adapters.net.mqtt.broker import broker_address
-from fleet.adapters.net.tls.from_settings import certificate
+from fleet.adapters.net.tls.certificate import followed_certificate
 from fleet.adapters.redis.access.watch import AccessWatch
 from fleet.adapters.redis.client.store import Store
 from fleet.ground.errors import ConfigError
@@ -75,5 +75,5 @@ async def secure_listener(settings: Settings) -> AsyncIterator[Secure | None]:
     Raises:
         ConfigError: The certificate cannot be used.
     """
-    async with certificate(settings.tls_cert, settings.tls_key) as shown:
+    async with followed_certificate(settings.tls_cert, settings.tls_key) as shown:
         yield Secure(settings.mqtt_host, settings.mqtts_port, shown) if shown is not None else None

@@ -8,7 +8,7 @@ from pathlib import Path
 from fleet.adapters.files import endpoints
 from fleet.adapters.net.mqtt.broker import broker_address
 from fleet.adapters.net.mqtt.url import MqttAddress
-from fleet.adapters.net.tls.from_settings import certificate
+from fleet.adapters.net.tls.certificate import followed_certificate
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.sessions.gateway_sessions import GatewaySessions
 from fleet.adapters.tools.load import ServerToolSettings, open_tools
@@ -58,7 +58,7 @@ async def gateway(
         sessions = GatewaySessions(store, settings.cloud_session_timeout)
         shared = GatewayResources(slice_of(settings, GatewaySettings), llm, model_terms(settings), tools, sessions)
         lines = await enter(registrar_lines(settings, store, broker))
-        shown = await enter(certificate(settings.tls_cert, settings.tls_key))
+        shown = await enter(followed_certificate(settings.tls_cert, settings.tls_key))
         role = Gateway(shared, store.ping_writes, open_registrar(shared, lines), certificate=shown)
         stack.enter_context(metrics.gateway_connections.following(lambda: role.connections))
         stack.enter_context(metrics.gateway_turned_away.following(role.crowd.counts))

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from websockets.asyncio.client import ClientConnection, connect
 
 from fleet.adapters.llm.llm_timed import TimedLlm
-from fleet.adapters.net.tls.from_settings import certificate
+from fleet.adapters.net.tls.certificate import followed_certificate
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.sessions.gateway_sessions import GatewaySessions
 from fleet.core.ports import USUAL, CallsAsked, LlmEvent, LlmOptions, Message, TextDelta, ToolCall, ToolOffer
@@ -188,7 +188,7 @@ async def gateway_stage(
         resources = GatewayResources(
             slice_of(chosen, GatewaySettings), TimedLlm(model, seconds), ModelTerms(0.7, 2048), tools, sessions
         )
-        async with certificate(chosen.tls_cert, chosen.tls_key) as shown:
+        async with followed_certificate(chosen.tls_cert, chosen.tls_key) as shown:
             gateway = Gateway(resources, store.ping_writes, registrar, certificate=shown, limits=limits)
             async with running("gateway", gateway.run):
                 await gateway.started.wait()

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from fleet.adapters.net.http.connection import Bounds
 from fleet.adapters.net.http.server import HttpServer
 from fleet.adapters.net.http.tls_server import HttpsServer
-from fleet.adapters.net.tls.from_settings import certificate
+from fleet.adapters.net.tls.certificate import followed_certificate
 from fleet.ground.settings.tls import plain_host
 from fleet.ground.tasks import running
 
@@ -41,7 +41,7 @@ async def serve(app: FastAPI, settings: HttpSettings) -> AsyncIterator[HttpServe
     """
     proxies = settings.trusted_proxies
     async with AsyncExitStack() as stack:
-        shown = await stack.enter_async_context(certificate(settings.tls_cert, settings.tls_key))
+        shown = await stack.enter_async_context(followed_certificate(settings.tls_cert, settings.tls_key))
         server = HttpServer(
             app, plain_host(settings.http_host, tls_only=settings.tls_only), settings.http_port, proxies=proxies
         )

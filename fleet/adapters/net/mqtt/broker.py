@@ -1,4 +1,4 @@
-"""The broker that the settings name."""
+"""The address of a broker, checked."""
 
 from pathlib import Path
 
