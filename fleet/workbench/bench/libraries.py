@@ -52,7 +52,7 @@ class LibraryResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LibrariesExperiment(Experiment[list[LibraryResult]]):
-    """Our own code and the library's, in turns in one process; a window of ours lasts for about `seconds`."""
+    """Our own code and the library's, in turns in one process; a window of the library lasts for about `seconds`."""
 
     name: ClassVar[str] = "libraries"
 
@@ -87,9 +87,9 @@ class LibrariesExperiment(Experiment[list[LibraryResult]]):
 
     async def _compare(self, operation: str, pair: tuple[Work, Work]) -> LibraryResult:
         own, library = pair
-        await library(_WARM_UP)
         await own(_WARM_UP)
-        count = int(_WARM_UP * max(1.0, self.seconds / await _cpu(own, _WARM_UP)))
+        await library(_WARM_UP)
+        count = int(_WARM_UP * max(1.0, self.seconds / await _cpu(library, _WARM_UP)))
         times = [(await _cpu(own, count), await _cpu(library, count)) for _ in range(self.repeats)]
         each = 1e6 / count
         return LibraryResult(
