@@ -105,7 +105,7 @@ def test_every_reason_for_which_a_worker_refuses_something_is_known() -> None:
 
 
 def test_every_reason_of_the_api_and_the_front_is_known() -> None:
-    written = {slug(text) for text in re.findall(r'(?:_counts\[|RefusedRequest\()"([^"]+)"', sources("api"))}
+    written = {slug(text) for text in re.findall(r'(?:_counts\[|RefusedRequest\(\s*)"([^"]+)"', sources("api"))}
     written |= {slug(f"address: {request}") for request in get_args(LimitedRequest)}
     written |= {slug(f"bootstrap: {reason}") for reason in get_args(RefusalReason)}
     for path in ("http/connection.py", "tls/listener.py"):
