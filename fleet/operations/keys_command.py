@@ -55,7 +55,9 @@ def rotate(
 async def _rotate(settings: Settings, pace: Pace, *, force: bool) -> int:
     file = KeysFile(_path(settings))
     name = f"fleet-keys-{secrets.token_hex(4)}"
-    publisher = Publisher(broker_address(settings, broker_url(settings)), lambda: file.read().issue("service", name))
+    publisher = Publisher(
+        broker_address(broker_url(settings), settings.tls_ca), lambda: file.read().issue("service", name)
+    )
     async with reach_store(settings) as store, running("publisher", publisher.run):
         await _connected(publisher)
         rotation = Rotation(file, DeviceRegistry(store), publisher.publish, typer.echo, pace)

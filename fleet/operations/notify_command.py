@@ -75,7 +75,7 @@ def _fault(device: DeviceRecord) -> str:
 async def _publish(settings: Settings, mac: str, message: bytes) -> None:
     name = f"fleet-notify-{secrets.token_hex(4)}"
     credentials = _keys(settings).issue("service", name)
-    publisher = Publisher(broker_address(settings, broker_url(settings)), credentials)
+    publisher = Publisher(broker_address(broker_url(settings), settings.tls_ca), credentials)
     async with running("publisher", publisher.run):
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):

@@ -22,7 +22,7 @@ def new(
 
     async def work(settings: Settings) -> int:
         scopes = {part.strip() for text in scope for part in text.split(",") if part.strip()}
-        typer.echo(OperatorTokens(tokens_path(settings)).add(name, frozenset(scopes)))
+        typer.echo(_tokens(settings).add(name, frozenset(scopes)))
         return 0
 
     run(work)
@@ -33,7 +33,7 @@ def list_tokens() -> None:
     """Show who has a token, and what it allows."""
 
     async def work(settings: Settings) -> int:
-        for operator in OperatorTokens(tokens_path(settings)).read():
+        for operator in _tokens(settings).read():
             typer.echo(f"{operator.name}  {', '.join(sorted(operator.scopes))}")
         return 0
 
@@ -45,8 +45,12 @@ def revoke(name: Annotated[str, typer.Argument(help="Whose token; see `fleet tok
     """Let a token count no more, from now on."""
 
     async def work(settings: Settings) -> int:
-        found = OperatorTokens(tokens_path(settings)).remove(name)
+        found = _tokens(settings).remove(name)
         typer.echo(f"{name} {'is revoked' if found else 'has no token'}")
         return 0 if found else 1
 
     run(work)
+
+
+def _tokens(settings: Settings) -> OperatorTokens:
+    return OperatorTokens(tokens_path(settings.operator_tokens_file, settings.data_dir))

@@ -6,16 +6,18 @@ from datetime import UTC, datetime
 
 from fleet.adapters.files.firmware_images import FirmwareImages
 from fleet.adapters.net.http.server import HttpServer
-from fleet.adapters.net.http.serving import serve
+from fleet.adapters.net.http.serving import HttpSettings, serve
 from fleet.adapters.net.mqtt.emqx import expelling
 from fleet.adapters.redis.access.policy import PolicyStore
 from fleet.adapters.redis.access.watch import AccessWatch
 from fleet.ground.metrics import bounds
 from fleet.ground.metrics import http as metrics
+from fleet.ground.settings.slices import slice_of
 from fleet.ground.tasks import running
 from fleet.roles.api.app import build_app
-from fleet.roles.api.vision import load_vision
+from fleet.roles.api.settings import ApiSettings
 from fleet.run.site import Site
+from fleet.run.vision import load_vision
 
 
 @asynccontextmanager
@@ -25,14 +27,14 @@ async def api(here: Site) -> AsyncIterator[HttpServer]:
     vision = load_vision(settings)
     now = datetime.now(UTC).timestamp()
     await PolicyStore(here.store).begin(settings.activation, now, settings.renewal_days * 86_400)
-    app = build_app(settings, here.keys, here.store, images, vision)
+    app = build_app(slice_of(settings, ApiSettings), here.keys, here.store, images, vision)
     try:
         async with (
             expelling(settings.emqx_api_url, settings.emqx_api_key, here.keys) as expel,
             running("firmware", images.run),
         ):
             access = AccessWatch(here.store, here.keys, settings.revocations_file, expel)
-            async with running("access", access.run), serve(app, settings) as server:
+            async with running("access", access.run), serve(app, slice_of(settings, HttpSettings)) as server:
                 with (
                     metrics.api_requests.following(app.state.counts),
                     metrics.api_refusals.following(app.state.counts, server.bounds.counts, server.counts),

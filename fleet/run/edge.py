@@ -11,9 +11,11 @@ from fleet.adapters.speech.audio_input import AudioInput
 from fleet.adapters.speech.voice import Voice
 from fleet.ground.errors import ConfigError
 from fleet.ground.metrics import audio, bounds
+from fleet.ground.settings.slices import slice_of
 from fleet.ground.tasks import running
 from fleet.roles.edge.announcer import Announcer
 from fleet.roles.edge.app import Edge
+from fleet.roles.edge.settings import EdgeSettings
 from fleet.run.leaving import limited, new_name
 from fleet.run.site import Site
 from fleet.run.speech import Speech
@@ -34,7 +36,7 @@ async def edge(here: Site, speech: Speech, *, public: tuple[str, int] | None) ->
     publisher = Publisher(here.broker, lambda: here.keys.issue("service", f"fleet-edge-{edge_id}"))
     voice = Voice(speech.tts)
     role = Edge(
-        settings=here.settings,
+        settings=slice_of(here.settings, EdgeSettings),
         edge_id=edge_id,
         audio_input=AudioInput(speech.vad),
         asr=speech.asr,

@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 
 from fleet.adapters.net.http.readiness import Readiness
 from fleet.adapters.net.mqtt.broker import broker_address
+from fleet.adapters.net.tls.certificate import followed_certificate
 from fleet.adapters.redis.access.watch import AccessWatch
 from fleet.adapters.redis.client.store import Store
 from fleet.ground.errors import ConfigError
@@ -14,7 +15,7 @@ from fleet.ground.settings import Settings
 from fleet.ground.tasks import running
 from fleet.roles.front.limits import FrontLimits
 from fleet.roles.front.listener import Front
-from fleet.roles.front.listeners import secure_listener
+from fleet.roles.front.listeners import Secure
 from fleet.run.site import follow_debugging, follow_keys, read_keys
 
 
@@ -45,7 +46,7 @@ async def front(settings: Settings, readiness: Readiness) -> AsyncIterator[Front
     if settings.mqtt_url is None or (settings.keys is None and settings.keys_file is None):
         raise ConfigError("the front needs FLEET_MQTT_URL and FLEET_KEYS")
     keys = read_keys(settings)
-    broker, host = broker_address(settings, settings.mqtt_url), settings.plain_host(settings.mqtt_host)
+    broker, host = broker_address(settings.mqtt_url, settings.tls_ca), settings.plain_host(settings.mqtt_host)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         secure = await enter(secure_listener(settings))
@@ -65,3 +66,14 @@ async def front(settings: Settings, readiness: Readiness) -> AsyncIterator[Front
         await enter(running("front", role.run))
         await role.started.wait()
         yield role
+
+
+@asynccontextmanager
+async def secure_listener(settings: Settings) -> AsyncIterator[Secure | None]:
+    """Give the listener with TLS that the settings want, its certificate followed beside the block; None without one.
+
+    Raises:
+        ConfigError: The certificate cannot be used.
+    """
+    async with followed_certificate(settings.tls_cert, settings.tls_key) as shown:
+        yield Secure(settings.mqtt_host, settings.mqtts_port, shown) if shown is not None else None

@@ -8,10 +8,10 @@ from pathlib import Path
 from fleet.adapters.files import endpoints
 from fleet.adapters.net.mqtt.broker import broker_address
 from fleet.adapters.net.mqtt.url import MqttAddress
-from fleet.adapters.net.tls.from_settings import certificate
+from fleet.adapters.net.tls.certificate import followed_certificate
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.sessions.gateway_sessions import GatewaySessions
-from fleet.adapters.tools.load import open_tools
+from fleet.adapters.tools.load import ServerToolSettings, open_tools
 from fleet.core.server_tools import ServerTools
 from fleet.ground.errors import ConfigError, FleetError
 from fleet.ground.log import LogFormat
@@ -19,10 +19,12 @@ from fleet.ground.metrics import bounds
 from fleet.ground.metrics import http as metrics
 from fleet.ground.settings import Settings
 from fleet.ground.settings.gateway import MAX_TOKENS, TEMPERATURE
+from fleet.ground.settings.slices import slice_of
 from fleet.ground.tasks import running
 from fleet.roles.gateway.app import Gateway
 from fleet.roles.gateway.registrar.registrar import open_registrar
 from fleet.roles.gateway.resources import GatewayResources, ModelTerms
+from fleet.roles.gateway.settings import GatewaySettings
 from fleet.run.embedded.keeping import keep
 from fleet.run.embedded.redis import EmbeddedRedis
 from fleet.run.leaving import limited
@@ -52,11 +54,11 @@ async def gateway(
         enter = stack.enter_async_context
         llm = await enter(chat_model(settings, settings.llm_timeout))
         if tools is None:
-            tools = await enter(open_tools(settings))
+            tools = await enter(open_tools(slice_of(settings, ServerToolSettings)))
         sessions = GatewaySessions(store, settings.cloud_session_timeout)
-        shared = GatewayResources(settings, llm, model_terms(settings), tools, sessions)
+        shared = GatewayResources(slice_of(settings, GatewaySettings), llm, model_terms(settings), tools, sessions)
         lines = await enter(registrar_lines(settings, store, broker))
-        shown = await enter(certificate(settings))
+        shown = await enter(followed_certificate(settings.tls_cert, settings.tls_key))
         role = Gateway(shared, store.ping_writes, open_registrar(shared, lines), certificate=shown)
         stack.enter_context(metrics.gateway_connections.following(lambda: role.connections))
         stack.enter_context(metrics.gateway_turned_away.following(role.crowd.counts))
@@ -85,7 +87,7 @@ async def stand_alone(settings: Settings, while_up: Callable[[], Awaitable[None]
         readiness = await stack.enter_async_context(watching(settings, "gateway"))
         store = await stack.enter_async_context(_open_store(settings))
         stack.enter_context(readiness.pinging("redis", store.ping_writes))
-        broker = broker_address(settings, settings.mqtt_url) if settings.mqtt_url else None
+        broker = broker_address(settings.mqtt_url, settings.tls_ca) if settings.mqtt_url else None
         role = await stack.enter_async_context(gateway(settings, store, broker))
         stack.enter_context(readiness.requiring("listening", lambda: not role.draining))
         stack.enter_context(readiness.serving())

@@ -46,7 +46,7 @@ async def registrar_lines(
 def _entrance(settings: Settings, broker: MqttAddress | None) -> MqttAddress | None:
     """Return where devices connect."""
     if settings.registrar_mqtt_url is not None:
-        return broker_address(settings, settings.registrar_mqtt_url)
+        return broker_address(settings.registrar_mqtt_url, settings.tls_ca)
     if settings.mqtt_url is not None or broker is None:
         return broker
     # `fleet up` with an embedded broker: that takes the workers, and the front before it the devices.

@@ -47,7 +47,7 @@ async def site(settings: Settings, *, broker: bool = True, readiness: Readiness 
     for name, value in {**needed, **({"MQTT_URL": settings.mqtt_url} if broker else {})}.items():
         if value is None:
             raise ConfigError(f"FLEET_{name} is missing; only `fleet up` brings its own")
-    address = broker_address(settings, settings.mqtt_url) if broker and settings.mqtt_url else None
+    address = broker_address(settings.mqtt_url, settings.tls_ca) if broker and settings.mqtt_url else None
     store = await Store.open(settings.redis_url or "", settings.shards, settings.tls_ca)
     try:
         keys = read_keys(settings)

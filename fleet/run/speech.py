@@ -3,11 +3,12 @@
 import asyncio
 from dataclasses import dataclass
 
-from fleet.adapters.speech.load import load_asr, load_tts, load_vad
+from fleet.adapters.speech.load import SpeechSettings, load_asr, load_tts, load_vad
 from fleet.adapters.speech.pcm import Resampler
 from fleet.adapters.speech.vad_silero import SileroVad
 from fleet.core.ports import ASR_RATE, Asr, Tts
 from fleet.ground.settings import Settings, load
+from fleet.ground.settings.slices import slice_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +26,17 @@ class Speech:
 
 async def load_speech(settings: Settings) -> Speech:
     """Load the engines side by side, off the event loop; takes a few seconds."""
+    wanted = slice_of(settings, SpeechSettings)
     async with asyncio.TaskGroup() as group:
-        vad = group.create_task(asyncio.to_thread(load_vad, settings), name="load vad")
-        asr = group.create_task(asyncio.to_thread(load_asr, settings), name="load asr")
-        tts = group.create_task(asyncio.to_thread(load_tts, settings), name="load tts")
+        vad = group.create_task(asyncio.to_thread(load_vad, wanted), name="load vad")
+        asr = group.create_task(asyncio.to_thread(load_asr, wanted), name="load asr")
+        tts = group.create_task(asyncio.to_thread(load_tts, wanted), name="load tts")
     return Speech(vad.result(), asr.result(), tts.result())
 
 
 async def synthesise(text: str) -> bytes:
     """Return a sentence as 16 kHz PCM, spoken by the voice that the settings choose."""
-    tts = await asyncio.to_thread(load_tts, load())
+    tts = await asyncio.to_thread(load_tts, slice_of(load(), SpeechSettings))
     resampler = Resampler(tts.sample_rate, ASR_RATE)
     pcm = b"".join([resampler.feed(piece) async for piece in tts.speak(text, "")])
     return pcm + resampler.flush()

@@ -12,22 +12,22 @@ from fleet.adapters.files.keys_file import keys_path
 from fleet.adapters.net.mqtt.broker import broker_address
 from fleet.adapters.redis.access.watch import AccessWatch
 from fleet.adapters.redis.client.store import Store
-from fleet.adapters.tools.load import open_tools
+from fleet.adapters.tools.load import ServerToolSettings, open_tools
 from fleet.ground.errors import ConfigError
 from fleet.ground.metrics import audio, bounds
 from fleet.ground.settings import Settings, variable
 from fleet.ground.settings.fields import EVERYWHERE
+from fleet.ground.settings.slices import slice_of
 from fleet.ground.tasks import running
 from fleet.roles.front.limits import FrontLimits
 from fleet.roles.front.listener import Front
-from fleet.roles.front.listeners import secure_listener
 from fleet.run.api import api
 from fleet.run.edge import edge
 from fleet.run.embedded.broker import EmbeddedBroker
 from fleet.run.embedded.keeping import keep
 from fleet.run.embedded.redis import EmbeddedRedis
 from fleet.run.embedded.renewal import LARGEST_MEMORY, MOST_DEVICES, Renewal
-from fleet.run.front import measured
+from fleet.run.front import measured, secure_listener
 from fleet.run.gateway import gateway
 from fleet.run.listeners_table import openings, own_address, table
 from fleet.run.monitoring import watching
@@ -75,11 +75,11 @@ async def up(
         broker_url = settings.mqtt_url if settings.mqtt_url else await enter(_broker(settings, keys, store))
         if settings.llm_base_url is None and settings.llm_provider == "openai":
             settings = settings.model_copy(update={"llm_base_url": await enter(_demo_llm())})
-        here = Site(settings, keys, broker_address(settings, broker_url), store, readiness)
+        here = Site(settings, keys, broker_address(broker_url, settings.tls_ca), store, readiness)
         log.info("loading speech")
         speech = await load_speech(settings)
         await enter(edge(here, speech, public=public))
-        tools = await enter(open_tools(settings))
+        tools = await enter(open_tools(slice_of(settings, ServerToolSettings)))
         await enter(worker(here, tools))
         server = await enter(api(here))
         await enter(gateway(settings, store, here.broker, tools))

@@ -6,14 +6,16 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from fleet.adapters.redis.access.admissions import most_young
-from fleet.adapters.tools.load import open_tools
+from fleet.adapters.tools.load import ServerToolSettings, open_tools
 from fleet.core.server_tools import ServerTools
 from fleet.ground.errors import ConfigError
 from fleet.ground.metrics import bounds
 from fleet.ground.metrics import broker as metrics
+from fleet.ground.settings.slices import slice_of
 from fleet.ground.tasks import running
 from fleet.roles.worker.app import Worker
 from fleet.roles.worker.resources import WorkerResources
+from fleet.roles.worker.settings import WorkerSettings
 from fleet.run.leaving import limited, new_name
 from fleet.run.llm import chat_model
 from fleet.run.site import Site
@@ -38,8 +40,12 @@ async def worker(here: Site, shared: ServerTools | None = None) -> AsyncIterator
         llm = await stack.enter_async_context(chat_model(settings))
         tools = None
         if settings.device_server_tools:
-            tools = shared or await stack.enter_async_context(open_tools(settings))
-        role = Worker(WorkerResources.of(settings, here.keys, llm, here.store, tools), new_name(), here.broker)
+            tools = shared or await stack.enter_async_context(open_tools(slice_of(settings, ServerToolSettings)))
+        role = Worker(
+            WorkerResources.of(slice_of(settings, WorkerSettings), here.keys, llm, here.store, tools),
+            new_name(),
+            here.broker,
+        )
         stack.enter_context(metrics.refusals.following(role.counts))
         stack.enter_context(bounds.following("tool_lists_bytes", lambda: role.lists.used, role.lists.limit))
         stack.enter_context(bounds.following("new_devices", lambda: role.new_devices, most_young(settings.shards)))

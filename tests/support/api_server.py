@@ -13,9 +13,11 @@ from fleet.adapters.files.firmware_images import FirmwareImages
 from fleet.adapters.net.http.server import HttpServer
 from fleet.adapters.redis.client.store import Store
 from fleet.ground.settings import load
+from fleet.ground.settings.slices import slice_of
 from fleet.ground.tasks import running
 from fleet.roles.api.app import build_app
-from fleet.roles.api.vision import load_vision
+from fleet.roles.api.settings import ApiSettings
+from fleet.run.vision import load_vision
 from fleet.wire.identity import CredentialKeys
 
 MAC = "aa:bb:cc:dd:ee:ff"
@@ -36,7 +38,7 @@ async def api_client(
     """Run an api with these settings beside the block."""
     loaded = load(**settings)
     vision = load_vision(loaded)
-    server = HttpServer(build_app(loaded, keys, store, shelf, vision), "127.0.0.1", 0)
+    server = HttpServer(build_app(slice_of(loaded, ApiSettings), keys, store, shelf, vision), "127.0.0.1", 0)
     async with (
         running("api", server.run),
         httpx2.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", trust_env=False, timeout=20) as client,

@@ -15,8 +15,10 @@ from fleet.adapters.net.http.connection import Bounds
 from fleet.adapters.net.http.server import HttpServer
 from fleet.adapters.redis.client.store import Store
 from fleet.ground.settings import load
+from fleet.ground.settings.slices import slice_of
 from fleet.ground.tasks import running
 from fleet.roles.api.app import build_app
+from fleet.roles.api.settings import ApiSettings
 from fleet.wire.identity import CredentialKeys
 from tests.support.api_server import BODY, headers
 from tests.support.descriptors import Descriptors
@@ -72,7 +74,7 @@ async def attacked_api(
 ) -> AsyncIterator[AttackedApi]:
     """Run an api; after the block it must still serve, and hold no more descriptors than before."""
     loaded = load(**settings)
-    app = build_app(loaded, keys, store, shelf)
+    app = build_app(slice_of(loaded, ApiSettings), keys, store, shelf)
     server = HttpServer(app, "127.0.0.1", 0, bounds=bounds, proxies=loaded.trusted_proxies)
     url = f"http://127.0.0.1:{server.port}"
     async with running("api", server.run), _client(url, None) as client, _client(url, "127.0.0.2") as neighbour:

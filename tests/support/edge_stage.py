@@ -13,7 +13,9 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from fleet.core.ports import Transcript
 from fleet.ground.settings import Settings
+from fleet.ground.settings.slices import slice_of
 from fleet.roles.edge.app import Edge
+from fleet.roles.edge.settings import EdgeSettings
 from fleet.wire import edge_messages
 from fleet.wire.messages import AudioFormat
 
@@ -207,7 +209,7 @@ class Stage:
         self.changed = asyncio.Condition()
         self._mail: asyncio.Queue[edge_messages.EdgeCommand] = asyncio.Queue()
         self.edge = Edge(
-            settings=Settings(udp_host="127.0.0.1", udp_port=0, endpoint_ms=200, **settings),
+            settings=slice_of(Settings(udp_host="127.0.0.1", udp_port=0, endpoint_ms=200, **settings), EdgeSettings),
             edge_id="e1",
             audio_input=self.ears,
             asr=self.asr,

@@ -11,16 +11,18 @@ from pydantic import JsonValue
 from websockets.asyncio.client import ClientConnection, connect
 
 from fleet.adapters.llm.llm_timed import TimedLlm
-from fleet.adapters.net.tls.from_settings import certificate
+from fleet.adapters.net.tls.certificate import followed_certificate
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.sessions.gateway_sessions import GatewaySessions
 from fleet.core.ports import USUAL, CallsAsked, LlmEvent, LlmOptions, Message, TextDelta, ToolCall, ToolOffer
 from fleet.core.server_tools import Caller, Persona, ServerResult
 from fleet.ground.settings import Settings
+from fleet.ground.settings.slices import slice_of
 from fleet.ground.tasks import running
 from fleet.roles.gateway.app import Gateway, Opener
 from fleet.roles.gateway.port.connection_limits import ClientLimits
 from fleet.roles.gateway.resources import GatewayResources, ModelTerms
+from fleet.roles.gateway.settings import GatewaySettings
 
 PATIENCE = 30.0
 
@@ -183,8 +185,10 @@ async def gateway_stage(
     sessions = GatewaySessions(store, chosen.cloud_session_timeout)
     tools = tools or OwnTools()
     try:
-        resources = GatewayResources(chosen, TimedLlm(model, seconds), ModelTerms(0.7, 2048), tools, sessions)
-        async with certificate(chosen) as shown:
+        resources = GatewayResources(
+            slice_of(chosen, GatewaySettings), TimedLlm(model, seconds), ModelTerms(0.7, 2048), tools, sessions
+        )
+        async with followed_certificate(chosen.tls_cert, chosen.tls_key) as shown:
             gateway = Gateway(resources, store.ping_writes, registrar, certificate=shown, limits=limits)
             async with running("gateway", gateway.run):
                 await gateway.started.wait()

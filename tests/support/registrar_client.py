@@ -12,10 +12,12 @@ from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.sessions.gateway_sessions import GatewaySessions
 from fleet.core.ports import Llm
 from fleet.ground.settings import Settings
+from fleet.ground.settings.slices import slice_of
 from fleet.ground.tasks import running
 from fleet.roles.gateway.app import Gateway
 from fleet.roles.gateway.registrar.registrar import OpenLine, open_registrar
 from fleet.roles.gateway.resources import GatewayResources, ModelTerms
+from fleet.roles.gateway.settings import GatewaySettings
 from tests.support.gateway_stage import OwnTools
 
 PATIENCE = 30.0
@@ -71,7 +73,7 @@ async def registrar_gateway(
     """Run a gateway beside the block; give its address."""
     chosen = Settings(cloud_host="127.0.0.1", cloud_port=0, **settings)
     sessions = GatewaySessions(store, chosen.cloud_session_timeout)
-    resources = GatewayResources(chosen, llm, ModelTerms(0.7, 2048), OwnTools(), sessions)
+    resources = GatewayResources(slice_of(chosen, GatewaySettings), llm, ModelTerms(0.7, 2048), OwnTools(), sessions)
     gateway = Gateway(resources, store.ping_writes, open_registrar(resources, open_line))
     async with running("gateway", gateway.run):
         await gateway.started.wait()

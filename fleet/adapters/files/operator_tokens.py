@@ -15,7 +15,6 @@ from typing import Final
 
 from fleet.adapters.files.watched_file import WatchedFile, write_whole
 from fleet.ground.errors import ConfigError
-from fleet.ground.settings import Settings
 
 DEVICES_INPUT: Final = "devices:input"
 """Scope: to enter text for devices, and to read the answers to it."""
@@ -130,9 +129,9 @@ class OperatorTokens:
             raise ConfigError(f"{path}: {error.strerror}") from error
 
 
-def tokens_path(settings: Settings) -> Path:
-    """Return the file with the operators' tokens."""
-    return settings.operator_tokens_file or settings.data_dir / "operator-tokens"
+def tokens_path(named: Path | None, data_dir: Path) -> Path:
+    """Return the file with the operators' tokens: FLEET_OPERATOR_TOKENS_FILE, else one in FLEET_DATA_DIR."""
+    return named or data_dir / "operator-tokens"
 
 
 def parse(text: str) -> tuple[Operator, ...]:

@@ -5,7 +5,9 @@ starts half a second sooner. All functions block for some seconds: call them in 
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from pydantic import SecretStr
@@ -14,12 +16,38 @@ from fleet.adapters.plugins import load_plugin
 from fleet.adapters.speech.vad_silero import SileroVad
 from fleet.core.ports import Asr, AsrFactory, ProviderOptions, Tts, TtsFactory
 from fleet.ground.errors import ConfigError
-from fleet.ground.settings import Settings
 
 log = logging.getLogger(__name__)
 
 
-def load_vad(settings: Settings) -> SileroVad:
+@dataclass(frozen=True, slots=True)
+class SpeechSettings:
+    """The settings of voice detection, recognition and voices."""
+
+    asr_base_url: str | None
+    asr_model: str
+    asr_api_key: SecretStr | None
+    asr_language: str | None
+    asr_sample_rate: int
+    asr_timeout: float
+    tts_base_url: str | None
+    tts_model: str
+    tts_voice: str
+    tts_api_key: SecretStr | None
+    tts_language: str | None
+    tts_sample_rate: int
+    tts_timeout: float
+    model_dir: Path | None
+    zh_voice: str
+    language: str
+    languages: str
+    asr_provider: str | None
+    tts_provider: str | None
+    model_fields_set: Set[str]
+    """The names of the settings that somebody set: a default of some counts for the built-in endpoint only."""
+
+
+def load_vad(settings: SpeechSettings) -> SileroVad:
     """Return the voice activity detector; there is only the offline one.
 
     Raises:
@@ -28,7 +56,7 @@ def load_vad(settings: Settings) -> SileroVad:
     return SileroVad.load(settings.model_dir)
 
 
-def load_asr(settings: Settings) -> Asr:
+def load_asr(settings: SpeechSettings) -> Asr:
     """Return what recognises speech.
 
     Raises:
@@ -50,7 +78,7 @@ def load_asr(settings: Settings) -> Asr:
     )
 
 
-def load_tts(settings: Settings) -> Tts:
+def load_tts(settings: SpeechSettings) -> Tts:
     """Return what speaks.
 
     Raises:
@@ -73,7 +101,7 @@ def load_tts(settings: Settings) -> Tts:
     )
 
 
-def spoken_languages(settings: Settings) -> tuple[str, ...]:
+def spoken_languages(settings: SpeechSettings) -> tuple[str, ...]:
     """Return the languages that people may speak: the one that is set, or those that `auto` chooses from.
 
     Raises:
@@ -91,12 +119,12 @@ def _reveal(secret: SecretStr | None) -> str | None:
     return secret.get_secret_value() if secret else None
 
 
-def _chosen(settings: Settings, field: str) -> Any:
+def _chosen(settings: SpeechSettings, field: str) -> Any:
     """Return a setting, None where its default counts: that is for the built-in endpoint."""
     return getattr(settings, field) if field in settings.model_fields_set else None
 
 
-def _openai_asr(settings: Settings) -> Asr:
+def _openai_asr(settings: SpeechSettings) -> Asr:
     from fleet.adapters.speech.asr_openai import OpenAiAsr
 
     if not settings.asr_base_url:
@@ -111,13 +139,13 @@ def _openai_asr(settings: Settings) -> Asr:
     )
 
 
-def _offline_asr(settings: Settings) -> Asr:
+def _offline_asr(settings: SpeechSettings) -> Asr:
     from fleet.adapters.speech.asr_whisper import WhisperAsr
 
     return WhisperAsr(spoken_languages(settings), settings.model_dir)
 
 
-def _openai_tts(settings: Settings) -> Tts:
+def _openai_tts(settings: SpeechSettings) -> Tts:
     from fleet.adapters.speech.tts_openai import OpenAiTts
 
     if not settings.tts_base_url:
@@ -133,7 +161,7 @@ def _openai_tts(settings: Settings) -> Tts:
     )
 
 
-def _offline_tts(settings: Settings) -> Tts:
+def _offline_tts(settings: SpeechSettings) -> Tts:
     from fleet.adapters.speech.tts_offline import LANGUAGES, OfflineTts
 
     if foreign := [code for code in spoken_languages(settings) if code not in LANGUAGES]:
@@ -141,6 +169,6 @@ def _offline_tts(settings: Settings) -> Tts:
     return OfflineTts(settings.zh_voice, settings.model_dir)
 
 
-ASR_PROVIDERS: Final[Mapping[str, Callable[[Settings], Asr]]] = {"openai": _openai_asr, "offline": _offline_asr}
-TTS_PROVIDERS: Final[Mapping[str, Callable[[Settings], Tts]]] = {"openai": _openai_tts, "offline": _offline_tts}
+ASR_PROVIDERS: Final[Mapping[str, Callable[[SpeechSettings], Asr]]] = {"openai": _openai_asr, "offline": _offline_asr}
+TTS_PROVIDERS: Final[Mapping[str, Callable[[SpeechSettings], Tts]]] = {"openai": _openai_tts, "offline": _offline_tts}
 """The built-in ones, by the names of ASR_PROVIDER and TTS_PROVIDER."""

@@ -3,8 +3,12 @@
 import logging
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from pydantic import SecretStr
 
 from fleet.adapters.plugins import load_plugin
 from fleet.adapters.tools.clock import Zones, clock_tool
@@ -19,7 +23,7 @@ from fleet.adapters.tools.weather_open_meteo import OpenMeteo
 from fleet.core.ports import ProviderOptions
 from fleet.core.server_tools import ServerTool, ServerTools, ToolFactory
 from fleet.ground.errors import ConfigError
-from fleet.ground.settings import Settings
+from fleet.ground.settings.server_tools import WeatherSource
 from fleet.ground.tasks import running
 
 if TYPE_CHECKING:
@@ -29,8 +33,27 @@ SOURCE_SECONDS = 4.0
 """Longest request to a public service: two of them and what is around them fit into a call's limit."""
 
 
+@dataclass(frozen=True, slots=True)
+class ServerToolSettings:
+    """The settings of the server's tools."""
+
+    mcp_enabled: bool
+    mcp_server_name: str
+    mcp_protocol_version: str
+    weather: WeatherSource
+    weather_url: str
+    geocoding_url: str
+    weather_api_key: SecretStr | None
+    location: str | None
+    location_url: str | None
+    characters: Path | None
+    mcp_servers: Path | None
+    tool_seconds: float
+    tool_plugins: str
+
+
 @asynccontextmanager
-async def open_tools(settings: Settings) -> AsyncIterator[ServerTools]:
+async def open_tools(settings: ServerToolSettings) -> AsyncIterator[ServerTools]:
     """Give the tools for the block; MCP servers connect beside it, and their tools appear when they have.
 
     Args:
@@ -56,7 +79,7 @@ async def open_tools(settings: Settings) -> AsyncIterator[ServerTools]:
 
 @asynccontextmanager
 async def _connect(
-    settings: Settings, servers: Mapping[str, Server], taken: Collection[str]
+    settings: ServerToolSettings, servers: Mapping[str, Server], taken: Collection[str]
 ) -> AsyncIterator["McpServers"]:
     # The SDK takes a second and 30 MB, which nobody without MCP servers shall pay.
     from fleet.adapters.tools.mcp_server import McpTerms
@@ -71,7 +94,7 @@ async def _connect(
         yield remote
 
 
-def _plugin(name: str, settings: Settings) -> AbstractAsyncContextManager[Sequence[ServerTool]]:
+def _plugin(name: str, settings: ServerToolSettings) -> AbstractAsyncContextManager[Sequence[ServerTool]]:
     factory: ToolFactory = load_plugin("FLEET_TOOL_PLUGINS", name, "fleet.tools")
     return factory(ProviderOptions(seconds=settings.tool_seconds))
 
@@ -83,7 +106,7 @@ def _add(tools: dict[str, ServerTool], plugin: str, more: Sequence[ServerTool]) 
         tools[tool.offer.name] = tool
 
 
-def _built_in(settings: Settings, source: JsonSource, role_play: RolePlay) -> tuple[ServerTool, ...]:
+def _built_in(settings: ServerToolSettings, source: JsonSource, role_play: RolePlay) -> tuple[ServerTool, ...]:
     locator = Locator(settings.location, settings.location_url, source)
     key = settings.weather_api_key.get_secret_value() if settings.weather_api_key else None
     weather = OpenMeteo(source, settings.weather_url, settings.geocoding_url, key, _now)

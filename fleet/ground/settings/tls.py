@@ -72,4 +72,9 @@ class Tls(BaseModel):
 
     def plain_host(self, host: str) -> str:
         """Return where a listener without TLS that should listen on `host` may."""
-        return LOOPBACK if self.tls_only else host
+        return plain_host(host, tls_only=self.tls_only)
+
+
+def plain_host(host: str, *, tls_only: bool) -> str:
+    """Return where a listener without TLS that should listen on `host` may."""
+    return LOOPBACK if tls_only else host

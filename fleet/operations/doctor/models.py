@@ -4,11 +4,12 @@ import asyncio
 import struct
 from contextlib import aclosing
 
-from fleet.adapters.speech.load import load_asr, load_tts
+from fleet.adapters.speech.load import SpeechSettings, load_asr, load_tts
 from fleet.adapters.speech.pcm import Resampler
 from fleet.core.ports import ASR_RATE, Asr, Message, TextDelta, ToolOffer, Tts
 from fleet.ground.errors import ConfigError, FleetError, install_hint
 from fleet.ground.settings import Settings
+from fleet.ground.settings.slices import slice_of
 from fleet.operations.doctor.finding import Finding, Findings, ok, problem, skipped, warning, wrong
 from fleet.operations.doctor.site import SiteUnderTest
 from fleet.run.llm import chat_model
@@ -38,7 +39,7 @@ async def examine_speech(site: SiteUnderTest) -> Findings:
     """Let a sentence be spoken, and what was spoken be understood."""
     pcm = b""
     try:
-        tts = await asyncio.to_thread(load_tts, site.settings)
+        tts = await asyncio.to_thread(load_tts, slice_of(site.settings, SpeechSettings))
     except (ConfigError, ModuleNotFoundError) as error:
         yield _unloaded("models.tts", "TTS", site.settings.tts_provider, site.settings.tts_base_url, error)
     else:
@@ -48,7 +49,7 @@ async def examine_speech(site: SiteUnderTest) -> Findings:
         finally:
             await tts.aclose()
     try:
-        asr = await asyncio.to_thread(load_asr, site.settings)
+        asr = await asyncio.to_thread(load_asr, slice_of(site.settings, SpeechSettings))
     except (ConfigError, ModuleNotFoundError) as error:
         yield _unloaded("models.asr", "ASR", site.settings.asr_provider, site.settings.asr_base_url, error)
         return

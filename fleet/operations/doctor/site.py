@@ -112,7 +112,7 @@ def _broker(settings: Settings, faults: dict[str, FleetError]) -> MqttAddress | 
     if settings.mqtt_url is None:
         return None
     try:
-        return broker_address(settings, settings.mqtt_url)
+        return broker_address(settings.mqtt_url, settings.tls_ca)
     except ConfigError as error:
         faults["mqtt_url"] = error
         return None

@@ -19,10 +19,10 @@ from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.traces import RefusalReason, TraceStore
 from fleet.core.standing import Policy
 from fleet.ground.errors import Overloaded, Unavailable
-from fleet.ground.settings import Settings
 from fleet.roles.api.body import read_body
 from fleet.roles.api.refusals import RefusedRequest
 from fleet.roles.api.requester import Requester, read_requester, require_client
+from fleet.roles.api.settings import ApiSettings
 from fleet.roles.api.throttle import Throttle
 from fleet.wire.activation import LARGEST_BODY, ActivationProof, parse_proof, verify
 from fleet.wire.bootstrap import ActivationSection
@@ -55,7 +55,7 @@ class ActivationService:
         counts: Counts refusals, and entries that made room for others.
     """
 
-    def __init__(self, settings: Settings, store: Store, serials: Serials, counts: Counter[str]) -> None:
+    def __init__(self, settings: ApiSettings, store: Store, serials: Serials, counts: Counter[str]) -> None:
         self._policy: Policy = settings.activation
         self._renewal_seconds = settings.renewal_days * 86_400
         self._counts = counts
@@ -157,7 +157,7 @@ class ActivationRoute:
         throttle: Limits requests.
     """
 
-    def __init__(self, settings: Settings, service: ActivationService, throttle: Throttle) -> None:
+    def __init__(self, settings: ApiSettings, service: ActivationService, throttle: Throttle) -> None:
         self._settings = settings
         self._service = service
         self._throttle = throttle

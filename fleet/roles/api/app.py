@@ -12,7 +12,6 @@ from fleet.adapters.files.operator_tokens import OperatorTokens, tokens_path
 from fleet.adapters.files.serials import Serials
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.devices import Devices
-from fleet.ground.settings import Settings
 from fleet.roles.api.activation import ActivationRoute, ActivationService
 from fleet.roles.api.bootstrap import Bootstrap
 from fleet.roles.api.devices import DevicesRoute
@@ -22,6 +21,7 @@ from fleet.roles.api.health import Health
 from fleet.roles.api.mqtt_login import MqttLogin
 from fleet.roles.api.operators import Operators
 from fleet.roles.api.refusals import Refusals, RefusedRequest
+from fleet.roles.api.settings import ApiSettings
 from fleet.roles.api.throttle import Throttle
 from fleet.roles.api.vision import VisionRoute
 from fleet.wire.identity import CredentialKeys
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def build_app(
-    settings: Settings,
+    settings: ApiSettings,
     keys: CredentialKeys,
     store: Store,
     images: FirmwareImages | None = None,
@@ -53,7 +53,9 @@ def build_app(
     throttle, counts = Throttle(settings), Counter[str]()
     activations = ActivationService(settings, store, Serials(settings.serials_file), counts)
     firmware = Firmware(images or FirmwareImages(None), store, throttle, counts)
-    operators = Operators(OperatorTokens(tokens_path(settings)), throttle, counts)
+    operators = Operators(
+        OperatorTokens(tokens_path(settings.operator_tokens_file, settings.data_dir)), throttle, counts
+    )
     for part in (
         Bootstrap(settings, keys, activations, firmware, throttle),
         ActivationRoute(settings, activations, throttle),

@@ -12,7 +12,6 @@ from starlette.exceptions import HTTPException
 from fleet.adapters.redis.access.admissions import Decision
 from fleet.core.standing import Lack
 from fleet.ground.errors import Overloaded, Unavailable
-from fleet.ground.settings import Settings
 from fleet.ground.settings.tls import FIRMWARE_PORT
 from fleet.roles.api.activation import ActivationService
 from fleet.roles.api.body import read_body
@@ -20,6 +19,7 @@ from fleet.roles.api.clock import server_time
 from fleet.roles.api.firmware import Firmware
 from fleet.roles.api.refusals import RefusedRequest
 from fleet.roles.api.requester import RequestedHost, Requester, read_requester, requested_host, require_client
+from fleet.roles.api.settings import ApiSettings
 from fleet.roles.api.throttle import Throttle, site_of
 from fleet.wire import topics
 from fleet.wire.bootstrap import (
@@ -64,7 +64,7 @@ class Bootstrap:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: ApiSettings,
         keys: CredentialKeys,
         activations: ActivationService,
         firmware: Firmware,

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from fastapi import Request
 
-from fleet.ground.settings import Settings
 from fleet.roles.api.refusals import RefusedRequest
+from fleet.roles.api.settings import ApiSettings
 from fleet.wire import topics
 from fleet.wire.activation import version_of
 from fleet.wire.bootstrap import clip, endpoint_host, is_firmware, parse_agent
@@ -56,7 +56,7 @@ def read_requester(request: Request) -> Requester:
     )
 
 
-def require_client(who: Requester, settings: Settings) -> None:
+def require_client(who: Requester, settings: ApiSettings) -> None:
     """Check that a request has a Client-Id: a MAC alone is no secret.
 
     Raises:
@@ -82,7 +82,7 @@ class RequestedHost:
     stored: str
 
 
-def requested_host(request: Request, settings: Settings) -> RequestedHost:
+def requested_host(request: Request, settings: ApiSettings) -> RequestedHost:
     """Return where the device reaches this server.
 
     Raises:

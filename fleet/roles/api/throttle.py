@@ -9,8 +9,8 @@ from fastapi import Request
 
 from fleet.core.proxies import site
 from fleet.core.rates import Buckets, Rate
-from fleet.ground.settings import Settings
 from fleet.roles.api.refusals import RefusedRequest
+from fleet.roles.api.settings import ApiSettings
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ class Throttle:
         settings: Hold the rates.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ApiSettings) -> None:
         address, device = Rate.parse(settings.rate_address), Rate.parse(settings.rate_device)
         photos = Rate.parse(settings.rate_photos)
         self._addresses: dict[LimitedRequest, Buckets] = {

@@ -19,7 +19,6 @@ from starlette.exceptions import HTTPException
 from fleet.adapters.redis.devices.devices import Devices
 from fleet.core.text.phrases import PhotoPhrase, phrase
 from fleet.ground.errors import ProviderError, Unavailable
-from fleet.ground.settings import Settings
 from fleet.roles.api.photo import Upload, drain, read_upload
 from fleet.roles.api.throttle import Throttle
 from fleet.wire import camera
@@ -35,7 +34,6 @@ MOST_AT_ONCE = 32
 """Uploads that are read or asked about at a time; more are refused politely."""
 LARGEST_ANSWER = 6000
 """Bytes of the text as it stands in the answer."""
-DEMO_MODEL = "fleet-demo"
 """It cannot see."""
 
 _TOO_OFTEN = "There were too many photos; try again in a moment."
@@ -130,28 +128,6 @@ class VisionRoute:
             async with asyncio.timeout(_LOOKUP_SECONDS):
                 language = (await self._devices.read(mac)).language
         return _refusal(200, phrase(failure, language[:2].lower()))
-
-
-def load_vision(settings: Settings) -> "OpenAiVision | None":
-    """Return the model that the settings choose, None when it is the demo model.
-
-    The chat model's key goes to the chat model's endpoint only.
-
-    Raises:
-        ConfigError: The address is none.
-    """
-    own = settings.vision_base_url is not None
-    url = settings.vision_base_url or settings.llm_base_url
-    named = settings.llm_model if "llm_model" in settings.model_fields_set else None
-    model = settings.vision_model or named
-    if url is None or (not own and model == DEMO_MODEL):
-        return None
-    # Half a second of a start that an api without a model can do without.
-    from fleet.adapters.llm.vision import OpenAiVision
-
-    secret = settings.vision_api_key or (None if own else settings.llm_api_key)
-    key = secret.get_secret_value() if secret else None
-    return OpenAiVision(url, key, model, settings.vision_timeout)
 
 
 def clip(text: str) -> str:

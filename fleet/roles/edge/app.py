@@ -11,13 +11,13 @@ from fleet.adapters.speech.audio_input import AudioInput
 from fleet.adapters.speech.voice import Voice
 from fleet.core.ports import Asr
 from fleet.ground.background import BackgroundTasks
-from fleet.ground.settings import Settings
 from fleet.ground.tasks import isolate, keep_running
 from fleet.roles.edge.dispatcher import EdgeDispatcher
 from fleet.roles.edge.outbox import NotificationQueue
 from fleet.roles.edge.registry import SessionRegistry
 from fleet.roles.edge.services import EdgeServices
 from fleet.roles.edge.session import EdgeSession
+from fleet.roles.edge.settings import EdgeSettings
 from fleet.roles.edge.transport.packet_router import PacketRouter
 from fleet.roles.edge.transport.socket import AudioSocket
 from fleet.roles.edge.transport.stall_detector import StallDetector
@@ -53,7 +53,7 @@ class Edge:
     def __init__(  # noqa: PLR0913 - everything outside is handed in, so that tests and `fleet up` can
         self,
         *,
-        settings: Settings,
+        settings: EdgeSettings,
         edge_id: str,
         audio_input: AudioInput,
         asr: Asr,

@@ -11,8 +11,8 @@ from fleet.core.ports import Asr
 from fleet.core.rates import Buckets, Rate
 from fleet.core.wake_words import WakeWords
 from fleet.ground.background import BackgroundTasks
-from fleet.ground.settings import Settings
 from fleet.roles.edge.outbox import NotificationQueue
+from fleet.roles.edge.settings import EdgeSettings
 from fleet.roles.edge.traces import TraceQueue
 from fleet.roles.edge.transport.socket import AudioSocket
 from fleet.roles.edge.transport.stall_detector import StallDetector
@@ -22,7 +22,7 @@ from fleet.roles.edge.transport.stall_detector import StallDetector
 class EdgeServices:
     """The outside of a session: models, inboxes, MQTT, the socket, tasks."""
 
-    settings: Settings
+    settings: EdgeSettings
     audio_input: AudioInput
     asr: Asr
     voice: Voice

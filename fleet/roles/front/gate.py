@@ -1,11 +1,11 @@
-"""What passes between one device and the broker, decided without IO.
+"""What the front passes between one device and the broker, decided without IO.
 
-The device's messages go to its own up topic and nowhere else. The front subscribes in the device's place, before the
-device hears that it is connected, and answers the device's own SUBSCRIBE itself: so everything arrives, and once. The
-subscription has QoS 0: a tool call must not act twice, and nothing waits in the broker for a device that is away.
+The device's messages may go to its own up topic only. The front subscribes for the device before it sends the device
+its CONNACK, and answers the device's own SUBSCRIBE itself: so everything arrives, and once. The subscription has QoS 0:
+a tool call must not act twice, and the broker must keep nothing for a device that is away.
 
-The presence that says "online" goes on the same connection, and the device hears that it is connected only when the
-broker has acknowledged it. So no frame of the device reaches the broker before its presence (docs/adr/0021).
+The presence "online" goes on the same connection, and the device gets its CONNACK only when the broker has acknowledged
+it. So no frame of the device reaches the broker before its presence (docs/adr/0021).
 """
 
 from collections import Counter
@@ -76,7 +76,7 @@ class FrontGate:
 
     @property
     def announced(self) -> bool:
-        """Whether the broker may have been told that the device is online."""
+        """Whether the broker may know the device as online."""
         return self.state != "connecting"
 
     def connect_packet(self, news: Announcement, login: Credentials | None) -> bytes:
@@ -128,7 +128,7 @@ class FrontGate:
                 step.end = "protocol"
 
     def closing_packets(self) -> bytes:
-        """Return what the broker is told at the end: the device's last message unless it said goodbye, DISCONNECT.
+        """Return the last packets for the broker: the device's Will unless it sent DISCONNECT itself, then DISCONNECT.
 
         A presence that the broker has not acknowledged may still be read after a message of another connection, so its
         end follows on this one.

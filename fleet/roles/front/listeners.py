@@ -1,4 +1,4 @@
-"""Where devices knock: a listener without TLS, and one with it."""
+"""Where devices connect: a listener without TLS, and one with it."""
 
 import asyncio
 import socket
@@ -8,10 +8,8 @@ from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from fleet.adapters.net.tls.certificate import ServerCertificate
-from fleet.adapters.net.tls.from_settings import certificate
 from fleet.adapters.net.tls.listener import TlsEntry
 from fleet.ground.errors import ConfigError
-from fleet.ground.settings import Settings
 from fleet.roles.front.limits import FrontLimits
 
 _QUEUE = 1024
@@ -78,14 +76,3 @@ def _listen(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), backlog=_QUEUE)
     except OSError as error:
         raise ConfigError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
-
-
-@asynccontextmanager
-async def secure_listener(settings: Settings) -> AsyncIterator[Secure | None]:
-    """Give the listener with TLS that the settings want, its certificate followed beside the block; None without one.
-
-    Raises:
-        ConfigError: The certificate cannot be used.
-    """
-    async with certificate(settings) as shown:
-        yield Secure(settings.mqtt_host, settings.mqtts_port, shown) if shown is not None else None

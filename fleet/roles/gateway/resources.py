@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from fleet.adapters.redis.sessions.gateway_sessions import GatewaySessions
 from fleet.core.ports import Llm
 from fleet.core.server_tools import ServerTools
-from fleet.ground.settings import Settings
+from fleet.roles.gateway.settings import GatewaySettings
 from fleet.roles.gateway.turns.tool_room import ToolRoom
 
 
@@ -22,7 +22,7 @@ class ModelTerms:
 class GatewayResources:
     """What all connections of a gateway share."""
 
-    settings: Settings
+    settings: GatewaySettings
     llm: Llm
     terms: ModelTerms
     tools: ServerTools

@@ -15,15 +15,15 @@ from fleet.adapters.redis.shards.edges import Edges
 from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.core.ports import Llm
 from fleet.core.server_tools import ServerTools
-from fleet.ground.settings import Settings
+from fleet.roles.worker.settings import WorkerSettings
 from fleet.wire.identity import CredentialKeys
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerResources:
-    """Settings, the tables of the store, the model, and the keys to sign in with."""
+    """WorkerSettings, the tables of the store, the model, and the keys to sign in with."""
 
-    settings: Settings
+    settings: WorkerSettings
     keys: CredentialKeys
     llm: Llm
     store: Store
@@ -42,7 +42,12 @@ class WorkerResources:
 
     @classmethod
     def of(
-        cls, settings: Settings, keys: CredentialKeys, llm: Llm, store: Store, server_tools: ServerTools | None = None
+        cls,
+        settings: WorkerSettings,
+        keys: CredentialKeys,
+        llm: Llm,
+        store: Store,
+        server_tools: ServerTools | None = None,
     ) -> "WorkerResources":
         return cls(
             settings=settings,

@@ -19,6 +19,8 @@ from fleet.workbench.bench.broker_table import show_broker
 from fleet.workbench.bench.call import CallExperiment
 from fleet.workbench.bench.experiment import Experiment, Figures
 from fleet.workbench.bench.hello import HelloExperiment
+from fleet.workbench.bench.libraries import LibrariesExperiment
+from fleet.workbench.bench.libraries_table import show_libraries
 from fleet.workbench.bench.machine import Machine
 from fleet.workbench.bench.role_tables import show_call, show_hello, show_turns
 from fleet.workbench.bench.turn import TurnExperiment
@@ -144,6 +146,16 @@ def turn(
     """What fleet adds between a chat model's first token and a gateway client's first sentence."""
     experiment = TurnExperiment(at_once=at_once or [1, 100], rate=rate, seconds=seconds, repeats=repeats)
     _run(experiment, show_turn, json_file)
+
+
+@app.command()
+def libraries(
+    seconds: Seconds = 0.2,
+    repeats: Repeats = 9,
+    json_file: JsonFile = None,
+) -> None:
+    """CPU of our own code beside the library's that it stands in for: Redis, metrics, HTTP, WebSockets."""
+    _run(LibrariesExperiment(seconds=seconds, repeats=repeats), show_libraries, json_file)
 
 
 def _run(

@@ -10,8 +10,10 @@ from fleet.adapters.net.mqtt.publisher import Publisher
 from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.ground import runtime
 from fleet.ground.settings import Settings
+from fleet.ground.settings.slices import slice_of
 from fleet.ground.tasks import running
 from fleet.roles.edge.app import Edge
+from fleet.roles.edge.settings import EdgeSettings
 from fleet.wire.edge_messages import (
     EdgeCommand,
     EdgeEvent,
@@ -40,7 +42,7 @@ class Bench:
         audio_input, voice = codecs.real() if codec == "real" else codecs.prepared()
         self._inbox: asyncio.Queue[EdgeCommand] = asyncio.Queue(_INBOX)
         self.edge = Edge(
-            settings=Settings(udp_host=streams.HOST, udp_port=0),
+            settings=slice_of(Settings(udp_host=streams.HOST, udp_port=0), EdgeSettings),
             edge_id="bench",
             audio_input=audio_input,
             asr=codecs.NoAsr(),

@@ -12,9 +12,11 @@ from fleet.adapters.net.mqtt.url import parse_mqtt_url
 from fleet.adapters.redis.client.store import Store
 from fleet.ground import log, runtime
 from fleet.ground.settings import Settings
+from fleet.ground.settings.slices import slice_of
 from fleet.ground.tasks import running
 from fleet.roles.worker.app import Worker
 from fleet.roles.worker.resources import WorkerResources
+from fleet.roles.worker.settings import WorkerSettings
 from fleet.wire.identity import CredentialKeys
 from fleet.workbench.bench import control
 from fleet.workbench.bench.model import ScriptedModel
@@ -45,7 +47,7 @@ async def _serve(settings: Settings) -> None:
     keys = CredentialKeys(settings.keys.get_secret_value() if settings.keys else "")
     waited: list[float] = []
     try:
-        resources = WorkerResources.of(settings, keys, ScriptedModel(waited), store)
+        resources = WorkerResources.of(slice_of(settings, WorkerSettings), keys, ScriptedModel(waited), store)
         role = Worker(resources, f"bench-{secrets.token_hex(4)}", parse_mqtt_url(settings.mqtt_url or ""))
         async with running("worker", role.run):
             await control.obey(lambda: Bench(role, waited).do)

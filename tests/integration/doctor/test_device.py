@@ -42,7 +42,7 @@ async def store(settings: dict[str, Any]) -> AsyncIterator[Store]:
 @asynccontextmanager
 async def device(settings: dict[str, Any], mac: str) -> AsyncIterator[Callable[[dict[str, Any]], Any]]:
     """Connect a device; give what sends its messages."""
-    address = broker_address(load(**settings), settings["mqtt_url"])
+    address = broker_address(settings["mqtt_url"], load(**settings).tls_ca)
     async with MqttProbe.to(address, CredentialKeys(settings["keys"]).issue("device", mac)) as line:
         yield lambda message: line.publish(up_topic(mac), json.dumps(message).encode())
 

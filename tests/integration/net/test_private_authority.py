@@ -10,7 +10,6 @@ from fleet.adapters.net.mqtt.broker import broker_address
 from fleet.adapters.net.mqtt.session import MqttSession, Reading, tls_context
 from fleet.adapters.redis.client.store import Store
 from fleet.ground.errors import ConfigError, Unavailable
-from fleet.ground.settings import load
 from fleet.ground.tasks import running as running_task
 from fleet.roles.front import Front
 from fleet.wire.identity import CredentialKeys
@@ -56,21 +55,19 @@ def secure_redis(tmp_path: Path, pki: Pki) -> Iterator[int]:
 async def test_session_with_the_broker_is_made_with_the_authority_only(plain_broker: MosquittoServer, pki: Pki) -> None:
     async with TcpRelay(plain_broker.port, pki.server().context) as relay:
         url, recorder = f"mqtts://{LOOPBACK}:{relay.port}", Recorder()
-        session = MqttSession(
-            broker_address(load(tls_ca=pki.ca), url), who("ca-1"), reading=Reading(["ca/+"], recorder)
-        )
+        session = MqttSession(broker_address(url, pki.ca), who("ca-1"), reading=Reading(["ca/+"], recorder))
         async with running(session):
             session.publish("ca/a", b"x")
             await until(lambda: recorder.seen == [b"x"])
         with pytest.raises(Unavailable, match="certificate verify failed"):
-            await MqttSession(broker_address(load(), url), who("ca-2")).run()
+            await MqttSession(broker_address(url, None), who("ca-2")).run()
 
 
 async def test_front_reaches_its_broker_with_the_authority(
     plain_broker: MosquittoServer, pki: Pki, keys: CredentialKeys
 ) -> None:
     async with TcpRelay(plain_broker.port, pki.server().context) as relay:
-        upstream = broker_address(load(tls_ca=pki.ca), f"mqtts://{LOOPBACK}:{relay.port}")
+        upstream = broker_address(f"mqtts://{LOOPBACK}:{relay.port}", pki.ca)
         front = Front(host=LOOPBACK, port=0, upstream=upstream, keys=keys)
         async with running_task("front", front.run), asyncio.timeout(15):
             await front.started.wait()
@@ -93,8 +90,8 @@ def test_a_file_without_authorities_is_refused_at_the_start(tmp_path: Path) -> N
     junk = tmp_path / "junk.pem"
     junk.write_text("nothing")
     with pytest.raises(ConfigError, match="FLEET_TLS_CA"):
-        broker_address(load(tls_ca=junk), "mqtts://broker")
-    assert broker_address(load(tls_ca=junk), "mqtt://broker").authorities is None
+        broker_address("mqtts://broker", junk)
+    assert broker_address("mqtt://broker", junk).authorities is None
 
 
 async def test_mosquitto_with_the_plugin_does_tls_itself_and_takes_a_new_certificate(

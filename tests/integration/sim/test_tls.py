@@ -13,7 +13,7 @@ from fleet.ground.settings import load
 from fleet.ground.tasks import running
 from fleet.roles.api.app import build_app
 from fleet.roles.front import Front
-from fleet.roles.front.listeners import secure_listener
+from fleet.run.front import secure_listener
 from fleet.wire.identity import CredentialKeys
 from fleet.workbench.conformance.checks import select
 from fleet.workbench.conformance.context import Setup

@@ -12,9 +12,11 @@ from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.core.ports import CallsAsked, LlmEvent, Message, TextDelta, ToolCall
 from fleet.ground.settings import load
+from fleet.ground.settings.slices import slice_of
 from fleet.ground.tasks import running
 from fleet.roles.worker.app import Worker
 from fleet.roles.worker.resources import WorkerResources
+from fleet.roles.worker.settings import WorkerSettings
 from fleet.wire import edge_messages
 from fleet.wire.identity import CredentialKeys
 from tests.integration.worker.scripted import PATIENCE, Device, ScriptedLlm, SilentEdge
@@ -179,7 +181,7 @@ async def work(resources: WorkerResources, broker: MosquittoServer) -> AsyncIter
 async def stand(redis_url: str, broker: MosquittoServer, keys: CredentialKeys, **settings: Any) -> AsyncIterator[Scene]:
     """Set everything up except that no worker runs and the device is not connected."""
     store, llm = await Store.open(redis_url, 2), ScriptedLlm()
-    resources = WorkerResources.of(load(shards=2, **settings), keys, llm, store)
+    resources = WorkerResources.of(slice_of(load(shards=2, **settings), WorkerSettings), keys, llm, store)
     edge = SilentEdge(resources.edges, Inboxes(store))
     await edge.announce()
     one = Scene(Device(None, random_mac()), edge, llm, resources, broker, keys)

@@ -1,6 +1,7 @@
 """H7 and H10 of the device's contract: hellos that cannot be served are refused fast and in words."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -45,9 +46,8 @@ async def test_a_device_that_is_not_admitted_is_refused_and_its_session_ended(
         async with work(one.resources, broker):
             await one.reconnect()
             session = await one.greet()
-        settings = one.resources.settings.model_copy(
-            update={"refused_devices": f"02:00:00:00:00:01,{one.device.mac}", "languages": "zh,en"}
-        )
+        refused = f"02:00:00:00:00:01,{one.device.mac}"
+        settings = replace(one.resources.settings, refused_devices=refused, languages="zh,en")
         strict = type(one.resources).of(settings, keys, one.llm, one.resources.store)
         async with work(strict, broker):
             assert (await refusal(one))["message"] == "此设备未获准使用本服务器。"

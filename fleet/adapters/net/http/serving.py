@@ -3,19 +3,35 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
 
 from fastapi import FastAPI
 
 from fleet.adapters.net.http.connection import Bounds
 from fleet.adapters.net.http.server import HttpServer
 from fleet.adapters.net.http.tls_server import HttpsServer
-from fleet.adapters.net.tls.from_settings import certificate
-from fleet.ground.settings import Settings
+from fleet.adapters.net.tls.certificate import followed_certificate
+from fleet.ground.settings.tls import plain_host
 from fleet.ground.tasks import running
 
 
+@dataclass(frozen=True, slots=True)
+class HttpSettings:
+    """The settings of a server of HTTP."""
+
+    drain_seconds: float
+    trusted_proxies: str
+    tls_cert: Path | None
+    tls_key: Path | None
+    https_port: int
+    tls_only: bool
+    http_host: str
+    http_port: int
+
+
 @asynccontextmanager
-async def serve(app: FastAPI, settings: Settings) -> AsyncIterator[HttpServer]:
+async def serve(app: FastAPI, settings: HttpSettings) -> AsyncIterator[HttpServer]:
     """Serve an app beside the block, with TLS too if there is a certificate; give the server that devices are told.
 
     At the block's end the requests that were begun are answered first.
@@ -25,8 +41,10 @@ async def serve(app: FastAPI, settings: Settings) -> AsyncIterator[HttpServer]:
     """
     proxies = settings.trusted_proxies
     async with AsyncExitStack() as stack:
-        shown = await stack.enter_async_context(certificate(settings))
-        server = HttpServer(app, settings.plain_host(settings.http_host), settings.http_port, proxies=proxies)
+        shown = await stack.enter_async_context(followed_certificate(settings.tls_cert, settings.tls_key))
+        server = HttpServer(
+            app, plain_host(settings.http_host, tls_only=settings.tls_only), settings.http_port, proxies=proxies
+        )
         servers = [server]
         await stack.enter_async_context(running("api", server.run))
         if shown is not None:

@@ -1,1 +1,1 @@
-"""MQTT: sessions, publishing, and the broker that the settings name."""
+"""Our MQTT client: connection, session, publishing, the broker's address; and the REST API of EMQX."""

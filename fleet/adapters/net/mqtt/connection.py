@@ -18,7 +18,7 @@ _CLOSE_SECONDS = 1.0
 
 
 class MqttConnection(asyncio.Protocol):
-    """Sends packets, hands out messages, answers the one open question and notices the end.
+    """Sends packets, delivers messages, returns the answer to the one open request, and notices the end.
 
     A PINGREQ goes out every half keep-alive; a broker of which nothing is heard for two such ticks in a row is lost, so
     a half-open connection lasts at most one and a half keep-alives, as on the broker's side (MQTT-3.1.2-24). Ticks are
@@ -40,7 +40,7 @@ class MqttConnection(asyncio.Protocol):
         self._on_message = on_message
         self._on_puback = on_puback
         self._reader = BrokerReader()
-        self._question: asyncio.Future[Connack | Suback] | None = None
+        self._request: asyncio.Future[Connack | Suback] | None = None
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._silent = 0
@@ -66,23 +66,23 @@ class MqttConnection(asyncio.Protocol):
             elif isinstance(packet, Broken):
                 self._end(f"protocol error: {packet.reason}")
                 return
-            elif not isinstance(packet, Pingresp) and self._question and not self._question.done():
-                self._question.set_result(packet)
+            elif not isinstance(packet, Pingresp) and self._request and not self._request.done():
+                self._request.set_result(packet)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end(str(exc) or type(exc).__name__ if exc else "the broker closed the connection")
 
     async def ask(self, frame: bytes) -> Connack | Suback:
-        """Send a packet and return the broker's answer to it; one question at a time.
+        """Send a packet and return the broker's answer to it; one request at a time.
 
         Raises:
             Unavailable: The connection ended first.
         """
-        self._question = asyncio.get_running_loop().create_future()
+        self._request = asyncio.get_running_loop().create_future()
         if self.lost.done():
             raise Unavailable(self.lost.result())
         self.send(frame)
-        return await self._question
+        return await self._request
 
     def send(self, frame: bytes) -> None:
         """Send a packet with all others of this iteration of the loop: a system call costs more than the rest."""
@@ -105,7 +105,7 @@ class MqttConnection(asyncio.Protocol):
                 self._transport.resume_reading()
 
     async def close(self) -> None:
-        """Say DISCONNECT, so that the broker drops the Will, and wait at most a second until it has closed.
+        """Send DISCONNECT, so that the broker drops the Will, and wait at most a second until it has closed.
 
         It closes when it has read everything: a session that takes over before that would be sent messages again whose
         acknowledgements are still under way.
@@ -143,5 +143,5 @@ class MqttConnection(asyncio.Protocol):
             self._transport.abort()
         if not self.lost.done():
             self.lost.set_result(reason)
-        if self._question and not self._question.done():
-            self._question.set_exception(Unavailable(reason))
+        if self._request and not self._request.done():
+            self._request.set_exception(Unavailable(reason))

@@ -12,13 +12,13 @@ from fleet.wire.identity import Credentials
 log = logging.getLogger(__name__)
 
 _RECONNECT_SECONDS = 2.0
-"""Longest pause between attempts: while there is no connection devices hear audio, but are told nothing."""
+"""Longest pause between attempts: without a connection devices hear audio but get no message."""
 
 
 class Publisher:
     """Keeps one clean session alive.
 
-    Messages that cannot be sent at once are dropped and counted: an order to a device is worth nothing later.
+    A message that cannot be sent at once is dropped and counted: a command to a device is worth nothing later.
 
     Args:
         address: The broker.

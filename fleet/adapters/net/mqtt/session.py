@@ -51,9 +51,9 @@ class Reading:
 
 
 class MqttSession:
-    """One connection: connects once and ends when it is lost; whoever wants another one makes another object.
+    """One connection: connects once and ends when it is lost; for another connection, make another object.
 
-    So nothing that was published is ever sent a second time.
+    Therefore nothing that was published is ever sent a second time.
 
     Args:
         address: The broker.
@@ -104,7 +104,7 @@ class MqttSession:
         Args:
             on_ready: Called once, when everything is subscribed. Kept messages may be delivered before it; a handler
                 must not wait for it, for the broker says so only behind what it has kept.
-            on_greeted: Called once, when the broker has let us in: from then on messages may be published.
+            on_greeted: Called once, when the broker has accepted CONNECT: from then on messages may be published.
 
         Raises:
             Unavailable: The broker could not be reached, refused, or the connection was lost; says why.

@@ -1,1 +1,1 @@
-"""TLS: the certificate that the settings name, and a listener that only finished handshakes pass."""
+"""TLS: a server's certificate, and a listener that only finished handshakes pass."""

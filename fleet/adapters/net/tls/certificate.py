@@ -3,12 +3,15 @@
 import asyncio
 import logging
 import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from cryptography import x509
 
 from fleet.ground.errors import ConfigError
+from fleet.ground.tasks import running
 
 log = logging.getLogger(__name__)
 
@@ -106,3 +109,22 @@ class ServerCertificate:
 
 def _no_password() -> str:
     return ""
+
+
+@asynccontextmanager
+async def followed_certificate(chain: Path | None, key: Path | None) -> AsyncIterator[ServerCertificate | None]:
+    """Give the server's certificate and follow its files beside the block; None without one.
+
+    Args:
+        chain: PEM file with the certificate and those between it and its authority (FLEET_TLS_CERT).
+        key: PEM file with its key (FLEET_TLS_KEY).
+
+    Raises:
+        ConfigError: The files cannot be used.
+    """
+    if chain is None or key is None:
+        yield None
+        return
+    found = ServerCertificate(chain, key)
+    async with running("certificate", found.run):
+        yield found

@@ -16,8 +16,8 @@ from fleet.core.origins import Origins
 from fleet.core.proxies import Proxies, site
 from fleet.core.rates import Buckets, Rate
 from fleet.ground.errors import ConfigError
-from fleet.ground.settings import Settings
 from fleet.roles.gateway.port.limited_connection import LimitedConnection
+from fleet.roles.gateway.settings import GatewaySettings
 
 log = logging.getLogger(__name__)
 
@@ -42,11 +42,15 @@ class AccessCheck:
         settings: Say whom.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: GatewaySettings) -> None:
         self._each = settings.gateway_each
         self._proxies = Proxies(settings.trusted_proxies)
         self._origins = Origins(settings.gateway_origins)
-        self._tokens = OperatorTokens(tokens_path(settings)) if settings.gateway_tokens else None
+        self._tokens = (
+            OperatorTokens(tokens_path(settings.operator_tokens_file, settings.data_dir))
+            if settings.gateway_tokens
+            else None
+        )
         self._wrong = Buckets(WRONG_TOKENS)
 
     def admit(self, connection: LimitedConnection, request: Request) -> Response | None:

@@ -15,10 +15,11 @@ from websockets.server import ServerProtocol
 from fleet.adapters.net.tls.certificate import ServerCertificate
 from fleet.adapters.net.tls.listener import TlsEntry
 from fleet.ground.errors import ConfigError
-from fleet.ground.settings import Settings
+from fleet.ground.settings.tls import plain_host
 from fleet.roles.gateway.port.connection_limits import ConnectionLimits
 from fleet.roles.gateway.port.entrance import agree
 from fleet.roles.gateway.port.limited_connection import LimitedConnection
+from fleet.roles.gateway.settings import GatewaySettings
 from fleet.wire.gateway import LARGEST_FRAME
 
 _FRAMES_AHEAD = 4
@@ -38,11 +39,15 @@ class Port:
         ConfigError: An address is in use or not this machine's.
     """
 
-    def __init__(self, settings: Settings, crowd: ConnectionLimits, certificate: ServerCertificate | None) -> None:
+    def __init__(
+        self, settings: GatewaySettings, crowd: ConnectionLimits, certificate: ServerCertificate | None
+    ) -> None:
         self._settings = settings
         self._crowd = crowd
         self._certificate = certificate
-        self._plain = _listen(settings.plain_host(settings.cloud_host), settings.cloud_port, "CLOUD_PORT")
+        self._plain = _listen(
+            plain_host(settings.cloud_host, tls_only=settings.tls_only), settings.cloud_port, "CLOUD_PORT"
+        )
         self.number: int = self._plain.getsockname()[1]
         self._tls: socket.socket | None = None
         self.tls_number: int | None = None

@@ -8,8 +8,8 @@ from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.devices import Devices
 from fleet.adapters.redis.sessions.endings import Endings
 from fleet.core.text.phrases import PHRASES, Phrase, choose_language, phrase
-from fleet.ground.settings import Settings
 from fleet.roles.worker.ownership.shard import Shard
+from fleet.roles.worker.settings import WorkerSettings
 from fleet.wire.messages import AlertCommand
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ class Apologies:
         settings: The languages.
     """
 
-    def __init__(self, store: Store, settings: Settings) -> None:
+    def __init__(self, store: Store, settings: WorkerSettings) -> None:
         self._endings = Endings(store)
         self._devices = Devices(store)
         self._settings = settings

@@ -13,7 +13,7 @@ from fleet.core.text.phrases import HelloRefusal
 from fleet.ground.metrics import audio, broker, http
 from fleet.ground.metrics.catalogue import everything, table
 from fleet.ground.metrics.definition import OTHER, Metric, slug
-from fleet.roles.api.throttle import Door
+from fleet.roles.api.throttle import LimitedRequest
 from fleet.roles.worker.plugin_counts import KINDS
 from fleet.wire import gateway, jsonrpc
 
@@ -105,8 +105,8 @@ def test_every_reason_for_which_a_worker_refuses_something_is_known() -> None:
 
 
 def test_every_reason_of_the_api_and_the_front_is_known() -> None:
-    written = {slug(text) for text in re.findall(r'(?:_counts\[|RefusedRequest\()"([^"]+)"', sources("api"))}
-    written |= {slug(f"address: {door}") for door in get_args(Door)}
+    written = {slug(text) for text in re.findall(r'(?:_counts\[|RefusedRequest\(\s*)"([^"]+)"', sources("api"))}
+    written |= {slug(f"address: {request}") for request in get_args(LimitedRequest)}
     written |= {slug(f"bootstrap: {reason}") for reason in get_args(RefusalReason)}
     for path in ("http/connection.py", "tls/listener.py"):
         text = (ROOT / "fleet/adapters/net" / path).read_text(encoding="utf-8")

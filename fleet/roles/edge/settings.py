@@ -1,0 +1,21 @@
+"""The settings that an edge reads."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeSettings:
+    """The settings that an edge reads."""
+
+    languages: str
+    wake_words: str
+    idle_seconds: float
+    turn_seconds: float
+    endpoint_ms: int
+    pause_ms: int
+    unheard_reply: Literal["spoken", "shown", "off"]
+    edge_sessions: int
+    rate_input: str
+    udp_host: str
+    udp_port: int

@@ -1,0 +1,29 @@
+"""The settings that a worker reads."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """The settings that a worker reads."""
+
+    language: str
+    languages: str
+    prompt: str | None
+    turn_seconds: float
+    tool_seconds: float
+    history_messages: int
+    history_seconds: int
+    shards: int
+    lease_seconds: float
+    edge_sessions: int
+    rate_hellos: str
+    rate_tools: str
+    refused_devices: str
+    timezone_offset: int
+    tls_cert: Path | None
+    https_port: int
+    public_host: str | None
+    http_port: int
+    http_public: str | None

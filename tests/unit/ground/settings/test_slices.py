@@ -1,0 +1,71 @@
+"""A part of the server reads its slice of the settings, and no part but those that put roles together sees them all."""
+
+import ast
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+
+import fleet
+from fleet.adapters.net.http.serving import HttpSettings
+from fleet.adapters.speech.load import SpeechSettings
+from fleet.adapters.tools.load import ServerToolSettings
+from fleet.ground.settings import Settings
+from fleet.ground.settings.slices import slice_of
+from fleet.roles.api.settings import ApiSettings
+from fleet.roles.edge.settings import EdgeSettings
+from fleet.roles.gateway.settings import GatewaySettings
+from fleet.roles.worker.settings import WorkerSettings
+
+ROOT = Path(fleet.__file__).parent
+ROLES = {"worker": WorkerSettings, "edge": EdgeSettings, "api": ApiSettings, "gateway": GatewaySettings}
+SLICES = (*ROLES.values(), HttpSettings, SpeechSettings, ServerToolSettings)
+
+
+def trees(*rooms: str) -> Iterator[tuple[Path, ast.Module]]:
+    for room in rooms:
+        for path in (ROOT / room).rglob("*.py"):
+            yield path.relative_to(ROOT), ast.parse(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("kind", SLICES)
+def test_fields_of_a_slice_are_settings_with_their_types(kind: type[Any]) -> None:
+    hints = get_type_hints(kind)
+    hints.pop("model_fields_set", None)  # which of them somebody set
+    assert {name: Settings.model_fields[name].annotation for name in hints} == hints
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_role_is_named_among_the_readers_of_its_settings(role: str) -> None:
+    for field in dataclasses.fields(ROLES[role]):
+        about = Settings.model_fields[field.name].json_schema_extra
+        assert role in about["readers"], field.name
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_role_reads_every_setting_of_its_slice(role: str) -> None:
+    read = {
+        node.attr for _, tree in trees(f"roles/{role}") for node in ast.walk(tree) if isinstance(node, ast.Attribute)
+    }
+    assert {field.name for field in dataclasses.fields(ROLES[role])} <= read
+
+
+def test_slice_has_the_values_of_the_settings_and_cannot_change() -> None:
+    found = slice_of(Settings(udp_port=1234, wake_words="hi"), EdgeSettings)
+    assert (found.udp_port, found.wake_words, found.idle_seconds) == (1234, "hi", 60.0)
+    assert not hasattr(found, "keys")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        found.udp_port = 1  # type: ignore[misc]
+
+
+def test_roles_adapters_core_and_wire_never_see_all_settings() -> None:
+    seen = [
+        (str(path), name.name)
+        for path, tree in trees("roles", "adapters", "core", "wire")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "fleet.ground.settings"
+        for name in node.names
+    ]
+    assert seen == []
