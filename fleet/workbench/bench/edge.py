@@ -23,12 +23,12 @@ from fleet.workbench.bench.sounds import DOWNLINK_RATE, UPLINK_RATE
 
 SPREAD_SECONDS = 2.0
 """Time over which answers begin, about a sentence: devices do not speak in step."""
-_MAILBOX = 4096
+_MOST_WAITING = 4096
 _TEXT = "This sentence is longer than those that a voice keeps because they come again and again."
 
 
 class Bench:
-    """An edge, its mailbox, and what it is asked.
+    """An edge, its inbox, and what it is asked.
 
     Args:
         codec: `real` or `prepared`.
@@ -36,7 +36,7 @@ class Bench:
 
     def __init__(self, codec: str) -> None:
         ears, voice = codecs.real() if codec == "real" else codecs.prepared()
-        self._mailbox: asyncio.Queue[EdgeCommand] = asyncio.Queue(_MAILBOX)
+        self._inbox: asyncio.Queue[EdgeCommand] = asyncio.Queue(_MOST_WAITING)
         self.edge = Edge(
             settings=Settings(udp_host=streams.HOST, udp_port=0),
             edge_id="bench",
@@ -77,25 +77,25 @@ class Bench:
                 downlink_rate=DOWNLINK_RATE,
                 downlink_frame_ms=streams.FRAME_MS,
             )
-            await self._mailbox.put(opened)
+            await self._inbox.put(opened)
             # The only mode in which a device is heard while it speaks.
-            await self._mailbox.put(StartListeningCommand(**who, mode="realtime"))
-        await self._mailbox.join()
+            await self._inbox.put(StartListeningCommand(**who, mode="realtime"))
+        await self._inbox.join()
 
     async def _speak(self, count: int, sentences: int) -> None:
         for number in range(count):
             who = {"device": streams.device(number), "session": streams.session(number), "turn": f"turn {number}"}
-            await self._mailbox.put(StartAnswerCommand(**who))
+            await self._inbox.put(StartAnswerCommand(**who))
             for index in range(sentences):
-                await self._mailbox.put(SpeakSentenceCommand(**who, index=index, text=_TEXT, language="en"))
+                await self._inbox.put(SpeakSentenceCommand(**who, index=index, text=_TEXT, language="en"))
             await asyncio.sleep(SPREAD_SECONDS / count)
 
     async def _mail(self) -> AsyncIterator[EdgeCommand]:
         while True:
-            yield await self._mailbox.get()
-            self._mailbox.task_done()
+            yield await self._inbox.get()
+            self._inbox.task_done()
 
-    async def _post(self, shard: int, mail: EdgeEvent) -> None:
+    async def _post(self, shard: int, event: EdgeEvent) -> None:
         """Drop it."""
 
 
