@@ -29,7 +29,7 @@ class NoAsr:
 
 
 class _PreparedDecoder:
-    """Decodes every packet to the same silent frame; all packets of one turn of the loop at once, as the real one does."""
+    """Decodes every packet to the same silent frame, once for all packets of one turn of the loop, as the real one."""
 
     def __init__(
         self, source: "_PreparedAudioInput", uplink: AudioFormat, on_heard: Callable[[VadFrame], None]
