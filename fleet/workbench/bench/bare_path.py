@@ -1,7 +1,7 @@
 """The process with the bare path: `python -m fleet.workbench.bench.bare_path`; orders on standard input.
 
-What no edge in Python can avoid, on the edge's own tick: receive, find the key, decrypt; encrypt, send. No sessions, no
-order, no schedule, no ears. It says what the machine is worth at this moment, which on a shared one varies by two.
+What no edge in Python can avoid, on the tick of the edge: receive, find the key, decrypt; encrypt, send. There are no
+sessions, no reordering, no schedule, no audio input. It measures the machine itself, whose speed may vary by two.
 """
 
 import asyncio

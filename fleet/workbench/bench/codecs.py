@@ -28,16 +28,16 @@ class NoAsr:
         """Nothing was opened."""
 
 
-class _PreparedEar:
-    """Hears the same silent frame in every packet; all packets of one turn of the loop at once, as real ears do."""
+class _PreparedDecoder:
+    """Decodes every packet to the same silent frame, once for all packets of one turn of the loop, as the real one."""
 
-    def __init__(self, ears: "_PreparedEars", uplink: AudioFormat, listener: FrameListener) -> None:
-        self._ears = ears
+    def __init__(self, source: "_PreparedAudioInput", uplink: AudioFormat, listener: FrameListener) -> None:
+        self._source = source
         self._listener = listener
         self._frame = VadFrame(bytes(sounds.UPLINK_RATE * uplink.frame_ms // 1000 * 2), 0.0)
 
     def feed(self, packet: bytes) -> bool:
-        self._ears.accept(self)
+        self._source.accept(self)
         return True
 
     def deliver(self) -> None:
@@ -47,26 +47,26 @@ class _PreparedEar:
         """Nothing waits for longer than a turn of the loop."""
 
 
-class _PreparedEars:
+class _PreparedAudioInput:
     def __init__(self) -> None:
-        self._fed: list[_PreparedEar] = []
+        self._fed: list[_PreparedDecoder] = []
         self._loop = asyncio.get_running_loop()
 
-    def open(self, uplink: AudioFormat, listener: FrameListener) -> _PreparedEar:
-        return _PreparedEar(self, uplink, listener)
+    def open(self, uplink: AudioFormat, listener: FrameListener) -> _PreparedDecoder:
+        return _PreparedDecoder(self, uplink, listener)
 
-    def accept(self, ear: _PreparedEar) -> None:
+    def accept(self, decoder: _PreparedDecoder) -> None:
         if not self._fed:
             self._loop.call_soon(self._deliver)
-        self._fed.append(ear)
+        self._fed.append(decoder)
 
     async def run(self) -> None:
         await asyncio.Event().wait()
 
     def _deliver(self) -> None:
         fed, self._fed = self._fed, []
-        for ear in fed:
-            ear.deliver()
+        for decoder in fed:
+            decoder.deliver()
 
 
 class _PreparedVoice:
@@ -103,15 +103,15 @@ class _PremadeTts:
 
 
 def prepared() -> tuple[AudioInput, Voice]:
-    """Return ears and a voice that decode and encode nothing; made on the event loop.
+    """Return an audio input and a voice that decode and encode nothing; call it on the event loop.
 
     The rest of the edge's work on every frame (endpoint, recorder, synthesis task) is done.
     """
-    return cast(AudioInput, _PreparedEars()), cast(Voice, _PreparedVoice())
+    return cast(AudioInput, _PreparedAudioInput()), cast(Voice, _PreparedVoice())
 
 
 def real() -> tuple[AudioInput, Voice]:
-    """Return real Opus decoding with voice detection, and real Opus encoding; made on the event loop.
+    """Return real Opus decoding with voice detection, and real Opus encoding; call it on the event loop.
 
     Raises:
         ConfigError: The model or onnxruntime is missing.

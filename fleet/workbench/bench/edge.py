@@ -27,7 +27,7 @@ from fleet.workbench.bench.sounds import DOWNLINK_RATE, UPLINK_RATE
 
 SPREAD_SECONDS = 2.0
 """Time over which answers begin, about a sentence: devices do not speak in step."""
-_INBOX = 4096
+_MOST_WAITING = 4096
 _TEXT = "This sentence is longer than those that a voice keeps because they come again and again."
 
 
@@ -40,7 +40,7 @@ class Bench:
 
     def __init__(self, codec: str) -> None:
         audio_input, voice = codecs.real() if codec == "real" else codecs.prepared()
-        self._inbox: asyncio.Queue[EdgeCommand] = asyncio.Queue(_INBOX)
+        self._inbox: asyncio.Queue[EdgeCommand] = asyncio.Queue(_MOST_WAITING)
         self.edge = Edge(
             settings=slice_of(Settings(udp_host=streams.HOST, udp_port=0), EdgeSettings),
             edge_id="bench",

@@ -35,7 +35,7 @@ class EdgeStub:
         """Be an edge until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._announcer.run(), name="announcer")
-            group.create_task(keep_running("mail", self._read), name="mail")
+            group.create_task(keep_running("inbox", self._read), name="inbox")
 
     async def open(self) -> None:
         """Wait until workers may give it sessions."""
@@ -53,6 +53,6 @@ class EdgeStub:
         self._ended.clear()
 
     async def _read(self) -> None:
-        async for mail in self._inboxes.read_edge(self._id):
-            if isinstance(mail, EndAnswerCommand) and (ended := self._ended.pop(mail.turn, None)):
+        async for command in self._inboxes.read_edge(self._id):
+            if isinstance(command, EndAnswerCommand) and (ended := self._ended.pop(command.turn, None)):
                 ended()

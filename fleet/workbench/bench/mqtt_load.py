@@ -71,7 +71,7 @@ class MqttLoad:
     Args:
         settings: Where broker and Redis are.
         store: The same Redis.
-        edge: Hears and speaks for them.
+        edge: The edge of their sessions.
     """
 
     def __init__(self, settings: Settings, store: Store, edge: EdgeStub) -> None:

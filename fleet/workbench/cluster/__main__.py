@@ -86,7 +86,7 @@ def check(  # noqa: PLR0913 - the arguments are the command line
     json_file: Annotated[Path | None, typer.Option("--json", help="File for the verdict.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for all logs; a temporary one without it.")] = None,
 ) -> None:
-    """Replace every process while people talk; exit code 1 if that lost anything."""
+    """Replace every process while devices talk; exit code 1 if that lost anything."""
 
     async def main() -> int:
         folder = out or Path(tempfile.mkdtemp(prefix="fleet-cluster-"))

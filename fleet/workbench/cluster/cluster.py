@@ -20,7 +20,7 @@ _DOORS: Final[dict[Role, int]] = {"api": 8000, "gateway": 9400}
 """Roles that clients reach by a port that stays, and which one that is."""
 _UDP, _METRICS = 8884, 9464
 _LAST_FIRST: Sequence[Sequence[Role]] = (("edge",), ("api", "gateway"), ("worker",))
-"""How everything is ended: sessions first, while there are still workers to say goodbye in their name."""
+"""The order of the end: sessions first, while there are still workers that say goodbye for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Restart:
     code: int | None
     """The old one's exit code; None when it had died before."""
     hasty: bool
-    """Whether it gave up on something that it should have handed over."""
+    """Whether it dropped work that it should have handed over."""
 
     @property
     def seconds(self) -> float:
@@ -177,7 +177,7 @@ class Cluster:
         return {**self.plan.settings, **fixed}
 
     def _point(self, without: Member | None = None) -> None:
-        """Let the doors lead to who serves; a process that has just started is passed over while it does not answer."""
+        """Route the ports to the processes that serve; one that has just started is skipped until it answers."""
         for role, door in self.doors.items():
             serving = [one for one in self.members if one.role == role and one.serves and one is not without]
             door.targets = tuple(one.station.port for one in serving)

@@ -1,4 +1,4 @@
-"""Orders for a cluster that runs: a socket in its folder, lines of JSON."""
+"""Commands for a running cluster: a socket in its folder, lines of JSON."""
 
 import asyncio
 import dataclasses
@@ -18,7 +18,7 @@ _LONGEST_PATH = 100
 
 
 class Control:
-    """Takes orders.
+    """Takes commands.
 
     Args:
         cluster: Whose.
@@ -28,7 +28,7 @@ class Control:
         self._cluster = cluster
 
     async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one who gives an order."""
+        """Serve one connection."""
         try:
             await isolate("order", self._serve(reader, writer))
         finally:
@@ -52,7 +52,7 @@ class Control:
 
 @asynccontextmanager
 async def controlled(cluster: Cluster) -> AsyncIterator[None]:
-    """Take orders for a cluster during the block."""
+    """Take commands for a cluster during the block."""
     path = control_path(cluster.plan.data)
     path.unlink(missing_ok=True)
     server = await asyncio.start_unix_server(Control(cluster).take, path)
@@ -74,7 +74,7 @@ async def is_running(data: Path) -> bool:
 
 
 async def order_restart(data: Path, roles: Sequence[Role], on_end: Callable[[Restart], None]) -> None:
-    """Have the cluster in a folder restart these roles, and return when it has.
+    """Let the cluster in a folder restart these roles; return when it has.
 
     Raises:
         ConfigError: None runs there.
@@ -99,7 +99,7 @@ async def order_restart(data: Path, roles: Sequence[Role], on_end: Callable[[Res
 
 
 def control_path(data: Path) -> Path:
-    """Return where orders are given.
+    """Return the path of the socket.
 
     Raises:
         ConfigError: The folder's path is too long for a socket.

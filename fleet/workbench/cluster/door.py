@@ -1,4 +1,4 @@
-"""A port that stays while the processes behind it come and go: what a Service is in Kubernetes."""
+"""A TCP port that stays while the processes behind it change, like a Service in Kubernetes."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -87,7 +87,7 @@ async def open_door(port: int) -> AsyncIterator[Door]:
 
 
 async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-    """Pass bytes on until there are no more; who broke off on one side is gone for the other."""
+    """Pass bytes on until there are no more; a connection that one side breaks is closed for the other."""
     try:
         while data := await source.read(_PIECE):
             sink.write(data)

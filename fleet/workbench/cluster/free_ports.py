@@ -1,4 +1,4 @@
-"""Ports for processes that start soon, none of them given twice."""
+"""Free ports for processes that start soon; none is used twice."""
 
 import socket
 
@@ -31,7 +31,7 @@ class FreePorts:
         return port
 
     def give_back(self, port: int, kind: socket.SocketKind = socket.SOCK_STREAM) -> None:
-        """Let somebody else have a port."""
+        """Release a port."""
         self._given.discard((port, kind))
 
     def _near(self, first: int, kind: socket.SocketKind) -> int:

@@ -1,4 +1,4 @@
-"""What all roles stand on: Mosquitto with the plugin, Redis, the keys, and a demo model where none is named."""
+"""What all roles need: Mosquitto with the plugin, Redis, the keys, and a demo model where none is configured."""
 
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -20,7 +20,7 @@ _MQTT, _REDIS, _MODEL = 1883, 6379, 8010
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """Where it is: `settings` lead roles there; `programs` are shown with their addresses."""
+    """Their addresses: `settings` for the roles, `programs` for the table."""
 
     settings: dict[str, Value]
     programs: list[tuple[str, Program, str]]

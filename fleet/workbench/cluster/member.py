@@ -18,7 +18,7 @@ _LOOK_SECONDS = 0.05
 _ANSWER_SECONDS = 3.0
 _SHOWN_LINES = 12
 _IN_HASTE = frozenset({"left before everything was handed over", "left before everything was answered"})
-"""What a role says that gave up on the turns that it had."""
+"""The log line of a role that dropped the turns that it had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +51,13 @@ class Member:
         self.death = ""
         """Why it ended without an order."""
         self.hasty = False
-        """Whether it gave up on something that it should have handed over."""
+        """Whether it dropped work that it should have handed over."""
         self._command, self._patience = list(command), patience
         self._leaving, self._gone = asyncio.Event(), asyncio.Event()
 
     @property
     def serves(self) -> bool:
-        """Whether it is there and stays."""
+        """Whether it runs and is not being stopped."""
         return not self._leaving.is_set() and not self._gone.is_set()
 
     async def run(self) -> None:

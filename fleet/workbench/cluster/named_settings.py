@@ -1,4 +1,4 @@
-"""What the caller's own settings say of models and conversations, for all roles."""
+"""The caller's own settings for models and conversations, for all roles."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from fleet.ground.settings.sharding import Sharding
 from fleet.workbench.local_servers.server import Value
 
 _TAKEN: tuple[type[BaseModel], ...] = (Models, Conversation, ServerSide, Sharding, GatewayApi, Logging)
-"""Where brokers, stores, keys and ports are is the cluster's own matter."""
+"""The cluster sets addresses, keys and ports itself."""
 
 
 def named_settings(llm: str | None = None) -> dict[str, Value]:

@@ -1,4 +1,4 @@
-"""What a cluster is to be like."""
+"""Parameters of a cluster."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

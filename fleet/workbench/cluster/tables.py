@@ -1,4 +1,4 @@
-"""What is shown of a cluster and of a check."""
+"""Tables about a cluster and a check."""
 
 from rich.box import SIMPLE
 from rich.console import Console
@@ -12,12 +12,12 @@ from fleet.workbench.local_servers.ports import LOOPBACK
 
 _SHOWN_FAULTS = 40
 _TOO_LATE = 1.0
-"""Seconds by which the devices came late: then they lose words and sounds themselves."""
+"""Stall of the device process in seconds from which on it loses words and sounds itself."""
 
 
 def show_addresses(console: Console, cluster: Cluster) -> None:
     """Print where everything is."""
-    # Addresses are there to be copied: none may be cut off where the terminal is narrow.
+    # Addresses are meant to be copied: do not cut them off in a narrow terminal.
     table = Table(
         "process", "pid", *(Column(name, overflow="fold") for name in ("address", "metrics", "log")), box=SIMPLE
     )
@@ -37,7 +37,7 @@ def show_addresses(console: Console, cluster: Cluster) -> None:
 
 
 def show_verdict(console: Console, verdict: Verdict) -> None:
-    """Print what came of a check."""
+    """Print the result of a check."""
     table = Table("restart", "ready after", "old one gone after", "turns meanwhile", "longest wait")
     for one in verdict.restarts:
         table.add_row(one.name, f"{one.ready:.1f} s", f"{one.drain:.1f} s", str(one.turns), f"{one.longest_wait:.2f} s")

@@ -64,6 +64,6 @@ def _end_with_terminal() -> None:
 if __name__ == "__main__":
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A terminal that knows no Chinese shall not end the demo.
+            # A terminal without Chinese characters must not end the demo.
             stream.reconfigure(errors="replace")
     typer.run(demo)

@@ -1,4 +1,4 @@
-"""What came of the demo: the evidence for summary and verdict."""
+"""The results of the demo, for summary and verdict."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from fleet.workbench.demo.stages import Stages
 
 @dataclass(slots=True)
 class Answer:
-    """What came of one line.
+    """The result of one line of the script.
 
     `understood` is the transcript that the device was shown, `reply` the sentences that it was shown, `heard` what
     recognition makes of the sound that it played, `wav` the file with that sound.
@@ -37,7 +37,7 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Everything that the verdict rests on. `speaking` says that the device was left in the state speaking."""
+    """All results. `speaking`: the device was left in the state speaking."""
 
     acts: Sequence[Act]
     violations: Sequence[str] = ()

@@ -1,4 +1,4 @@
-"""Whether a sentence that was heard holds what was said: numbers, in digits or in words of either language."""
+"""Finds numbers in a transcript, in digits or in words of either language."""
 
 import re
 from collections.abc import Iterator

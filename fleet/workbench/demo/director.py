@@ -1,4 +1,4 @@
-"""Plays the scenes: what the user does with the device, and what is noted of it."""
+"""Plays the scenes: what the user does with the device, and what is recorded."""
 
 import asyncio
 from pathlib import Path
@@ -17,7 +17,7 @@ from fleet.workbench.sim.tools.board import Board
 
 TURN_SECONDS = 40.0
 _PAUSE = 0.6
-"""A person takes a breath before he speaks."""
+"""A person pauses before speaking."""
 _BYTES_A_SECOND = 32_000
 
 
@@ -42,14 +42,14 @@ class Director:
         self._follow(line.message, row_of_log(line))
 
     def take_step(self, step: Step) -> None:
-        """Take something that the device did or met."""
+        """Take a step of the device."""
         self._follow(step.name, row_of_step(step))
         if self._board and self._board.volume != self._volume:
             self._show(Row(Who.DEVICE, f"volume is {self._board.volume} % now", f"it was {self._volume} %"))
             self._volume = self._board.volume
 
     async def play(self, device: SimDevice, scene: Scene) -> Act:
-        """Hold one conversation and return what came of it.
+        """Hold one conversation and return its result.
 
         Raises:
             Unavailable: The device could not be woken.

@@ -1,4 +1,4 @@
-"""What a listener makes of the answers: fleet's own recognition, at the sound that the device played."""
+"""Recognises the answers: fleet's own recognition, applied to the sound that the device played."""
 
 import asyncio
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""The whole demo, from the first port to the verdict."""
+"""The whole demo, from the first process to the verdict."""
 
 import asyncio
 import os
@@ -30,7 +30,7 @@ from fleet.workbench.sim.profiles.profile import find_profile
 from fleet.workbench.sim.runtime.state import State
 
 MAC = "02:f1:ee:70:de:30"
-"""Locally administered, so that it is no real board's."""
+"""Locally administered, so that no real board has it."""
 _EXAMPLE = SCENES["en"].lines[0].recording
 
 

@@ -1,4 +1,4 @@
-"""Where the time of a turn went: the server's own measurements, and the device's.
+"""How the time of a turn was spent, measured by the server and by the device.
 
 Each is the difference of two times of one clock. The server's begin when its edge heard the last speech, which is later
 than the user said it: a packet had to be filled and sent. The device's begins when the user said it.

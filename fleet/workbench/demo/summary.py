@@ -1,4 +1,4 @@
-"""The demo's last page: what was said, how long it took, and whether everything was as it should be."""
+"""The summary of the demo: what was said, how long it took, and the verdict."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,7 +25,7 @@ def show_summary(console: Console, acts: Sequence[Act], checks: Sequence[Check])
 
 
 def said_table(answers: Sequence[Answer]) -> RenderableType:
-    """Return what was said, and what of it arrived."""
+    """Return what was said, and what was recognised."""
     table = Table(title="What was said", title_justify="left", expand=True)
     for name in ("the user said", "the server understood", "it answered", "heard in the device's sound"):
         table.add_column(name, ratio=1)

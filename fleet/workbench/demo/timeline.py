@@ -1,4 +1,4 @@
-"""What happened, as rows for people: steps of the device and lines of the server's log become who did what."""
+"""The timeline: a row for each step of the device and each line of the server's log that is of interest."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from fleet.workbench.sim.records.journal import Step
 
 _LONGEST_REASON = 160
 _LONGEST_RESULT = 48
-"""So that a call stays in one line of a usual terminal."""
+"""Keeps a call in one line of a usual terminal."""
 
 
 class Who(StrEnum):
@@ -45,7 +45,7 @@ def row_of_log(line: LogLine) -> Row | None:
 
 
 def row_of_step(step: Step) -> Row | None:
-    """Return the row of something that the device did or met, or None for a line of no interest."""
+    """Return the row of a step of the device, or None for a step of no interest."""
     make = _OF_STEP.get(step.name)
     return make(step.detail) if make else None
 

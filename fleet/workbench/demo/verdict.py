@@ -10,7 +10,7 @@ from fleet.workbench.demo.script import WANTED_VOLUME
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that had to be so, whether it was, and what was seen."""
+    """One requirement, whether it was met, and what was seen."""
 
     what: str
     ok: bool

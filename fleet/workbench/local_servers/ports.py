@@ -9,7 +9,7 @@ from fleet.ground.errors import Unavailable
 
 LOOPBACK = "127.0.0.1"
 _BELOW_EPHEMERAL = range(10_000, 32_000)
-"""The kernel gives these to no outgoing connection on its own."""
+"""The kernel does not use these for outgoing connections."""
 _ATTEMPTS = 200
 
 
@@ -56,7 +56,7 @@ def accepts(port: int) -> bool:
 def _free(port: int, kind: socket.SocketKind) -> bool:
     with socket.socket(socket.AF_INET, kind) as probe:
         if kind is socket.SOCK_STREAM:
-            # Connections of an earlier run that linger are no reason to move.
+            # Connections of an earlier run in TIME_WAIT are no reason to choose another port.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((LOOPBACK, port))

@@ -1,4 +1,4 @@
-"""Programs that run beside ours."""
+"""Programs as child processes."""
 
 import asyncio
 import shutil

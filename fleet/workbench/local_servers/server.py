@@ -1,4 +1,4 @@
-"""A server of our own: `fleet up` as a child, its settings in a file, its log in our hands."""
+"""A `fleet up` as a child process, with its settings in a file and its log passed on."""
 
 import asyncio
 import json

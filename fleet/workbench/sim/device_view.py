@@ -58,7 +58,7 @@ class DeviceView:
 
     @property
     def report(self) -> Report:
-        """What was found out so far."""
+        """The report so far."""
         tools = self.board.state()
         return build(self.mac, self.profile.name, self.journal, self.turns.turns, tools, self._power.worst_lag)
 

@@ -13,7 +13,7 @@ from fleet.workbench.sim.records.journal import Step
 from fleet.workbench.sim.records.report import Report
 
 DEFAULT_MAC = "02:00:00:00:00:01"
-"""Locally administered, so that it is no real board's."""
+"""Locally administered, so that no real board has it."""
 
 
 @dataclass(frozen=True, slots=True)

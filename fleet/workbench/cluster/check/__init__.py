@@ -1,1 +1,1 @@
-"""Whether a rolling restart loses anything: conversations that go on meanwhile, and a judge over what came of them."""
+"""Whether a rolling restart loses anything: conversations go on meanwhile, and their results are judged."""

@@ -1,4 +1,4 @@
-"""A client of the gateway: one session over however many connections it takes."""
+"""A client of the gateway: one session over as many connections as it needs."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ Message = dict[str, Any]
 
 
 class Client:
-    """Asks through a gateway; when that goes away it connects again and takes its session up.
+    """Asks through a gateway; when the gateway goes away, it connects again and resumes its session.
 
     Args:
         name: Its own.
@@ -47,7 +47,7 @@ class Client:
         history.people.append(name)
 
     async def talk(self, over: Callable[[], bool]) -> None:
-        """Ask one thing after the other until it is over, then one more."""
+        """Ask one question after the other until the restarts are over, then one more."""
         try:
             while not over():
                 await self.ask()
@@ -58,7 +58,7 @@ class Client:
                 await self._socket.close()
 
     async def ask(self) -> None:
-        """Ask one thing, and wait for the answer."""
+        """Ask one question and wait for the answer."""
         turn = self._history.begin(self.name, "client", next(self._marks), self._clock())
         for _ in range(_MOST_ATTEMPTS):
             try:
@@ -72,7 +72,7 @@ class Client:
         turn.outcome = "answered" if turn.answer else "lost"
 
     async def _try(self, turn: Turn) -> bool:
-        """Ask once; return whether that is the end of it."""
+        """Ask once; return whether the question is settled."""
         taken = False
         try:
             socket = self._socket or await self._connect()
@@ -109,7 +109,7 @@ class Client:
         return False
 
     async def _connect(self) -> websockets.ClientConnection:
-        """Connect, take the session up if there is one, and say what this client can do."""
+        """Connect, resume the session if there is one, and announce what this client can do."""
         socket = await websockets.connect(self._url, compression=None, open_timeout=_OPEN_SECONDS, proxy=None)
         given = (await _hear(socket))["data"]["session_id"]
         if self._session:

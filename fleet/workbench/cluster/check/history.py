@@ -1,4 +1,4 @@
-"""What happened while the cluster was restarted, as it is judged. All times are seconds on one clock."""
+"""What happened while the cluster was restarted. All times are seconds on one clock."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ Kind = Literal["device", "client"]
 
 @dataclass(slots=True)
 class Turn:
-    """One question of a user, and what came of it."""
+    """One question of a user, and its result."""
 
     number: int
     who: str
@@ -40,7 +40,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that must not happen, and did."""
+    """Something that happened and must not."""
 
     rule: str
     detail: str
@@ -48,14 +48,14 @@ class Fault:
 
 @dataclass(slots=True)
 class History:
-    """All that was seen; `over` is when the last process had been replaced."""
+    """All observations; `over` is when the last process had been replaced."""
 
     turns: list[Turn] = field(default_factory=list)
     restarts: list[Restart] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
-    """What was seen to be wrong while it happened."""
+    """Faults that were found while the cluster was restarted."""
     people: list[str] = field(default_factory=list)
-    """All who talk."""
+    """Everyone who talks."""
     asked_api: int = 0
     over: float = 0.0
     rough: int = 0
@@ -73,11 +73,11 @@ class History:
         self.faults.append(Fault(rule, detail))
 
     def of(self, who: str) -> Iterator[Turn]:
-        """Return somebody's turns."""
+        """Return the turns of one user."""
         return (turn for turn in self.turns if turn.who == who)
 
 
 def during(turns: Sequence[Turn], restart: Restart) -> list[Turn]:
-    """Return the turns that a restart fell into."""
+    """Return the turns during which a process was replaced."""
     ended = restart.began + restart.seconds
     return [turn for turn in turns if turn.begun < ended and turn.ended > restart.began]

@@ -1,4 +1,4 @@
-"""Whether a rolling restart has lost something: pure functions over what was seen."""
+"""Whether a rolling restart lost something: pure functions over the observations."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from fleet.workbench.cluster.plan import Role
 
 @dataclass(frozen=True, slots=True)
 class RestartFigures:
-    """What a process's replacement took, and what it meant for those who talked meanwhile."""
+    """How long the replacement of a process took, and what it meant for the turns meanwhile."""
 
     name: str
     role: Role
@@ -24,21 +24,21 @@ class RestartFigures:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came of it; waits are seconds from a question's end to the answer's begin."""
+    """The result of a check; waits are seconds from the end of a question to the begin of its answer."""
 
     people: int
     turns: int
     answered: int
     lost: int
     again: int
-    """Questions that had to be asked anew, as the goodbye came in their first moment."""
+    """Questions that were asked again, because a goodbye came when they began."""
     calls: int
     """Executions of tools."""
     api_requests: int
     median_wait: float
     longest_wait: float
     rough: int
-    """Breaches of rules of timing; they count as no loss."""
+    """Breaches of rules of timing; they do not count as loss."""
     held_up: float
     """The longest that the devices' own process came late: a high value makes all times worthless."""
     restarts: list[RestartFigures]

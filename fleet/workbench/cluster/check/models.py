@@ -22,7 +22,7 @@ _PACE = 0.08
 
 @dataclass(frozen=True, slots=True)
 class ActScene(Scene):
-    """A scene that is the same whenever it is played; `asked` returns the requests of its mark."""
+    """A scene that is the same every time; `asked` returns the requests of its mark."""
 
     asked: Callable[[], Sequence[Asked]] = tuple
 
@@ -38,7 +38,7 @@ class ActScene(Scene):
 
 
 def answer(mark: int, result: str, earlier: int) -> list[str]:
-    """Return the sentences of an answer: what came of the call, and how many questions are remembered."""
+    """Return the sentences of an answer: the outcome of the call, and how many questions are remembered."""
     told = DONE if result == "true" else f"{_LEFT_OUT}, {result}"
     return [f"Scene {mark}: {told}.", f"Scene {mark} remembers {earlier} questions."]
 

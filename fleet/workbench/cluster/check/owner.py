@@ -1,4 +1,4 @@
-"""The user of a simulated device: opens a conversation, asks one thing after the other, sometimes hangs up."""
+"""The user of a simulated device: opens a conversation, asks one question after the other, sometimes hangs up."""
 
 import asyncio
 import random
@@ -18,7 +18,7 @@ _SAID_SECONDS = 1.0
 _WARM_UP = 0.3
 """From the device's listening to the first word."""
 _HELLO_SECONDS = 12.0
-"""Firmware's own limit and a bit."""
+"""A little more than the limit of the firmware."""
 _TURN_SECONDS = 45.0
 _REST_SECONDS = 5.0
 """Within which a device listens again, or is idle."""
@@ -33,7 +33,7 @@ _TIMINGS = frozenset(
         *("audio-before-clear", "audio-outside-speaking", "audio-after-abort", "abort-unanswered"),
     }
 )
-"""Rules that a busy machine breaks in place of the server; on a quiet one the conformance suite checks them."""
+"""Rules that a busy machine breaks, not the server; the conformance suite checks them on a quiet one."""
 
 
 class Owner:
@@ -61,7 +61,7 @@ class Owner:
         )
 
     async def talk(self, over: Callable[[], bool]) -> None:
-        """Ask one thing after the other until it is over, then one more."""
+        """Ask one question after the other until the restarts are over, then one more."""
         await asyncio.sleep(self._chance.uniform(0.0, 3.0))
         while not over():
             await self.ask()
@@ -71,7 +71,7 @@ class Owner:
         await self.ask()
 
     async def leave(self, folder: Path) -> None:
-        """Hang up; the device must be idle then, and have nothing to complain about. Its report goes to the folder."""
+        """Hang up; the device must be idle then, and its audit without a breach. Its report goes to the folder."""
         device = self._device
         if device.session and not await device.hang_up():
             self._history.blame("wrong state", f"{self.name} is left {device.state.value}")
@@ -87,7 +87,7 @@ class Owner:
         self._history.held_up = max(self._history.held_up, report.held_up_ms / 1000)
 
     async def ask(self) -> None:
-        """Ask one thing, and listen to the answer."""
+        """Ask one question and listen to the answer."""
         turn = self._history.begin(self.name, "device", next(self._marks), self._clock())
         ran = self._ran()
         for _ in range(_MOST_ATTEMPTS):
@@ -98,7 +98,7 @@ class Owner:
         turn.outcome = "answered" if turn.answer else "lost"
 
     async def _open(self, turn: Turn) -> bool:
-        """Get the device to listen; return whether it does."""
+        """Make the device listen; return whether it does."""
         device = self._device
         settled = await device.until(_REST_SECONDS, lambda: device.listening or device.state is State.IDLE)
         if not settled:
@@ -111,7 +111,7 @@ class Owner:
         return device.listening
 
     async def _say(self, turn: Turn) -> bool:
-        """Say it; return whether that is the end of it."""
+        """Say it; return whether the question is settled."""
         sound, sent = voice.say(turn.mark, _SAID_SECONDS), self._sent_seconds()
         said = await self._device.say(sound, _TURN_SECONDS)
         turn.asked = said.times.get("end of speech", 0.0)

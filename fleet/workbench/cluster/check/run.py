@@ -1,4 +1,4 @@
-"""One check: a cluster, people who talk all the time, every role replaced process by process, a verdict."""
+"""One check: users talk to a cluster all the time, while every process of every role is replaced."""
 
 import asyncio
 import random
@@ -30,7 +30,7 @@ _PROFILE = replace(find_profile("P1"), extra_tools=1)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a check is to be like; `pause` are the seconds of talk before, between and after the restarts."""
+    """Parameters of a check; `pause` is the time of talk before, between and after the restarts, in seconds."""
 
     data: Path
     conversations: int = 50
@@ -43,7 +43,7 @@ class Options:
 
 
 async def check(options: Options, report: Callable[[str], None] = lambda _: None) -> Verdict:
-    """Hold a check.
+    """Run a check.
 
     Args:
         options: What it is to be like.
@@ -76,7 +76,7 @@ async def check(options: Options, report: Callable[[str], None] = lambda _: None
 
 @asynccontextmanager
 async def _owners(cluster: Cluster, history: History, options: Options) -> AsyncIterator[list[Owner]]:
-    """Give devices that are switched on, each with a user; as a rule the server knows their tools."""
+    """Run devices, each with a user; usually the server knows their tools already."""
     devices = [
         SimDevice(_PROFILE, ota_url=cluster.ota_url, mac=f"02:c1:05:00:{at >> 8:02x}:{at & 255:02x}", seed=at)
         for at in range(options.conversations)
@@ -91,7 +91,7 @@ async def _owners(cluster: Cluster, history: History, options: Options) -> Async
         owners = [Owner(one, marks[at], history, random.Random(chance.random())) for at, one in enumerate(devices)]
         async with asyncio.TaskGroup() as meeting:
             for owner in owners:
-                # Who was not asked now is asked with the first hello.
+                # A device that was not asked yet is asked at its first hello.
                 meeting.create_task(owner.meet(_DISCOVERY_SECONDS), name=f"tools of {owner.name}")
         yield owners
         over.set()
@@ -112,7 +112,7 @@ async def _power(device: SimDevice, up: asyncio.Event, over: asyncio.Event) -> N
 async def _restart_all(
     cluster: Cluster, owners: list[Owner], history: History, options: Options, report: Callable[[str], None]
 ) -> None:
-    """Let everybody talk while the processes are replaced."""
+    """Let all users talk while the processes are replaced."""
     done = False
 
     def over() -> bool:
@@ -154,6 +154,6 @@ async def _models(data: Path) -> AsyncIterator[str]:
 
 
 def _share(people: int) -> list[list[int]]:
-    """Give each of so many people marks of his own."""
+    """Give each user marks of its own."""
     each = len(MARKS) // people
     return [list(MARKS[at * each : (at + 1) * each]) for at in range(people)]

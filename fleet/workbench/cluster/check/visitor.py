@@ -1,4 +1,4 @@
-"""Somebody who boots a device all the time: whether the api answers everybody while it is replaced."""
+"""Boots a device again and again: whether the api answers every request while it is replaced."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,7 +16,7 @@ _ANSWER_SECONDS = 10.0
 
 
 async def visit(ota_url: str, history: History, over: Callable[[], bool]) -> None:
-    """Ask for a bootstrap, each time in a new connection, until it is over; what is not answered is a fault."""
+    """Send bootstrap requests, each on a new connection, until the restarts are over; note those without an answer."""
     profile = find_profile("P1")
     while not over():
         history.asked_api += 1

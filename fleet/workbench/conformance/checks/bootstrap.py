@@ -1,4 +1,4 @@
-"""Group O: Bootstrap. Firmware is in `firmware`, many devices at once in `bootstrap_herd`."""
+"""Group O: Bootstrap. Firmware is in `firmware`, many devices at once in `bootstrap_storm`."""
 
 from dataclasses import replace
 

@@ -19,7 +19,7 @@ _OPEN_AT_ONCE = 800
 @GROUP.check(
     "O12", "500 bootstraps a second are answered, the slowest within 5 s", profiles="P1", alone=True, seconds=120
 )
-async def takes_a_storm(context: CheckContext) -> str:
+async def answers_a_storm(context: CheckContext) -> str:
     parts = urlsplit(context.setup.ota_url)
     if parts.scheme != "http":
         raise NotApplicable("over https this would measure the suite's own TLS")

@@ -1,4 +1,4 @@
-"""Group M: MQTT. What happens when a connection is lost is in `mqtt_loss`, many devices at once in `mqtt_herd`."""
+"""Group M: MQTT. What happens when a connection is lost is in `mqtt_loss`, many devices at once in `mqtt_storm`."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Group M, continued: a whole site's devices that come back at once."""
+"""Group M, continued: many devices that come back at once."""
 
 import asyncio
 import random
@@ -32,7 +32,7 @@ _AT_ONCE = 16
 @GROUP.check(
     "M11", "2000 devices that connect within ten seconds are all accepted", profiles="P1", alone=True, seconds=180
 )
-async def takes_a_storm(context: CheckContext) -> str:
+async def accepts_a_storm(context: CheckContext) -> str:
     with _room_for(_DEVICES + _SPARE_FILES):
         accesses = await _boot(context)
         async with _devices(context, accesses) as devices:

@@ -44,12 +44,12 @@ class _SpeechRequest(BaseModel):
     sample_rate: int = SPEECH_RATE
 
 
-def build_router(cast: Scenes) -> APIRouter:
+def build_router(scenes: Scenes) -> APIRouter:
     """Return the routes below `/v1`."""
     router = APIRouter(prefix="/v1")
-    router.add_api_route("/audio/transcriptions", Recognition(cast).answer, methods=["POST"], response_model=None)
-    router.add_api_route("/chat/completions", Chat(cast).answer, methods=["POST"], response_model=None)
-    router.add_api_route("/audio/speech", Speech(cast).answer, methods=["POST"], response_model=None)
+    router.add_api_route("/audio/transcriptions", Recognition(scenes).answer, methods=["POST"], response_model=None)
+    router.add_api_route("/chat/completions", Chat(scenes).answer, methods=["POST"], response_model=None)
+    router.add_api_route("/audio/speech", Speech(scenes).answer, methods=["POST"], response_model=None)
 
     @router.get("/models")
     async def list_models() -> dict[str, JsonValue]:
@@ -61,8 +61,8 @@ def build_router(cast: Scenes) -> APIRouter:
 class Recognition:
     """Hears marks."""
 
-    def __init__(self, cast: Scenes) -> None:
-        self._scenes = cast
+    def __init__(self, scenes: Scenes) -> None:
+        self._scenes = scenes
 
     async def answer(self, request: Request) -> Response:
         form = read_form(await read_body(request, LARGEST_BODY), request.headers.get("content-type", ""))
@@ -107,8 +107,8 @@ def _transcribe(scene: Scene | None, wanted: str, seconds: float) -> Response:
 class Chat:
     """Thinks what the scene says."""
 
-    def __init__(self, cast: Scenes) -> None:
-        self._scenes = cast
+    def __init__(self, scenes: Scenes) -> None:
+        self._scenes = scenes
 
     async def answer(self, request: Request) -> Response:
         body = await read_body(request, LARGEST_BODY)
@@ -165,8 +165,8 @@ async def _half(body: bytes) -> AsyncGenerator[bytes, None]:
 class Speech:
     """Says marks."""
 
-    def __init__(self, cast: Scenes) -> None:
-        self._scenes = cast
+    def __init__(self, scenes: Scenes) -> None:
+        self._scenes = scenes
 
     async def answer(self, request: Request) -> Response:
         try:

@@ -47,7 +47,7 @@ class ViolationReport(BaseModel):
 
 
 class Report(BaseModel):
-    """Everything that a simulation found out."""
+    """All results of a simulation."""
 
     device: str
     profile: str
