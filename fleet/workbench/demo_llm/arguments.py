@@ -111,7 +111,7 @@ class _Filling:
             return None
         if self._several:
             return self._numbers.pop(0)
-        chosen = ([number for number in self._numbers if number.towards] or self._numbers)[-1]
+        chosen = self._numbers[-1]
         self._numbers.clear()
         return chosen
 
@@ -154,8 +154,7 @@ def _choose(reading: Reading, tool: Tool, entry: Property) -> Scalar | None:
     def fits(choice: Choice) -> float:
         own = choice.concepts - set(tool.topics)
         literally = f" {str(choice.value).replace('_', ' ').lower()} " in f" {reading.text.lower()} "
-        numbered = any(str(choice.value) == f"{number.value:g}" for number in reading.numbers)
-        return 2.0 * len(own & said) / max(1, len(own)) + literally + 0.1 * numbered
+        return 2.0 * len(own & said) / max(1, len(own)) + literally
 
     best = max(entry.choices, key=fits)
     named = {name for choice in entry.choices for name in choice.concepts}

@@ -87,9 +87,8 @@ def glossed(tool: Tool, entry: Property, actions: Sequence[str]) -> list[float]:
 
 
 def _score(reading: Reading, tool: Tool) -> float:
-    parts = list({part.keys: part for part in _parts(reading)}.values())
-    bare_value = "set" not in reading.names("action") and (reading.words or reading.runs)
-    chosen = any(part.tells(tool) for part in parts if not (bare_value and part.kind in {"value", "color"}))
+    parts = list(_parts(reading))
+    chosen = any(part.tells(tool) for part in parts)
     of_device = reading.has("status", *_DEVICE) and tool.tells_everything
     if not (chosen or of_device):
         return 0.0
@@ -125,7 +124,8 @@ def _may_do(reading: Reading, tool: Tool) -> bool:
     told = reading.actions or reading.numbers or reading.names("value", "color")
     if reading.asks or not (told or ((reading.words or reading.runs) and not tool.required)):
         return tool.reads
-    if tool.reads or reading.has("negation") or (reading.numbers and not any(map(_holds_numbers, tool.properties))):
+    numeric = any(entry.kind != "boolean" and not entry.choices for entry in tool.properties)
+    if tool.reads or reading.has("negation") or (reading.numbers and not numeric):
         return False
     against = {name for action in reading.actions for name in concept(action).opposite} & set(tool.verbs)
     if against and not set(reading.actions) & set(tool.verbs):
@@ -134,13 +134,7 @@ def _may_do(reading: Reading, tool: Tool) -> bool:
     return all(_performs(action, reading, tool) for action in asked) if asked else _sets(reading, tool)
 
 
-def _holds_numbers(entry: Property) -> bool:
-    return entry.kind != "boolean" and (not entry.choices or str(entry.choices[0].value)[:1].isdigit())
-
-
 def _sets(reading: Reading, tool: Tool) -> bool:
-    if not (reading.names("value", "color") or reading.numbers or reading.actions) and tool.verbs:
-        return False
     if tool.properties:
         return not CHANGES & set(tool.verbs)
     parts = [part for part in _parts(reading) if part.kind != "place"]
@@ -156,4 +150,4 @@ def _performs(action: str, reading: Reading, tool: Tool) -> bool:
     if action in {"on", "off"}:
         switched = any(entry.kind == "boolean" or glossed(tool, entry, [action]) for entry in tool.properties)
         return switched or bool(offered & set(reading.names("value", "color")))
-    return not tool.verbs and tool.strengths.get(action, 0) > 0
+    return False

@@ -70,7 +70,7 @@ class Reading:
         exact = set(self.actions) - {"set"}
         if any(exact & set(mark.names) and mark.start < asked[0].start for mark in self.marks):
             return self.surface(asked[0]) in _PARTICLES
-        return not ("set" in self.actions and self.numbers and asked[0].start > 0)
+        return True
 
     def surface(self, mark: Mark) -> str:
         return self.text[mark.start : mark.end]

@@ -16,8 +16,6 @@ Scalar = str | int | float | bool
 IN_NAME, IN_PROPERTY, IN_CHOICE, IN_DESCRIPTION = 1.0, 0.95, 0.9, 0.75
 LONGEST_DESCRIPTION = 4000
 """Characters of a description that are read."""
-# Descriptions speak of the time of a call or of a day without being about clocks
-_OFTEN_MENTIONED, _HARDLY = frozenset({"time", "date"}), 0.4
 _KINDS = {"integer": "number", "number": "number", "boolean": "boolean", "string": "string"}
 _QUOTED = re.compile(r"(?<!\w)([`\"'])([A-Za-z0-9_\-]{1,24})\1(?!\w)")
 _READING_VERB = re.compile(
@@ -166,6 +164,5 @@ def _strengths(title: Reading, properties: Iterable[Property], description: str)
     strengths: dict[str, float] = {}
     for keys, strength in (*found, (keys_of(title), IN_NAME)):
         for key in keys:
-            sure = _HARDLY if key in _OFTEN_MENTIONED and strength == IN_DESCRIPTION else strength
-            strengths[key] = max(sure, strengths.get(key, 0))
+            strengths[key] = max(strength, strengths.get(key, 0))
     return strengths

@@ -1,17 +1,26 @@
 """One turn of the demo model: a pure function from the conversation and the offered tools to its next message."""
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from fleet.workbench.demo_llm import answers
-from fleet.workbench.demo_llm.arguments import Arguments
-from fleet.workbench.demo_llm.plan import Step, make_plan, topics_of
-from fleet.workbench.demo_llm.reading import Reading, read
+from fleet.workbench.demo_llm.arguments import Arguments, Change, fill
+from fleet.workbench.demo_llm.matching import find_source, find_tools
+from fleet.workbench.demo_llm.reading import CHANGES, PAUSES, Reading, read
 from fleet.workbench.demo_llm.results import ToolResult
-from fleet.workbench.demo_llm.schemas import Tool, understand
-from fleet.workbench.demo_llm.words import say
+from fleet.workbench.demo_llm.schemas import Property, Scalar, Tool, understand
+from fleet.workbench.demo_llm.words import HAN, label, say
+
+_LONGEST_ADDRESS, _LONGEST_FOLLOW_UP = 4, 6
+_MOST_CLAUSES, _MOST_TOPICS = 6, 2
+_PAUSE = re.escape(PAUSES)
+_JOINT = re.compile(rf"[{_PAUSE}并再和]|\b(?:and|then|also)\b", re.IGNORECASE)
+_ADDRESS = re.compile(rf"([^{_PAUSE}]+)[{_PAUSE}] *(?=\S)")
+_UNIT = re.compile(rf"[{HAN}]|[^\W\d{HAN}]+|\d+")
+
 
 Clock = Callable[[], datetime]
 
@@ -55,6 +64,21 @@ class Reply:
     calls: tuple[Call, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One thing to do. With a `change`, `source` is called first and tells the value that the change starts from."""
+
+    reading: Reading
+    tool: Tool
+    arguments: Arguments
+    change: Change | None = None
+    source: Tool | None = None
+
+
+_Plan = tuple[_Step, ...] | str | None
+"""The steps, or a question to ask back, or nothing understood."""
+
+
 def reply(said: Conversation, tools: Sequence[Tool], clock: Clock) -> Reply:
     """Return the next message."""
     reading = read(said.utterance)
@@ -62,19 +86,19 @@ def reply(said: Conversation, tools: Sequence[Tool], clock: Clock) -> Reply:
     told = None if said.done else answers.tell_clock(reading, clock())
     if told:
         return Reply(told)
-    plan = make_plan(said.utterance, tools, said.earlier, said.last_answer)
+    plan = _make_plan(said.utterance, tools, said.earlier, said.last_answer)
     steps = plan if isinstance(plan, tuple) else ()
     calls = {call.name + call.written: call for step in steps if (call := _next_call(step, said))}
     if calls and said.may_call:
         return Reply(calls=tuple(calls.values()))
     if said.done:
-        return Reply(_answer(steps, said, tools, reading))
+        return Reply(_answer(steps, said, reading))
     if isinstance(plan, str):
         return Reply(plan)
     return Reply(answers.make_small_talk(reading, tools) or say("not_understood", reading.language))
 
 
-def _next_call(step: Step, said: Conversation) -> Call | None:
+def _next_call(step: _Step, said: Conversation) -> Call | None:
     """Return the call that a step still needs."""
     if step.source and said.result(step.source.name, {}) is None:
         return Call(step.source.name, {})
@@ -83,24 +107,22 @@ def _next_call(step: Step, said: Conversation) -> Call | None:
     return Call(step.tool.name, arguments) if arguments is not None and waits else None
 
 
-def _final_arguments(step: Step, said: Conversation) -> Arguments | None:
+def _final_arguments(step: _Step, said: Conversation) -> Arguments | None:
     """Return the arguments with a relative change worked out, or None when the current value is not known."""
     if step.change is None or step.source is None:
         return step.arguments
     entry, told = step.change.entry, said.result(step.source.name, {})
-    current = told.number(*topics_of(step.tool, entry)) if told and told.outcome == "ok" else None
+    current = told.number(*_topics_of(step.tool, entry)) if told and told.outcome == "ok" else None
     if current is None or entry.fit(current) != current:
         return None
     return {**step.arguments, entry.name: step.change.apply(current)}
 
 
-def _answer(steps: Sequence[Step], said: Conversation, tools: Sequence[Tool], reading: Reading) -> str:
+def _answer(steps: Sequence[_Step], said: Conversation, reading: Reading) -> str:
     told = [text for step in steps if (text := _answer_step(step, said))]
-    known = {tool.name: tool for tool in tools}
     for call, result in () if told else said.done:
         # A call that this plan did not ask for
-        tool = known.get(call.name) or understand(call.name, "", "{}")
-        told.append(_tell(tool, result, call.arguments, reading))
+        told.append(_tell(understand(call.name, "", "{}"), result, call.arguments, reading))
     first, *others = dict.fromkeys(told)
     shorter = [other.removeprefix(say("okay", reading.language)) for other in others]
     if reading.language == "zh":
@@ -108,7 +130,7 @@ def _answer(steps: Sequence[Step], said: Conversation, tools: Sequence[Tool], re
     return " ".join([first, *(other[:1].upper() + other[1:] for other in shorter)])
 
 
-def _answer_step(step: Step, said: Conversation) -> str:
+def _answer_step(step: _Step, said: Conversation) -> str:
     arguments, language = _final_arguments(step, said), step.reading.language
     if arguments is not None:
         result = said.result(step.tool.name, arguments)
@@ -131,3 +153,106 @@ def _tell(tool: Tool, result: ToolResult, arguments: Arguments, reading: Reading
         if result.speech and not only_sets
         else answers.tell_done(tool, arguments, reading.language)
     )
+
+
+def _topics_of(tool: Tool, entry: Property) -> tuple[str, ...]:
+    """Return the concepts under which an argument's current value would be told."""
+    return entry.title.names("topic") or tool.topics
+
+
+def _make_plan(text: str, tools: Sequence[Tool], earlier: Sequence[str], last_answer: str) -> _Plan:
+    """Return the plan for what was said, understood by itself or else in the light of what was said before."""
+    question: _Plan = None
+    for said in (text, *_in_context(read(text), earlier, last_answer)):
+        plan = _plan_one(said, tools)
+        if isinstance(plan, tuple):
+            return plan
+        question = question or plan
+    return question
+
+
+def _plan_one(text: str, tools: Sequence[Tool]) -> _Plan:
+    """Return the steps of one text; the whole counts unless every clause makes sense by itself."""
+    reading = _without_address(read(text))
+    clauses = _clauses(reading)
+    steps = _by_clause(clauses, tools) if 1 < len(clauses) <= _MOST_CLAUSES else ()
+    resolved = steps or _resolve(reading, tools)
+    return (resolved,) if isinstance(resolved, _Step) else resolved
+
+
+def _resolve(reading: Reading, tools: Sequence[Tool]) -> _Step | str | None:
+    """Return what one clause means."""
+    filled = [(tool, fill(reading, tool)) for tool in find_tools(reading, tools)]
+    filled = [(tool, found) for tool, found in filled if not found.missing] or filled
+    if not filled:
+        return None
+    tool, found = filled[0]
+    if len(filled) > 1 and not tool.reads:
+        return answers.ask_which([tool for tool, _ in filled], reading.language)
+    missing, change, source = found.missing[:1], found.change, None
+    if change and change.entry.title.has("change"):
+        return _Step(reading, tool, {**found.arguments, change.entry.name: change.apply(0)})
+    if change:
+        source = find_source(tool, tools, _topics_of(tool, change.entry))
+        missing = missing if source else (change.entry,)
+    if missing:
+        return answers.ask_value(tool, missing[0], reading.language)
+    return _Step(reading, tool, found.arguments, change, source)
+
+
+def _by_clause(clauses: Sequence[Reading], tools: Sequence[Tool]) -> tuple[_Step, ...]:
+    steps: list[_Step] = []
+    for clause in clauses:
+        step = _resolve(clause.with_actions_of(steps[-1].reading) if steps else clause, tools)
+        if not isinstance(step, _Step):
+            return ()
+        steps.append(step)
+    # `take a photo and tell me what you see` is one call, two lamps at once are two
+    commands = [_essence(step) for step in steps if not step.tool.reads]
+    return tuple(steps) if len(set(commands)) == len(commands) else ()
+
+
+def _essence(step: _Step) -> tuple[str, frozenset[tuple[str, Scalar]]]:
+    free = {entry.name for entry in step.tool.properties if entry.kind == "string" and not entry.choices}
+    return step.tool.name, frozenset(item for item in step.arguments.items() if item[0] not in free)
+
+
+def _clauses(reading: Reading) -> list[Reading]:
+    """Cut at pauses, at `and`, and before the second thing in `音量30亮度50`."""
+    text, start, pieces = reading.text, 0, []
+    cuts = [found.span() for found in _JOINT.finditer(text)]
+    topics = [mark.start for mark in reading.marks if mark.kind == "topic"]
+    ends = {number.end for number in reading.numbers}
+    cuts += [(at, at) for at in topics[1:] if len(text[:at].rstrip()) in ends]
+    for low, high in (*sorted(cuts), (len(text), len(text))):
+        pieces.append(read(text[start:low]))
+        start = high
+    return [piece for piece in pieces if piece.text]
+
+
+def _without_address(reading: Reading) -> Reading:
+    """Drop a name that the utterance begins with: `小智，音量调到20`."""
+    found = _ADDRESS.match(reading.text)
+    starts = [mark.start for mark in reading.marks] + [number.start for number in reading.numbers]
+    if not found or len(_UNIT.findall(found[1])) > _LONGEST_ADDRESS or min(starts, default=0) < len(found[1]):
+        return reading
+    return read(reading.text[found.end() :])
+
+
+def _in_context(reading: Reading, earlier: Sequence[str], last_answer: str) -> list[str]:
+    """Return the utterance with what it leaves out: `40`, `even louder`, `再大一点`."""
+    unknown, chinese = bool(reading.words or reading.runs), reading.language == "zh"
+    valued = reading.numbers or CHANGES & set(reading.actions) or reading.names("value", "color") or unknown
+    if not valued or reading.names("topic") or len(_UNIT.findall(reading.text)) > _LONGEST_FOLLOW_UP:
+        return []
+    found = []
+    if earlier and re.search("[?？]", last_answer) and "要我做什么" not in last_answer:
+        found.append(f"{earlier[-1].rstrip(' .。!！?？')}{'到' if chinese else ' to '}{reading.text}")
+    topics = read(earlier[-1]).names("topic") if earlier else ()
+    if not unknown and 0 < len(topics) <= _MOST_TOPICS:
+        found.append(f"{' '.join(label(name, 'en') for name in topics)} {reading.text}")
+    only = {name for mark in reading.marks for name in mark.names} - {"polite", "filler", "set"}
+    if only in ({"increase"}, {"decrease"}) and not unknown:
+        # Without any noun, `turn it up` and `大一点` mean the sound
+        found.append(f"{'音量' if chinese else 'volume'} {reading.text}")
+    return found
