@@ -128,12 +128,9 @@ def tell_clock(reading: Reading, now: datetime) -> str | None:
 
 
 def _changes(tool: Tool, given: Mapping[str, Scalar], language: Language) -> list[str]:
-    color, times = _color_of(tool, given), {entry.title.text: given.get(entry.name) for entry in tool.properties}
-    hour, minute = times.get("hour"), times.get("minute")
-    clock = f"{hour}:{minute:02d}" if isinstance(hour, int) and isinstance(minute, int) else ""
-    if color or clock:
-        subject = _say_subject(tool, None, given, language)
-        return [say("set_to", language, subject, label(color, language) if color else clock)]
+    color = _color_of(tool, given)
+    if color:
+        return [say("set_to", language, _say_subject(tool, None, given, language), label(color, language))]
     told = [_change(tool, entry, given, language) for entry in tool.properties if _says_how(entry, given)]
     switched = [action == "on" for action in tool.verbs if action in {"on", "off"}]
     return told or [_is_switched(tool, given, on, language) for on in switched[:1]]

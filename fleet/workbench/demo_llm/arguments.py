@@ -93,9 +93,6 @@ class _Filling:
         reading, part, colors = self._reading, component(entry), self._reading.names("color")
         if part and colors:
             return entry.fit(concept(colors[0]).rgb[COMPONENTS.index(part)])
-        moment = None if any(number.unit for number in reading.numbers) else find_time(reading.text.lower())
-        if moment and entry.speaks_of("hour", "minute"):
-            return moment[0] if entry.title.has("hour") else moment[1]
         if reading.has("max", "min"):
             limit = entry.maximum if reading.has("max") else entry.minimum or 0.0
             return None if limit is None else entry.fit(limit)

@@ -106,8 +106,7 @@ def read(text: str) -> Reading:
             if isinstance(found, Number):
                 numbers.append(found)
             else:
-                named = [(name,) for name in found.names] if found.joint else [found.names]
-                marks.extend(Mark(names, start, end) for names in named)
+                marks.extend(Mark(names, start, end) for names in found)
     words = (word for word in re.findall(rf"[^\W\d_{HAN}]+", left) if word not in dictionary().stop_words)
     runs = re.findall(f"[{HAN}]+", re.sub(f"[{dictionary().stop_characters}]", " ", left))
     language: Language = "zh" if re.search(f"[{HAN}]", plain) else "en"

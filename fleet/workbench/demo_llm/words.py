@@ -31,12 +31,8 @@ class Concept:
     rgb: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Meaning:
-    """What a phrase means: one of several concepts, or all of them if it is `joint`."""
-
-    names: tuple[str, ...]
-    joint: bool = False
+Meaning = tuple[tuple[str, ...], ...]
+"""What a phrase means: all of these; each is one concept or several between which the phrase does not decide."""
 
 
 class Dictionary:
@@ -62,7 +58,7 @@ class Dictionary:
         }
 
     def _kind(self, meaning: Meaning) -> str:
-        return self.concepts[meaning.names[0]].kind
+        return self.concepts[meaning[0][0]].kind
 
 
 @cache
@@ -125,9 +121,9 @@ def _phrases(file: Mapping[str, Any]) -> dict[str, Meaning]:
     for name, row in (item for kind in _KINDS for item in file[kind].items()):
         for phrase in split(f"{row['en']}|{row['zh']}"):
             names[phrase][name] = None
-    found = {phrase: Meaning(tuple(meant)) for phrase, meant in names.items()}
+    found: dict[str, Meaning] = {phrase: (tuple(meant),) for phrase, meant in names.items()}
     for row in file["compound"]:
-        found |= dict.fromkeys(split(f"{row['en']}|{row['zh']}"), Meaning(tuple(row["means"]), joint=True))
+        found |= dict.fromkeys(split(f"{row['en']}|{row['zh']}"), tuple((name,) for name in row["means"]))
     return found
 
 

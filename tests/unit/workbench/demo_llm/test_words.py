@@ -44,7 +44,7 @@ def test_the_file_is_complete() -> None:
     known = words.dictionary()
     rows: list[Mapping[str, Any]] = [*known.sentences.values(), *known.talk.values()]
     assert all({"en", "zh"} <= row.keys() for row in rows)
-    named = {name for meaning in known.phrases.values() for name in meaning.names}
+    named = {name for meaning in known.phrases.values() for names in meaning for name in names}
     named |= {name for one in known.concepts.values() for name in one.kin | one.opposite}
     assert named <= known.concepts.keys()
 
