@@ -9,8 +9,8 @@ from typing import Any
 from fleet.workbench.demo_llm.results import ToolResult
 from fleet.workbench.demo_llm.schemas import Tool, understand
 from fleet.workbench.demo_llm.turn import Conversation, reply
-from fleet.workbench.sim.profile import find_profile
-from fleet.workbench.sim.tools import tools_of
+from fleet.workbench.sim.profiles.profile import find_profile
+from fleet.workbench.sim.tools.board_tools import tools_of
 
 STATUS = json.dumps(
     {

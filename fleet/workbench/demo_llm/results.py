@@ -138,6 +138,6 @@ def _relevance(reading: Reading, leaf: Leaf) -> float:
     generic = set(reading.names("generic")) - {"device", "status"}
     own, above, key = keys_of(leaf.own), keys_of(leaf.above), set(leaf.own.text.lower().split())
     score = 2.0 * len(asked & own) + 1.5 * len(asked & (above - own)) + 0.5 * len(generic & (own | above))
-    score += 2.0 * len(key & set(reading.words)) + 0.5 * len(key & set(reading.text.lower().split()))
+    score += 2.0 * len(key & set(reading.words)) + 0.5 * len(key & set(re.findall(r"\w+", reading.text.lower())))
     amount = leaf.number is not None and re.search("how (?:much|many)|多少|多大|多高|几", reading.text.lower())
     return score + (0.25 if score >= 1 and amount else 0)
