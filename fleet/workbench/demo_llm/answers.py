@@ -1,91 +1,86 @@
-"""What is said: confirmations, values, failures, questions back. Plain sentences, the first one short."""
+"""What is said: confirmations, values, failures, questions back, small talk. Plain sentences, the first one short."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 
 from fleet.core.text.speakable import speakable
-from fleet.workbench.demo_llm.lexicon import Language, concept, label
-from fleet.workbench.demo_llm.naming import (
-    LOOKING,
-    color_of,
-    named_color,
-    say_keys,
-    say_measured,
-    say_state,
-    say_subject,
-    say_tool,
-    say_value,
-)
-from fleet.workbench.demo_llm.plan import Missing, Step, Which
-from fleet.workbench.demo_llm.reading import Reading
-from fleet.workbench.demo_llm.results import Leaf, ToolText, label_keys
-from fleet.workbench.demo_llm.schemas import Property, Scalar, Tool
+from fleet.workbench.demo_llm.arguments import as_hex, component
+from fleet.workbench.demo_llm.reading import MEASURES, PAUSES, Mark, Reading, read, spaced
+from fleet.workbench.demo_llm.results import GENERAL_KEYS, Leaf, ToolResult
+from fleet.workbench.demo_llm.schemas import Choice, Property, Scalar, Tool
+from fleet.workbench.demo_llm.words import HAN, Language, concept, dictionary, label, say, split
 
-_COMPONENTS = {"r": "red", "g": "green", "b": "blue"}
-_MOST_VALUES = 6
-_MOST_CHOICES = 6
-_LONGEST_SPEECH = 600
-_LONGEST_REASON = 160
+_MOST_VALUES, _MOST_CHOICES, _MOST_ABILITIES = 6, 6, 8
+_LONGEST_SPEECH, _LONGEST_REASON = 600, 160
+_DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
+_LONGEST_DESCRIPTION: dict[Language, int] = {"en": 48, "zh": 14}
+_SILENT = frozenset({"self", "device", "tool", "mcp"})
+_VAGUE = frozenset({"value", "level", "power", "status", "on", "off", "set"}) | MEASURES
+_SAID = {"on": "turn on", "off": "turn off", "up": "turn up", "down": "turn down"}
+_SAID |= dict.fromkeys(("get", "ask", "fetch", "query", "read"), "tell")
 
 
-def answer_step(step: Step, result: ToolText, arguments: Mapping[str, Scalar], language: Language) -> str:
-    """Return the sentences that tell how a call went."""
-    if result.outcome != "ok":
-        return tell_failure(step.tool, result, language)
-    if step.tool.reads:
-        return _tell(step, result, language)
-    spoken = result.speech
-    if spoken and not _only_sets(step.tool):
-        return clean(spoken)
-    return confirm(step.tool, arguments, language)
-
-
-def confirm(tool: Tool, arguments: Mapping[str, Scalar], language: Language) -> str:
+def tell_done(tool: Tool, given: Mapping[str, Scalar], language: Language) -> str:
     """Return what is now so after a call that worked."""
-    told = _told(tool, arguments, language)
-    done = _performed(tool, arguments, language) or say_tool(tool, language)
-    if language == "zh":
-        return f"好的，{'，'.join(told)}。" if told else f"好的，已经完成：{done}。"
-    return f"Okay, {' and '.join(told)}." if told else f"Okay, done: {done}."
+    told = _changes(tool, given, language)
+    if told:
+        return say("changed", language, say("and", language).join(told))
+    chosen = [choice for entry in tool.properties for choice in entry.choices if choice.value == given.get(entry.name)]
+    acted = [label(name, language) for choice in chosen for name in choice.concepts if _is_action(name)]
+    return say("done", language, *acted[:1] or [_say_tool(tool, language)])
 
 
-def tell_failure(tool: Tool, result: ToolText, language: Language) -> str:
+def tell_failure(tool: Tool, result: ToolResult, language: Language) -> str:
     """Return that it did not work, or that nobody knows, and why."""
     reason = clean(result.reason)[:_LONGEST_REASON].rstrip(" .。")
-    wanted = say_tool(tool, language)
-    if language == "zh":
-        start = f"没能{wanted}。" if result.outcome == "failed" else f"我试着{wanted}，但不知道是否成功。"
-        return f"{start}原因是：{reason}。" if reason else f"{start}设备没有说明原因。"
-    failed = f"I could not {wanted}."
-    start = failed if result.outcome == "failed" else f"I tried to {wanted}, but I do not know whether it worked."
-    return f"{start} The reason given is: {reason}." if reason else f"{start} No reason was given."
+    start = say("failed" if result.outcome == "failed" else "unclear", language, _say_tool(tool, language))
+    return start + say("reason" if reason else "no_reason", language, reason)
 
 
-def ask(question: Which | Missing, language: Language) -> str:
-    """Return the question for what was not said."""
-    if isinstance(question, Which):
-        return _ask_which(question, language)
-    return _ask_missing(question.tool, question.entry, language)
+def tell_result(tool: Tool, result: ToolResult, reading: Reading) -> str:
+    """Return what a tool that only reads has answered, as far as it was asked for."""
+    language, topics = reading.language, reading.names("topic")
+    leaves = result.find(reading)
+    if not leaves and not result.leaves:
+        if isinstance(result.data, bool):
+            return say("yes" if result.data else "no", language)
+        return clean(result.text) or say("empty", language)
+    if not leaves and topics and not reading.has("status") and not set(topics) & set(tool.topics):
+        return clean(result.speech) or say("not_reported", language, label(topics[0], language))
+    said = [_value_sentence(leaf, language) for leaf in (leaves or result.leaves)[:_MOST_VALUES]]
+    return say("looking", language) + ("" if language == "zh" else " ").join(said)
 
 
-def _ask_missing(tool: Tool, entry: Property, language: Language) -> str:
-    subject, key = say_subject(tool, entry, {}, language), say_keys([entry.name], language)
-    options = _options(entry, language)
-    if entry.choices and not _changes(entry, entry.choices[0].value):
-        return f"请问是哪个{key}？{options}" if language == "zh" else f"Which {key} do you mean? {options}"
-    if entry.kind == "string" and not entry.choices:
-        return f"请问{key}是什么？" if language == "zh" else f"What should the {key} be?"
-    if language == "zh":
-        return f"{subject}要设成{'什么' if entry.choices else '多少'}？{options}"
-    return f"What should {subject} be? {options}".strip()
+def ask_value(tool: Tool, entry: Property, language: Language) -> str:
+    """Return the question for an argument that was not said."""
+    subject, key = _say_subject(tool, entry, {}, language), _say_keys([entry.name], language)
+    context, options = entry.title.names("topic"), ""
+    if entry.choices:
+        said = [_say_value(choice.value, context, language) for choice in entry.choices[:_MOST_CHOICES]]
+        options = say("choices", language, say("or", language).join(said))
+        return say(
+            "which_value" if _tells_state(entry, entry.choices[0]) else "which_choice",
+            language,
+            subject if _tells_state(entry, entry.choices[0]) else key,
+            options,
+        )
+    if entry.kind == "string":
+        return say("which_text", language, key, "")
+    if entry.minimum is not None and entry.maximum is not None:
+        options = say("range", language, entry.minimum, entry.maximum)
+    return say("which_number", language, subject, options)
 
 
-def tell_missing_value(step: Step, language: Language) -> str:
+def ask_which(tools: Sequence[Tool], language: Language) -> str:
+    """Return the question which of several tools is meant."""
+    names = dict.fromkeys(_say_tool(tool, language) for tool in tools[:_MOST_CHOICES])
+    return say("which_tool", language, say("or", language).join(names))
+
+
+def ask_goal(tool: Tool, entry: Property, language: Language) -> str:
     """Return that the current value could not be found, so that a relative change needs a number."""
-    entry = step.change.entry if step.change else None
-    subject = say_subject(step.tool, entry, {}, language)
-    if language == "zh":
-        return f"我不知道{subject}现在是多少。请说一个具体的数值，要设成多少？"
-    return f"I do not know what {subject} is now. Which value should it be?"
+    return say("no_current", language, _say_subject(tool, entry, {}, language))
 
 
 def clean(text: str) -> str:
@@ -94,175 +89,186 @@ def clean(text: str) -> str:
     return plain if len(plain) <= _LONGEST_SPEECH else plain[:_LONGEST_SPEECH].rsplit(" ", 1)[0] + "…"
 
 
-def _only_sets(tool: Tool) -> bool:
-    return bool({"set", "on", "off", "increase", "decrease"} & set(tool.verbs))
+def make_small_talk(reading: Reading, tools: Sequence[Tool]) -> str | None:
+    """Return an answer to small talk, or None when the utterance is something else."""
+    said = re.sub(f"[{re.escape(PAUSES)}]", "", re.sub("['’-]", " ", reading.text.lower()))
+    for talk in () if reading.has("negation") else dictionary().talk.values():
+        phrases = "|".join(sorted(split(f"{talk['en']}|{talk['zh']}"), key=len, reverse=True))
+        left = re.sub(rf"(?<![a-z])(?:{phrases})(?![a-z])", "", said)
+        if left != said and len(re.findall(rf"[{HAN}]|[a-z]+|\d+", left)) <= talk["extra"]:
+            return talk.get(f"reply_{reading.language}") or _tell_abilities(tools, reading.language)
+    return None
 
 
-def _told(tool: Tool, arguments: Mapping[str, Scalar], language: Language) -> list[str]:
-    whole = _color(tool, arguments, language) or _clock_time(tool, arguments)
-    if whole:
-        return [_is_now(say_subject(tool, None, arguments, language), whole, language)]
-    told = [
-        _argument(tool, entry, arguments, language)
-        for entry in tool.properties
-        if entry.name in arguments and _changes(entry, arguments[entry.name])
-    ]
-    switched = [action == "on" for action in tool.verbs if action in {"on", "off"}]
-    if switched and not told:
-        return [_is_switched(tool, arguments, switched[0], language)]
-    return told
+def _tell_abilities(tools: Sequence[Tool], language: Language) -> str:
+    names = list(dict.fromkeys(_say_tool(tool, language) for tool in tools))
+    shown, more = names[:_MOST_ABILITIES], len(names) - _MOST_ABILITIES
+    listed = ("、" if language == "zh" else ", ").join(shown)
+    listed = say("others", language, listed, more) if more > 0 else listed
+    return say("abilities" if names else "no_abilities", language, listed)
 
 
-def _performed(tool: Tool, arguments: Mapping[str, Scalar], language: Language) -> str:
-    """Return the action that was chosen by an argument: `action="next"`."""
-    chosen = (
-        choice for entry in tool.properties for choice in entry.choices if choice.value == arguments.get(entry.name)
+def tell_clock(reading: Reading, now: datetime) -> str | None:
+    """Return the time or the date if that is all that is asked for, or None."""
+    asked = {*reading.names("topic", "color", "value")}
+    days = [name for name in _DAYS if name in asked]
+    other = asked - {"time", "date", *_DAYS} or reading.words or reading.runs or reading.numbers
+    if other or reading.names("action") or reading.has("negation") or not asked & {"time", "date"}:
+        return None
+    if "time" in asked:
+        sentence = "time" if now.minute else "full_hour"
+        told = say(sentence, reading.language, now, now.hour % 12 or 12, "AM" if now.hour < 12 else "PM")
+        return None if days else say("looking", reading.language) + told
+    day = days[0] if days else "today"
+    date = now + timedelta(days=_DAYS[day])
+    # The process keeps the locale C, in which the names of days and months are English
+    return say(
+        "date", reading.language, date, label(day, reading.language).capitalize(), "一二三四五六日"[date.weekday()]
     )
-    return next((label(name, language) for choice in chosen for name in choice.concepts if _is_action(name)), "")
+
+
+def _changes(tool: Tool, given: Mapping[str, Scalar], language: Language) -> list[str]:
+    color = _color_of(tool, given)
+    if color:
+        return [say("set_to", language, _say_subject(tool, None, given, language), label(color, language))]
+    told = [_change(tool, entry, given, language) for entry in tool.properties if _says_how(entry, given)]
+    switched = [action == "on" for action in tool.verbs if action in {"on", "off"}]
+    return told or [_is_switched(tool, given, on, language) for on in switched[:1]]
+
+
+def _says_how(entry: Property, given: Mapping[str, Scalar]) -> bool:
+    """Tell an argument that sets something from one that only says where or which."""
+    value = given.get(entry.name)
+    chosen = [choice for choice in entry.choices if choice.value == value]
+    free = entry.kind == "string" and not entry.choices
+    return not (value is None or free or (chosen and not _tells_state(entry, chosen[0])))
+
+
+def _tells_state(entry: Property, choice: Choice) -> bool:
+    """Tell `mode="cool"` from `room="kitchen"`, `device="fan"` and `action="next"`."""
+    named = {*choice.concepts, *entry.concepts} - {"theme", "color"}
+    placed = named & {"room", "device"} or any(concept(name).kind == "place" for name in named)
+    thing = any(_is_action(name) or concept(name).kind == "topic" for name in choice.concepts - {"language"})
+    return entry.title.has("theme") or not (placed or thing)
+
+
+def _change(tool: Tool, entry: Property, given: Mapping[str, Scalar], language: Language) -> str:
+    value, part = given[entry.name], component(entry)
+    if isinstance(value, bool) or str(value).lower() in {"on", "off"}:
+        return _is_switched(tool, given, value is True or str(value).lower() == "on", language)
+    subject = _say_keys([part], language) if part else _say_subject(tool, entry, given, language)
+    return say("set_to", language, subject, _say_argument(entry, value, language))
+
+
+def _is_switched(tool: Tool, given: Mapping[str, Scalar], on: bool, language: Language) -> str:
+    subject = _say_subject(tool, None, given, language) or say("it", language)
+    return say("switched", language, subject, say("on" if on else "off", language))
+
+
+def _value_sentence(leaf: Leaf, language: Language) -> str:
+    last, above = _say_keys(leaf.path[-1:], language), _say_keys(leaf.path[-2:-1], language)
+    if isinstance(leaf.value, bool):
+        if leaf.path[-1].lower().endswith(("ing", "ed")):
+            return say("is_doing" if leaf.value else "not_doing", language, above or "device", last)
+        of_above = language == "zh" or last in {"on", "power", "state", "enabled"}
+        return say("is_on" if leaf.value else "is_off", language, above if above and of_above else last)
+    keys = leaf.path[-2:] if leaf.own.text.lower() in GENERAL_KEYS else leaf.path[-1:]
+    value = _say_value(leaf.value, (*leaf.own.names("topic"), *leaf.above.names("topic")), language)
+    return say("value", language, _say_keys(keys, language), value)
+
+
+def _say_tool(tool: Tool, language: Language) -> str:
+    """Return what a tool does as a verb phrase: `set the volume`, `设置音量`."""
+    title = tool.title
+    verb = next((mark for mark in title.marks if mark.kind == "action" or {"get", "ask"} & set(mark.names)), None)
+    first = re.split(r"[.。,，;；:：\n(（]", tool.description.strip(), maxsplit=1)[0].strip()
+    described = 1 < len(first) <= _LONGEST_DESCRIPTION[language] and read(first).language == language
+    if described and verb is None:
+        return first[:1].lower() + first[1:]
+    return _say_tool_zh(title, verb) if language == "zh" else _say_tool_en(title, verb)
+
+
+def _say_tool_en(title: Reading, verb: Mark | None) -> str:
+    text = title.text.lower()
+    if verb is None:
+        return " ".join(["use", *(word for word in text.split() if word not in _SILENT)])
+    said, before, after = (
+        piece.strip() for piece in (text[verb.start : verb.end], text[: verb.start], text[verb.end :])
+    )
+    told = {name for mark in title.marks if mark.start >= verb.end for name in mark.names}
+    carried = [
+        mark for mark in title.marks if mark.end <= verb.start and mark.kind == "topic" and not told & {*mark.names}
+    ]
+    nouns = [*(title.surface(mark).lower() for mark in carried), after] if after else [before.removeprefix("self ")]
+    article = "a " if "take" in verb.names else "the "
+    return f"{_SAID.get(said, said)} {article}{' '.join(nouns)}" if any(nouns) else _SAID.get(said, said)
+
+
+def _say_tool_zh(title: Reading, verb: Mark | None) -> str:
+    marks = [mark for mark in title.marks if mark.kind in {"topic", "place", "value", "generic"}]
+    nouns = [label(mark.names[0], "zh") for mark in marks if mark.names[0] != "speaker"]
+    return (label(verb.names[0], "zh") if verb else "使用") + "".join(
+        dict.fromkeys([*nouns, *title.words, *title.runs])
+    )
+
+
+def _say_subject(tool: Tool, entry: Property | None, given: Mapping[str, Scalar], language: Language) -> str:
+    """Return what an argument sets: `the screen brightness`, `客厅灯`."""
+    own = [name for name in entry.title.names("topic", "generic") if name not in _VAGUE] if entry else []
+    things = [name for name in tool.topics if name not in own][: 1 if own else 2]
+    texts = [read(spaced(value)) for value in given.values() if isinstance(value, str)]
+    named = {kind: [name for text in texts for name in text.names(kind)][:1] for kind in ("place", "topic")}
+    places, chosen = tool.title.names("place") or named["place"], named["topic"] if tool.title.names("generic") else []
+    names = dict.fromkeys([*places, *chosen, *things, *own])
+    said = (" " if language == "en" else "").join(label(name, language) for name in names)
+    said = said or (spaced(entry.name).lower() if entry else "")
+    return f"the {said}" if said and language == "en" else said
+
+
+def _say_argument(entry: Property, value: Scalar, language: Language) -> str:
+    """Return the value of an argument in words, with the measure that the argument is named after."""
+    measure = next((name for name in ("second", "minute", "hour") if entry.title.has(name)), "")
+    if measure and isinstance(value, int | float):
+        return say(measure, language, f"{value:g}")
+    return _say_value(value, entry.title.names("topic"), language)
+
+
+def _say_value(value: Scalar, context: Iterable[str], language: Language) -> str:
+    """Return a value in words; `context` are the concepts that it belongs to."""
+    about, coded = set(context), f"language_{value}"
+    if coded in dictionary().concepts:
+        return label(coded, language)
+    if isinstance(value, int | float):
+        number = f"{value:g}" if abs(value) < 1e15 else str(value)
+        percent = {"battery", "humidity"} & about and 0 <= value <= 100
+        measure = "percent" if percent else "degrees" if "temperature" in about else ""
+        return say(measure, language, number) if measure else number
+    if language == "en":
+        return spaced(value).strip() if value.islower() and "." not in value else value
+    found = read(spaced(value))
+    names = found.names("value", "color", "place", "action")
+    if "theme" in about and value.lower() == "light":
+        return label("light_mode", "zh")
+    return label(names[0], "zh") if names and len(found.text.split()) < 4 and not found.words else value
+
+
+def _say_keys(keys: Sequence[str], language: Language) -> str:
+    """Return the keys of a result as a noun: `battery level`, `电量`."""
+    phrase = spaced(" ".join(keys)).lower()
+    found = read(phrase)
+    names = [label(mark.names[0], "zh") for mark in found.marks if mark.kind not in {"filler", "mood"}]
+    return "".join(dict.fromkeys([*names, *found.words])) or phrase if language == "zh" else phrase
+
+
+def _color_of(tool: Tool, given: Mapping[str, Scalar]) -> str | None:
+    """Return the name of the colour that the arguments give, by name or in three components."""
+    mixed = tuple(given.get(entry.name) for entry in tool.properties if component(entry))
+    spelt = [given.get(entry.name) for entry in tool.properties if entry.title.has("color")]
+    colors = (one for one in dictionary().concepts.values() if one.kind == "color")
+    return next(
+        (color.name for color in colors if color.rgb == mixed or {color.name, as_hex(color.name)} & {*spelt}), None
+    )
 
 
 def _is_action(name: str) -> bool:
     return concept(name).kind == "action" and name not in {"on", "off"}
-
-
-def _color(tool: Tool, arguments: Mapping[str, Scalar], language: Language) -> str:
-    mixed = color_of(arguments, [entry.name for entry in tool.properties if _component(entry)])
-    spelt = [str(arguments.get(entry.name, "")) for entry in tool.properties if entry.reading.has("color")]
-    color = mixed or next((found for value in spelt if (found := named_color(value))), None)
-    return label(color, language) if color else ""
-
-
-def _clock_time(tool: Tool, arguments: Mapping[str, Scalar]) -> str:
-    parts = {
-        name: arguments.get(entry.name)
-        for entry in tool.properties
-        for name in ("hour", "minute")
-        if entry.reading.has(name)
-    }
-    hour, minute = parts.get("hour"), parts.get("minute")
-    return f"{hour}:{minute:02d}" if isinstance(hour, int) and isinstance(minute, int) else ""
-
-
-def _component(entry: Property) -> bool:
-    return entry.name.lower() in {*_COMPONENTS, *_COMPONENTS.values()}
-
-
-def _changes(entry: Property, value: Scalar) -> bool:
-    """Tell the value that is set from the argument that says where."""
-    if entry.kind == "string" and not entry.choices:
-        return False
-    chosen = [choice for choice in entry.choices if choice.value == value]
-    return not (chosen and not (entry.reading.has("theme") or _sayable(chosen[0].concepts, entry)))
-
-
-def _sayable(concepts: frozenset[str], entry: Property) -> bool:
-    if any(_is_action(name) for name in concepts):
-        return False
-    named = {*concepts, *entry.concepts}
-    kinds = {concept(name).kind for name in named if name not in {"theme", "color"}}
-    return not named & {"room", "device"} and "place" not in kinds and not _is_thing(concepts)
-
-
-def _is_thing(concepts: frozenset[str]) -> bool:
-    """Tell `device="fan"` from `mode="cool"`."""
-    return any(concept(name).kind == "topic" for name in concepts)
-
-
-def _argument(tool: Tool, entry: Property, arguments: Mapping[str, Scalar], language: Language) -> str:
-    value = arguments[entry.name]
-    spelt = str(value).lower()
-    if isinstance(value, bool) or spelt in {"on", "off", "open", "close", "closed"}:
-        return _is_switched(tool, arguments, value is True or spelt in {"on", "open"}, language)
-    subject = say_subject(tool, entry, arguments, language)
-    if _component(entry):
-        subject = say_keys([_COMPONENTS.get(entry.name.lower(), entry.name)], language)
-    measured = say_measured(entry, value, language) if isinstance(value, int | float) else ""
-    return _is_now(subject, measured or say_value(value, entry.reading.names("topic"), language), language)
-
-
-def _is_now(subject: str, value: str, language: Language) -> str:
-    return f"{subject}已经设为{value}" if language == "zh" else f"{subject} is now {value}"
-
-
-def _is_switched(tool: Tool, arguments: Mapping[str, Scalar], on: bool, language: Language) -> str:
-    subject = say_subject(tool, None, arguments, language)
-    state = say_state(tool, arguments, on, language)
-    if language == "zh":
-        return f"{subject}已经{state}"
-    return f"{subject or 'it'} {_be(subject)} {state}"
-
-
-def _be(subject: str) -> str:
-    return "are" if subject.endswith("lights") else "is"
-
-
-def _tell(step: Step, result: ToolText, language: Language) -> str:
-    leaves = result.find(step.reading)
-    if leaves:
-        return tell_values(leaves, language)
-    if not result.leaves:
-        return _tell_prose(result, language)
-    topics = set(step.reading.names("topic"))
-    if topics and not step.reading.has("status") and not topics <= set(step.tool.topics):
-        return clean(result.speech) or _not_told(step.reading, language)
-    return tell_values(result.leaves, language)
-
-
-def _tell_prose(result: ToolText, language: Language) -> str:
-    if isinstance(result.data, bool):
-        return say_value(result.data, (), language).capitalize() + ("。" if language == "zh" else ".")
-    return clean(result.text) or ("没有收到内容。" if language == "zh" else "The answer was empty.")
-
-
-def _not_told(reading: Reading, language: Language) -> str:
-    if language == "zh":
-        return f"设备没有报告{label(reading.names('topic')[0], 'zh')}。"
-    return f"The device did not report the {label(reading.names('topic')[0], 'en')}."
-
-
-def tell_values(leaves: Sequence[Leaf], language: Language) -> str:
-    """Return at most six values as sentences."""
-    said = [_value_sentence(leaf, language) for leaf in leaves[:_MOST_VALUES]]
-    return LOOKING + "".join(said) if language == "zh" else " ".join(said)
-
-
-def _value_sentence(leaf: Leaf, language: Language) -> str:
-    keys = label_keys(leaf.path)
-    context = tuple(leaf.concepts(1) | leaf.concepts(0))
-    if isinstance(leaf.value, bool):
-        return _truth_sentence(leaf, language)
-    value = say_value(leaf.value, context, language)
-    name = say_keys(keys, language)
-    return f"{name}是{value}。" if language == "zh" else f"The {name} is {value}."
-
-
-def _truth_sentence(leaf: Leaf, language: Language) -> str:
-    last = say_keys(leaf.path[-1:], language)
-    above = say_keys(leaf.path[-2:-1], language) if len(leaf.path) > 1 else ""
-    participle = leaf.path[-1].lower().endswith(("ing", "ed"))
-    if language == "zh":
-        if participle:
-            return f"{'正在' if leaf.value else '没有在'}{last}。"
-        return f"{above or last}是{'打开' if leaf.value else '关闭'}的。"
-    if participle:
-        return f"{('The ' + above) if above else 'It'} is {'' if leaf.value else 'not '}{last}."
-    subject = above if above and last in {"on", "power", "state", "enabled"} else last
-    return f"The {subject} is {'on' if leaf.value else 'off'}."
-
-
-def _ask_which(question: Which, language: Language) -> str:
-    names = list(dict.fromkeys(say_tool(tool, language) for tool in question.tools))[:_MOST_CHOICES]
-    if language == "zh":
-        return f"你指的是哪一个？{'，还是'.join(names)}？"
-    return f"Which one do you mean? {' or '.join(names).capitalize()}?"
-
-
-def _options(entry: Property, language: Language) -> str:
-    context = entry.reading.names("topic")
-    if entry.choices:
-        said = [say_value(choice.value, context, language) for choice in entry.choices[:_MOST_CHOICES]]
-        return f"可以是{'、'.join(said)}。" if language == "zh" else f"It can be {' or '.join(said)}."
-    if entry.minimum is None or entry.maximum is None:
-        return ""
-    low, high = f"{entry.minimum:g}", f"{entry.maximum:g}"
-    return f"可以从{low}到{high}。" if language == "zh" else f"It can be from {low} to {high}."

@@ -3,21 +3,19 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 from pydantic import JsonValue
 
 from fleet.workbench.demo_llm.requests import CompletionRequest
-from fleet.workbench.demo_llm.turn import Call, Clock, Reply, reply
-from fleet.workbench.demo_llm.units import cut
+from fleet.workbench.demo_llm.turn import Clock, Reply, reply
 
 Body = dict[str, JsonValue]
-Finish = Literal["stop", "tool_calls"]
 
 DONE = b"data: [DONE]\n\n"
-_PIECE = re.compile(r"\s*[\u3400-\u9fff]{1,2}[^\w\s]*|\s*[^\s\u3400-\u9fff]+|\s+")
+_PIECE = re.compile(r"\s*[㐀-鿿]{1,2}[^\w\s]*|\s*[^\s㐀-鿿]+|\s+")
+_UNIT = re.compile(r"[㐀-鿿]|[^\W㐀-鿿]+|[^\w\s]")
 _ARGUMENT_PIECE = 12
 
 
@@ -32,68 +30,58 @@ class Completion:
     usage: Body
 
     @property
-    def finish(self) -> Finish:
+    def finish(self) -> str:
         return "tool_calls" if self.reply.calls else "stop"
 
     def whole(self) -> Body:
         """Return the body of an answer that is not streamed."""
         message: Body = {"role": "assistant", "content": None if self.reply.calls else self.reply.text, "refusal": None}
         if self.reply.calls:
-            message["tool_calls"] = [self._call(at, call) for at, call in enumerate(self.reply.calls)]
+            message["tool_calls"] = [*self._calls()]
         choice: Body = {"index": 0, "message": message, "logprobs": None, "finish_reason": self.finish}
         return self._frame("chat.completion", choices=[choice], usage=self.usage)
 
     def chunks(self, *, with_usage: bool) -> Iterator[Body]:
         """Yield the chunks of a streamed answer; the last one holds only the usage, if it is wanted."""
-        last: Mapping[str, JsonValue] = {"usage": None} if with_usage else {}
-        opening: Body = {"role": "assistant", "content": None if self.reply.calls else "", "refusal": None}
-        for delta in (opening, *self._deltas()):
-            yield self._chunk(delta, None, last)
-        yield self._chunk({}, self.finish, last)
+        last: Body = {"usage": None} if with_usage else {}
+        for delta in (*self._deltas(), {}):
+            choice: Body = {
+                "index": 0,
+                "delta": delta,
+                "logprobs": None,
+                "finish_reason": None if delta else self.finish,
+            }
+            yield self._frame("chat.completion.chunk", choices=[choice], **last)
         if with_usage:
             yield self._frame("chat.completion.chunk", choices=[], usage=self.usage)
 
     def _deltas(self) -> Iterator[Body]:
+        yield {"role": "assistant", "content": None if self.reply.calls else "", "refusal": None}
         for piece in _PIECE.findall(self.reply.text):
             yield {"content": piece}
-        for at, call in enumerate(self.reply.calls):
-            whole = self._call(at, call)
+        for at, (call, whole) in enumerate(zip(self.reply.calls, self._calls(), strict=True)):
             yield {"tool_calls": [{"index": at, **whole, "function": {"name": call.name, "arguments": ""}}]}
-            written = write_arguments(call)
-            for start in range(0, len(written), _ARGUMENT_PIECE):
-                piece = written[start : start + _ARGUMENT_PIECE]
+            for start in range(0, len(call.written), _ARGUMENT_PIECE):
+                piece = call.written[start : start + _ARGUMENT_PIECE]
                 yield {"tool_calls": [{"index": at, "function": {"arguments": piece}}]}
 
-    def _call(self, at: int, call: Call) -> Body:
-        digest = hashlib.sha256(f"{self.id} {at}".encode()).hexdigest()[:24]
-        function: Body = {"name": call.name, "arguments": write_arguments(call)}
-        return {"id": f"call_{digest}", "type": "function", "function": function}
-
-    def _chunk(self, delta: Body, finish: Finish | None, last: Mapping[str, JsonValue]) -> Body:
-        choice: Body = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        return self._frame("chat.completion.chunk", choices=[choice], **last)
+    def _calls(self) -> Iterator[Body]:
+        for at, call in enumerate(self.reply.calls):
+            function: Body = {"name": call.name, "arguments": call.written}
+            yield {"id": f"call_{_digest(f'{self.id} {at}')}", "type": "function", "function": function}
 
     def _frame(self, kind: str, **fields: JsonValue) -> Body:
-        return {
-            "id": self.id,
-            "object": kind,
-            "created": self.created,
-            "model": self.model,
-            "system_fingerprint": "fp_fleet_demo",
-            **fields,
-        }
+        return {"id": self.id, "object": kind, "created": self.created, "model": self.model, **fields}
 
 
 def complete(request: CompletionRequest, clock: Clock) -> Completion:
-    """Return the answer to a request."""
-    answer = reply(request.conversation(), request.offered(), request.choice(), clock)
+    """Return the answer to a request. Its usage is counted in words and characters: there is no tokenizer."""
+    answer = reply(request.conversation(), request.offered(), clock)
+    prompt = sum(len(_UNIT.findall(message.content)) for message in request.messages)
+    written = len(_UNIT.findall(" ".join([answer.text, *(f"{call.name} {call.written}" for call in answer.calls)])))
+    usage: Body = {"prompt_tokens": prompt, "completion_tokens": written, "total_tokens": prompt + written}
     asked = request.model_dump_json(exclude={"stream", "stream_options"})
-    digest = hashlib.sha256(asked.encode()).hexdigest()[:24]
-    return Completion(answer, f"chatcmpl-{digest}", int(clock().timestamp()), request.model, _usage(request, answer))
-
-
-def write_arguments(call: Call) -> str:
-    return json.dumps(dict(call.arguments), ensure_ascii=False)
+    return Completion(answer, f"chatcmpl-{_digest(asked)}", int(clock().timestamp()), request.model, usage)
 
 
 def write_event(chunk: Body) -> bytes:
@@ -101,9 +89,5 @@ def write_event(chunk: Body) -> bytes:
     return b"data: " + json.dumps(chunk, ensure_ascii=False, separators=(",", ":")).encode() + b"\n\n"
 
 
-def _usage(request: CompletionRequest, answer: Reply) -> Body:
-    """Return the usage in units (words and characters): there is no tokenizer."""
-    prompt = sum(len(cut(message.content)) for message in request.messages)
-    written = " ".join([answer.text, *(f"{call.name} {write_arguments(call)}" for call in answer.calls)])
-    completion = len(cut(written))
-    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:24]

@@ -1,36 +1,48 @@
-"""One utterance, read once: its language, concepts, numbers, and the words that no lexicon knows."""
+"""One utterance or one text of a schema, read once: its language, concepts, numbers, and the words nobody knows."""
 
 import re
-from collections.abc import Iterable, Sequence
+import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import lru_cache
 from itertools import pairwise
-from typing import Literal
 
-from fleet.workbench.demo_llm.concepts import stop_characters, stop_words
-from fleet.workbench.demo_llm.lexicon import Language, Mark, concept, find_marks
 from fleet.workbench.demo_llm.numbers import Number, find_numbers
-from fleet.workbench.demo_llm.pinyin import sounds
-from fleet.workbench.demo_llm.units import PAUSES, Unit, cut, has_han, plain
+from fleet.workbench.demo_llm.words import HAN, Language, Meaning, concept, dictionary, sound
 
-Mood = Literal["command", "query"]
-
-MEASURES = frozenset({"minute", "second", "hour", "degree", "percent"})
+PAUSES = ",.。;!?、:"
 CHANGES = frozenset({"increase", "decrease"})
-_QUESTION_PARTICLES = frozenset("吗呢")
-_STEM = re.compile(r"(?:ing|ed|es|s|er)$")
+MEASURES = frozenset({"minute", "second", "hour", "degree", "percent"})
+_USED = "\0"
+_PARTICLES = frozenset("吗呢")
+_COUNTING = re.compile("[零一二三四五六七八九十百千万两半几]")
+# A noun must stand here: `打开客厅的动` asks for 灯
+_NOUN_PLACE = re.compile(f"(?<=[的\0])[{HAN}](?=$|[{PAUSES}吧\0])")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Concepts between the characters `start` and `end`. Several names are alternatives for the same words."""
+
+    names: tuple[str, ...]
+    start: int
+    end: int
+
+    @property
+    def kind(self) -> str:
+        return concept(self.names[0]).kind
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """An utterance or a text of a schema. `words` are unknown English words, `runs` unknown Chinese ones."""
+    """A text as it was understood. `words` are unknown English words, `runs` unknown Chinese ones."""
 
     text: str
     language: Language
-    units: tuple[Unit, ...]
     marks: tuple[Mark, ...]
     numbers: tuple[Number, ...]
-    words: tuple[Unit, ...]
+    words: tuple[str, ...]
     runs: tuple[str, ...]
 
     def names(self, *kinds: str) -> tuple[str, ...]:
@@ -38,111 +50,129 @@ class Reading:
         found = (name for mark in self.marks for name in mark.names if concept(name).kind in kinds)
         return tuple(dict.fromkeys(found))
 
-    def has(self, name: str) -> bool:
-        return any(name in mark.names for mark in self.marks)
+    def has(self, *names: str) -> bool:
+        return any(name in mark.names for mark in self.marks for name in names)
 
     @property
     def actions(self) -> tuple[str, ...]:
         """What to do; `set` is left out beside anything more exact."""
         found = self.names("action")
-        exact = tuple(name for name in found if name != "set")
-        return exact or found
+        return tuple(name for name in found if name != "set") or found
 
     @property
-    def mood(self) -> Mood:
-        """`query` when something is asked before anything is told, or when 吗 makes a question of it."""
-        asked = [mark.start for mark in self.marks if "ask" in mark.names or self._asks_first(mark)]
+    def asks(self) -> bool:
+        """Whether something is asked before anything is demanded, or 吗 makes a question of it."""
+        asked = [mark for mark in self.marks if "ask" in mark.names or ("ask_first" in mark.names and not mark.start)]
         if self.has("polite"):
-            asked = [start for start in asked if self.units[start].text not in _QUESTION_PARTICLES]
+            asked = [mark for mark in asked if self.surface(mark) not in _PARTICLES]
         if not asked:
-            return "command"
-        told = [mark.start for mark in self.marks if set(mark.names) & set(self.actions) - {"set"}]
-        if told and min(told) < min(asked):
-            return "query" if self.units[min(asked)].text in _QUESTION_PARTICLES else "command"
-        valued = "set" in self.actions and self.numbers and min(asked) > 0
-        return "command" if valued else "query"
-
-    def _asks_first(self, mark: Mark) -> bool:
-        return "ask_first" in mark.names and mark.start == 0
+            return False
+        exact = set(self.actions) - {"set"}
+        if any(exact & set(mark.names) and mark.start < asked[0].start for mark in self.marks):
+            return self.surface(asked[0]) in _PARTICLES
+        return True
 
     def surface(self, mark: Mark) -> str:
-        return self.text[self.units[mark.start].start : self.units[mark.end - 1].end]
+        return self.text[mark.start : mark.end]
 
     def rest(self) -> str:
         """Return the stretch of text from the first unknown word to the last one."""
-        spots = [(unit.start, unit.end) for unit in self.words]
-        found = ((self.text.find(run), len(run)) for run in self.runs)
-        spots += [(start, start + length) for start, length in found if start >= 0]
-        if not spots:
-            return ""
-        return self.text[min(start for start, _ in spots) : max(end for _, end in spots)]
+        spots = [(self.text.lower().find(found), len(found)) for found in (*self.words, *self.runs)]
+        return self.text[min(at for at, _ in spots) : max(at + size for at, size in spots)] if spots else ""
 
     def with_actions_of(self, other: "Reading") -> "Reading":
         """Return this clause with the verb and the question of an earlier one: `turn on the fan and the light`."""
-        if self.actions or self.mood == "query":
+        if self.actions or self.asks:
             return self
-        lent = {"action", "mood"}
-        borrowed = tuple(
-            replace(mark, start=0, end=1) for mark in other.marks if concept(mark.names[0]).kind in lent and mark.end
-        )
-        return replace(self, marks=(*borrowed, *self.marks))
+        lent = tuple(replace(mark, start=0, end=0) for mark in other.marks if mark.kind in {"action", "mood"})
+        return replace(self, marks=(*lent, *self.marks))
 
 
 @lru_cache(maxsize=4096)
 def read(text: str) -> Reading:
-    """Read one text."""
-    simple = plain(text)
-    units = cut(simple)
-    marks = find_marks(units)
-    taken = _taken(len(units), ((mark.start, mark.end) for mark in marks if not _measures(mark)))
-    numbers = find_numbers(units, taken)
-    counted = _taken(len(units), ((number.start, number.end) for number in numbers))
-    marks = tuple(mark for mark in marks if not any(counted[mark.start : mark.end]))
-    known = _taken(len(units), ((mark.start, mark.end) for mark in marks))
-    free = [not (known[at] or counted[at] or unit.text in PAUSES) for at, unit in enumerate(units)]
-    return Reading(
-        simple,
-        "zh" if has_han(simple) else "en",
-        units,
-        marks,
-        numbers,
-        tuple(unit for unit, open_ in zip(units, free, strict=True) if open_ and _is_word(unit)),
-        _runs(units, free),
-    )
+    """Read one text; of an identifier (`self.lamp.turn_on`, `turnOn`) `spaced` makes one."""
+    plain = re.sub(r"\b([ap])\. ?m\b\.?", r"\1m", unicodedata.normalize("NFKC", text), flags=re.IGNORECASE)
+    plain = re.sub(r"\s+", " ", plain).strip()
+    # Of the same length, so that what is found there can be cut from the text as it was said
+    left = "".join(letter.lower() if len(letter.lower()) == 1 else " " for letter in plain)
+    left = whole = re.sub(r"['’_]|(?<=[a-z])-(?=[a-z])", " ", left)
+    marks: list[Mark] = []
+    numbers: list[Number] = []
+    for search in (_phrases, _alike, _numbers, _single_words, _misheard):
+        for found, start, end in search(whole if search is _numbers else left):
+            if _USED in left[start:end]:
+                continue
+            left = left[:start] + _USED * (end - start) + left[end:]
+            if isinstance(found, Number):
+                numbers.append(found)
+            else:
+                marks.extend(Mark(names, start, end) for names in found)
+    words = (word for word in re.findall(rf"[^\W\d_{HAN}]+", left) if word not in dictionary().stop_words)
+    runs = re.findall(f"[{HAN}]+", re.sub(f"[{dictionary().stop_characters}]", " ", left))
+    language: Language = "zh" if re.search(f"[{HAN}]", plain) else "en"
+    ordered = sorted(marks, key=lambda mark: mark.start)
+    return Reading(plain, language, tuple(ordered), tuple(numbers), tuple(words), tuple(runs))
+
+
+def spaced(name: str) -> str:
+    return re.sub("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", re.sub(r"[_.\-/:]+", " ", name))
+
+
+def keys_of(text: Reading) -> frozenset[str]:
+    """Return everything a text can be compared by: concepts, stems of unknown words, sounds of unknown Chinese."""
+    marked = {name for mark in text.marks for name in mark.names}
+    return frozenset(marked | {stem(word) for word in text.words} | {pair for run in text.runs for pair in sounds(run)})
 
 
 def stem(word: str) -> str:
     """Return an English word without its commonest endings."""
-    return _STEM.sub("", word) if len(word) > 4 else word
+    return re.sub("(?:ing|ed|es|s|er)$", "", word) if len(word) > 4 else word
 
 
-def sounds_of(run: str) -> frozenset[str]:
-    """Return every pair of neighbouring characters by sound, by which unknown Chinese is compared; or the only one."""
-    first = ["/".join(sorted(sounds(character))) for character in run]
-    return frozenset(f"{one} {two}" for one, two in pairwise(first)) or frozenset(first)
+def sounds(run: str) -> frozenset[str]:
+    """Return every pair of neighbouring characters by sound; the only character when there is but one."""
+    heard = [sound(character) for character in run]
+    return frozenset(f"{one} {two}" for one, two in pairwise(heard)) or frozenset(heard)
 
 
-def _measures(mark: Mark) -> bool:
-    return bool(set(mark.names) & MEASURES)
+_Found = tuple[Meaning | Number, int, int]
 
 
-def _taken(length: int, spans: Iterable[tuple[int, int]]) -> list[bool]:
-    taken = [False] * length
-    for start, end in spans:
-        taken[start:end] = [True] * (end - start)
-    return taken
+def _phrases(left: str) -> Iterator[_Found]:
+    for found in dictionary().long.finditer(left):
+        yield dictionary().phrases[found.group()], *found.span()
 
 
-def _is_word(unit: Unit) -> bool:
-    return not unit.han and unit.text.isalpha() and unit.text not in stop_words()
+def _numbers(whole: str) -> Iterator[_Found]:
+    # A number's unit may be understood already
+    for number in find_numbers(whole):
+        yield number, number.start, number.end
 
 
-def _runs(units: Sequence[Unit], free: Sequence[bool]) -> tuple[str, ...]:
-    runs = [""]
-    for at, unit in enumerate(units):
-        inside = free[at] and unit.han and unit.text not in stop_characters()
-        if inside:
-            runs[-1] += unit.text
-        elif runs[-1]:
-            runs.append("")
-    return tuple(run for run in runs if run)
+def _single_words(left: str) -> Iterator[_Found]:
+    for found in dictionary().short.finditer(left):
+        yield dictionary().phrases[found.group()], *found.span()
+
+
+def _alike(left: str) -> Iterator[_Found]:
+    """Find phrases that only sound like what was heard; two characters that make sense alone are left to themselves."""
+    known = dictionary().phrases
+    for run in re.finditer(f"[{HAN}]{{2,}}", left):
+        for start in range(run.start(), run.end() - 1):
+            ends = range(min(run.end(), start + 5), start + 1, -1)
+            for end in () if left[start] in known and left[start + 1] in known else ends:
+                meaning = dictionary().by_sound.get(tuple(map(sound, left[start:end])))
+                if meaning and not _COUNTING.search(left, start, end):
+                    yield meaning, start, end
+
+
+def _misheard(left: str) -> Iterator[_Found]:
+    """Find English words that are misspelt, and single Chinese nouns by their sound."""
+    for found in re.finditer("[a-z]{6,}", left):
+        close = get_close_matches(found.group(), dictionary().misspelt, 1, 0.83)
+        if close and close[0][0] == found.group()[0] and found.group() not in dictionary().stop_words:
+            yield dictionary().phrases[close[0]], *found.span()
+    for found in _NOUN_PLACE.finditer(left):
+        meaning = dictionary().nouns_by_sound.get(sound(found.group(), loose=True))
+        if meaning and found.group() not in dictionary().stop_characters:
+            yield meaning, *found.span()

@@ -1,36 +1,26 @@
 """What an offered tool says about itself: the concepts of its name, its arguments and its description."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
 
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from fleet.workbench.demo_llm.lexicon import concept
-from fleet.workbench.demo_llm.reading import Reading, read, sounds_of, stem
-from fleet.workbench.demo_llm.units import has_han, spaced
+from fleet.workbench.demo_llm.reading import Reading, keys_of, read, spaced
+from fleet.workbench.demo_llm.words import dictionary
 
-PropertyKind = Literal["number", "boolean", "string", "other"]
 Scalar = str | int | float | bool
 
 IN_NAME, IN_PROPERTY, IN_CHOICE, IN_DESCRIPTION = 1.0, 0.95, 0.9, 0.75
 LONGEST_DESCRIPTION = 4000
-"""Characters of a tool's description that are read."""
-_HARDLY = 0.4
-_OFTEN_MENTIONED = frozenset({"time", "date"})
-"""Descriptions speak of the time of a call or of a day without being about clocks."""
-_QUOTED = re.compile(
-    r"`(?P<tick>[^`\n]{1,24})`|\"(?P<double>[^\"\n]{1,24})\"|(?<!\w)'(?P<single>[^'\n]{1,24})'(?!\w)"
-    r"|[“‘「『](?P<other>[^”’」』\n]{1,24})[”’」』]"
-)
-_GLOSSED = re.compile(r"([A-Za-z0-9_\-]{1,24})\s*[(（:：=]\s*([^\s,，;；)）(（:：=]{1,12})")
-_EITHER = re.compile(r"\b([a-z0-9_\-]{2,16})\s+or\s+([a-z0-9_\-]{2,16})\b", re.IGNORECASE)
-_READING_VERBS = re.compile(
-    r"^\W*(?:provides?|returns?|reports?|tells?|gets?|reads?|quer(?:y|ies)|fetch(?:es)?|checks?|looks? up)\b"
-    r"|^\W*(?:获取|返回|查询|提供|读取|查看)",
+"""Characters of a description that are read."""
+_KINDS = {"integer": "number", "number": "number", "boolean": "boolean", "string": "string"}
+_QUOTED = re.compile(r"(?<!\w)([`\"'])([A-Za-z0-9_\-]{1,24})\1(?!\w)")
+_READING_VERB = re.compile(
+    r"\W*(?:(?:provide|return|report|tell|get|read|query|fetch|check|list|look up)(?:e?s)?\b"
+    r"|获取|返回|查询|提供|读取|查看)",
     re.IGNORECASE,
 )
 
@@ -41,40 +31,40 @@ class Choice:
 
     value: Scalar
     concepts: frozenset[str]
-    words: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """One argument of a tool."""
+    """One argument of a tool; `kind` is number, boolean, string or other, `title` its name as words."""
 
     name: str
-    kind: PropertyKind
+    kind: str
     whole: bool
     required: bool
     minimum: float | None
     maximum: float | None
     choices: tuple[Choice, ...]
-    reading: Reading
+    title: Reading
     description: Reading
 
     @property
     def concepts(self) -> tuple[str, ...]:
-        return self.reading.names("topic", "generic", "place", "value", "color", "action")
+        return self.title.names("topic", "generic", "place", "value", "color", "action")
 
-    def fits(self, value: float) -> bool:
-        """Return whether a number lies within the range, where there is one."""
-        low, high = self.minimum, self.maximum
-        return (low is None or low <= value) and (high is None or value <= high)
+    def fit(self, value: float) -> int | float:
+        """Return the number within the range, whole where it must be."""
+        value = value if self.minimum is None else max(value, self.minimum)
+        value = value if self.maximum is None else min(value, self.maximum)
+        return round(value) if self.whole or value == int(value) else round(value, 3)
 
     def speaks_of(self, *names: str) -> bool:
-        """Return whether the argument's name, or else its description, holds one of these concepts."""
-        return any(self.reading.has(name) or self.description.has(name) for name in names)
+        """Return whether the argument's name or description holds one of these concepts."""
+        return self.title.has(*names) or self.description.has(*names)
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """An offered tool, understood."""
+    """An offered tool, understood; `title` is its name as words."""
 
     name: str
     description: str
@@ -97,162 +87,82 @@ class Tool:
     def required(self) -> tuple[Property, ...]:
         return tuple(entry for entry in self.properties if entry.required)
 
-
-def understand(name: str, description: str, parameters: Mapping[str, JsonValue]) -> Tool:
-    """Return what a tool says about itself; odd schemas give fewer properties, never an error."""
-    listed = parameters.get("properties")
-    listed = listed if isinstance(listed, dict) else {}
-    schemas = {key: value for key, value in listed.items() if isinstance(value, dict)}
-    required = parameters.get("required")
-    needed = {entry for entry in required if isinstance(entry, str)} if isinstance(required, list) else set()
-    properties = tuple(_property(key, schema, key in needed) for key, schema in schemas.items())
-    properties = _with_described_choices(properties, description)
-    title = read(spaced(name))
-    description = description[:LONGEST_DESCRIPTION]
-    return Tool(
-        name,
-        description,
-        properties,
-        title,
-        _strengths(title, properties, read(_without_quotes(description))),
-        _reads(title, description, properties),
-    )
-
-
-def _property(name: str, schema: Mapping[str, JsonValue], required: bool) -> Property:
-    schema = _flattened(schema)
-    kind = schema.get("type")
-    description = schema.get("description")
-    text = description[:LONGEST_DESCRIPTION] if isinstance(description, str) else ""
-    known: dict[str, PropertyKind] = {"integer": "number", "number": "number", "boolean": "boolean", "string": "string"}
-    choices = _choices(_allowed(schema), text)
-    return Property(
-        name,
-        known.get(kind, "other") if isinstance(kind, str) else ("string" if choices else "other"),
-        kind == "integer",
-        required,
-        _limit(schema, "minimum"),
-        _limit(schema, "maximum"),
-        choices,
-        read(spaced(name)),
-        read(text),
-    )
-
-
-def _flattened(schema: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-    """Take the first variant that is not null, of `anyOf`, `oneOf` and lists of types."""
-    for key in ("anyOf", "oneOf"):
-        variants = schema.get(key)
-        if isinstance(variants, list):
-            real = [entry for entry in variants if isinstance(entry, dict) and entry.get("type") != "null"]
-            schema = {**schema, **(real[0] if real else {})}
-    kinds = schema.get("type")
-    if isinstance(kinds, list):
-        schema = {**schema, "type": next((kind for kind in kinds if kind != "null"), None)}
-    return schema
-
-
-def _allowed(schema: Mapping[str, JsonValue]) -> list[Scalar]:
-    listed = schema.get("enum", [schema["const"]] if "const" in schema else [])
-    return [entry for entry in listed if isinstance(entry, str | int | float)] if isinstance(listed, list) else []
-
-
-def _limit(schema: Mapping[str, JsonValue], key: str) -> float | None:
-    value = schema.get(key)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _choices(values: Sequence[Scalar], description: str) -> tuple[Choice, ...]:
-    glosses = {match[1].lower(): match[2] for match in _GLOSSED.finditer(description)}
-    made = [_choice(value, glosses.get(str(value).lower(), "")) for value in values]
-    if any("dark_mode" in choice.concepts for choice in made):
-        made = [_as_appearance(choice) for choice in made]
-    return tuple(made)
-
-
-def _choice(value: Scalar, gloss: str) -> Choice:
-    spelt = read(spaced(str(value)))
-    meaning = read(f"{spaced(str(value))} {gloss}")
-    words = tuple(unit.text for unit in spelt.units)
-    return Choice(value, frozenset(meaning.names("topic", "place", "value", "color", "action", "generic")), words)
-
-
-def _as_appearance(choice: Choice) -> Choice:
-    """Beside `dark`, `light` is no lamp."""
-    bright = {"light", "brightness"} & choice.concepts
-    return replace(choice, concepts=choice.concepts - bright | {"light_mode"}) if bright else choice
-
-
-def _with_described_choices(properties: tuple[Property, ...], description: str) -> tuple[Property, ...]:
-    """Give string arguments without an enum the values that the texts name in quotes, as glosses or as `x or y`."""
-    open_ = [entry for entry in properties if entry.kind == "string" and not entry.choices]
-    names = {entry.name.lower() for entry in properties}
-    made = {}
-    for entry in open_:
-        text = entry.description.text or (description if len(open_) == 1 else "")
-        values = [value for value in _named_values(text) if value.lower() not in names]
-        if len(values) > 1 and not has_han("".join(values)):
-            made[entry.name] = replace(entry, choices=_choices(values, text))
-    return tuple(made.get(entry.name, entry) for entry in properties)
-
-
-def _named_values(text: str) -> list[str]:
-    quoted = [match[match.lastgroup or 0].strip() for match in _QUOTED.finditer(text)]
-    single = [value for value in quoted if re.fullmatch(r"[A-Za-z0-9_\-]+", value)]
-    if len(single) > 1 and len(single) == len(quoted):
-        return list(dict.fromkeys(single))
-    glossed = [value for value, gloss in _GLOSSED.findall(text) if has_han(gloss) and not value.isdigit()]
-    if len(glossed) > 1:
-        return list(dict.fromkeys(glossed))
-    either = _EITHER.search(text)
-    return [either[1], either[2]] if either and _known_values(either.groups()) else []
-
-
-def _known_values(words: Iterable[str]) -> bool:
-    """Both words of `x or y` must be values, or the sentence only happens to hold an `or`."""
-    kinds = [{concept(name).kind for mark in read(word).marks for name in mark.names} for word in words]
-    return all(kind & {"value", "color", "action"} for kind in kinds) or (
-        any("value" in kind for kind in kinds) and all(kinds)
-    )
-
-
-def _without_quotes(description: str) -> str:
-    """Drop quoted values and names of other tools: they say nothing about this tool."""
-    return re.sub(r"`[^`]*`|\b\w+(?:\.\w+)+\b", " ", description)
-
-
-def _strengths(title: Reading, properties: Sequence[Property], description: Reading) -> Mapping[str, float]:
-    found: dict[str, float] = {}
-    _add(found, description, IN_DESCRIPTION)
-    for entry in properties:
-        _add(found, read(_without_quotes(entry.description.text)), IN_DESCRIPTION)
-        for choice in entry.choices:
-            found.update({name: max(IN_CHOICE, found.get(name, 0)) for name in choice.concepts})
-        _add(found, entry.reading, IN_PROPERTY)
-    _add(found, title, IN_NAME)
-    return found
-
-
-def _add(found: dict[str, float], text: Reading, strength: float) -> None:
-    keys = {name for mark in text.marks for name in mark.names}
-    keys |= {stem(unit.text) for unit in text.words}
-    keys |= {pair for run in text.runs for pair in sounds_of(run)}
-    for key in keys:
-        sure = _HARDLY if key in _OFTEN_MENTIONED and strength == IN_DESCRIPTION else strength
-        found[key] = max(sure, found.get(key, 0))
-
-
-def _reads(title: Reading, description: str, properties: Sequence[Property]) -> bool:
-    if title.names("action"):
-        return False
-    if title.has("get") or title.has("ask"):
-        return True
-    if title.has("status") and not any(entry.required for entry in properties):
-        return True
-    return _READING_VERBS.search(description) is not None
+    @property
+    def tells_everything(self) -> bool:
+        """It reports the status of the whole device."""
+        return self.reads and self.title.has("status") and not self.topics
 
 
 @lru_cache(maxsize=512)
-def understood(name: str, description: str, parameters: str) -> Tool:
-    """Return `understand` of parameters in JSON text; devices offer the same tools in every request."""
-    return understand(name, description, from_json(parameters))
+def understand(name: str, description: str, parameters: str) -> Tool:
+    """Return what a tool says about itself; odd schemas give fewer properties, never an error.
+
+    Args:
+        name: Its name.
+        description: What it says it does.
+        parameters: JSON schema of its arguments, as JSON: devices offer the same tools in every request.
+    """
+    schema = from_json(parameters)
+    listed, required = schema.get("properties"), schema.get("required")
+    entries = {key: _flat(entry) for key, entry in _mapping(listed).items() if isinstance(entry, dict)}
+    needed = required if isinstance(required, list) else []
+    description = description[:LONGEST_DESCRIPTION]
+    spare = description if sum(entry.get("type") == "string" for entry in entries.values()) == 1 else ""
+    properties = tuple(_property(key, entry, key in needed, spare) for key, entry in entries.items())
+    title = read(spaced(name))
+    named = title.has("get", "ask") or (title.has("status") and not any(entry.required for entry in properties))
+    reads = not title.names("action") and (named or _READING_VERB.match(description) is not None)
+    return Tool(name, description, properties, title, _strengths(title, properties, description), reads)
+
+
+def _mapping(value: JsonValue) -> Mapping[str, JsonValue]:
+    return value if isinstance(value, dict) else {}
+
+
+def _flat(schema: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+    """Take the first variant that is not null, of `anyOf` and `oneOf`."""
+    variants = schema.get("anyOf", schema.get("oneOf"))
+    real = [_mapping(entry) for entry in variants] if isinstance(variants, list) else []
+    return {**schema, **next((entry for entry in real if entry.get("type") != "null"), {})}
+
+
+def _property(name: str, schema: Mapping[str, JsonValue], required: bool, spare: str) -> Property:
+    described = schema.get("description")
+    text = described[:LONGEST_DESCRIPTION] if isinstance(described, str) else ""
+    kind = _KINDS.get(str(schema.get("type", "string" if "enum" in schema else "")), "other")
+    whole, low, high = kind == "number" and schema["type"] == "integer", schema.get("minimum"), schema.get("maximum")
+    choices = _choices(name, schema, text or spare if kind == "string" else "")
+    return Property(name, kind, whole, required, _limit(low), _limit(high), choices, read(spaced(name)), read(text))
+
+
+def _limit(value: JsonValue) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _choices(name: str, schema: Mapping[str, JsonValue], text: str) -> tuple[Choice, ...]:
+    """Return the allowed values: those listed, or at least two that the text quotes."""
+    listed = schema.get("enum")
+    values = [entry for entry in listed if isinstance(entry, str | int | float)] if isinstance(listed, list) else []
+    quoted = dict.fromkeys(value for _, value in _QUOTED.findall(text) if value.lower() != name.lower())
+    made = [Choice(value, _meaning(str(value))) for value in values or (quoted if len(quoted) > 1 else ())]
+    dark = any("dark_mode" in choice.concepts for choice in made)
+    # Beside `dark`, `light` is no lamp
+    return tuple(Choice(one.value, frozenset({"light_mode"})) if dark and one.value == "light" else one for one in made)
+
+
+def _meaning(value: str) -> frozenset[str]:
+    coded = {f"language_{value}"} & dictionary().concepts.keys()
+    return frozenset(coded or read(spaced(value)).names("topic", "place", "value", "color", "action", "generic"))
+
+
+def _strengths(title: Reading, properties: Iterable[Property], description: str) -> Mapping[str, float]:
+    texts = [(description, IN_DESCRIPTION)] + [(entry.description.text, IN_DESCRIPTION) for entry in properties]
+    # Quoted values and names of other tools say nothing about this tool
+    found = [(keys_of(read(re.sub(r"`[^`]*`|\b\w+(?:\.\w+)+\b", " ", text))), strength) for text, strength in texts]
+    found += [(choice.concepts, IN_CHOICE) for entry in properties for choice in entry.choices]
+    found += [(keys_of(entry.title), IN_PROPERTY) for entry in properties]
+    strengths: dict[str, float] = {}
+    for keys, strength in (*found, (keys_of(title), IN_NAME)):
+        for key in keys:
+            strengths[key] = max(strength, strengths.get(key, 0))
+    return strengths

@@ -55,7 +55,7 @@ def build_app(clock: Clock = read_clock) -> FastAPI:
     async def show_model(name: str) -> Body:
         return _model(name)
 
-    app.add_exception_handler(BadRequest, _refuse)
+    app.add_exception_handler(BadRequest, _fail)
     app.add_exception_handler(HTTPException, _fail)
     return app
 
@@ -82,11 +82,6 @@ class DemoLlmServer:
         await self._server.run()
 
 
-async def serve(host: str, port: int) -> None:
-    """Serve the demo model until cancelled."""
-    await DemoLlmServer(host, port).run()
-
-
 async def _read_body(request: Request) -> bytes:
     body = bytearray()
     async for piece in request.stream():
@@ -106,16 +101,8 @@ def _model(name: str) -> Body:
     return {"id": name, "object": "model", "created": 0, "owned_by": "fleet"}
 
 
-async def _refuse(_: Request, error: Exception) -> Response:
-    param, code = (error.param, error.code) if isinstance(error, BadRequest) else (None, None)
-    return _error(400, str(error), param, code)
-
-
 async def _fail(_: Request, error: Exception) -> Response:
-    status, detail = (error.status_code, error.detail) if isinstance(error, HTTPException) else (500, "Server error.")
-    return _error(status, detail, None, None)
-
-
-def _error(status: int, message: str, param: str | None, code: str | None) -> Response:
-    body = {"message": message, "type": "invalid_request_error", "param": param, "code": code}
+    status, told = (error.status_code, error.detail) if isinstance(error, HTTPException) else (400, str(error))
+    param, code = (error.param, error.code) if isinstance(error, BadRequest) else (None, None)
+    body = {"message": told, "type": "invalid_request_error", "param": param, "code": code}
     return JSONResponse({"error": body}, status)

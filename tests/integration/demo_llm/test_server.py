@@ -14,7 +14,7 @@ from fleet.adapters.llm.llm_openai import OpenAiLlm
 from fleet.core.ports import CallsAsked, Message, TextDelta, ToolOffer
 from fleet.ground.errors import ConfigError
 from fleet.workbench.demo_llm.server import LARGEST_BODY, MODEL, DemoLlmServer
-from tests.support.demo_tools import STATUS, answer_of, stock_offers
+from tests.support.demo_tools import ANSWERS, STATUS, STOCK
 
 
 @pytest.fixture
@@ -42,14 +42,14 @@ async def run_turn(client: AsyncOpenAI, text: str) -> tuple[list[tuple[str, Any]
     messages: list[Any] = [user(text)]
     calls: list[tuple[str, Any]] = []
     for _ in range(5):
-        made = await client.chat.completions.create(model="any", messages=messages, tools=stock_offers())
+        made = await client.chat.completions.create(model="any", messages=messages, tools=STOCK)
         message = made.choices[0].message
         messages.append(message.model_dump(exclude_none=True))
         if not message.tool_calls:
             return calls, message.content or ""
         for call in message.tool_calls:
             calls.append((call.function.name, json.loads(call.function.arguments)))
-            answer = answer_of(call.function.name, {})
+            answer = ANSWERS.get(call.function.name, "true")
             messages.append({"role": "tool", "tool_call_id": call.id, "content": answer})
     raise AssertionError(calls)
 
@@ -74,7 +74,7 @@ async def test_the_sdk_reads_streamed_text_and_usage(client: AsyncOpenAI) -> Non
 
 async def test_the_sdk_joins_streamed_calls(client: AsyncOpenAI) -> None:
     async with client.chat.completions.stream(
-        model="any", messages=[user("音量调到三十，亮度调到五十")], tools=stock_offers()
+        model="any", messages=[user("音量调到三十，亮度调到五十")], tools=STOCK
     ) as stream:
         made = await stream.get_final_completion()
     calls = made.choices[0].message.tool_calls or []
@@ -87,7 +87,7 @@ async def test_the_sdk_joins_streamed_calls(client: AsyncOpenAI) -> None:
 
 async def test_fleets_own_adapter_talks_to_it(url: str) -> None:
     llm = OpenAiLlm(url, None, MODEL, 5.0)
-    offers = [ToolOffer(**entry["function"]) for entry in stock_offers()]
+    offers = [ToolOffer(**entry["function"]) for entry in STOCK]
     events = [event async for event in llm.stream([Message("user", "what is the volume")], offers)]
     (asked,) = [event for event in events if isinstance(event, CallsAsked)]
     history = [

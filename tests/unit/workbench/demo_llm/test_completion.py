@@ -3,11 +3,11 @@ from typing import Any
 
 from fleet.workbench.demo_llm.completion import complete, write_event
 from fleet.workbench.demo_llm.requests import parse_request
-from tests.support.demo_tools import now, stock_offers
+from tests.support.demo_tools import STOCK, now
 
 
 def completed(utterance: str, **fields: Any) -> Any:
-    body = {"model": "any", "messages": [{"role": "user", "content": utterance}], "tools": stock_offers(), **fields}
+    body = {"model": "any", "messages": [{"role": "user", "content": utterance}], "tools": STOCK, **fields}
     return complete(parse_request(json.dumps(body).encode()), now)
 
 

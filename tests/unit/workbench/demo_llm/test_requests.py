@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from fleet.workbench.demo_llm.requests import LONGEST_UTTERANCE, BadRequest, parse_request
-from tests.support.demo_tools import stock_offers
+from fleet.workbench.demo_llm.requests import LONGEST_UTTERANCE, MOST_ROUNDS, BadRequest, parse_request
+from tests.support.demo_tools import STOCK
 
 USER = {"role": "user", "content": "volume 30"}
 
@@ -36,8 +36,8 @@ def test_the_conversation_is_cut_at_the_last_user_message() -> None:
             answering(),
         )
     ).conversation()
-    assert (said.utterance, said.earlier, said.last_answer, said.rounds) == ("volume 30", ("hello",), "Hello.", 1)
-    assert [(done.name, dict(done.arguments), done.result.text) for done in said.done] == [
+    assert (said.utterance, said.earlier, said.last_answer, said.may_call) == ("volume 30", ("hello",), "Hello.", True)
+    assert [(call.name, dict(call.arguments), result.text) for call, result in said.done] == [
         ("set_volume", {"volume": 30}, "true")
     ]
 
@@ -62,7 +62,7 @@ def test_a_request_without_a_user_has_an_empty_utterance() -> None:
 
 @pytest.mark.parametrize("arguments", ["", "no json", "[1]", '{"volume": [1]}'])
 def test_damaged_arguments_count_as_none(arguments: str) -> None:
-    (done,) = parse_request(asked(USER, calling(call(arguments=arguments)), answering())).conversation().done
+    ((done, _),) = parse_request(asked(USER, calling(call(arguments=arguments)), answering())).conversation().done
     assert dict(done.arguments) == {}
 
 
@@ -78,10 +78,8 @@ def test_damaged_arguments_count_as_none(arguments: str) -> None:
         (asked({"role": "robot", "content": "x"}), "messages.0.role"),
         (asked({"role": "user", "content": 5}), "messages.0.content"),
         (asked(n=2), "n"),
-        (asked(stream_options={"include_usage": True}), "stream_options"),
         (asked(tools=[{"type": "function", "function": {"name": "a b"}}]), "tools.0.function.name"),
         (asked(tool_choice="required"), "tool_choice"),
-        (asked(tool_choice={"type": "function", "function": {"name": "nope"}}, tools=stock_offers()), "tool_choice"),
         (asked(USER, answering()), "messages.1.tool_call_id"),
         (asked(USER, calling(call())), "messages.2"),
         (asked(USER, calling(call("a"), call("b")), answering("a"), USER), "messages.3"),
@@ -100,16 +98,8 @@ def test_fields_for_language_models_are_ignored() -> None:
     assert made.offered() == ()
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        (None, (True, False, "")),
-        ("auto", (True, False, "")),
-        ("none", (False, False, "")),
-        ("required", (True, True, "")),
-        ({"type": "function", "function": {"name": "screen_set_theme"}}, (True, False, "screen_set_theme")),
-    ],
-)
-def test_the_choice_of_tools_is_read(given: object, expected: tuple[bool, bool, str]) -> None:
-    choice = parse_request(asked(tools=stock_offers(), tool_choice=given)).choice()
-    assert (choice.allowed, choice.required, choice.named) == expected
+def test_tools_may_be_forbidden_and_rounds_have_an_end() -> None:
+    rounds = [message for at in range(MOST_ROUNDS) for message in (calling(call(f"c{at}")), answering(f"c{at}"))]
+    assert parse_request(asked(tools=STOCK)).conversation().may_call
+    assert not parse_request(asked(tools=STOCK, tool_choice="none")).conversation().may_call
+    assert not parse_request(asked(USER, *rounds)).conversation().may_call

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from fleet.workbench.demo_llm.reading import read
-from fleet.workbench.demo_llm.results import ToolText, label_keys
+from fleet.workbench.demo_llm.results import ToolResult
 from tests.support.demo_tools import STATUS
 
 
@@ -30,7 +30,7 @@ from tests.support.demo_tools import STATUS
     ],
 )
 def test_outcomes_are_told_apart(text: str, outcome: str) -> None:
-    assert ToolText(text).outcome == outcome
+    assert ToolResult(text).outcome == outcome
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_outcomes_are_told_apart(text: str, outcome: str) -> None:
     ],
 )
 def test_the_reason_is_the_tools_own(text: str, reason: str) -> None:
-    assert ToolText(text).reason == reason
+    assert ToolResult(text).reason == reason
 
 
 @pytest.mark.parametrize(
@@ -63,30 +63,25 @@ def test_the_reason_is_the_tools_own(text: str, reason: str) -> None:
     ],
 )
 def test_the_asked_value_is_found(question: str, values: list[object]) -> None:
-    assert [leaf.value for leaf in ToolText(STATUS).find(read(question))] == values
+    assert [leaf.value for leaf in ToolResult(STATUS).find(read(question))] == values
 
 
 def test_a_number_is_found_by_concept_at_any_depth() -> None:
-    assert ToolText(STATUS).number("volume") == 70
-    assert ToolText('{"a": [{"speaker": {"volume": 3}}]}').number("volume") == 3
-    assert ToolText("42").number("volume") == 42
-    assert ToolText(STATUS).number("humidity") is None
-    assert ToolText('{"volume": true}').number("volume") is None
+    assert ToolResult(STATUS).number("volume") == 70
+    assert ToolResult('{"a": [{"speaker": {"volume": 3}}]}').number("volume") == 3
+    assert ToolResult("42").number("volume") == 42
+    assert ToolResult(STATUS).number("humidity") is None
+    assert ToolResult('{"volume": true}').number("volume") is None
 
 
 def test_prose_is_found_inside_json() -> None:
-    assert ToolText('{"success": true, "response": "A cat."}').speech == "A cat."
-    assert ToolText('{"result": {"text": "A cat."}}').speech == "A cat."
-    assert ToolText("true").speech == ""
+    assert ToolResult('{"success": true, "response": "A cat."}').speech == "A cat."
+    assert ToolResult('{"result": {"text": "A cat."}}').speech == "A cat."
+    assert ToolResult("true").speech == ""
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, json.dumps([1] * 5000), "null", '{"a": null}', "\ud800", "NaN"])
 def test_odd_answers_are_survived(text: str) -> None:
-    made = ToolText(text)
+    made = ToolResult(text)
     assert made.outcome in {"ok", "failed", "unknown"}
     assert len(made.leaves) <= 400
-
-
-def test_a_general_key_is_said_with_the_one_above_it() -> None:
-    assert label_keys(("battery", "level")) == ("battery", "level")
-    assert label_keys(("audio_speaker", "volume")) == ("volume",)

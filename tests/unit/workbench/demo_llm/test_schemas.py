@@ -1,10 +1,12 @@
+import json
+
 import pytest
 
-from fleet.workbench.demo_llm.schemas import IN_DESCRIPTION, IN_NAME, LONGEST_DESCRIPTION, understand
-from tests.support.demo_tools import one_of, stock_tools, text, tool, whole
+from fleet.workbench.demo_llm.schemas import IN_DESCRIPTION, IN_NAME, LONGEST_DESCRIPTION, Tool, understand
+from tests.support.demo_tools import one_of, text, tool, tools_named, whole
 
 
-def choices(made: object) -> list[object]:
+def choices(made: Tool) -> list[object]:
     return [choice.value for choice in made.properties[0].choices]
 
 
@@ -14,7 +16,7 @@ def test_a_name_says_more_than_a_description() -> None:
 
 
 def test_quoted_names_of_other_tools_say_nothing() -> None:
-    setter = next(entry for entry in stock_tools() if entry.name == "audio_speaker_set_volume")
+    setter = next(entry for entry in tools_named("stock") if entry.name == "audio_speaker_set_volume")
     assert "status" not in setter.strengths
 
 
@@ -22,10 +24,7 @@ def test_quoted_names_of_other_tools_say_nothing() -> None:
     ("description", "values"),
     [
         ("The theme can be `light` or `dark`.", ["light", "dark"]),
-        ("Sets the screen's theme: `light` or `dark`.", ["light", "dark"]),
         ("The device's theme, 'light' or 'dark'", ["light", "dark"]),
-        ("The theme, light or dark", ["light", "dark"]),
-        ("可选值：walk(行走), jump(跳跃)", ["walk", "jump"]),
         ("What to see or hear", []),
         ("", []),
     ],
@@ -63,22 +62,19 @@ def test_tools_that_only_tell_are_known(name: str, description: str, reads: bool
         {"properties": ["a"], "required": "a"},
         {"properties": {"a": None, "b": 3}},
         {"properties": {"a": {"type": 7, "enum": "x", "minimum": "0", "description": 5}}},
+        {"properties": {"a": {"enum": [1, "b"]}}},
         {"properties": {"a": {"anyOf": [], "oneOf": [3]}}},
         {"properties": {"a": {"type": []}}, "required": [3]},
     ],
 )
 def test_odd_schemas_are_survived(parameters: dict[str, object]) -> None:
-    assert understand("a", "b", parameters).name == "a"
+    assert understand("a", "b", json.dumps(parameters)).name == "a"
 
 
 def test_optional_types_are_unfolded() -> None:
     schema = {"properties": {"a": {"anyOf": [{"type": "integer", "maximum": 9}, {"type": "null"}]}}}
-    assert (understand("x", "", schema).properties[0].kind, understand("x", "", schema).properties[0].maximum) == (
-        "number",
-        9,
-    )
-    listed = {"properties": {"a": {"type": ["null", "boolean"]}}}
-    assert understand("x", "", listed).properties[0].kind == "boolean"
+    (made,) = understand("x", "", json.dumps(schema)).properties
+    assert (made.kind, made.maximum) == ("number", 9)
 
 
 def test_a_huge_description_is_read_only_in_part() -> None:
