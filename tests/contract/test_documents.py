@@ -24,7 +24,7 @@ NOT_OURS = {"CHANGELOG.md"}
 LONGEST_LINE = 120
 LONGEST_CELL = 200
 """More than three lines of a column of a table that has three: then it is a paragraph, and belongs below the table."""
-WRITTEN = [document for document in DOCUMENTS if str(document) not in NOT_OURS and "reference" not in document.path.parts]
+WRITTEN = [one for one in DOCUMENTS if str(one) not in NOT_OURS and "reference" not in one.path.parts]
 """Documents that people write."""
 PROOFS = "tests/"
 """How cells of requirements begin that list their tests."""
