@@ -21,6 +21,15 @@ NOT_OURS = {"CHANGELOG.md"}
 """Tells of commands in short, several in one."""
 
 
+LONGEST_LINE = 120
+LONGEST_CELL = 200
+"""More than three lines of a column of a table that has three: then it is a paragraph, and belongs below the table."""
+WRITTEN = [one for one in DOCUMENTS if str(one) not in NOT_OURS and "reference" not in one.path.parts]
+"""Documents that people write."""
+PROOFS = "tests/"
+"""How cells of requirements begin that list their tests."""
+
+
 @pytest.fixture(scope="module")
 def fleet() -> TyperGroup:
     if not any(group.name == "devices" for group in app.registered_groups):
@@ -93,6 +102,17 @@ def test_every_setting_that_is_named_is_one(document: Document) -> None:
 def test_every_script_that_is_named_is_there(document: Document) -> None:
     named = set(re.findall(r"(?<![\w/.])scripts/[a-z_-]+", document.text))
     assert [name for name in sorted(named) if not (ROOT / name).is_file()] == []
+
+
+@pytest.mark.parametrize("document", WRITTEN, ids=str)
+def test_a_line_of_prose_fits_into_an_editor(document: Document) -> None:
+    assert [line for line in document.prose_lines() if len(line) > LONGEST_LINE] == []
+
+
+@pytest.mark.parametrize("document", WRITTEN, ids=str)
+def test_no_cell_of_a_table_is_a_paragraph(document: Document) -> None:
+    cells = [cell for cell in document.cells() if not cell.startswith(PROOFS)]
+    assert [cell for cell in cells if len(cell) > LONGEST_CELL] == []
 
 
 def test_nothing_was_overlooked() -> None:

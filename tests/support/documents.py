@@ -12,6 +12,9 @@ _OTHERS = {".git", ".venv", "node_modules", "build", ".pytest_cache", ".ruff_cac
 
 _FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 _SPAN = re.compile(r"`([^`\n]+)`")
+_TABLE_LINE = re.compile(r" *\|")
+_MADE_TABLE = re.compile(r"^<!-- python -m .*\n\n(?:\|.*\n)+", re.MULTILINE)
+_ADDRESS = re.compile(r"\]\([^()\s]+\)")
 _LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)\)")
 _HEADING = re.compile(r"^#{1,6} +(.+?) *#*$", re.MULTILINE)
 _SHELLS = {"sh", "bash", "console", "shell"}
@@ -38,6 +41,18 @@ class Document:
     def prose(self) -> str:
         """The text without its code blocks."""
         return _FENCE.sub("", self.text)
+
+    def prose_lines(self) -> Iterator[str]:
+        """Give the lines of its sentences, without tables, pictures, and the addresses of links."""
+        for line in self.prose.splitlines():
+            if not _TABLE_LINE.match(line) and not line.startswith(("[![", "<")):
+                yield _ADDRESS.sub("]", line)
+
+    def cells(self) -> Iterator[str]:
+        """Give the cells of the tables that people write, as a reader sees them, without the addresses of links."""
+        for line in _MADE_TABLE.sub("", self.prose).splitlines():
+            if _TABLE_LINE.match(line):
+                yield from (cell.strip() for cell in _ADDRESS.sub("]", line).strip().strip("|").split(" | "))
 
     def links(self) -> list[str]:
         """Return where it leads to, without what is only shown as code."""
