@@ -26,6 +26,7 @@ class FleetProcess:
 
     def __init__(self, directory: Path, **settings: str) -> None:
         self.http_port, self.mqtt_port, self.udp_port = free_port(), free_port(), free_port(socket.SOCK_DGRAM)
+        self.command = [sys.executable, "-m", "fleet", "up"]
         self.lines: list[dict[str, Any]] = []
         self.errors: list[str] = []
         self._news: queue.Queue[None] = queue.Queue()
@@ -65,7 +66,7 @@ class FleetProcess:
     def start(self) -> None:
         self._shown = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - as long as the process
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "fleet", "up"],
+            self.command,
             env=self.environment,
             stdout=self._shown,
             stderr=subprocess.PIPE,

@@ -10,9 +10,14 @@ from typing import Annotated
 import typer
 
 from fleet.ground import runtime
+from fleet.ground.errors import install_hint
 from fleet.workbench.demo.screen import Screen, make_console, save_picture
 from fleet.workbench.demo.script import SCENES, Language
-from fleet.workbench.demo.show import Show, Wishes
+
+try:
+    from fleet.workbench.demo.show import Show, Wishes
+except ModuleNotFoundError as missing:
+    sys.exit(f"the demo needs the package {missing.name}: {install_hint('workbench')}")
 
 EXIT_INTERRUPTED = 130
 _FOLDER = Path("out") / "demo"
