@@ -27,6 +27,9 @@ class FormerAddress:
         self._address = address if now >= self._rests_until else None
         self._until, self._moved_at, self._newest = now + RETURN_SECONDS, newest, 0
 
+    def forget(self) -> None:
+        self._address = None
+
     def is_at(self, address: Address, now: float) -> bool:
         return address == self._address and now < self._until
 

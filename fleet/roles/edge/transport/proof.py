@@ -10,8 +10,8 @@ guessing once in e^s packets, however the packets are spread over time, numbers 
 shares of good packets side by side (`SHARES`), so that a flood in the device's name makes a proof longer and does not
 prevent it.
 
-Copies of genuine packets are good, so a chain from an address proves nothing while its numbers come from another address
-XX
+Copies of genuine packets are good, so a chain proves nothing while its numbers come from another address too
+(`Candidates.is_copied`).
 """
 
 from collections import Counter, deque
@@ -26,12 +26,14 @@ PROVED: Final = 18.0
 """Score of a chain from the device's address that is used: e^18 is 66 million packets."""
 PROVED_ELSEWHERE: Final = 21.5
 """Score of a chain from another address: 2,200 million packets. Four packets of one TOC in a row reach it."""
+COMPARED: Final = 8
+"""How many of the last packets of a chain are compared with what came from other addresses."""
 LIKELY: Final = 10.0
 """Score from which a packet counts as audio where the TOC may change."""
 SHARES: Final = (0.9, 1 / 6, 1 / 31, 1 / 120)
 """Shares of good packets among those of an address that the test looks for; 1 in 31 is a flood of 500 a second."""
-SHARES_ANY: Final = (0.9, 1 / 4, 1 / 8)
-"""The same where the TOC may change, and a guess is right more often."""
+SHARES_ANY: Final = (0.9, 1 / 2, 1 / 4, 1 / 8)
+"""The same where the TOC may change; those count that are well above the share of lucky guesses."""
 CHANGES: Final = 2
 """Changes of the TOC in a chain that show that the device does not keep it."""
 LONGEST_PAUSE: Final = 1.0
@@ -167,7 +169,8 @@ class Candidates:
         self.toc: int | None = None
         """What the device's packets begin with; None while that is unknown, or changes."""
         self._drops = drops
-        self._any_tests = tuple(Test.for_share(share, chance_of_length(frame_ms)) for share in SHARES_ANY)
+        chance = chance_of_length(frame_ms)
+        self._any_tests = tuple(Test.for_share(share, chance) for share in SHARES_ANY if share > 1.4 * chance)
         self._held: dict[Address, dict[int, list[Candidate]]] = {}
         self._tries: dict[Address, int] = {}
         """Of the addresses that have candidates: only between two candidates does it matter."""
@@ -219,27 +222,32 @@ class Candidates:
         if address in self._tries:
             self._tries[address] += 1
 
-    def rivals(self, proof: Proof, compared: int) -> int:
-        """Return how many of a chain's last numbers came from one other address too: of the one with the most.
+    def is_copied(self, proof: Proof, taken: int) -> bool:
+        """Return whether a chain's last numbers came from one other address too.
 
-        From the device's address they count at any time, from others when they came earlier.
+        From the device's address half of them are enough, at any time. From another address nearly all of them have to,
+        and earlier: a flood of guesses has many numbers before the device.
+
+        Args:
+            proof: The chain.
+            taken: Packets that the device's address sent at the same time and that needed no proof.
         """
-        counts = Counter[Address]()
+        counts, compared = Counter[Address](), 0
         one: Candidate | None = proof.last
-        for _ in range(compared):
-            if one is None:
-                break
+        while one and compared < COMPARED:
+            compared += 1
             counts.update(self._senders(one))
             one = (one.any if proof.toc is None else one.same).before
-        return max(counts.values(), default=0)
+        at_home = counts.pop(self.home, 0) if self.home else 0
+        return 2 * (taken + at_home) >= compared or max(counts.values(), default=0) >= 0.85 * compared
 
     def _senders(self, one: Candidate) -> set[Address]:
         """Return which other addresses have sent the number of a candidate."""
         found, earlier = set[Address](), True
         for other in self._numbers.get(one.sequence, ()):
             earlier = earlier and other is not one
-            mine = other.address == one.address or not (earlier or other.address == self.home)
-            if not mine and (other.toc == one.toc if self.pinned else max(other.any.scores) >= LIKELY):
+            counts = other.address != one.address and (earlier or other.address == self.home)
+            if counts and (other.toc == one.toc if self.pinned else max(other.any.scores) >= LIKELY):
                 found.add(other.address)
         return found
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from fleet.roles.edge.transport.allowance import Allowance
 from fleet.roles.edge.transport.former_address import FormerAddress
-from fleet.roles.edge.transport.proof import Candidates, GoodPacket, Packets, Proof
+from fleet.roles.edge.transport.proof import COMPARED, Candidates, GoodPacket, Packets, Proof
 from fleet.roles.edge.transport.socket import Address
 from fleet.wire import toc
 from fleet.wire.messages import AudioFormat
@@ -34,8 +34,6 @@ BEHIND: Final = 8
 lost: who has seen them could send them at any time."""
 MOVE_SECONDS: Final = 0.15
 """Shortest chain that moves the address: a copy of a burst arrives in less time."""
-COMPARED: Final = 8
-"""How many of the last packets of another address's chain are compared with what came from the device's address."""
 RETURN_SECONDS: Final = 10.0
 """After a jump: so long a chain may go back to the numbers before it, for the jump may have been none."""
 QUIET_SECONDS: Final = 0.3
@@ -122,8 +120,7 @@ class UplinkStream:
         if self.address and now - proof.chain.began < MOVE_SECONDS:
             return False
         since = proof.back(COMPARED - 1)
-        rivals = self._track.taken - since.admitted + self._candidates.rivals(proof, COMPARED)
-        if 2 * rivals < min(proof.chain.length, COMPARED):
+        if not self._candidates.is_copied(proof, self._track.taken - since.admitted):
             return True
         # Copies may go on as long as the session: what lies further back is not kept for them.
         since.same.before = since.any.before = None
@@ -133,7 +130,9 @@ class UplinkStream:
         """Go on where a chain is; return the payload of its last packet."""
         candidates, address = self._candidates, proof.last.address
         packets = candidates.take(proof)
-        if self.address not in (None, address):
+        if self._former.is_at(address, now):
+            self._former.forget()
+        elif self.address not in (None, address):
             self._former.leave(self.address, self._track.newest, now)
         self.address = candidates.home = address
         self._toc = candidates.toc = proof.toc
