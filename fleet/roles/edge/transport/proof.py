@@ -1,60 +1,91 @@
 """Chains of good packets: what proves that a stream comes from the device where nothing else says so.
 
 A packet has no integrity tag. It is good when its first byte (TOC) says that it lasts as long as the device announced.
-Without the key the payload is random: one forged packet in 13 (20 ms) to one in 80 (60 ms) is good, and one in 256 has
-a given TOC. So good packets with following numbers prove together what one of them cannot.
+Without the key the payload is random: one in 256 has a given TOC, and `chance_of_length` of them the right length. So
+several good packets with following numbers prove together what one of them cannot.
 
-A forger may try: where an address sends others between its good packets, more of these are needed. Who tries at most so
-often for each packet is right with a known chance, so that every level of `SAME_TOC` and `ANY_TOC` is as hard to guess.
-A flood makes a proof longer; only far above 2,000 packets a second does it prevent one. Copies of genuine packets add
-nothing to a flood: they hold at most `MOST_HOLDERS` places a number, and when there is no room the lowest numbers go.
-No copy has a higher number than the device's newest packet.
+How many are needed is a sequential test (Wald 1945): a chain has a score, each good packet adds to it, each other
+packet of the same address takes from it, and it never falls below that of a new chain. A score of s is reached by
+guessing once in e^s packets, however the packets are spread over time, numbers and addresses. The test runs for several
+shares of good packets side by side (`SHARES`), so that a flood in the device's name makes a proof longer and does not
+prevent it.
+
+Copies of genuine packets are good, so a chain proves nothing while its numbers come from another address too
+(`Candidates.is_copied`).
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import log
 from typing import Final, NamedTuple
 
 from fleet.roles.edge.transport.socket import Address
 
-SAME_TOC: Final = ((1, 3), (40, 12), (96, 22), (160, 45))
-"""Tries for one packet, and how many packets have to follow the first one: 256 to the power of 3 is 24 bits, (256 / 40)
-to the power of 12 and the other levels are 30 to 32."""
-ANY_TOC: Final = ((1, 7), (4, 18))
-"""The same where the TOC may change: a try is right once in 13 times."""
+PROVED: Final = 18.0
+"""Score of a chain from the device's address that is used: e^18 is 66 million packets."""
+PROVED_ELSEWHERE: Final = 21.5
+"""Score of a chain from another address: 2,200 million packets. Four packets of one TOC in a row reach it."""
+COMPARED: Final = 8
+"""How many of the last packets of a chain are compared with what came from other addresses."""
+LIKELY: Final = 10.0
+"""Score from which a packet counts as audio where the TOC may change."""
+SHARES: Final = (0.9, 1 / 6, 1 / 31, 1 / 120)
+"""Shares of good packets among those of an address that the test looks for; 1 in 31 is a flood of 500 a second."""
+SHARES_ANY: Final = (0.9, 1 / 2, 1 / 4, 1 / 8)
+"""The same where the TOC may change; those count that are well above the share of lucky guesses."""
 CHANGES: Final = 2
 """Changes of the TOC in a chain that show that the device does not keep it."""
 LONGEST_PAUSE: Final = 1.0
 """Seconds between two packets of a chain."""
 GUESS_SECONDS: Final = 0.3
-"""After this time a first packet that no other one follows gives up its place."""
+"""After this time a packet that no other one follows gives up its place."""
 LARGEST_STEP: Final = 3
 """From one number of a chain to the next: packets get lost."""
-MOST_HOLDERS: Final = 16
-"""Candidates of one number from the device's address, and as many from all others."""
-MOST_HELD: Final = 96
-"""Candidates of a session."""
+MOST_ALIKE: Final = 16
+"""Candidates of one number from one address."""
+MOST_HELD: Final = 128
+"""Candidates from the device's address, and as many from all others."""
 LONGEST_CHAIN: Final = 64
 """Packets that are kept until their chain is proved."""
 EARLIER: Final = 64
 """Numbers before a proved chain whose packets from the same address are used too."""
-_MOST_ADDRESSES: Final = 64
+_LONG_FRAMES: Final = 60
 
 Packets = list[tuple[int, bytes]]
 """Sequence numbers and payloads."""
 
 
-Levels = tuple[tuple[int, int], ...]
+def chance_of_length(frame_ms: int) -> float:
+    """Return the largest share of random payloads that last so many milliseconds; their length matters a little."""
+    return 1 / 28 if frame_ms >= _LONG_FRAMES else 1 / 6
 
 
-def follow(steps: tuple[int, ...], tries: int, levels: Levels) -> tuple[int, ...]:
-    """Return a chain's steps after one more packet, which came after so many tries."""
-    return tuple([step + 1 if tries <= most else 0 for step, (most, _) in zip(steps, levels, strict=True)])
+class Test(NamedTuple):
+    """One sequential test: what a good packet adds to the score, and what another one takes from it."""
+
+    gain: float
+    cost: float
+
+    @classmethod
+    def for_share(cls, share: float, chance: float) -> "Test":
+        return cls(log(share / chance), log((1 - chance) / (1 - share)))
 
 
-def reached(steps: tuple[int, ...], levels: Levels) -> bool:
-    return any(step >= needed for step, (_, needed) in zip(steps, levels, strict=True))
+Tests = tuple[Test, ...]
+Scores = tuple[float, ...]
+
+SAME_TOC: Final = tuple(Test.for_share(share, 1 / 256) for share in SHARES)
+
+
+def begin(tests: Tests) -> Scores:
+    """Return the scores of one good packet."""
+    return tuple([test.gain for test in tests])
+
+
+def follow(scores: Scores, others: int, tests: Tests) -> Scores:
+    """Return a chain's scores after one more good packet, with so many others of its address before it."""
+    return tuple([max(score - others * test.cost, 0.0) + test.gain for score, test in zip(scores, tests, strict=True)])
 
 
 class GoodPacket(NamedTuple):
@@ -71,9 +102,10 @@ class Chain:
 
     before: "Candidate | None"
     began: float
+    tries: int
+    """Packets of the address until it began."""
+    scores: Scores
     length: int = 1
-    steps: tuple[int, ...] = ()
-    """For each level, how many packets followed within its tries."""
     changes: int = 0
     """Of the TOC."""
 
@@ -94,6 +126,9 @@ class Candidate:
     """With the same TOC."""
     any: Chain
     """With any TOC."""
+    alone: bool = True
+    """Whether no other candidate is in a chain with it: most guesses are so."""
+    held: bool = True
 
     @property
     def toc(self) -> int:
@@ -122,20 +157,28 @@ class Candidates:
     """The unused good packets of one session.
 
     Args:
+        frame_ms: Milliseconds a packet.
         pinned: Whether the TOC of the device stays the same.
         drops: Counts packets that proved nothing, as `unproved`.
     """
 
-    def __init__(self, drops: Counter[str], *, pinned: bool) -> None:
+    def __init__(self, frame_ms: int, drops: Counter[str], *, pinned: bool) -> None:
         self.pinned = pinned
         self.home: Address | None = None
         """Where the device is; None while that is unknown."""
         self.toc: int | None = None
         """What the device's packets begin with; None while that is unknown, or changes."""
         self._drops = drops
-        self._held: dict[int, list[Candidate]] = {}
-        self._count = 0
+        chance = chance_of_length(frame_ms)
+        self._any_tests = tuple(Test.for_share(share, chance) for share in SHARES_ANY if share > 1.4 * chance)
+        self._held: dict[Address, dict[int, list[Candidate]]] = {}
         self._tries: dict[Address, int] = {}
+        """Of the addresses that have candidates: only between two candidates does it matter."""
+        self._numbers: dict[int, list[Candidate]] = {}
+        """By number, from all addresses, in the order in which they came."""
+        self._at_home: deque[Candidate] = deque()
+        self._elsewhere: deque[Candidate] = deque()
+        """In the order in which they came."""
 
     def offer(self, packet: GoodPacket, now: float, admitted: int) -> Proof | None:
         """Take a good packet with an unused number; return what it proves.
@@ -145,43 +188,68 @@ class Candidates:
             now: The time.
             admitted: Packets of the session that needed no proof until now.
         """
-        if self.toc not in (None, packet.payload[0]) and packet.address != self.home:
+        address, sequence, payload = packet
+        if self.toc not in (None, payload[0]) and address != self.home:
             # A device that keeps its TOC keeps it at a new address: so guesses take up little room.
-            self.spoil(packet.address)
+            self.spoil(address)
             self._drops["unproved"] += 1
             return None
-        none = Chain(None, now)
-        one = Candidate(*packet, now, admitted, self._tries.get(packet.address, 0) + 1, none, none)
-        one.same, one.any = self._chain(one, same=True), self._chain(one, same=False)
-        rivals = self._held.get(one.sequence, [])
-        if self._is_copy(one, rivals):
+        own = self._held.get(address, {}).get(sequence, [])
+        one = self._candidate(packet, now, admitted)
+        if self._is_copy(one, own):
             self._drops["replay"] += 1
             return None
-        self.spoil(one.address)
-        if self._is_crowded(one, rivals):
+        self.spoil(address)
+        if len(own) >= MOST_ALIKE:
             self._drops["unproved"] += 1
             return None
         self._hold(one, now)
-        if self.pinned and reached(one.same.steps, SAME_TOC):
-            return Proof(one, one.same, one.toc)
-        if not reached(one.any.steps, ANY_TOC) or (self.pinned and one.any.changes < CHANGES):
+        return self._judge(one, PROVED if address == self.home else PROVED_ELSEWHERE)
+
+    def _judge(self, one: Candidate, needed: float) -> Proof | None:
+        """Return what a candidate proves with those before it."""
+        whole = one.tries - one.any.tries + 1 == one.any.length
+        if self.pinned and max(one.same.scores) >= needed:
+            # Where everything that came is audio and the TOC goes back and forth, the encoder does so.
+            changes = whole and one.any.changes >= CHANGES and one.any.length > one.same.length
+            return Proof(one, one.any, None) if changes else Proof(one, one.same, one.toc)
+        if max(one.any.scores) < needed or (self.pinned and one.any.changes < CHANGES):
             return None
         return Proof(one, one.any, None)
 
     def spoil(self, address: Address) -> None:
         """Count a packet of an address as a try."""
-        if address not in self._tries and len(self._tries) >= _MOST_ADDRESSES:
-            # The one that came first, but never the device's: its count is what holds back who forges in its name.
-            oldest = iter(self._tries)
-            first = next(oldest)
-            del self._tries[next(oldest) if first == self.home else first]
-        self._tries[address] = self._tries.get(address, 0) + 1
+        if address in self._tries:
+            self._tries[address] += 1
 
-    def longest_since(self, address: Address, began: float) -> int:
-        """Return the length of the longest chain that an address goes on with since then; guesses have short ones."""
-        recent = (one for holders in self._held.values() for one in holders if one.at >= began)
-        chains = (one.same if self.pinned else one.any for one in recent if one.address == address)
-        return max((1 + chain.steps[1] for chain in chains), default=0)
+    def is_copied(self, proof: Proof, taken: int) -> bool:
+        """Return whether a chain's last numbers came from one other address too.
+
+        From the device's address half of them are enough, at any time. From another address nearly all of them have to,
+        and earlier: a flood of guesses has many numbers before the device.
+
+        Args:
+            proof: The chain.
+            taken: Packets that the device's address sent at the same time and that needed no proof.
+        """
+        counts, compared = Counter[Address](), 0
+        one: Candidate | None = proof.last
+        while one and compared < COMPARED:
+            compared += 1
+            counts.update(self._senders(one))
+            one = (one.any if proof.toc is None else one.same).before
+        at_home = counts.pop(self.home, 0) if self.home else 0
+        return 2 * (taken + at_home) >= compared or max(counts.values(), default=0) >= 0.85 * compared
+
+    def _senders(self, one: Candidate) -> set[Address]:
+        """Return which other addresses have sent the number of a candidate."""
+        found, earlier = set[Address](), True
+        for other in self._numbers.get(one.sequence, ()):
+            earlier = earlier and other is not one
+            counts = other.address != one.address and (earlier or other.address == self.home)
+            if counts and (other.toc == one.toc if self.pinned else max(other.any.scores) >= LIKELY):
+                found.add(other.address)
+        return found
 
     def take(self, proof: Proof) -> Packets:
         """Return a proof's packets, and what its address sent shortly before; forget all packets of the address."""
@@ -191,24 +259,28 @@ class Candidates:
             packets[one.sequence] = one.payload
             one = (one.any if proof.toc is None else one.same).before
         first, gone = min(packets), set[int]()
-        for holders in list(self._held.values()):
-            for other in [other for other in holders if other.address == proof.last.address]:
+        for alike in list(self._held.get(proof.last.address, {}).values()):
+            for other in list(alike):
                 gone.add(other.sequence)
-                alike = proof.toc in (None, other.toc)
-                if alike and first - EARLIER <= other.sequence < proof.last.sequence:
+                fits = proof.toc in (None, other.toc)
+                if fits and first - EARLIER <= other.sequence < proof.last.sequence:
                     packets.setdefault(other.sequence, other.payload)
                 self._forget(other)
-        self._expire_old(proof.last.at)
         if unproved := len(gone - packets.keys()):
             self._drops["unproved"] += unproved
         return sorted(packets.items())
 
-    def _is_copy(self, one: Candidate, rivals: list[Candidate]) -> bool:
+    def _candidate(self, packet: GoodPacket, now: float, admitted: int) -> Candidate:
+        none = Chain(None, now, 0, ())
+        one = Candidate(*packet, now, admitted, self._tries.get(packet.address, 0) + 1, none, none)
+        one.same, one.any = self._chain(one, same=True), self._chain(one, same=False)
+        return one
+
+    def _is_copy(self, one: Candidate, own: list[Candidate]) -> bool:
         """Return whether the address sent the packet before, or its number with another TOC in a longer chain.
 
         Who sees a packet can turn its first byte into another one of the same length.
         """
-        own = [rival for rival in rivals if rival.address == one.address]
         least = max(1, one.same.length - 1) if self.pinned and one.toc != self.toc else one.sequence
         return any(
             rival.payload == one.payload or (rival.toc != one.toc and rival.same.length > least) for rival in own
@@ -216,65 +288,72 @@ class Candidates:
 
     def _before(self, one: Candidate, *, same: bool) -> Iterator[Candidate]:
         """Yield the candidates that another one may follow."""
+        held = self._held.get(one.address)
+        if not held:
+            return
         for number in range(one.sequence - LARGEST_STEP, one.sequence):
-            for before in self._held.get(number, ()):
-                alike = before.address == one.address and (not same or before.toc == one.toc)
-                if alike and one.at - before.at <= LONGEST_PAUSE:
+            for before in held.get(number, ()):
+                if (not same or before.toc == one.toc) and one.at - before.at <= LONGEST_PAUSE:
                     yield before
-
-    def _is_crowded(self, one: Candidate, rivals: list[Candidate]) -> bool:
-        """Return whether a number has no place for a candidate.
-
-        The first ones stay: who sees a packet can send as many others like it as he wants, but only after it. What
-        nothing follows for a while was a guess, and makes room.
-        """
-        at_home = one.address == self.home
-        alike = [rival for rival in rivals if (rival.address == self.home) == at_home]
-        if len(alike) < MOST_HOLDERS:
-            return False
-        guesses = [rival for rival in alike if one.at - rival.at > GUESS_SECONDS and rival.any.length == 1]
-        for rival in guesses:
-            self._expire(rival)
-        return not guesses
 
     def _chain(self, one: Candidate, *, same: bool) -> Chain:
         """Return the strongest chain that a candidate continues, or a new one."""
-        levels = SAME_TOC if same else ANY_TOC
-        best = Chain(None, one.at, steps=(0,) * len(levels))
+        tests = SAME_TOC if same else self._any_tests
+        best = Chain(None, one.at, one.tries, begin(tests))
         for before in self._before(one, same=same):
             chain = before.same if same else before.any
-            steps = follow(chain.steps, one.tries - before.tries, levels)
+            scores = follow(chain.scores, one.tries - before.tries - 1, tests)
             if best.before is None or chain.length >= best.length:
-                best.before, best.began, best.length = before, chain.began, chain.length + 1
+                best.before, best.began, best.tries, best.length = before, chain.began, chain.tries, chain.length + 1
                 best.changes = chain.changes + (before.toc != one.toc)
-            best.steps = tuple(map(max, best.steps, steps))
+            best.scores = tuple(map(max, best.scores, scores))
         if best.length % LONGEST_CHAIN == 0:
             _cut(best, same=same)
         return best
 
     def _hold(self, one: Candidate, now: float) -> None:
-        if self._count >= MOST_HELD:
-            self._expire_old(now)
-        self._held.setdefault(one.sequence, []).append(one)
-        self._count += 1
-        if self._count > MOST_HELD:
-            self._expire(self._held[min(self._held)][0])
+        queue = self._at_home if one.address == self.home else self._elsewhere
+        self._expire(queue, now)
+        if len(queue) >= MOST_HELD:
+            # What goes is the oldest guess: the device's packets follow each other.
+            self._drop(next((other for other in queue if other.alone), queue[0]), queue)
+        queue.append(one)
+        self._tries[one.address] = one.tries
+        self._held.setdefault(one.address, {}).setdefault(one.sequence, []).append(one)
+        self._numbers.setdefault(one.sequence, []).append(one)
+        if before := (one.same if self.pinned else one.any).before:
+            before.alone = one.alone = False
 
-    def _expire_old(self, now: float) -> None:
-        """Make room: what is too old for a chain goes."""
-        for one in [one for holders in self._held.values() for one in holders if now - one.at > LONGEST_PAUSE]:
-            self._expire(one)
+    def _expire(self, queue: deque[Candidate], now: float) -> None:
+        """Forget what is too old for a chain, and guesses that nothing has followed."""
+        while queue:
+            oldest = queue[0]
+            if oldest.held and now - oldest.at <= (GUESS_SECONDS if oldest.alone else LONGEST_PAUSE):
+                return
+            self._drop(oldest, queue)
 
-    def _expire(self, one: Candidate) -> None:
-        self._drops["unproved"] += 1
-        self._forget(one)
+    def _drop(self, one: Candidate, queue: deque[Candidate]) -> None:
+        if one is queue[0]:
+            queue.popleft()
+        else:
+            queue.remove(one)
+        if one.held:
+            self._drops["unproved"] += 1
+            self._forget(one)
 
     def _forget(self, one: Candidate) -> None:
-        holders = self._held[one.sequence]
-        holders.remove(one)
-        self._count -= 1
-        if not holders:
-            del self._held[one.sequence]
+        one.held = False
+        numbers = self._held[one.address]
+        alike = numbers[one.sequence]
+        alike.remove(one)
+        if not alike:
+            del numbers[one.sequence]
+        if not numbers:
+            del self._held[one.address], self._tries[one.address]
+        senders = self._numbers[one.sequence]
+        senders.remove(one)
+        if not senders:
+            del self._numbers[one.sequence]
 
 
 def _cut(chain: Chain, *, same: bool) -> None:

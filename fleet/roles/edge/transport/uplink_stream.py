@@ -11,20 +11,11 @@ Nothing in a packet proves that it was sealed under the key. What SECURITY.md pr
 
 import math
 from collections import Counter
-from dataclasses import dataclass
 from typing import Final
 
 from fleet.roles.edge.transport.allowance import Allowance
-from fleet.roles.edge.transport.proof import (
-    LARGEST_STEP,
-    SAME_TOC,
-    Candidates,
-    GoodPacket,
-    Packets,
-    Proof,
-    follow,
-    reached,
-)
+from fleet.roles.edge.transport.former_address import FormerAddress
+from fleet.roles.edge.transport.proof import COMPARED, Candidates, GoodPacket, Packets, Proof
 from fleet.roles.edge.transport.socket import Address
 from fleet.wire import toc
 from fleet.wire.messages import AudioFormat
@@ -43,10 +34,8 @@ BEHIND: Final = 8
 lost: who has seen them could send them at any time."""
 MOVE_SECONDS: Final = 0.15
 """Shortest chain that moves the address: a copy of a burst arrives in less time."""
-COMPARED: Final = 8
-"""How many of the last packets of another address's chain are compared with what came from the device's address."""
-RETURN_SECONDS: Final = 5.0
-"""After a move: when the former address goes on with the same numbers, the move is undone."""
+RETURN_SECONDS: Final = 10.0
+"""After a jump: so long a chain may go back to the numbers before it, for the jump may have been none."""
 QUIET_SECONDS: Final = 0.3
 """After this time without a good packet, payloads too short for audio stand for silence."""
 PINNED_RATE: Final = 16_000
@@ -72,9 +61,9 @@ class UplinkStream:
         self._allowance = Allowance(uplink.frame_ms, now)
         self._used = UsedNumbers()
         self._track = _Track()
-        self._candidates = Candidates(drops, pinned=uplink.sample_rate == PINNED_RATE)
+        self._candidates = Candidates(uplink.frame_ms, drops, pinned=uplink.sample_rate == PINNED_RATE)
         self._toc: int | None = None
-        self._former = _Former()
+        self._former = FormerAddress()
         self.address: Address | None = None
         """Where the device sends from; None until it has proved that."""
         self.proved: Packets = []
@@ -107,7 +96,7 @@ class UplinkStream:
             used.add(sequence)
             self._allowance.tokens -= 1
             return payload
-        if self._is_old(sequence, address, now):
+        if sequence <= self._track.floor(now) - BEHIND:
             self._drops["late"] += 1
             return None
         proof = self._candidates.offer(GoodPacket(address, sequence, payload), now, self._track.taken)
@@ -123,25 +112,15 @@ class UplinkStream:
         self._drops["not_audio"] += 1
         return None
 
-    def _is_old(self, sequence: int, address: Address, now: float) -> bool:
-        """Return whether no chain may begin with a number, as the device is further than that.
-
-        The device itself may come back from a jump that was none.
-        """
-        if address == self.address and not self._track.is_live(now):
-            return False
-        return sequence <= self._track.newest - BEHIND
-
     def _believe(self, proof: Proof, now: float) -> bool:
         """Return whether a proved chain is the device and no copy of what the device sends at the same time."""
         address = proof.last.address
-        if self.address in (None, address) or self._former.is_at(address, now):
+        if address == self.address or self._former.is_at(address, now):
             return True
-        if now - proof.chain.began < MOVE_SECONDS:
+        if self.address and now - proof.chain.began < MOVE_SECONDS:
             return False
         since = proof.back(COMPARED - 1)
-        rivals = self._track.taken - since.admitted + self._candidates.longest_since(self.address, since.at)
-        if 2 * rivals < min(proof.chain.length, COMPARED):
+        if not self._candidates.is_copied(proof, self._track.taken - since.admitted):
             return True
         # Copies may go on as long as the session: what lies further back is not kept for them.
         since.same.before = since.any.before = None
@@ -151,11 +130,12 @@ class UplinkStream:
         """Go on where a chain is; return the payload of its last packet."""
         candidates, address = self._candidates, proof.last.address
         packets = candidates.take(proof)
-        if self.address not in (None, address):
-            self._former = _Former(None if self._former.is_at(address, now) else self.address, now + RETURN_SECONDS)
+        if self._former.is_at(address, now):
+            self._former.forget()
+        elif self.address not in (None, address):
+            self._former.leave(self.address, self._track.newest, now)
         self.address = candidates.home = address
         self._toc = candidates.toc = proof.toc
-        candidates.pinned &= proof.toc is not None
         packets = [one for one in packets if one[0] not in self._used]
         for sequence, _ in packets:
             self._used.add(sequence)
@@ -171,21 +151,21 @@ class UplinkStream:
             return
         payload = self._channel.open(datagram)
         good = toc.duration_ms(payload) == self._frame_ms and self._toc in (None, payload[0])
-        if self._former.goes_on(sequence, good=good):
-            self.address = self._candidates.home = self._former.address
-            self._former = _Former()
+        if self._former.goes_on(sequence, now, good=good):
+            self.address = self._candidates.home = address
 
 
 class _Track:
     """Where the device's numbers are, and whether they go on in real time."""
 
-    __slots__ = ("_last", "_last_but_one", "_paused", "newest", "taken")
+    __slots__ = ("_jumped", "_last", "_last_but_one", "_left", "_paused", "newest", "taken")
 
     def __init__(self) -> None:
         self.newest = 0
         self.taken = 0
         """Packets that were admitted."""
-        self._last = self._last_but_one = self._paused = -math.inf
+        self._last = self._last_but_one = self._paused = self._jumped = -math.inf
+        self._left = 0
 
     def take(self, sequence: int, now: float) -> bool:
         """Go on with a number, if one packet is enough for it."""
@@ -204,8 +184,14 @@ class _Track:
 
     def begin(self, sequence: int, packets: int, now: float) -> None:
         """Go on with the last number of a chain of so many packets."""
+        if sequence - packets > self.newest + NEAR:
+            self._left, self._jumped = self.floor(now), now
         self.newest, self._last_but_one, self._last = sequence, now, now
         self.taken += packets
+
+    def floor(self, now: float) -> int:
+        """Return the number from which a chain may begin: packets that somebody kept back are worth nothing later."""
+        return self._left if now - self._jumped < RETURN_SECONDS else self.newest
 
     def pause(self, now: float, frame: float) -> bool:
         """Return whether a silent frame fits here: nothing came for a while, and one at most in `frame` seconds."""
@@ -213,27 +199,3 @@ class _Track:
             return False
         self._paused = now
         return True
-
-
-@dataclass(slots=True)
-class _Former:
-    """The address before the last move."""
-
-    address: Address | None = None
-    until: float = 0.0
-    _newest: int = 0
-    _tries: int = 0
-    _steps: tuple[int, ...] = (0,) * len(SAME_TOC)
-
-    def is_at(self, address: Address, now: float) -> bool:
-        return address == self.address and now < self.until
-
-    def goes_on(self, sequence: int, *, good: bool) -> bool:
-        """Take a packet of it; return whether a chain of good ones proves that it is the device."""
-        self._tries += 1
-        if not good or sequence == self._newest:
-            return False
-        follows = 0 < sequence - self._newest <= LARGEST_STEP
-        self._steps = follow(self._steps, self._tries, SAME_TOC) if follows else (0,) * len(SAME_TOC)
-        self._newest, self._tries = sequence, 0
-        return reached(self._steps, SAME_TOC)

@@ -1,0 +1,142 @@
+"""What somebody can do who sees the device's datagrams and sends others, in virtual time over the edge's real classes.
+
+Each case deafened a device, or moved its downlink, before streams were proved by a sequential test (docs/adr/0019).
+"""
+
+from collections.abc import Iterable
+from random import Random
+
+import pytest
+
+from tests.support.audio_air import AWAY, HOME, STRANGER, Address, Air, noise, seal, speech
+
+FRAME = 0.06
+PORTS = [("203.0.113.7", port) for port in range(1024, 65_000)]
+
+
+def guesses(air: Air, random: Random, count: int, number: int, source: Address, now: float) -> None:
+    """Send random bytes with the next numbers."""
+    for _ in range(count):
+        air.take(noise(random, number + random.randint(1, 3)), source, now)
+
+
+def deafness(air: Air, numbers: Iterable[int], period: float = FRAME) -> float:
+    """Return the longest wait of a packet, in seconds; all of them have to be heard."""
+    heard = {number: when for when, number in reversed(air.heard)}
+    return max(heard[number] - (number - 1) * period for number in numbers)
+
+
+@pytest.mark.parametrize("burst", [60, 160, 330])
+def test_guesses_in_bursts_make_nobody_deaf(burst: int) -> None:
+    """On average 6 to 30 for each packet of the device; a steady flood of the same kind never did."""
+    air, random = Air(), Random(burst)
+    for number in range(1, 1000):
+        now = (number - 1) * FRAME
+        air.send([number], now)
+        guesses(air, random, 1 + (burst if number % 11 == 0 else 0), number, HOME, now)
+    assert air.homes == [None, HOME]
+    lost = set(range(1, 1000)) - set(air.numbers)
+    assert len(lost) < 1000 * (1 + burst / 11) / 256 * 1.6
+    assert deafness(air, set(range(1, 1000)) - lost) <= 1.0
+
+
+@pytest.mark.parametrize("rate", [500, 2000])
+def test_one_source_port_gets_nowhere_by_using_others_between_its_guesses(rate: int) -> None:
+    air, random = Air(), Random(rate)
+    now = air.stream_on(range(1, 11), 0.0)
+    for tick in range(rate * 30):
+        source = STRANGER if tick % 65 == 0 else PORTS[tick % len(PORTS)]
+        # The best that it can do: it goes on with each guess that was right, though it cannot know.
+        right = air.stream._candidates._held.get(source, {10: []})
+        air.take(noise(random, max(right) + 1), source, now + tick / rate)
+    assert air.homes == [None, HOME]
+
+
+@pytest.mark.parametrize("first", [1, 11])
+def test_late_copies_and_guesses_in_the_devices_name_do_not_get_the_answers(first: int) -> None:
+    """At the beginning of a session, and after a pause."""
+    air, random, last = Air(), Random(first), first + 300
+    if first > 1:
+        air.stream_on(range(1, first), -30.0)
+    for number in range(first, last):
+        now = (number - 1) * FRAME
+        air.send([number], now)
+        guesses(air, random, 250 if number % 9 == 0 else 2, number, HOME, now + 0.001)
+        air.send([number], now + 0.02, STRANGER)
+    assert STRANGER not in air.homes
+
+
+def test_packets_from_before_a_move_do_not_undo_it() -> None:
+    air, now = Air(), 0.0
+    now = air.stream_on(range(1, 30), now)
+    seen = [seal(speech(number), number) for number in range(20, 30)]
+    for number in range(30, 200):
+        air.send([number], now, AWAY)
+        for datagram in seen:
+            air.take(datagram, HOME, now + 0.01)
+        now += FRAME
+    assert air.homes == [None, HOME, AWAY]
+
+
+def test_a_move_is_undone_once_a_minute_at_most() -> None:
+    """Copies in the former name bring the downlink back; it does not go to and fro."""
+    air, now = Air(), 0.0
+    now = air.stream_on(range(1, 30), now)
+    for number in range(30, 300):
+        air.send([number], now, AWAY)
+        if number % 20 < 6:
+            air.send([number], now + 0.01, HOME)
+        now += FRAME
+    assert air.homes == [None, HOME, AWAY, HOME, AWAY]
+
+
+@pytest.mark.parametrize("begun", [0, 50])
+def test_first_copies_of_each_packet_from_fresh_ports_make_nobody_deaf(begun: int) -> None:
+    """At the beginning of a session, and when the device's port changes."""
+    air, ports = Air(), iter(PORTS)
+    air.stream_on(range(1, begun + 1), 0.0)
+    for number in range(begun + 1, begun + 200):
+        now = (number - 1) * FRAME
+        for _ in range(16):
+            air.send([number], now, next(ports))
+        air.send([number], now + 0.001, AWAY)
+    assert air.homes[-1] == AWAY
+    assert deafness(air, range(begun + 1, begun + 200)) <= 0.3
+
+
+def test_packets_that_were_kept_back_are_not_heard_minutes_later_in_the_devices_name() -> None:
+    air = Air()
+    air.stream_on([number for number in range(1, 500) if not 100 <= number < 140], 0.0)
+    before = len(air.heard)
+    air.stream_on(range(100, 140), 330.0)
+    assert len(air.heard) == before
+
+
+@pytest.mark.parametrize(("rate", "frame_ms"), [(16_000, 60), (24_000, 60), (24_000, 20)])
+def test_a_flood_from_elsewhere_costs_nothing_after_a_pause(rate: int, frame_ms: int) -> None:
+    air, random, period = Air(frame_ms, rate), Random(rate + frame_ms), frame_ms / 1000
+    number = 0
+    for tick in range(round(12 / period)):
+        now = tick * period
+        if not 3 <= now <= 5:
+            number += 1
+            air.send([number], now)
+        for _ in range(round(2500 * period)):
+            air.take(noise(random, number + random.randint(1, 100)), random.choice(PORTS), now)
+    assert air.homes == [None, HOME]
+    assert set(air.numbers) == set(range(1, number + 1))
+
+
+def test_flipped_copies_at_the_beginning_do_not_loosen_what_counts_as_audio() -> None:
+    air, random, now = Air(), Random(3), 0.0
+    for number in range(1, 13):
+        air.send([number], now)
+        guesses(air, random, 1, number, HOME, now)
+        air.send([number], now + 0.01, toc=0x18)
+        now += FRAME
+    for number in range(13, 600):
+        air.send([number], now)
+        guesses(air, random, 30, number, HOME, now)
+        now += FRAME
+    assert air.homes == [None, HOME]
+    assert len(set(air.numbers)) > 600 * 0.84
