@@ -39,6 +39,14 @@ class FairPlaces(Generic[K]):
         self.leave(loser)
         return loser
 
+    def use(self, holder: K) -> None:
+        """Note that a holder has used its place, if it has one."""
+        site = self._sites.get(holder)
+        if site is not None:
+            held = self._held[site]
+            del held[holder]
+            held[holder] = None
+
     def leave(self, holder: K) -> None:
         """Give a holder's place back, if it has one."""
         site = self._sites.pop(holder, None)
