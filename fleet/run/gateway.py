@@ -67,6 +67,7 @@ async def gateway(
         room = shared.tool_room
         stack.enter_context(bounds.following("gateway_tools_characters", lambda: room.used, room.limit))
         stack.enter_context(bounds.following("gateway_passing", lambda: role.crowd.passing, passing))
+        stack.enter_context(bounds.following("gateway_sessions", lambda: len(sessions.begun), sessions.begun.most))
         await enter(running("gateway", role.run))
         await role.started.wait()
         try:

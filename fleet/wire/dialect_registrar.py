@@ -5,7 +5,6 @@ device with a microphone opens its sessions as xiaozhi devices do, with frames t
 written as in the xiaozhi dialect.
 """
 
-import math
 from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal
 
@@ -42,7 +41,8 @@ MESSAGE = "mcp/ai/message"
 
 MOST_TOOLS = 256
 LONGEST_REQUEST_ID = 128
-"""Characters; an id goes back as it came."""
+"""Characters or digits; an id goes back as it came."""
+_BEYOND_IDS: Final = 10**LONGEST_REQUEST_ID
 
 _DONE: Final = "Tools were successfully registered."
 _NAMED: Final = 8
@@ -142,9 +142,10 @@ def _id(document: dict[str, Any]) -> RequestId | None:
     number = document.get("id")
     if isinstance(number, str):
         return number if len(number) <= LONGEST_REQUEST_ID else None
-    if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+    if isinstance(number, bool) or not isinstance(number, int | float):
         return None
-    return number
+    # Python compares an integer of any length, infinity too; math.isfinite raises beyond 308 digits.
+    return number if abs(number) < _BEYOND_IDS else None
 
 
 def _answer(document: dict[str, Any]) -> DeviceEvent:

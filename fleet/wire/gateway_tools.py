@@ -4,7 +4,7 @@ Each is looked at by itself: one that is wrong is a `BadTool` beside those that 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -26,11 +26,12 @@ LARGEST_TOOLS = 128 * 1024
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)*")
 _TYPES = frozenset({"string", "number", "integer", "boolean", "array", "object", "null"})
-_NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
-_COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
-_TEXTS = ("title", "description", "format", "pattern", "$ref", "$comment")
-_INNER = ("items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else")
-_BRANCHES = ("anyOf", "oneOf", "allOf")
+_NUMBERS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
+_COUNTS = frozenset({"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"})
+_TEXTS = frozenset({"title", "description", "format", "pattern", "$ref", "$comment"})
+_GROUPS = frozenset({"properties", "patternProperties", "$defs", "definitions"})
+_INNER = frozenset({"items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else"})
+_BRANCHES = frozenset({"anyOf", "oneOf", "allOf"})
 
 TOO_MUCH = f"Too much, all tools of a connection may have {LARGEST_TOOLS} characters of JSON"
 """Why a tool is refused that is not too large itself."""
@@ -111,6 +112,8 @@ def find_fault(schema: JsonValue, place: str = "parameters", depth: int = 0) -> 
 
 
 def _find_plain_fault(schema: dict[str, JsonValue], place: str) -> str:
+    if not schema:
+        return ""
     kind = schema.get("type")
     if "type" in schema and not _is_type(kind):
         return f"{place}.type must be one of {', '.join(sorted(_TYPES))}"
@@ -119,35 +122,35 @@ def _find_plain_fault(schema: dict[str, JsonValue], place: str) -> str:
     required = schema.get("required", [])
     if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
         return f"{place}.required must be a list of names"
-    for word in _NUMBERS:
-        if not _is_number(schema.get(word, 0)):
+    for word, value in schema.items():
+        if word in _NUMBERS and not _is_number(value):
             return f"{place}.{word} must be a number"
-    for word in _COUNTS:
-        if not _is_count(schema.get(word, 0)):
+        if word in _COUNTS and not _is_count(value):
             return f"{place}.{word} must be a whole number from 0"
-    wrong = next((word for word in _TEXTS if not isinstance(schema.get(word, ""), str)), "")
-    return f"{place}.{wrong} must be a text" if wrong else ""
+        if word in _TEXTS and not isinstance(value, str):
+            return f"{place}.{word} must be a text"
+    return ""
 
 
 def _find_inner_fault(schema: dict[str, JsonValue], place: str, depth: int) -> str:
-    inner: list[tuple[str, JsonValue]] = []
-    for word in ("properties", "patternProperties", "$defs", "definitions"):
-        group = schema.get(word, {})
-        if not isinstance(group, dict):
-            return f"{place}.{word} must be an object"
-        inner += [(f"{place}.{word}.{name[:LONGEST_NAME]}", rule) for name, rule in group.items()]
-    for word in _BRANCHES:
-        branches = schema.get(word, [])
-        if not isinstance(branches, list):
-            return f"{place}.{word} must be a list"
-        inner += [(f"{place}.{word}", rule) for rule in branches]
-    for word in _INNER:
-        if word in schema:
-            rule = schema[word]
-            inner += [
-                (f"{place}.{word}", one) for one in (rule if word == "items" and isinstance(rule, list) else [rule])
-            ]
-    return next((fault for where, rule in inner if (fault := find_fault(rule, where, depth + 1))), "")
+    # What a schema does not have costs nothing: most of a large tool's schemas have one or two keywords.
+    for word, rule in schema.items():
+        where = f"{place}.{word}"
+        inner: Iterable[tuple[str, JsonValue]] = ()
+        if word in _GROUPS:
+            if not isinstance(rule, dict):
+                return f"{where} must be an object"
+            inner = ((f"{where}.{name[:LONGEST_NAME]}", one) for name, one in rule.items())
+        elif word in _BRANCHES and not isinstance(rule, list):
+            return f"{where} must be a list"
+        elif isinstance(rule, list) and (word in _BRANCHES or word == "items"):
+            inner = ((where, one) for one in rule)
+        elif word in _INNER:
+            inner = ((where, rule),)
+        for at, one in inner:
+            if fault := find_fault(one, at, depth + 1):
+                return fault
+    return ""
 
 
 def _is_type(kind: JsonValue) -> bool:

@@ -251,6 +251,10 @@ CATALOGUE = {
         f"{_GATEWAY}::test_a_compressed_bomb_is_not_unpacked",
         f"{_GATEWAY}::test_a_message_beyond_the_limit_is_not_kept",
     ],
+    "sessions of the gateway without end": [
+        f"{_GATEWAY}::test_a_client_that_begins_sessions_without_end_fills_nothing",
+        "integration/redis/test_gateway_sessions.py::test_for_one_session_too_many_one_of_the_site_with_the_most_ends",
+    ],
     "one address takes all of a gateway's connections": [
         f"{_GATEWAY}::test_one_address_takes_not_all_places",
         f"{_GATEWAY}::test_by_default_one_address_takes_a_quarter_of_the_places_and_a_proxy_all",

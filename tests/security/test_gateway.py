@@ -11,10 +11,11 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import Opcode
 
+from fleet.adapters.redis.sessions.gateway_sessions import BegunSessions
 from fleet.core.rates import Rate
 from fleet.roles.gateway.port.connection_limits import ClientLimits
 from tests.support.attacked_api import closed
-from tests.support.attacked_gateway import LIMIT, attacked_gateway, frame, head
+from tests.support.attacked_gateway import ELSEWHERE, LIMIT, attacked_gateway, frame, head
 from tests.support.descriptors import Descriptors
 from tests.support.gateway_client import gateway_client
 from tests.support.gateway_process import gateway_process
@@ -342,3 +343,20 @@ async def two_clients(url: str) -> None:
     """Fail unless both places of a gateway are free."""
     async with asyncio.timeout(LIMIT), gateway_client(url) as one, gateway_client(url) as two:
         assert one.session != two.session
+
+
+async def test_a_client_that_begins_sessions_without_end_fills_nothing(redis_url: str) -> None:
+    async with attacked_gateway(redis_url) as site:
+        sessions = site.stage.sessions
+        sessions.begun = BegunSessions(3600, most=20)
+        async with site.stage.client(local_addr=ELSEWHERE) as normal, site.stage.client() as client:
+            assert (await normal.say("hi"))["content"] == "A."
+            async with asyncio.timeout(LIMIT):
+                for _ in range(100):
+                    await client.send("start_session")
+                    session = (await client.next())["data"]["session_id"]
+            assert len(sessions.begun) == 20
+            assert await sessions.read(session, datetime.now(UTC))
+            assert await sessions.read(client.session, datetime.now(UTC)) is None
+            assert (await client.say("hi"))["content"] == "A."
+            assert await sessions.read(normal.session, datetime.now(UTC))

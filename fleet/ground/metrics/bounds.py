@@ -17,6 +17,7 @@ BOUNDS: Final = (
     "front_strangers",
     "gateway_clients",
     "gateway_passing",
+    "gateway_sessions",
     "gateway_tools_characters",
     "http_connections",
     "new_devices",

@@ -25,11 +25,12 @@ from fleet.roles.gateway.port.port import Port
 from fleet.roles.gateway.resources import GatewayResources
 from fleet.roles.gateway.turns.turns import GatewayTurns
 from fleet.wire.gateway import is_jsonrpc
+from fleet.wire.json_text import parsing_cost
 
 log = logging.getLogger(__name__)
 
 COSTS_ONE = 8 * 1024
-"""Characters of a message that count as one message more: 1 MB costs 129 of what FLEET_RATE_GATEWAY allows."""
+"""Of `parsing_cost`, what counts as one message more: 1 MB costs 129 of what FLEET_RATE_GATEWAY allows."""
 
 _DRAIN_STEP = 0.05
 _LEAVING = "the server is leaving"
@@ -172,7 +173,7 @@ class Gateway:
         """Return a client's first frame once there is time to look at it."""
         first = await peer.receive()
         if first is not None:
-            await self._parsing.take(len(first))
+            await self._parsing.take(parsing_cost(first))
         return first
 
     async def _hand_over(self, peer: Client, dialogue: Dialogue, frame: str | bytes | None) -> None:
@@ -182,9 +183,10 @@ class Gateway:
         self._dialogues[dialogue] = peer
         try:
             while frame is not None and await self._may_go_on(peer):
-                cost = min(1 + len(frame) // COSTS_ONE, rate.burst)
-                wait = bucket.take("", asyncio.get_running_loop().time(), cost)
-                await self._parsing.take(len(frame))
+                cost = parsing_cost(frame)
+                share = min(1 + cost // COSTS_ONE, rate.burst)
+                wait = bucket.take("", asyncio.get_running_loop().time(), share)
+                await self._parsing.take(cost)
                 if wait:
                     self.crowd.counts["too many messages"] += 1
                     await dialogue.refuse(frame)

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from fleet.adapters.redis.sessions.gateway_sessions import GatewaySession, GatewaySessions, new_id
 from fleet.core.ports import Message
+from fleet.core.proxies import site
 from fleet.core.server_tools import Persona
 from fleet.ground.errors import Unavailable
 from fleet.wire.gateway import RequestRefused
@@ -30,10 +31,12 @@ class ClientSession:
 
     Args:
         sessions: Where sessions are kept.
+        address: The client's; sessions are shared fairly among addresses.
     """
 
-    def __init__(self, sessions: GatewaySessions) -> None:
+    def __init__(self, sessions: GatewaySessions, address: str) -> None:
         self._sessions = sessions
+        self._site = site(address)
         self.id = ""
         """The session's; empty after its end."""
         self.resumed = False
@@ -44,7 +47,7 @@ class ClientSession:
         """Begin a new session."""
         self.resumed = False
         try:
-            self.id = (await _soon(self._sessions.begin(_now()))).id
+            self.id = (await _soon(self._sessions.begin(_now(), self._site))).id
             self._kept = True
         except Unavailable as error:
             log.warning("session not kept", extra={"reason": str(error)})

@@ -54,7 +54,7 @@ class Conversation:
         settings, terms = resources.settings, resources.terms
         self._peer = peer
         self._resources = resources
-        self._visit = ClientSession(resources.sessions)
+        self._visit = ClientSession(resources.sessions, peer.address)
         self._tools = ClientTools(settings.client_tools_max_count, share)
         self._callbacks = Callbacks(peer, settings.client_tool_timeout, settings.client_tool_result_queue_size)
         self._choices = Choices(terms.temperature, terms.max_tokens, settings.llm_enable_context)

@@ -2,7 +2,7 @@ import asyncio
 from datetime import UTC, datetime
 
 from fleet.adapters.redis.client.store import Store
-from fleet.adapters.redis.sessions.gateway_sessions import GatewaySessions
+from fleet.adapters.redis.sessions.gateway_sessions import BegunSessions, GatewaySessions
 from fleet.core.ports import Message
 from fleet.core.server_tools import Persona
 
@@ -86,3 +86,29 @@ async def test_ids_are_secrets_of_128_bits(store: Store) -> None:
     ids = {(await sessions.begin(NOW)).id for _ in range(20)}
     assert len(ids) == 20
     assert {len(one) for one in ids} == {32}
+
+
+async def test_for_one_session_too_many_one_of_the_site_with_the_most_ends(store: Store) -> None:
+    sessions = GatewaySessions(store, 60)
+    sessions.begun = BegunSessions(60, most=4)
+    other = await sessions.begin(NOW, "other")
+    used = await sessions.begin(NOW, "many")
+    begun = [await sessions.begin(NOW, "many") for _ in range(2)]
+    assert await sessions.read(used.id, NOW)
+    begun += [await sessions.begin(NOW, "many") for _ in range(2)]
+    living = [session.id for session in (other, used, *begun) if await sessions.read(session.id, NOW)]
+    assert living == [other.id, used.id, *(session.id for session in begun[2:])]
+    assert len(sessions.begun) == 4
+
+
+async def test_sessions_that_ended_or_expired_leave_their_places(store: Store) -> None:
+    now = [0.0]
+    sessions = GatewaySessions(store, 60)
+    sessions.begun = BegunSessions(60, clock=lambda: now[0])
+    begun = [await sessions.begin(NOW) for _ in range(4)]
+    await sessions.end(begun[0].id)
+    now[0] = 50.0
+    await sessions.remember(begun[1].id, messages(2), NOW)
+    assert len(sessions.begun) == 3
+    now[0] = 61.0
+    assert len(sessions.begun) == 1

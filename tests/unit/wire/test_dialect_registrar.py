@@ -159,7 +159,7 @@ def test_all_tools_together_are_bounded() -> None:
 
 
 @pytest.mark.requirement("REG-08")
-@pytest.mark.parametrize("number", [None, True, [], {}, "x" * (LONGEST_REQUEST_ID + 1)])
+@pytest.mark.parametrize("number", [None, True, [], {}, "x" * (LONGEST_REQUEST_ID + 1), 10**309, -(10**128)])
 def test_a_registration_without_an_id_that_could_confirm_it_is_none(number: Any) -> None:
     refused = register(VOLUME, id=number)
     assert isinstance(refused, BadRequestEvent)
@@ -167,7 +167,7 @@ def test_a_registration_without_an_id_that_could_confirm_it_is_none(number: Any)
 
 
 @pytest.mark.requirement("REG-09")
-@pytest.mark.parametrize("number", ["client-reg-001", 7, 1.5, "", 0, "é"])
+@pytest.mark.parametrize("number", ["client-reg-001", 7, 1.5, "", 0, "é", 10**128 - 1])
 def test_a_confirmation_and_an_error_have_the_id_as_it_came(number: Any) -> None:
     asked = register(VOLUME, id=number)
     assert isinstance(asked, RegisterToolsEvent)
@@ -244,7 +244,7 @@ def test_an_error_without_a_text_is_one_all_the_same() -> None:
 
 
 @pytest.mark.requirement("REG-10")
-@pytest.mark.parametrize("number", [None, True, [], {}])
+@pytest.mark.parametrize("number", [None, True, [], {}, 10**309])
 def test_an_answer_to_nothing_is_never_answered(number: Any) -> None:
     assert isinstance(say({"jsonrpc": "2.0", "id": number, "error": {"code": -32700}}), MalformedEvent)
 

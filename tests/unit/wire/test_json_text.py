@@ -5,7 +5,15 @@ import time
 import pytest
 from hypothesis import given
 
-from fleet.wire.json_text import MOST_VALUES, has_levels, is_crowded, is_finite, json_length
+from fleet.wire.json_text import (
+    MOST_VALUES,
+    VALUE_BYTES,
+    has_levels,
+    is_crowded,
+    is_finite,
+    json_length,
+    parsing_cost,
+)
 from tests.support.json_values import JSON
 
 SMALL, LARGE = 25_000, 100_000
@@ -41,3 +49,16 @@ def test_whatever_json_holds_its_size_and_levels_are_told(value: object) -> None
     assert not is_finite({"a": [value, math.inf]})
     if is_finite(value):
         json.dumps(value, allow_nan=False)
+
+
+def test_a_frame_costs_what_its_values_cost_and_not_its_bytes_alone() -> None:
+    text = json.dumps({"type": "text_input", "text": "a, [b] {c} " * 10_000})
+    dense = '{"if":' * 18_000 + "{}" + "}" * 18_000
+    assert parsing_cost(text) < len(text) + 10 * VALUE_BYTES
+    assert parsing_cost(dense) > len(dense) + 18_000 * VALUE_BYTES
+    assert parsing_cost(dense.encode()) == parsing_cost(dense)
+
+
+def test_a_frame_of_texts_without_end_is_crowded() -> None:
+    assert is_crowded('",' * 500_000)
+    assert not is_crowded(json.dumps({str(number): "x" for number in range(MOST_VALUES)}))

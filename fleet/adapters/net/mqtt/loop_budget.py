@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 
 FRAME_BYTES = 64 * 1024
-"""Bytes of JSON that are parsed between two looks at timers and sockets: at worst (nothing but braces) 15 ms."""
+"""Of `parsing_cost`, what is parsed between two looks at timers and sockets: 64 KB of text, or 1,024 values."""
 
 
 class LoopBudget:
@@ -14,7 +14,7 @@ class LoopBudget:
     once would be parsed in one go, and the leases would lapse meanwhile. What waits is bounded by who brings it.
 
     Args:
-        most: Bytes; one piece of work that is larger has an iteration to itself.
+        most: Of `parsing_cost`, in bytes; one piece of work that is larger has an iteration to itself.
     """
 
     def __init__(self, most: int = FRAME_BYTES) -> None:

@@ -6,14 +6,16 @@ on with the session.
 
 import re
 import secrets
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from time import monotonic
 from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 
 from fleet.adapters.redis.client.store import Store
+from fleet.core.fair_places import FairPlaces
 from fleet.core.ports import Message
 from fleet.core.server_tools import Persona
 
@@ -21,6 +23,8 @@ MOST_MESSAGES = 10
 """Messages of a session's history (the API's document, section 6.2)."""
 LONGEST_TEXT = 20_000
 """Characters of one of them that are kept."""
+MOST_SESSIONS = 10_000
+"""Sessions that a process has begun and that have not expired: without history 4 MB of Redis."""
 
 _ID = re.compile(r"[0-9a-f]{32}")
 _MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
@@ -37,6 +41,55 @@ class GatewaySession:
     used: str = ""
 
 
+class BegunSessions:
+    """The sessions that this process has begun and that have not expired.
+
+    Args:
+        seconds: Life of a session after its last use.
+        most: How many there may be; addresses share them as `FairPlaces` says.
+        clock: Returns the time in seconds.
+    """
+
+    def __init__(self, seconds: float, most: int = MOST_SESSIONS, clock: Callable[[], float] = monotonic) -> None:
+        self._seconds = seconds
+        self._clock = clock
+        self._places = FairPlaces[str](most)
+        self._used: dict[str, float] = {}  # what was used longest ago comes first
+
+    @property
+    def most(self) -> int:
+        return self._places.most
+
+    def __len__(self) -> int:
+        self._forget_expired()
+        return len(self._places)
+
+    def add(self, session: str, site: str) -> str | None:
+        """Note a new session of a site; return the session that has to end for it, if there is one."""
+        self._forget_expired()
+        loser = self._places.take(session, site)
+        self._used[session] = self._clock()
+        if loser is not None:
+            del self._used[loser]
+        return loser
+
+    def use(self, session: str) -> None:
+        """Note that a session was used; one that another process has begun counts there."""
+        if self._used.pop(session, None) is not None:
+            self._used[session] = self._clock()
+            self._places.use(session)
+
+    def remove(self, session: str) -> None:
+        """Forget a session that has ended."""
+        if self._used.pop(session, None) is not None:
+            self._places.leave(session)
+
+    def _forget_expired(self) -> None:
+        before = self._clock() - self._seconds
+        while self._used and self._used[oldest := next(iter(self._used))] < before:
+            self.remove(oldest)
+
+
 class GatewaySessions:
     """Makes sessions and finds them again.
 
@@ -48,9 +101,13 @@ class GatewaySessions:
     def __init__(self, store: Store, seconds: int) -> None:
         self._store = store
         self._seconds = seconds
+        self.begun = BegunSessions(seconds)
+        """Bounds how many sessions there may be."""
 
-    async def begin(self, now: datetime) -> GatewaySession:
+    async def begin(self, now: datetime, site: str = "") -> GatewaySession:
         """Return a new session; its id has 128 random bits in 32 characters.
+
+        Where there are too many, one of the site with the most ends for it.
 
         Raises:
             Unavailable: Redis is away.
@@ -58,6 +115,9 @@ class GatewaySessions:
         at = now.isoformat(timespec="milliseconds")
         session = GatewaySession(new_id(), created=at, used=at)
         await self.keep(session, now)
+        loser = self.begun.add(session.id, site)
+        if loser is not None:
+            await self.end(loser)
         return session
 
     async def keep(self, session: GatewaySession, now: datetime) -> None:
@@ -121,9 +181,11 @@ class GatewaySessions:
         Raises:
             Unavailable: Redis is away.
         """
+        self.begun.remove(session)
         await self._store.ask(self._store.client.delete(_key(session), _history_key(session)))
 
     async def _write(self, session: str, fields: dict[str, str], messages: Sequence[Message] = ()) -> None:
+        self.begun.use(session)
         key, history = _key(session), _history_key(session)
         pipe = self._store.client.pipeline(transaction=False)
         pipe.hset(key, mapping=cast("Any", fields))

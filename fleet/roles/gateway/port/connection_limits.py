@@ -4,6 +4,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from fleet.core.fair_places import FairPlaces
+from fleet.core.proxies import site
 from fleet.core.rates import Rate
 
 SEND_SECONDS: Final = 10.0
@@ -32,11 +34,14 @@ class ClientLimits:
     controls: Rate = _CONTROLS
     """Pings and pongs of a connection."""
     passing: int = 256
-    """Connections that are no client: not yet, not any more, or never; for one more the oldest is ended."""
+    """Connections that are no client: not yet, not any more, or never; for one more, the oldest of the address with the
+    most is ended."""
 
 
 class Passing(Protocol):
     """A connection that may be ended to make room."""
+
+    address: str
 
     def end(self, reason: str) -> None:
         """End it at once."""
@@ -53,7 +58,7 @@ class ConnectionLimits:
         self.limits = limits
         self.counts: Counter[str] = Counter()
         """Who was turned away or ended, by reason."""
-        self._passing: dict[Passing, None] = {}  # the oldest first
+        self._passing = FairPlaces[Passing](limits.passing)
 
     @property
     def passing(self) -> int:
@@ -62,12 +67,12 @@ class ConnectionLimits:
 
     def enter(self, connection: Passing) -> None:
         """Note a connection that is no client, or is one no more."""
-        self._passing.setdefault(connection)
-        if len(self._passing) > self.limits.passing:
-            oldest = next(iter(self._passing))
-            del self._passing[oldest]
+        if connection in self._passing:
+            return
+        oldest = self._passing.take(connection, site(connection.address))
+        if oldest is not None:
             oldest.end("crowded out")
 
     def leave(self, connection: Passing) -> None:
         """Forget a connection: it has become a client, or is gone."""
-        self._passing.pop(connection, None)
+        self._passing.leave(connection)

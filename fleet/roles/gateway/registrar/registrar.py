@@ -87,7 +87,7 @@ class Registrar:
         self._open_line = open_line
         self._line: RegistrarDevice | None = None
         self._scribe = RegistrarPeer(peer)
-        self._visit = ClientSession(resources.sessions)
+        self._visit = ClientSession(resources.sessions, peer.address)
         self._notes: list[str] = []
         self._tools: tuple[ToolSpec, ...] = ()
         self._share = stack.enter_context(closing(ToolShare(resources.tool_room)))
@@ -184,7 +184,13 @@ class Registrar:
             await self._scribe.order(ErrorCommand(None, NO_REQUEST, "text_input needs a text"))
         elif self._line is not None:
             await self._line.enter(request.text)
-        elif not self.turns.add(Question(request.text, self._visit.id, self._choices)):
+        else:
+            await self._add(request.text)
+
+    async def _add(self, text: str) -> None:
+        if not await self._visit.lives():
+            await self._visit.begin()
+        if not self.turns.add(Question(text, self._visit.id, self._choices)):
             await self._scribe.order(ErrorCommand(None, UNABLE, f"{MOST_WAITING} texts wait already"))
 
     @property

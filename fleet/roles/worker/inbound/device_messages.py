@@ -30,6 +30,7 @@ from fleet.wire.edge_messages import (
     StartListeningCommand,
     StopListeningCommand,
 )
+from fleet.wire.json_text import parsing_cost
 from fleet.wire.messages import (
     AbortEvent,
     AnswerStopCommand,
@@ -91,7 +92,7 @@ class DeviceDispatcher:
 
     async def _understand(self, mac: str, payload: bytes) -> tuple[str, DeviceEvent]:
         """Return a frame's dialect and what it says; a frame that shows no dialect is read in its device's."""
-        await self._parsing.take(len(payload))
+        await self._parsing.take(parsing_cost(payload))
         name, event = dialects.receive(payload)
         if isinstance(event, MalformedEvent):
             own = dialects.find((await self._resources.devices.read(mac)).dialect)

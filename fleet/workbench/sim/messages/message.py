@@ -79,7 +79,7 @@ def number(value: JsonValue) -> int | float | None:
     """Return a value if it is a finite number; true and false are none."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return value if math.isfinite(value) else None
+    return value if isinstance(value, int) or math.isfinite(value) else None
 
 
 def check(message: JsonObject, size: int, session: str) -> Iterator[Finding]:

@@ -11,7 +11,8 @@ ROOT = Path(__file__).parents[5] / "fleet"
 
 
 class Stranger:
-    def __init__(self) -> None:
+    def __init__(self, address: str = "192.0.2.1") -> None:
+        self.address = address
         self.ended: list[str] = []
 
     def end(self, reason: str) -> None:
@@ -26,6 +27,15 @@ def test_for_one_more_the_oldest_is_ended() -> None:
         crowd.enter(stranger)
     assert [stranger.ended for stranger in strangers] == [["crowded out"]] * 2 + [[]] * 3
     assert crowd.passing == 3
+
+
+def test_who_opens_many_connections_crowds_out_its_own() -> None:
+    crowd = ConnectionLimits(ClientLimits(passing=3))
+    slow, crowding = Stranger("192.0.2.1"), [Stranger(f"2001:db8::{number}") for number in range(5)]
+    for stranger in (slow, *crowding):
+        crowd.enter(stranger)
+    assert slow.ended == []
+    assert [stranger.ended for stranger in crowding] == [["crowded out"]] * 3 + [[]] * 2
 
 
 def test_who_became_a_client_is_not_crowded_out() -> None:

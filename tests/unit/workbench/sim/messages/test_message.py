@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from fleet.workbench.sim.messages.message import check, item, parse
+from fleet.workbench.sim.messages.message import check, item, number, parse
 
 
 def _rules(message: dict[str, Any], session: str = "s1") -> list[str]:
@@ -62,3 +62,8 @@ def test_keys_match_whatever_their_capitals_and_the_first_wins() -> None:
     assert parsed is not None
     assert item(parsed, "state") == "start"
     assert item(parsed, "type") == "tts"
+
+
+def test_a_number_of_any_length_is_read() -> None:
+    values = [10**400, 1.5, float("inf"), True, "1"]
+    assert [number(value) for value in values] == [10**400, 1.5, None, None, None]
