@@ -61,21 +61,21 @@ def chance_of_length(frame_ms: int) -> float:
     return 1 / 28 if frame_ms >= _LONG_FRAMES else 1 / 6
 
 
-class Test(NamedTuple):
+class SequentialTest(NamedTuple):
     """One sequential test: what a good packet adds to the score, and what another one takes from it."""
 
     gain: float
     cost: float
 
     @classmethod
-    def for_share(cls, share: float, chance: float) -> "Test":
+    def for_share(cls, share: float, chance: float) -> "SequentialTest":
         return cls(log(share / chance), log((1 - chance) / (1 - share)))
 
 
-Tests = tuple[Test, ...]
+Tests = tuple[SequentialTest, ...]
 Scores = tuple[float, ...]
 
-SAME_TOC: Final = tuple(Test.for_share(share, 1 / 256) for share in SHARES)
+SAME_TOC: Final = tuple(SequentialTest.for_share(share, 1 / 256) for share in SHARES)
 
 
 def begin(tests: Tests) -> Scores:
@@ -170,7 +170,7 @@ class Candidates:
         """What the device's packets begin with; None while that is unknown, or changes."""
         self._drops = drops
         chance = chance_of_length(frame_ms)
-        self._any_tests = tuple(Test.for_share(share, chance) for share in SHARES_ANY if share > 1.4 * chance)
+        self._any_tests = tuple(SequentialTest.for_share(share, chance) for share in SHARES_ANY if share > 1.4 * chance)
         self._held: dict[Address, dict[int, list[Candidate]]] = {}
         self._tries: dict[Address, int] = {}
         """Of the addresses that have candidates: only between two candidates does it matter."""
