@@ -16,7 +16,8 @@ VALUE_BYTES = 64
 
 _MOST_STRINGS = 2 * MOST_VALUES
 """Texts of a frame that holds so many values: names of members, and values."""
-_STRINGS = re.compile(r'"(?>[^"\\]+|\\.)*+(?:"|\Z)', re.DOTALL)
+_STRINGS = re.compile(r'"(?>[^"\\]+|\\.?)*+(?:"|\Z)', re.DOTALL)
+"""From every quote it matches, also before a last backslash: otherwise each quote would look at the rest in vain."""
 _FEW = 256
 """Marks of most frames, even if those in texts are counted."""
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
