@@ -19,8 +19,9 @@ from fleet.core.ports import (
     ToolCall,
     ToolOffer,
 )
-from fleet.core.text.pieces import Breath, bites
+from fleet.core.text.pieces import PIECE_CHARACTERS, cut_text
 from fleet.core.toolbox import read_arguments
+from fleet.ground.loop_yield import LoopYield
 
 MOST_ROUNDS = 6
 """Model messages in one turn; in the last it may call nothing, so that it must answer."""
@@ -97,7 +98,7 @@ async def run_turn(
         left -= 1
         message = await model.ask(asked, added, said, may_call=left > 0)
         parts = (*added, *(Message("assistant", part) for part in said), message)
-        if not model.urged and not message.calls and not _words(parts):
+        if not model.urged and not message.calls and not _has_text(parts):
             model.urged = True
             continue
         added, said = parts, ()
@@ -126,19 +127,19 @@ class _Model:
         may_call = may_call and self.options.may_call and _unreadable(added) <= MOST_REPAIRS
         context = (*_context(asked, said, urged=self.urged), *settle(added))
         stream = self.llm.stream(context, self.tools.offers, replace(self.options, may_call=may_call))
-        text, breath = Continuation(said), Breath()
+        text, loop_yield = Continuation(said), LoopYield(PIECE_CHARACTERS)
         calls: tuple[ToolCall, ...] = ()
         async with aclosing(stream) as events:
             async for event in events:
                 match event:
                     case TextDelta(piece):
-                        for bite in bites(piece):
-                            if new := text.take(bite):
+                        for part in cut_text(piece):
+                            if new := text.take(part):
                                 await self.output.say(new)
-                            await breath.take(bite)
+                            await loop_yield.spend(len(part))
                     case ThoughtDelta(piece):
                         await self.output.think(piece)
-                        await breath.take(piece)
+                        await loop_yield.spend(len(piece))
                     case CallsAsked(wanted) if may_call:
                         calls = wanted[:MOST_CALLS]
         return Message("assistant", text.new, calls)
@@ -150,7 +151,7 @@ def _context(asked: Sequence[Message], said: Sequence[str], *, urged: bool) -> S
     return urge(asked) if urged else asked
 
 
-def _words(messages: Sequence[Message]) -> bool:
+def _has_text(messages: Sequence[Message]) -> bool:
     """Whether the model has said anything."""
     return any(message.role == "assistant" and message.text.strip() for message in messages)
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import chain
 
 from fleet.core.ports import Message
-from fleet.core.text.pieces import bites
+from fleet.core.text.pieces import cut_text
 from fleet.core.text.sentences import SentenceSplitter
 from fleet.core.text.speakable import speakable
 
@@ -83,7 +83,7 @@ def _beginning(text: str, sentences: int) -> tuple[str, int]:
     """
     splitter = SentenceSplitter()
     end = said = 0
-    fed = (piece for bite in bites(text) for piece in splitter.feed(bite))
+    fed = (piece for part in cut_text(text) for piece in splitter.feed(part))
     for piece in chain(fed, _late(splitter)):
         if said >= sentences:
             break

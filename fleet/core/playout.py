@@ -127,12 +127,12 @@ class Playout:
         if self.device.ready_at is None:
             self.device.ready_at = now + FIRST_AFTER
 
-    def mark(self, sentence: int) -> None:
+    def begin_sentence(self, sentence: int) -> None:
         """The next packet begins this sentence."""
         self._queue.append(sentence)
         self._inside, self._filled = True, 0
 
-    def rest(self) -> None:
+    def end_sentence(self) -> None:
         """The sentence is complete; how long the next one takes is not its voice's fault."""
         self._inside = False
 
@@ -144,7 +144,7 @@ class Playout:
         """Nothing more will be added."""
         self._ended = True
 
-    def miss(self, frames: float) -> None:
+    def add_loss(self, frames: float) -> None:
         """Frames that were sent did not arrive: send as many ahead of time, within the bound."""
         device = self.device
         device.missing = min(device.missing + frames, self._pacing.lead)
@@ -175,7 +175,7 @@ class Playout:
             device.played_at = now
         device.played_at += self._frame
         if self._pacing.loss:
-            self.miss(self._pacing.loss)
+            self.add_loss(self._pacing.loss)
         return PlayoutStep(packet, begins, False, self._due(now))
 
     def _due(self, now: float) -> float | None:

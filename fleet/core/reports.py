@@ -33,7 +33,7 @@ def write(method: str, params: JsonValue) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
-def tell(reports: Sequence[DeviceReport]) -> str:
+def describe(reports: Sequence[DeviceReport]) -> str:
     """Return the lines that tell a model of the reports, or an empty text without any."""
     if not reports:
         return ""

@@ -66,10 +66,10 @@ class ToolMix:
             self._begun.discard(call.id)
             if not self._server.repeatable(name):
                 return INTERRUPTED
-        return told(await self._run(call.id, name, prepared.arguments))
+        return outcome_text(await self._run(call.id, name, prepared.arguments))
 
 
-def told(result: ServerResult) -> str:
+def outcome_text(result: ServerResult) -> str:
     """Return what the model is told of a result."""
     value = result.value
     text = clip(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))

@@ -19,7 +19,7 @@ from fleet.core.ports import ToolCall, ToolOffer
 from fleet.core.schemas.arguments import LARGEST_INTEGER, fit
 from fleet.core.schemas.cleaning import LARGEST_NUMBER, clean
 from fleet.core.schemas.shown import shown
-from fleet.wire.json_text import is_crowded, is_finite
+from fleet.wire.json_text import has_too_many_values, is_finite
 from fleet.wire.mcp import ToolSpec
 
 LONGEST_NAME = 64
@@ -47,7 +47,7 @@ class ArgumentLimits:
 
     def reads(self, text: str) -> bool:
         """Whether arguments are few enough to be looked at; a model may write spaces, or escapes, into them."""
-        return len(text) <= 2 * self.size and not is_crowded(text)
+        return len(text) <= 2 * self.size and not has_too_many_values(text)
 
 
 DEVICE = ArgumentLimits()

@@ -14,9 +14,9 @@ from fleet.adapters.redis.access.renewals import Renewals
 from fleet.adapters.redis.access.revocations import Revocations
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.registry import DeviceRegistry
-from fleet.core.text.visible import visible
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
+from fleet.ground.terminal import visible
 from fleet.operations.devices_table import claims_table, held, is_old, moment
 from fleet.operations.reach import reach_store, read_mac, run
 from fleet.wire.topics import canonical_mac

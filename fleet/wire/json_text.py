@@ -40,7 +40,7 @@ def json_length(value: object) -> int:
     return len(_ENCODER.encode(value))
 
 
-def is_crowded(frame: str | bytes) -> bool:
+def has_too_many_values(frame: str | bytes) -> bool:
     """Whether a frame holds more than `MOST_VALUES`, told from its marks before it is parsed; never raises."""
     text = frame if isinstance(frame, str) else frame.decode("utf-8", "replace")
     # Most frames have few marks even if those in texts are counted.

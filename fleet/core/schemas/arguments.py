@@ -7,17 +7,17 @@ from typing import Any
 from pydantic import JsonValue
 from pydantic_core import from_json
 
+from fleet.core.schemas.explanations import explain
 from fleet.core.schemas.json_types import is_number, is_of
 from fleet.core.schemas.validator import SchemaValidator
 from fleet.core.schemas.verdict import Fault, Path
-from fleet.core.schemas.words import explain
-from fleet.wire.json_text import is_crowded
+from fleet.wire.json_text import has_too_many_values
 
 LARGEST_INTEGER = 2**31 - 1
 """Firmware reads integers as int32."""
 MOST_ROUNDS = 4
 """How often what was mended is looked at again: a text may hold an object that holds a text."""
-MOST_TOLD = 3
+MOST_EXPLAINED = 3
 
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?")
 
@@ -47,7 +47,7 @@ def fit(
             wrong = left
             break
         wrong = validator.find_faults(fitted)
-    return "; ".join(dict.fromkeys(explain(fault, arguments) for fault in wrong[:MOST_TOLD])) or fitted
+    return "; ".join(dict.fromkeys(explain(fault, arguments) for fault in wrong[:MOST_EXPLAINED])) or fitted
 
 
 def _copy(value: JsonValue) -> JsonValue:
@@ -112,7 +112,7 @@ def _as_type(value: JsonValue, name: str) -> JsonValue:
 
 def _unpack(text: str, name: str) -> JsonValue:
     """Return the object or list that was written as text; for some objects models are asked for that."""
-    if not text.startswith("{" if name == "object" else "[") or is_crowded(text):
+    if not text.startswith("{" if name == "object" else "[") or has_too_many_values(text):
         return None
     try:
         found: JsonValue = from_json(text, allow_inf_nan=False)

@@ -132,11 +132,11 @@ def _choices(rule: Mapping[str, Any]) -> list[Any]:
     given = [rule["const"]] if "const" in rule else rule.get("enum")
     if not _is_list(given):
         return []
-    told = [choice for choice in given[: MOST_CHOICES + 2] if choice is not None]
-    if len(told) > MOST_CHOICES or not all(map(_is_choice, told)):
+    listed = [choice for choice in given[: MOST_CHOICES + 2] if choice is not None]
+    if len(listed) > MOST_CHOICES or not all(map(_is_choice, listed)):
         return []
     # 1, 1.0 and true are the same key of a dict.
-    return list({(type(choice), choice): choice for choice in told}.values())
+    return list({(type(choice), choice): choice for choice in listed}.values())
 
 
 def _kind(rule: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.keys import DEVICE_SECONDS, prefix
-from fleet.core.standing import How, Policy, Verdict
+from fleet.core.admission import PinMethod, Policy, Verdict
 
 YOUNG_SECONDS = 3600
 """How long a MAC that never connected is known after it was served last, and its owner pinned."""
@@ -46,7 +46,7 @@ class Admission:
     serial: str = ""
     timezone: str = ""
     """An IANA name or minutes east of UTC; the server's own without it."""
-    how: How | Literal[""] = ""
+    how: PinMethod | Literal[""] = ""
     unbound: bool = False
     """Whether an operator took its admission away: it has to be activated again."""
     generation: int = 0
@@ -66,7 +66,7 @@ class Admission:
             client=client,
             serial=record.get("serial", ""),
             timezone=record.get("tz", ""),
-            how=cast("How", how) if bound else "",
+            how=cast("PinMethod", how) if bound else "",
             unbound=bool(record.get("unbound")),
             generation=int(record.get("gen", "0")),
             due=int(record.get("due", "0")),
@@ -98,14 +98,14 @@ class Decision:
     """What was decided about an asker.
 
     `generation` is that of the password that it may be given, `claims` whether it stands among the claims of the MAC,
-    `crowded_out` how many that never connected gave way, under an open policy.
+    `evicted` how many that never connected gave way, under an open policy.
     """
 
     verdict: Verdict
     generation: int
     timezone: str
     claims: bool = False
-    crowded_out: int = 0
+    evicted: int = 0
 
 
 class Admissions:
@@ -146,10 +146,10 @@ class Admissions:
             prefix(shard),
         ]
         pairs = [text for pair in fields.items() for text in pair]
-        verdict, generation, timezone, claims, crowded = await self._store.call(
+        verdict, generation, timezone, claims, evicted = await self._store.call(
             "fleet_boot", keys, [*words, *limits, who.dialect, *pairs]
         )
-        return Decision(cast("Verdict", verdict), int(generation), timezone, claims == "1", int(crowded))
+        return Decision(cast("Verdict", verdict), int(generation), timezone, claims == "1", int(evicted))
 
     async def read(self, mac: str) -> Admission:
         record = self._store.client.hgetall(admission_key(self._store, mac))
@@ -163,7 +163,7 @@ class Admissions:
         return [Admission.of(record) for record in records]
 
     async def bind(
-        self, mac: str, client: str = "", serial: str = "", *, how: How | None = None, until: int = 0
+        self, mac: str, client: str = "", serial: str = "", *, how: PinMethod | None = None, until: int = 0
     ) -> int | None:
         """Make a Client-Id the owner of a MAC; without one it is the first that shows itself.
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 from fleet.adapters.redis.access.admissions import Admissions
 from fleet.adapters.redis.access.revocations import Revocations
 from fleet.adapters.redis.client.store import Store
-from fleet.core.standing import Policy
+from fleet.core.admission import Policy
 
 log = logging.getLogger(__name__)
 

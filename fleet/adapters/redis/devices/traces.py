@@ -12,13 +12,13 @@ from typing import Any, Final, Literal, cast, get_args
 
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.keys import DEVICE_SECONDS
-from fleet.core.standing import Lack
+from fleet.core.admission import NoPlace
 
 EdgeNote = Literal["audio", "end", "heard", "understood", "spoke", "sorry"]
 """From an edge: first packets came from an address; a session ended, with its packets; somebody said something; it was
 understood; an answer was spoken; an apology was."""
 
-RefusalReason = Literal["revoked", "not on the list", "not bound", Lack]
+RefusalReason = Literal["revoked", "not on the list", "not bound", NoPlace]
 """Why bootstrap gave a device no credentials."""
 
 FIELDS: Final[Mapping[str, str]] = {

@@ -78,8 +78,8 @@ def wanted(schema: Mapping[str, Any]) -> str:
 def _alternatives(fault: Fault, arguments: Mapping[str, JsonValue]) -> str:
     if not any(one.path != fault.path for one in fault.inner):
         kinds = dict.fromkeys(wanted(one.schema) for one in fault.inner)
-        told = f"argument {_name(fault.path)} must be {' or '.join(kinds)}, but is "
-        return told + _brief(_find(arguments, fault.path)) if kinds and fault.path else ""
+        text = f"argument {_name(fault.path)} must be {' or '.join(kinds)}, but is "
+        return text + _brief(_find(arguments, fault.path)) if kinds and fault.path else ""
     return ", or ".join(dict.fromkeys(explain(one, arguments) for one in fault.inner))
 
 
