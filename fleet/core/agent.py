@@ -26,9 +26,9 @@ from fleet.ground.loop_yield import LoopYield
 MOST_ROUNDS = 6
 """Model messages in one turn; in the last it may call nothing, so that it must answer."""
 MOST_REPAIRS = 1
-"""How often in one turn the model is asked again for calls whose arguments are no JSON; then it must answer."""
+"""Requests in one turn to repeat calls whose arguments were not JSON; after that the model must answer."""
 MOST_CALLS = 16
-"""Calls of one message that are made; a device takes no more at once."""
+"""Calls of one message that are run; a device may have no more pending."""
 
 
 class AgentTools(Protocol):
@@ -43,7 +43,7 @@ class AgentTools(Protocol):
 
 
 class TurnOutput(Protocol):
-    """Takes what the model writes in a turn, and remembers what the turn has done."""
+    """Takes the text of a turn, and records what the turn has done, so that another worker can continue it."""
 
     async def say(self, text: str) -> None:
         """Take the next piece of the model's text as it is written."""
@@ -57,7 +57,7 @@ class TurnOutput(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a turn had got before: its messages, and what was said of one that broke off after them, part by part."""
+    """The state of a turn that is continued: its messages, and the parts of an unfinished message that were spoken."""
 
     messages: tuple[Message, ...] = ()
     said: tuple[str, ...] = ()
@@ -78,15 +78,15 @@ async def run_turn(
         llm: The model.
         tools: What it may call; the calls of one message run side by side.
         output: Takes each piece of text, and every message before the next step.
-        before: Where to go on. Calls that were asked for are given to `tools` once more, with the ids that they had.
-        options: How each message is asked for.
+        before: Where to continue. Requested calls are passed to `tools` once more, under the same ids.
+        options: Options of each request to the model.
 
     Returns:
-        The messages of the turn, from the first assistant message to the answer; that is empty where the model wrote
-        nothing, even when urged to.
+        The messages of the turn, from the first assistant message to the answer. The answer is empty if the model wrote
+        nothing, also after a second request.
 
     Raises:
-        ProviderError: The model failed; what was said before stays said.
+        ProviderError: The model failed; the text passed to `output` before stays spoken.
     """
     added, said = before.messages, before.said
     if added and added[-1].calls:
@@ -111,19 +111,19 @@ async def run_turn(
 
 @dataclass(slots=True)
 class _Model:
-    """The model as one turn asks it."""
+    """The model in one turn."""
 
     llm: Llm
     tools: AgentTools
     output: TurnOutput
     options: LlmOptions
     urged: bool = False
-    """Whether it is told not to be silent."""
+    """Whether the prompt demands an answer that is not empty."""
 
     async def ask(
         self, asked: Sequence[Message], added: Sequence[Message], said: Sequence[str], *, may_call: bool
     ) -> Message:
-        """Listen to its next message; calls that it may not ask for are dropped."""
+        """Read the model's next message; drop calls where none are allowed."""
         may_call = may_call and self.options.may_call and _unreadable(added) <= MOST_REPAIRS
         context = (*_context(asked, said, urged=self.urged), *settle(added))
         stream = self.llm.stream(context, self.tools.offers, replace(self.options, may_call=may_call))
@@ -152,7 +152,7 @@ def _context(asked: Sequence[Message], said: Sequence[str], *, urged: bool) -> S
 
 
 def _has_text(messages: Sequence[Message]) -> bool:
-    """Whether the model has said anything."""
+    """Whether the model has written any text."""
     return any(message.role == "assistant" and message.text.strip() for message in messages)
 
 

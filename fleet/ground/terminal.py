@@ -1,12 +1,12 @@
-"""Text of strangers in a terminal: devices, models and servers may write anything into what operators read."""
+"""Untrusted text in a terminal: devices, models and servers may send control characters to an operator's screen."""
 
 from rich.text import Text
 
 
 def visible(text: str) -> str:
-    """Return a text with all that a terminal would act on, or not show, as its escape: `\\x1b`, `\\u202e`.
+    """Return a text with control and invisible characters escaped: `\\x1b`, `\\u202e`.
 
-    So are line ends: whoever wrote the text shall write no line of ours.
+    Line ends are escaped too, so that the text cannot fake a line of output.
     """
     if text.isprintable():
         return text
@@ -14,5 +14,5 @@ def visible(text: str) -> str:
 
 
 def cell(text: str, style: str = "") -> Text:
-    """Return a text as it is written, for rich, which reads a plain string as markup."""
+    """Return a text for rich without markup; rich would read a plain string as markup."""
     return Text(visible(text), style)

@@ -11,13 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from fleet.wire.messages import ListenMode
 
 
-class _Mail(BaseModel):
+class _EdgeMessage(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
     device: str
     session: str
 
 
-class OpenSessionCommand(_Mail):
+class OpenSessionCommand(_EdgeMessage):
     """To an edge: expect packets of this session; any other session of the device is over."""
 
     kind: Literal["session_opened"] = "session_opened"
@@ -39,53 +39,53 @@ class OpenSessionCommand(_Mail):
     """The firmware loses wake words while the channel is open: end the session after each push-to-talk turn."""
 
 
-class CloseSessionCommand(_Mail):
+class CloseSessionCommand(_EdgeMessage):
     """To an edge: forget the session and stop its audio at once."""
 
     kind: Literal["session_closed"] = "session_closed"
 
 
-class StartListeningCommand(_Mail):
+class StartListeningCommand(_EdgeMessage):
     """To an edge: the microphone is open."""
 
     kind: Literal["listening_started"] = "listening_started"
     mode: ListenMode
 
 
-class StopListeningCommand(_Mail):
+class StopListeningCommand(_EdgeMessage):
     """To an edge: push-to-talk was released; recognise what was said."""
 
     kind: Literal["listening_stopped"] = "listening_stopped"
 
 
-class DetectedTextCommand(_Mail):
+class DetectedTextCommand(_EdgeMessage):
     """To an edge: the device says that it detected this: its wake word, or what its user typed."""
 
     kind: Literal["wake_word_heard"] = "wake_word_heard"
     text: str
 
 
-class AbortAnswerCommand(_Mail):
+class AbortAnswerCommand(_EdgeMessage):
     """To an edge: stop speaking at once and say so to the device, exactly once."""
 
     kind: Literal["speech_aborted"] = "speech_aborted"
     reason: str = ""
 
 
-class DeviceReturnedCommand(_Mail):
+class DeviceReturnedCommand(_EdgeMessage):
     """To an edge: the device connected anew and may have missed the end of a speech."""
 
     kind: Literal["device_returned"] = "device_returned"
 
 
-class TurnProgressCommand(_Mail):
+class TurnProgressCommand(_EdgeMessage):
     """To an edge: the turn goes on, though there is nothing to say yet; a tool is slow."""
 
     kind: Literal["turn_working"] = "turn_working"
     turn: str
 
 
-class StartAnswerCommand(_Mail):
+class StartAnswerCommand(_EdgeMessage):
     """To an edge: an answer is being written; prepare the device for its audio."""
 
     kind: Literal["speech_begun"] = "speech_begun"
@@ -94,7 +94,7 @@ class StartAnswerCommand(_Mail):
     """The turn's trace (W3C Trace Context); empty while traces are off."""
 
 
-class SpeakSentenceCommand(_Mail):
+class SpeakSentenceCommand(_EdgeMessage):
     """To an edge: speak this. `index` counts from 0 within the turn; a repeated one is skipped."""
 
     kind: Literal["sentence_ready"] = "sentence_ready"
@@ -107,7 +107,7 @@ class SpeakSentenceCommand(_Mail):
     """The face of the answer, with its first sentence; one of the names in `fleet.core.text.emotion`."""
 
 
-class EndAnswerCommand(_Mail):
+class EndAnswerCommand(_EdgeMessage):
     """To an edge: the turn is over; when the sentences were spoken, tell the device. `index`: how many there were."""
 
     kind: Literal["speech_ended"] = "speech_ended"
@@ -131,7 +131,7 @@ EdgeCommand = Annotated[
 ]
 
 
-class UtteranceEvent(_Mail):
+class UtteranceEvent(_EdgeMessage):
     """To a shard: the user said this; begin a turn. `turn` is the sender's name for it, unique for ever."""
 
     kind: Literal["utterance_heard"] = "utterance_heard"
@@ -147,7 +147,7 @@ class UtteranceEvent(_Mail):
     """The turn's trace (W3C Trace Context); empty while traces are off."""
 
 
-class AnswerInterruptedEvent(_Mail):
+class AnswerInterruptedEvent(_EdgeMessage):
     """To a shard: an answer was cut off, and the edge has already silenced it; or the user did not even wait for it."""
 
     kind: Literal["speech_interrupted"] = "speech_interrupted"
@@ -156,14 +156,14 @@ class AnswerInterruptedEvent(_Mail):
     """How many sentences of the turn had begun to be heard."""
 
 
-class AnswerDoneEvent(_Mail):
+class AnswerDoneEvent(_EdgeMessage):
     """To a shard: the answer was spoken to its end."""
 
     kind: Literal["speech_done"] = "speech_done"
     turn: str
 
 
-class SessionSilentEvent(_Mail):
+class SessionSilentEvent(_EdgeMessage):
     """To a shard: say goodbye.
 
     Nothing was heard for too long (`idle`), the audio path never opened (`unused`), a push-to-talk turn is over on

@@ -26,7 +26,7 @@ _HARMLESS: Final = frozenset({0x0002, 0x0003, 0x0004, 0x0005, 0x0006, 0x0008, 0x
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class MappedAddress:
     """The address and port by which the server sees whoever asked."""
 
     host: str
@@ -49,7 +49,7 @@ def build_request(transaction: bytes) -> bytes:
     return _HEADER.pack(_REQUEST, 0, _COOKIE, transaction)
 
 
-def read_response(data: bytes, transaction: bytes) -> Seen | StunRefused | None:
+def read_response(data: bytes, transaction: bytes) -> MappedAddress | StunRefused | None:
     """Return what a datagram says, or None if it is no answer to this request."""
     if len(data) < _HEADER.size:
         return None
@@ -73,7 +73,7 @@ def _attributes(body: bytes) -> Iterator[tuple[int, bytes]]:
     return reversed(found)
 
 
-def _read_success(attributes: dict[int, bytes]) -> Seen | StunRefused:
+def _read_success(attributes: dict[int, bytes]) -> MappedAddress | StunRefused:
     unknown = {kind for kind in attributes if kind < _OPTIONAL} - _HARMLESS - {_MAPPED, _XOR_MAPPED}
     if unknown:
         return StunRefused(0)
@@ -82,13 +82,13 @@ def _read_success(attributes: dict[int, bytes]) -> Seen | StunRefused:
     return _read_address(attributes.get(_MAPPED, b""), 0)
 
 
-def _read_address(value: bytes, mask: int) -> Seen | StunRefused:
+def _read_address(value: bytes, mask: int) -> MappedAddress | StunRefused:
     if len(value) != _ADDRESS.size:
         return StunRefused(0)
     family, port, host = _ADDRESS.unpack(value)
     if family != _IPV4:
         return StunRefused(0)
-    return Seen(str(IPv4Address(host ^ mask)), port ^ (mask >> 16))
+    return MappedAddress(str(IPv4Address(host ^ mask)), port ^ (mask >> 16))
 
 
 def _read_failure(attributes: dict[int, bytes]) -> StunRefused:

@@ -5,7 +5,7 @@ import secrets
 import socket
 
 from fleet.ground.errors import ConfigError, Unavailable
-from fleet.wire.stun import TRANSACTION_BYTES, Seen, StunRefused, build_request, read_response
+from fleet.wire.stun import TRANSACTION_BYTES, MappedAddress, StunRefused, build_request, read_response
 
 STUN_PORT = 3478
 LIMIT_SECONDS = 8.0
@@ -21,7 +21,7 @@ async def ask_stun(
     *,
     limit: float = LIMIT_SECONDS,
     first_wait: float = FIRST_WAIT_SECONDS,
-) -> Seen:
+) -> MappedAddress:
     """Return by which address a server sees packets from a local port, which nobody else may have open meanwhile.
 
     Args:
@@ -55,7 +55,7 @@ async def _resolve(server: tuple[str, int]) -> tuple[str, int]:
     return str(found[0][4][0]), server[1]
 
 
-async def _ask(line: socket.socket, server: tuple[str, int], name: str, wait: float) -> Seen:
+async def _ask(line: socket.socket, server: tuple[str, int], name: str, wait: float) -> MappedAddress:
     loop, transaction = asyncio.get_running_loop(), secrets.token_bytes(TRANSACTION_BYTES)
     # Connected, so that the kernel drops what others send.
     line.connect(server)
@@ -68,7 +68,7 @@ async def _ask(line: socket.socket, server: tuple[str, int], name: str, wait: fl
             wait *= 2
 
 
-async def _answer(line: socket.socket, transaction: bytes, name: str) -> Seen:
+async def _answer(line: socket.socket, transaction: bytes, name: str) -> MappedAddress:
     loop = asyncio.get_running_loop()
     while True:
         answer = read_response(await loop.sock_recv(line, _LARGEST), transaction)

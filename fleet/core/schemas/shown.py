@@ -1,7 +1,7 @@
-"""A tool's cleaned schema as it is shown to models: nothing in it that endpoints are known to refuse.
+"""A tool's cleaned schema in the form that models see, without parts that endpoints are known to refuse.
 
-Gemini refuses a rule without a type, choices that are no texts or are empty, and objects without properties; OpenAI
-refuses lists without items; llama.cpp lets a model write nothing into an object whose list of properties is empty
+Gemini refuses a rule without a type, choices that are empty or not texts, and objects without properties. OpenAI
+refuses lists without items. llama.cpp allows no member in an object whose list of properties is empty
 (docs/adr/0014-shown-schemas.md).
 """
 
@@ -14,10 +14,10 @@ _NUMBERS = frozenset({"integer", "number"})
 
 
 def shown(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema as models see it.
+    """Return a schema for models.
 
     Args:
-        schema: As `fleet.core.schemas.cleaning.clean` returned it; arguments are still to be checked against that.
+        schema: As `fleet.core.schemas.cleaning.clean` returned it; arguments are validated against that one.
     """
     required = {"required": list(schema["required"])} if schema.get("required") else {}
     properties = {name: _rule(rule) for name, rule in schema.get("properties", {}).items()}

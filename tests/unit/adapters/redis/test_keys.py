@@ -1,6 +1,6 @@
 from redis.crc import key_slot
 
-from fleet.adapters.redis.keys import Keys, edge_mailbox
+from fleet.adapters.redis.keys import Keys, edge_inbox
 
 MAC = "aa:bb:cc:dd:ee:ff"
 
@@ -20,4 +20,4 @@ def test_shards_are_spread_over_the_nodes_of_a_cluster() -> None:
 
 
 def test_edges_have_mailboxes_of_their_own() -> None:
-    assert key_slot(edge_mailbox("a").encode()) != key_slot(edge_mailbox("b").encode())
+    assert key_slot(edge_inbox("a").encode()) != key_slot(edge_inbox("b").encode())

@@ -6,7 +6,7 @@ _WIDER = {126: 2, 127: 8}
 """Bytes of the length behind these lengths."""
 
 
-class FrameEdges:
+class FrameTracker:
     """Follows what one end of a WebSocket says, from its first frame on."""
 
     def __init__(self) -> None:
