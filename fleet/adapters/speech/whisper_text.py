@@ -9,7 +9,7 @@ _SPECIAL = re.compile(r"<\|.*\|>")
 
 
 @cache
-def _letters() -> tuple[str, ...]:
+def _characters() -> tuple[str, ...]:
     """Return the letter that stands for each byte: printable Latin-1 for itself, the others from U+0100 on."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]
@@ -19,7 +19,7 @@ def _letters() -> tuple[str, ...]:
 
 @cache
 def _bytes() -> dict[str, int]:
-    return {letter: byte for byte, letter in enumerate(_letters())}
+    return {letter: byte for byte, letter in enumerate(_characters())}
 
 
 def decode(tokens: list[str]) -> str:
@@ -39,7 +39,7 @@ def encode(text: str, vocabulary: dict[str, int]) -> list[str]:
 
 
 def _merge(word: str, vocabulary: dict[str, int]) -> list[str]:
-    parts = [_letters()[byte] for byte in word.encode()]
+    parts = [_characters()[byte] for byte in word.encode()]
     while True:
         pairs = ((vocabulary.get(left + right), place) for place, (left, right) in enumerate(pairwise(parts)))
         known = [(rank, place) for rank, place in pairs if rank is not None]
