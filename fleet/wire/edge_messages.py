@@ -1,7 +1,8 @@
-"""What edges and shards write into each other's inboxes. Text only: audio never leaves an edge.
+"""The messages in the inboxes of edges and shards. Text only: audio never leaves an edge.
 
-A shard's inbox belongs to the shard and outlives its owner; an edge's belongs to the edge's process. A message that a
-reader does not know is skipped, so that versions can run side by side during a rollout.
+A shard's inbox belongs to the shard and outlives its owner; an edge's inbox belongs to the edge's process. Readers skip
+unknown messages, so that two versions can run side by side during a rollout. The values of `kind` are the stored form
+and do not change.
 """
 
 from typing import Annotated, Literal
@@ -32,9 +33,9 @@ class OpenSessionCommand(_EdgeMessage):
     downlink_frame_ms: int
     aec: bool = False
     clears_on_stop: bool = False
-    """Whether the device throws away what it has not played when speech is over (`fleet.core.firmware_traits`)."""
+    """Whether the device discards its queued audio on `tts stop` (`fleet.core.firmware_traits`)."""
     language: str = ""
-    """ISO 639-1 code for what the server says before it has heard anybody; empty from a worker that does not know."""
+    """ISO 639-1 code for fixed sentences before the first utterance; empty from an older worker."""
     ends_presses: bool = False
     """The firmware loses wake words while the channel is open: end the session after each push-to-talk turn."""
 
@@ -53,33 +54,33 @@ class StartListeningCommand(_EdgeMessage):
 
 
 class StopListeningCommand(_EdgeMessage):
-    """To an edge: push-to-talk was released; recognise what was said."""
+    """To an edge: push-to-talk was released; recognise the utterance."""
 
     kind: Literal["listening_stopped"] = "listening_stopped"
 
 
 class DetectedTextCommand(_EdgeMessage):
-    """To an edge: the device says that it detected this: its wake word, or what its user typed."""
+    """To an edge: the text of the device's `listen/detect`: its wake word, or typed text."""
 
     kind: Literal["wake_word_heard"] = "wake_word_heard"
     text: str
 
 
 class AbortAnswerCommand(_EdgeMessage):
-    """To an edge: stop speaking at once and say so to the device, exactly once."""
+    """To an edge: stop the answer at once and send the device one `tts stop`."""
 
     kind: Literal["speech_aborted"] = "speech_aborted"
     reason: str = ""
 
 
 class DeviceReturnedCommand(_EdgeMessage):
-    """To an edge: the device connected anew and may have missed the end of a speech."""
+    """To an edge: the device has a new connection and may have missed the end of an answer."""
 
     kind: Literal["device_returned"] = "device_returned"
 
 
 class TurnProgressCommand(_EdgeMessage):
-    """To an edge: the turn goes on, though there is nothing to say yet; a tool is slow."""
+    """To an edge: the turn continues without text for now, for example during a slow tool call."""
 
     kind: Literal["turn_working"] = "turn_working"
     turn: str
@@ -95,7 +96,7 @@ class StartAnswerCommand(_EdgeMessage):
 
 
 class SpeakSentenceCommand(_EdgeMessage):
-    """To an edge: speak this. `index` counts from 0 within the turn; a repeated one is skipped."""
+    """To an edge: speak this sentence. `index` counts from 0 within the turn; the edge skips a repeated one."""
 
     kind: Literal["sentence_ready"] = "sentence_ready"
     turn: str
@@ -108,7 +109,7 @@ class SpeakSentenceCommand(_EdgeMessage):
 
 
 class EndAnswerCommand(_EdgeMessage):
-    """To an edge: the turn is over; when the sentences were spoken, tell the device. `index`: how many there were."""
+    """To an edge: the turn is over; send `tts stop` after its sentences. `index` is the number of sentences."""
 
     kind: Literal["speech_ended"] = "speech_ended"
     turn: str
@@ -132,28 +133,28 @@ EdgeCommand = Annotated[
 
 
 class UtteranceEvent(_EdgeMessage):
-    """To a shard: the user said this; begin a turn. `turn` is the sender's name for it, unique for ever."""
+    """To a shard: an utterance; begin a turn. `turn` is its id, made by the sender and unique for ever."""
 
     kind: Literal["utterance_heard"] = "utterance_heard"
     turn: str
     text: str
     language: str = ""
-    """ISO 639-1 code of what was heard, empty when unknown."""
+    """ISO 639-1 code of the utterance, empty if unknown."""
     typed: bool = False
-    """Came as text through the api: for whatever session the device has or has not (`session` is empty)."""
+    """Text from the api: `session` is empty, and the turn runs in the device's session, if any."""
     polite: bool = False
-    """Is refused while the device's turn before is being answered; else it ends that turn."""
+    """True: refused while another turn of the device runs. False: ends that turn."""
     traceparent: str = ""
     """The turn's trace (W3C Trace Context); empty while traces are off."""
 
 
 class AnswerInterruptedEvent(_EdgeMessage):
-    """To a shard: an answer was cut off, and the edge has already silenced it; or the user did not even wait for it."""
+    """To a shard: the answer was interrupted, and the edge has stopped it; it may not have begun yet."""
 
     kind: Literal["speech_interrupted"] = "speech_interrupted"
     turn: str
     spoken: int
-    """How many sentences of the turn had begun to be heard."""
+    """How many sentences of the turn had begun to play."""
 
 
 class AnswerDoneEvent(_EdgeMessage):
@@ -164,11 +165,10 @@ class AnswerDoneEvent(_EdgeMessage):
 
 
 class SessionSilentEvent(_EdgeMessage):
-    """To a shard: say goodbye.
+    """To a shard: end the session with a goodbye.
 
-    Nothing was heard for too long (`idle`), the audio path never opened (`unused`), a push-to-talk turn is over on
-    firmware that needs a goodbye then (`pressed`), or the edge ends (`leaving`): then the user may have begun to speak,
-    and is told that nobody will answer.
+    `idle`: silence for too long. `unused`: no audio ever arrived. `pressed`: a push-to-talk turn is over on firmware
+    that then needs a goodbye. `leaving`: the edge stops; the user may have begun to speak, so an apology is due.
     """
 
     kind: Literal["session_silent"] = "session_silent"

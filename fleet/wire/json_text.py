@@ -1,4 +1,4 @@
-"""The JSON of frames: whatever comes in can be said again in UTF-8, and nothing that is not JSON gets through."""
+"""The JSON of frames: parsed values can be encoded in UTF-8 again, and everything that is not JSON is refused."""
 
 import json
 import math
@@ -8,18 +8,18 @@ LARGEST_FRAME = 256 * 1024
 """Bytes of the largest frame that is parsed; firmware sends at most 60 KB."""
 
 MOST_VALUES = 20_000
-"""Values in a frame of the gateway: 300,000 empty lists take a tenth of a second before anybody looks at them. A result
-of so many is longer than models are shown."""
+"""Values in a frame of the gateway: parsing 300,000 empty lists takes a tenth of a second. A result with more values is
+longer than the part that models get."""
 
 _STRINGS = re.compile(r'"(?>[^"\\]+|\\.)*+(?:"|\Z)', re.DOTALL)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-"""An escape that may stand for half a character, which no UTF-8 can carry on."""
+"""An escape that may be a lone surrogate, which UTF-8 cannot encode."""
 
 
 def parse(frame: bytes) -> object:
-    """Return a frame's JSON with everything in it sayable in UTF-8.
+    """Return a frame's JSON, with all texts encodable in UTF-8.
 
-    A network's name that is not UTF-8 comes through firmware as it is, so such bytes are replaced and not refused.
+    Firmware passes on a network's name that is not UTF-8 unchanged, so invalid bytes are replaced and not refused.
 
     Raises:
         ValueError: It is not JSON.
@@ -41,9 +41,9 @@ def json_length(value: object) -> int:
 
 
 def has_too_many_values(frame: str | bytes) -> bool:
-    """Whether a frame holds more than `MOST_VALUES`, told from its marks before it is parsed; never raises."""
+    """Whether a frame holds more than `MOST_VALUES`, by its punctuation before it is parsed; never raises."""
     text = frame if isinstance(frame, str) else frame.decode("utf-8", "replace")
-    # Most frames have few marks even if those in texts are counted.
+    # Most frames have little punctuation, even with that inside of texts.
     return _marks(text) > MOST_VALUES and _marks(_STRINGS.sub("", text)) > MOST_VALUES
 
 
@@ -52,7 +52,7 @@ def _marks(text: str) -> int:
 
 
 def is_finite(value: object) -> bool:
-    """Whether a JSON value holds no infinity, as which 1e999 is read."""
+    """Whether a JSON value holds no infinity; 1e999 is read as one."""
     if isinstance(value, float):
         return math.isfinite(value)
     if isinstance(value, dict):
@@ -61,7 +61,7 @@ def is_finite(value: object) -> bool:
 
 
 def has_levels(value: object, most: int) -> bool:
-    """Whether a JSON value has at most so many levels of objects and lists; looks at one level after the other."""
+    """Whether a JSON value has at most `most` levels of objects and lists; not recursive."""
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(most):
         if not level:
@@ -77,4 +77,4 @@ def _refuse(constant: str) -> object:
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-"""Made once: the functions of `json` make one for every frame."""
+"""Created once: the functions of `json` create one for every frame."""
