@@ -74,7 +74,7 @@ async def read_device_view(store: Store, mac: str) -> DeviceView:
     pipe.hgetall(names.turn(mac))
     pipe.hgetall(admission_key(store, mac))
     pipe.zscore(names.seen(names.shard(mac)), mac)
-    record, session, turn, standing, seen = await store.ask(cast("Awaitable[list[Any]]", pipe.execute()))
+    record, session, turn, admission, seen = await store.ask(cast("Awaitable[list[Any]]", pipe.execute()))
     away = await TraceStore(store).refusal(mac)
     edges = {edge.id for edge in await Edges(store).live()}
     return DeviceView(
@@ -83,7 +83,7 @@ async def read_device_view(store: Store, mac: str) -> DeviceView:
         traces={what: trace for what, field in FIELDS.items() if (trace := _trace(record.get(field, "")))},
         bootstrap=int(seen) if seen else None,
         refusal=Trace(*away) if away else None,
-        admission=Admission.of(standing),
+        admission=Admission.of(admission),
         revoked=await Revocations(store).holds(mac),
         session=session,
         turn=turn,
