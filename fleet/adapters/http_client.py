@@ -1,10 +1,10 @@
-"""The HTTP client of all adapters: whatever a server sends, memory, time and destination of a request are bounded.
+"""The HTTP client of all adapters: memory, time and destination of every request are bounded.
 
 - Body: a success that is longer than the bound fails. Of any other answer 64 KB are read within five seconds, for the
   log. The HTTP library bounds the headers (100 KB).
 - Time: `seconds` bounds a request from its beginning to the last byte of its answer.
-- Destination: redirects are not followed, for what is sent is meant for the server that the operator has named.
-- Packing: servers are asked not to pack. A packed success fails unread, for nobody knows how large it becomes.
+- Destination: redirects are not followed, because the request is meant for the server that the operator has named.
+- Compression: requests ask for no compression. A compressed success fails unread, because its full size is unknown.
 
 Ruff refuses every other HTTP client (`banned-api` in pyproject.toml).
 """
@@ -18,27 +18,27 @@ import httpx2
 LARGEST_ERROR = 64 * 1024
 """Bytes that are read of an answer that is no success."""
 ERROR_SECONDS = 5.0
-"""How long such an answer is read."""
+"""Seconds to read such an answer."""
 LARGEST = "fleet.largest"
 """Extension of a request (`extensions={LARGEST: …}`): its own bound in bytes."""
 _PLAIN = "identity"
 _LONGEST_SHOWN = 200
 
 Bound = Callable[[httpx2.Response], int | None]
-"""Returns how many bytes the body of a success may have; None for a stream whose reader bounds each part of it."""
+"""Returns the largest body of a success in bytes; None for a stream whose reader bounds each part."""
 OnPiece = Callable[[bytes], Awaitable[None]]
 
 
 class AnswerTooLarge(httpx2.ReadError, httpx2.StreamError):
-    """The body of a success is larger than the bound, or packed."""
+    """The body of a success is larger than the bound, or compressed."""
 
 
 class BoundedClient(httpx2.AsyncClient):
     """A client whose answers are bounded.
 
     Args:
-        largest: Bytes of the body of a success, where the request has no bound of its own.
-        seconds: Longest time of a request; None where the caller bounds each step.
+        largest: Bytes of the body of a success, unless the request has a bound of its own.
+        seconds: Longest time of a request; None if the caller bounds each step.
         on_piece: Awaited with each piece of a body before it is passed on.
         options: Of `httpx2.AsyncClient`.
     """
@@ -58,8 +58,8 @@ class BoundedClient(httpx2.AsyncClient):
         """Send a request; see `httpx2.AsyncClient.send`.
 
         Raises:
-            httpx2.ReadTimeout: The time is over.
-            AnswerTooLarge: The answer is.
+            httpx2.ReadTimeout: The request took longer than `seconds`.
+            AnswerTooLarge: The answer is larger than the bound.
         """
         until = None if self._seconds is None else asyncio.get_running_loop().time() + self._seconds
         try:
@@ -81,7 +81,7 @@ class BoundedClient(httpx2.AsyncClient):
         if response.headers.get("content-encoding", _PLAIN).strip().lower() != _PLAIN:
             if succeeded:
                 raise AnswerTooLarge("the answer is packed", request=response.request)
-            # Nobody can read it; without this the library would try.
+            # Without this the library would decompress the body.
             del response.headers["content-encoding"]
             response.stream = _Body(response, 0, until, None)
             return
@@ -108,7 +108,7 @@ def describe_redirect(response: httpx2.Response) -> str:
 
 
 class _Body(httpx2.AsyncByteStream):
-    """A body that ends, or fails where it is a success, when it is too long or takes too long."""
+    """A body with bounds in size and time: beyond them a success fails, any other answer is cut."""
 
     def __init__(
         self, response: httpx2.Response, most: int | None, until: float | None, on_piece: OnPiece | None
@@ -142,7 +142,7 @@ class _Body(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
     async def _next(self, pieces: Any, until: float | None) -> bytes:
-        """Return the next piece, empty at the end and when an answer that is no success was read for long enough."""
+        """Return the next piece; empty at the end, or when the bound of an answer other than a success is reached."""
         if self._left is not None and self._left <= 0 and not self._succeeded:
             return b""
         try:

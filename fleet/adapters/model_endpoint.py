@@ -22,14 +22,14 @@ log = logging.getLogger(__name__)
 _Response = openai.AsyncAPIResponse[Any]
 
 _LIMITS = httpx2.Limits(max_connections=1_000, max_keepalive_connections=100, keepalive_expiry=55.0)
-"""Turns are seconds apart: the libraries' own five seconds would make each one wait for a TLS handshake."""
+"""Turns are seconds apart: with the libraries' default of five seconds each one would need a new TLS handshake."""
 LARGEST_ANSWER = 1024 * 1024
-"""Bytes of an answer that comes whole: a photo's description, a list of models."""
+"""Bytes of an answer that is read whole: a photo's description, a list of models."""
 LARGEST_STREAM = 32 * 1024 * 1024
-"""Bytes of an answer that is read as it comes: 11 minutes of speech, or twice the longest text that is taken."""
+"""Bytes of a streamed answer: 11 minutes of speech, or twice the longest text that is accepted."""
 _STREAMED = "stream"
 _NO_KEY = "none"
-"""The library wants a key where the endpoint needs none."""
+"""The library requires a key, even if the endpoint does not."""
 _MEANINGS = {
     401: "refused the key",
     403: "refused the key",
@@ -43,7 +43,7 @@ _WORD = re.compile(r"[a-z0-9_.-]{1,40}", re.ASCII)
 
 
 class EndpointRefused(ProviderError):
-    """The endpoint finds fault with the request itself, or with a field that it does not know (400, 422)."""
+    """The endpoint refuses the request itself, or a field that it does not know (400, 422)."""
 
 
 class ModelEndpoint:
@@ -51,12 +51,12 @@ class ModelEndpoint:
 
     `client` speaks OpenAI's HTTP (with `open`), `post` sends any other request.
 
-    Limits in time are the caller's (`within`): the client itself has none and never repeats a request.
+    Callers set time limits (`within`): the client itself has none and never retries.
 
     Args:
         what: Names the endpoint in messages: `LLM`, `ASR`, `TTS`.
         base_url: Up to and with `/v1`.
-        api_key: None where the endpoint needs none.
+        api_key: None if the endpoint needs none.
 
     Raises:
         ConfigError: `base_url` is no HTTP address.
@@ -71,7 +71,7 @@ class ModelEndpoint:
         self.client = openai.AsyncOpenAI(
             base_url=base_url, api_key=api_key or _NO_KEY, max_retries=0, timeout=None, http_client=self._http
         )
-        # The library takes these from the environment; they belong to another key, perhaps to another company.
+        # The library reads these from the environment, where they belong to another key.
         self.client.organization = self.client.project = None
 
     def __str__(self) -> str:
@@ -79,7 +79,7 @@ class ModelEndpoint:
 
     @property
     def is_openai(self) -> bool:
-        """Whether this is OpenAI itself, which refuses fields that it does not know."""
+        """Whether this is OpenAI itself, which refuses unknown fields."""
         return self.client.base_url.host == "api.openai.com"
 
     async def aclose(self) -> None:
@@ -91,7 +91,7 @@ class ModelEndpoint:
 
         Args:
             deadline: When the block has to end, on the loop's clock.
-            needed: Whether a failure costs anybody anything, and so is counted.
+            needed: Whether a failure matters and is counted.
         """
         try:
             async with asyncio.timeout_at(deadline):
@@ -101,7 +101,7 @@ class ModelEndpoint:
                 providers.errors.add(self._what, "silent")
             raise ProviderTimeout(f"{self._name} was silent for too long", retryable=True) from None
         except openai.OpenAIError as error:
-            # Their texts repeat parts of the key or of the request, so they are not chained.
+            # Not chained: their texts repeat parts of the key or of the request.
             raise self._explain(error) from None
         except httpx2.HTTPError as error:
             raise self.failure(
@@ -110,7 +110,7 @@ class ModelEndpoint:
 
     @asynccontextmanager
     async def open(self, asking: AbstractAsyncContextManager[_Response], deadline: float) -> AsyncIterator["Body"]:
-        """Send a request and give its answer's body; leaving the block closes it, wherever it has got to.
+        """Send a request and yield its answer's body; leaving the block closes it.
 
         Args:
             asking: From the library's `with_streaming_response`.
@@ -123,9 +123,9 @@ class ModelEndpoint:
 
     @asynccontextmanager
     async def post(self, path: str, deadline: float, **shape: Any) -> AsyncIterator["Body"]:
-        """Post a request of any shape and give its answer's body; leaving the block closes it.
+        """Post a request of any shape and yield its answer's body; leaving the block closes it.
 
-        For endpoints that speak something else than OpenAI's HTTP. The key is sent as bearer token.
+        For endpoints with another API than OpenAI's. The key is sent as bearer token.
 
         Args:
             path: After the base URL, beginning with a slash.
@@ -156,7 +156,7 @@ class ModelEndpoint:
             raise openai.APIConnectionError(request=request) from error
 
     def failure(self, how: str, *, retryable: bool, kind: str = "bad_answer") -> ProviderError:
-        """Return the error that says how this endpoint failed, counted as this kind."""
+        """Return the error for a failure of this endpoint, and count it under `kind`."""
         if kind:
             providers.errors.add(self._what, kind)
         return ProviderError(f"{self._name} {how}", retryable=retryable)
@@ -193,7 +193,7 @@ class Body:
 
     def __init__(self, endpoint: ModelEndpoint, headers: Mapping[str, str], pieces: AsyncIterator[bytes]) -> None:
         self.kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        """The media type; empty when the endpoint does not say."""
+        """The media type; empty if the endpoint sends none."""
         self._endpoint = endpoint
         self._pieces = pieces
         self._left = LARGEST_STREAM
@@ -214,7 +214,7 @@ class Body:
         return b""
 
     async def whole(self, deadline: float, largest: int = LARGEST_ANSWER) -> bytes:
-        """Return all that is left, at most `largest` bytes.
+        """Return the rest of the body, at most `largest` bytes.
 
         Raises:
             ProviderError: It broke off, was too large, or was not complete before `deadline` on the loop's clock.
@@ -228,7 +228,7 @@ class Body:
 
 
 class Attempts:
-    """How often a request may be repeated that has had no effect yet.
+    """Retries of a request that has had no effect yet.
 
     Args:
         retries: Attempts after the first.
@@ -244,7 +244,7 @@ class Attempts:
         """Wait before the next attempt.
 
         Raises:
-            ProviderError: `error` itself, when there shall be no other attempt.
+            ProviderError: `error` itself, if no attempt is left.
         """
         if not error.retryable or not self._left:
             raise error
@@ -274,12 +274,12 @@ def _largest(response: httpx2.Response) -> int:
 
 
 def _status_error(response: httpx2.Response) -> openai.APIStatusError:
-    """Return the error of an answer that is no success, as the OpenAI library would."""
+    """Return the error of an unsuccessful answer in the OpenAI library's form."""
     try:
-        told = from_json(response.content)
+        details = from_json(response.content)
     except ValueError:
-        told = None
-    body = told.get("error", told) if isinstance(told, dict) else told
+        details = None
+    body = details.get("error", details) if isinstance(details, dict) else details
     message = body.get("message") if isinstance(body, dict) else None
     return openai.APIStatusError(str(message or response.status_code), response=response, body=body)
 

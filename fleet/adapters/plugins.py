@@ -13,7 +13,7 @@ Group = Literal["fleet.asr", "fleet.tts", "fleet.llm", "fleet.tools"]
 
 
 def load_plugin(variable: str, name: str, group: Group, built_in: Iterable[str] = ()) -> Any:
-    """Return the factory that a plugin offers under a name; its type is the contract of the group.
+    """Return the factory of a plugin; its type is defined by the group.
 
     Args:
         variable: The setting that chose it, for messages.

@@ -19,15 +19,16 @@ from fleet.core.ports import (
     ToolCall,
     ToolOffer,
 )
-from fleet.core.text.pieces import Breath, bites
+from fleet.core.text.pieces import PIECE_CHARACTERS, cut_text
 from fleet.core.toolbox import read_arguments
+from fleet.ground.loop_yield import LoopYield
 
 MOST_ROUNDS = 6
 """Model messages in one turn; in the last it may call nothing, so that it must answer."""
 MOST_REPAIRS = 1
-"""How often in one turn the model is asked again for calls whose arguments are no JSON; then it must answer."""
+"""Requests in one turn to repeat calls whose arguments were not JSON; after that the model must answer."""
 MOST_CALLS = 16
-"""Calls of one message that are made; a device takes no more at once."""
+"""Calls of one message that are run; a device may have no more pending."""
 
 
 class AgentTools(Protocol):
@@ -42,7 +43,7 @@ class AgentTools(Protocol):
 
 
 class TurnOutput(Protocol):
-    """Takes what the model writes in a turn, and remembers what the turn has done."""
+    """Takes the text of a turn, and records what the turn has done, so that another worker can continue it."""
 
     async def say(self, text: str) -> None:
         """Take the next piece of the model's text as it is written."""
@@ -56,7 +57,7 @@ class TurnOutput(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a turn had got before: its messages, and what was said of one that broke off after them, part by part."""
+    """The state of a turn that is continued: its messages, and the parts of an unfinished message that were spoken."""
 
     messages: tuple[Message, ...] = ()
     said: tuple[str, ...] = ()
@@ -77,15 +78,15 @@ async def run_turn(
         llm: The model.
         tools: What it may call; the calls of one message run side by side.
         output: Takes each piece of text, and every message before the next step.
-        before: Where to go on. Calls that were asked for are given to `tools` once more, with the ids that they had.
-        options: How each message is asked for.
+        before: Where to continue. Requested calls are passed to `tools` once more, under the same ids.
+        options: Options of each request to the model.
 
     Returns:
-        The messages of the turn, from the first assistant message to the answer; that is empty where the model wrote
-        nothing, even when urged to.
+        The messages of the turn, from the first assistant message to the answer. The answer is empty if the model wrote
+        nothing, also after a second request.
 
     Raises:
-        ProviderError: The model failed; what was said before stays said.
+        ProviderError: The model failed; the text passed to `output` before stays spoken.
     """
     added, said = before.messages, before.said
     if added and added[-1].calls:
@@ -97,7 +98,7 @@ async def run_turn(
         left -= 1
         message = await model.ask(asked, added, said, may_call=left > 0)
         parts = (*added, *(Message("assistant", part) for part in said), message)
-        if not model.urged and not message.calls and not _words(parts):
+        if not model.urged and not message.calls and not _has_text(parts):
             model.urged = True
             continue
         added, said = parts, ()
@@ -110,35 +111,35 @@ async def run_turn(
 
 @dataclass(slots=True)
 class _Model:
-    """The model as one turn asks it."""
+    """The model in one turn."""
 
     llm: Llm
     tools: AgentTools
     output: TurnOutput
     options: LlmOptions
     urged: bool = False
-    """Whether it is told not to be silent."""
+    """Whether the prompt demands an answer that is not empty."""
 
     async def ask(
         self, asked: Sequence[Message], added: Sequence[Message], said: Sequence[str], *, may_call: bool
     ) -> Message:
-        """Listen to its next message; calls that it may not ask for are dropped."""
+        """Read the model's next message; drop calls where none are allowed."""
         may_call = may_call and self.options.may_call and _unreadable(added) <= MOST_REPAIRS
         context = (*_context(asked, said, urged=self.urged), *settle(added))
         stream = self.llm.stream(context, self.tools.offers, replace(self.options, may_call=may_call))
-        text, breath = Continuation(said), Breath()
+        text, loop_yield = Continuation(said), LoopYield(PIECE_CHARACTERS)
         calls: tuple[ToolCall, ...] = ()
         async with aclosing(stream) as events:
             async for event in events:
                 match event:
                     case TextDelta(piece):
-                        for bite in bites(piece):
-                            if new := text.take(bite):
+                        for part in cut_text(piece):
+                            if new := text.take(part):
                                 await self.output.say(new)
-                            await breath.take(bite)
+                            await loop_yield.spend(len(part))
                     case ThoughtDelta(piece):
                         await self.output.think(piece)
-                        await breath.take(piece)
+                        await loop_yield.spend(len(piece))
                     case CallsAsked(wanted) if may_call:
                         calls = wanted[:MOST_CALLS]
         return Message("assistant", text.new, calls)
@@ -150,8 +151,8 @@ def _context(asked: Sequence[Message], said: Sequence[str], *, urged: bool) -> S
     return urge(asked) if urged else asked
 
 
-def _words(messages: Sequence[Message]) -> bool:
-    """Whether the model has said anything."""
+def _has_text(messages: Sequence[Message]) -> bool:
+    """Whether the model has written any text."""
     return any(message.role == "assistant" and message.text.strip() for message in messages)
 
 

@@ -1,8 +1,8 @@
-"""Going on with a message of a chat model that broke off after its beginning had been spoken.
+"""Continuing a message of a chat model that broke off after its beginning was spoken.
 
-Chat endpoints have no common way to continue a message: some refuse one of the assistant's at the end, most begin a new
-one. So the model is told in words what was heard, in the system message, where every endpoint takes it; and what it
-repeats nevertheless is left out, as long as it repeats it word for word. White space does not count.
+Chat endpoints have no common way to continue a message: some refuse an assistant message at the end, most begin a new
+one. So the system message, which every endpoint accepts, quotes the spoken beginning. If the model repeats it word for
+word, the repetition is removed. White space does not count.
 """
 
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ _URGENT = "Your answer must not be empty: say in a sentence or more what you fou
 
 
 def remind(asked: Sequence[Message], said: Sequence[str]) -> tuple[Message, ...]:
-    """Return the conversation with the model told what was heard of its answer, part by part."""
+    """Return the conversation with the spoken parts of the answer quoted in the system message."""
     return _instruct(asked, _REMINDER.format(said=" ".join(said)))
 
 
 def urge(asked: Sequence[Message]) -> tuple[Message, ...]:
-    """Return the conversation with the model told to answer in words, since it wrote nothing."""
+    """Return the conversation with a demand for text in the system message, after an empty answer."""
     return _instruct(asked, _URGENT)
 
 
@@ -35,10 +35,10 @@ def _instruct(asked: Sequence[Message], words: str) -> tuple[Message, ...]:
 
 
 class Continuation:
-    """Leaves out of a message what was said already, as the message comes.
+    """Removes a repetition of the spoken beginning from a message's text, as the text arrives.
 
     Args:
-        said: What the message may repeat at its beginning, part by part; empty for a message of its own.
+        said: The parts that the message may repeat at its beginning; empty for a new message.
     """
 
     def __init__(self, said: Sequence[str]) -> None:
@@ -48,7 +48,7 @@ class Continuation:
 
     @property
     def new(self) -> str:
-        """All that was passed on."""
+        """All text that was passed on."""
         return "".join(self._passed)
 
     def take(self, piece: str) -> str:
@@ -69,7 +69,7 @@ def _solid(text: str) -> str:
 
 
 def _after(text: str, solid: int) -> str:
-    """Return what follows so many characters that are no white space."""
+    """Return the text after the first `solid` characters that are not white space."""
     at = 0
     while solid:
         solid -= not text[at].isspace()

@@ -1,6 +1,6 @@
-"""Controls: calls that count as done once they were sent, in worker and gateway (docs/protocol/registrar.md).
+"""Controls: calls that count as done as soon as they are sent, in worker and gateway (docs/protocol/registrar.md).
 
-The model goes on at once. If the answer is an error, the next turn's prompt reports it.
+The model continues at once. If the answer is an error, the next turn's prompt reports it.
 """
 
 from fleet.core import reports
@@ -10,6 +10,6 @@ SENT = "success"
 
 
 def failure_report(tool: str, error: str) -> str:
-    """Return the report of a control that failed; `tool` is empty when nobody knows any more which one it was."""
+    """Return the report of a failed control; `tool` is empty when its name is not known any more."""
     about = {"tool": tool} if tool else {}
     return reports.write("tool failed", {**about, "error": error})

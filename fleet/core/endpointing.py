@@ -6,7 +6,7 @@ from dataclasses import dataclass
 START = 0.5
 """Probability from which a frame counts as speech."""
 STAY = 0.35
-"""Once somebody speaks, a frame below this probability counts as silence: weak endings of words stay inside."""
+"""Within an utterance, a frame below this probability counts as silence: weak endings of words stay inside."""
 START_MS = 120.0
 """Speech that begins an utterance: less is a click or a cough."""
 WINDOW_MS = 400.0
@@ -14,7 +14,7 @@ WINDOW_MS = 400.0
 PREROLL_MS = 300.0
 """Audio kept from before the first speech frame: detectors miss the soft beginnings of words."""
 LONGEST_MS = 60_000.0
-"""An utterance is cut here, so that noise without end takes no more memory (2 MB) and gets an answer."""
+"""An utterance is cut here, so that endless noise takes at most 2 MB of memory and gets an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """The speaker pauses and has perhaps finished; comes once in each silence, before its `Ended`."""
+    """The speaker pauses and may have finished; comes once in each silence, before its `Ended`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Ended:
 
 
 class PauseFinder:
-    """Finds the pauses in what somebody says who ends it himself (push-to-talk).
+    """Finds the pauses in an utterance that the user ends (push-to-talk).
 
     Args:
         pause_ms: Silence that is a pause.
@@ -67,7 +67,7 @@ class Endpointer:
 
     Args:
         endpoint_ms: Silence that ends an utterance.
-        pause_ms: Silence that is a pause; none is told when it is as long as the end.
+        pause_ms: Silence that is a pause; from `endpoint_ms` on there are no pauses.
     """
 
     def __init__(self, endpoint_ms: float, pause_ms: float = LONGEST_MS) -> None:
@@ -80,7 +80,7 @@ class Endpointer:
         """Whether an utterance is under way."""
 
     def reset(self) -> None:
-        """Forget what was heard."""
+        """Forget the frames so far."""
         self._window.clear()
         self._length = self._silence = 0.0
         self.inside = False

@@ -1,35 +1,35 @@
-"""What old firmware does otherwise, known from its version (device contract 8.1)."""
+"""Differences of old firmware, derived from its version (device contract 8.1)."""
 
 import re
 
 _VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?![\d])", re.ASCII | re.IGNORECASE)
 _OTHER_CLIENT = "py-xiaozhi"
-"""Has versions of its own, and names itself as the board or before its version."""
+"""A client with version numbers of its own; it sends its name as the board or before its version."""
 
 
 def loses_wake_word(board: str, firmware: str) -> bool:
-    """Whether a wake word in idle is lost while the audio channel is open, and the detector stays off after it.
+    """Whether the firmware loses a wake word in idle while the audio channel is open, and then stops its detector.
 
-    So in 2.2.2 to 2.3.0: `ContinueWakeWordInvoke` returns in any state but *connecting*, which an open channel skips
-    (application.cc). 2.1.0 and before, and 2.4.0 and later are sound. There was no release between; builds of one are
-    taken for the release that follows.
+    This is the case from 2.2.2 to 2.3.0: `ContinueWakeWordInvoke` returns in any state but *connecting*, which an open
+    channel skips (application.cc). 2.1.0 and before, and 2.4.0 and later, do not have the fault. A version between two
+    releases counts as the release that follows.
 
     Args:
-        board: What the device says that it is; may be empty.
-        firmware: What it runs, as it says: `2.2.6`, `v2.3`, `2.2.6-rc1`; anything, also empty.
+        board: Name of the board, as the device sends it; may be empty.
+        firmware: Version, as the device sends it: `2.2.6`, `v2.3`, `2.2.6-rc1`; any text, also empty.
     """
     version = _version(board, firmware)
     return version is not None and (2, 2) <= version < (2, 4)
 
 
 def clears_on_stop(board: str, firmware: str) -> bool:
-    """Whether a device throws away what it has not played when it is told that speech is over.
+    """Whether a device discards its queued audio when it receives `tts stop`.
 
     Firmware up to 2.1 begins to listen at once, which resets its decoder; so does py-xiaozhi.
 
     Args:
-        board: What the device says that it is; may be empty.
-        firmware: What it runs, as it says; anything, also empty.
+        board: Name of the board, as the device sends it; may be empty.
+        firmware: Version, as the device sends it; any text, also empty.
     """
     version = _version(board, firmware)
     return _is_other_client(board, firmware) or (version is not None and version < (2, 2))

@@ -1,24 +1,24 @@
-"""What is remembered of a turn: what was really said, and every tool call together with its outcome."""
+"""The history of a turn: the text that was spoken, and every tool call together with its outcome."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
 from fleet.core.ports import Message
-from fleet.core.text.pieces import bites
+from fleet.core.text.pieces import cut_text
 from fleet.core.text.sentences import SentenceSplitter
 from fleet.core.text.speakable import speakable
 
 INTERRUPTED = "[the user interrupted]"
-"""Ends an answer that was not heard to its end."""
+"""Ends an answer that was not played to its end."""
 UNANSWERED = "error: unknown whether it was done, the turn ended before the answer came"
 
 
 def settle(messages: Sequence[Message]) -> tuple[Message, ...]:
     """Return messages that an endpoint accepts as history.
 
-    Every call is followed by exactly its outcomes, made up where there is none; what answers no call is left out, and
-    so is an answer without words. Answers that follow each other become one.
+    Every call is followed by exactly one outcome; a missing one is replaced by `UNANSWERED`. Outcomes without a call,
+    and empty answers, are left out. Consecutive answers become one.
     """
     whole: list[Message] = []
     at = 0
@@ -39,10 +39,10 @@ def settle(messages: Sequence[Message]) -> tuple[Message, ...]:
 
 
 def cut(messages: Sequence[Message], spoken: int) -> tuple[Message, ...]:
-    """Return a turn's messages as they are to be remembered after an interruption.
+    """Return a turn's messages as the history keeps them after an interruption.
 
     Args:
-        messages: Of the turn, as the model wrote them. What tools did stays.
+        messages: Of the turn, as the model wrote them. Calls and their outcomes are kept.
         spoken: How many sentences the user heard, the last perhaps not to its end.
     """
     kept: list[Message] = []
@@ -56,15 +56,15 @@ def cut(messages: Sequence[Message], spoken: int) -> tuple[Message, ...]:
 
 
 def since_user(history: Sequence[Message]) -> tuple[Message, ...]:
-    """Return the history from its first user message on, settled: its beginning may have been cut off anywhere."""
+    """Return the history from its first user message on, settled; its beginning may be missing."""
     first = next((at for at, message in enumerate(history) if message.role == "user"), len(history))
     return settle(history[first:])
 
 
 def certain(text: str) -> str:
-    """Return the beginning of a text that broke off which was cut into pieces for speech already.
+    """Return the part of an unfinished text that the splitter has already cut into pieces.
 
-    Whatever the text might have gone on with, its pieces are the same.
+    No continuation of the text changes these pieces.
     """
     end = 0
     for piece in SentenceSplitter().feed(text):
@@ -79,11 +79,11 @@ def _go_together(earlier: Message, later: Message) -> bool:
 def _beginning(text: str, sentences: int) -> tuple[str, int]:
     """Return the text up to the end of its n-th spoken sentence, and how many it holds.
 
-    The text is cut as it was for speech: pieces do not depend on how the text came.
+    The text is cut as for speech; the pieces do not depend on how the text was chunked.
     """
     splitter = SentenceSplitter()
     end = said = 0
-    fed = (piece for bite in bites(text) for piece in splitter.feed(bite))
+    fed = (piece for part in cut_text(text) for piece in splitter.feed(part))
     for piece in chain(fed, _late(splitter)):
         if said >= sentences:
             break
@@ -97,8 +97,8 @@ def _late(splitter: SentenceSplitter) -> Iterator[str]:
 
 
 def _end(text: str, start: int, piece: str) -> int:
-    """Return where a piece ends that is the next one from a place on."""
+    """Return the end of the next piece after a position."""
     while start < len(text) and text[start].isspace():
         start += 1
-    # The rest of a long block of code was given the mark of its beginning.
+    # The splitter begins each further piece of a long block of code with the block's mark.
     return start + len(piece if text.startswith(piece, start) else piece.removeprefix("```"))

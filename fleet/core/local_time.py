@@ -1,4 +1,4 @@
-"""The time of day where a device stands."""
+"""The local time of a device."""
 
 import re
 from datetime import datetime
@@ -9,7 +9,7 @@ _FURTHEST = 14 * 60
 
 
 def offset(timezone: str, now: datetime) -> int | None:
-    """Return how many minutes east of UTC a time zone is now; None for what is none.
+    """Return how many minutes east of UTC a time zone is now; None if the text is not a time zone.
 
     Args:
         timezone: An IANA name such as `Europe/Berlin`, or minutes such as `-210`.

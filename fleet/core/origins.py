@@ -1,7 +1,7 @@
-"""Which web pages may use a server through the browsers of those who look at them, by the `Origin` that browsers send.
+"""Which web pages may connect to a server, by the `Origin` header that browsers send.
 
-Pages of anywhere can make a visitor's browser open a WebSocket to whatever that browser reaches, and no page can choose
-its `Origin`. Programs can, so this keeps out pages only (docs/adr/0015-gateway-origins.md).
+Any web page can make a browser open a WebSocket to any server that the browser reaches, and no page can choose its
+`Origin`. Programs can, so this check refuses pages only (docs/adr/0015-gateway-origins.md).
 """
 
 import ipaddress
@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 ANY = "*"
 LOCAL = "local"
-"""Pages of the browser's own machine, and files where the server is on it too."""
+"""Pages of the browser's own machine, and local files if the server runs on that machine too."""
 OPAQUE = "null"
-"""What browsers say for files; also for frames in a sandbox, which any page can have."""
+"""Browsers send this for local files, and for sandboxed frames, which any page can contain."""
 
 _PAGE = re.compile(r"https?://[a-z0-9._-]+(?::\d{1,5})?|https?://\[[0-9a-f:.]+\](?::\d{1,5})?")
 _USUAL_PORT = re.compile(r"^(http://.*):80$|^(https://.*):443$")
@@ -25,7 +25,7 @@ class Origins:
         listed: Origins, `local`, `null` or `*`, separated by commas.
 
     Raises:
-        ValueError: Something in it is none of these.
+        ValueError: An entry has none of these forms.
     """
 
     def __init__(self, listed: str) -> None:
@@ -36,13 +36,13 @@ class Origins:
         self._listed = frozenset(_USUAL_PORT.sub(r"\1\2", word) for word in words)
 
     def admits(self, origin: str, host: str) -> bool:
-        """Whether a page may come in.
+        """Whether a page may connect.
 
-        Ports do not count: proxies lose them, and what runs on another port of a host is the host's own.
+        Ports are ignored: proxies lose them, and a service on another port of a host belongs to the same host.
 
         Args:
-            origin: What its browser says of it.
-            host: How the browser named this server, with or without a port.
+            origin: The `Origin` header.
+            host: The `Host` header, with or without a port.
         """
         origin = origin.strip().lower()
         if ANY in self._listed or origin in self._listed:
@@ -51,7 +51,7 @@ class Origins:
             return LOCAL in self._listed and _is_local(_name(host))
         scheme, _, place = origin.partition("://")
         if scheme not in ("http", "https"):
-            return True  # no page of the web: libraries and apps say `file://`, extensions have schemes of their own
+            return True  # not a web page: libraries and apps send `file://`, extensions have schemes of their own
         name = _name(place)
         return bool(name) and (name == _name(host) or (LOCAL in self._listed and _is_local(name)))
 

@@ -1,18 +1,18 @@
-"""Lost packets of an answer, told from what the device plays.
+"""Lost packets of an answer, measured by the timestamps that the device sends back.
 
-Firmware whose echo the server cancels sends back the timestamp of each frame that it plays, with the frame that it
-records at that moment (contract 4.4). It skips lost frames, so after a loss it is further than it would be; the network
-and its own buffers delay the news by a time that changes little.
+Firmware with server-side echo cancellation sends the timestamp of each frame that it plays, with the frame that it
+records at that moment (contract 4.4). It skips lost frames, so after a loss it plays later timestamps than expected.
+The network and the device's buffers delay each report by a time that changes little.
 """
 
 from collections import deque
 
 _WINDOW = 16
-"""News of which the quickest counts: the others were delayed on the way."""
+"""Reports of which the fastest counts: the network delayed the others."""
 _CERTAIN = 0.7
-"""Share of a frame that is taken for a lost one."""
+"""Share of a frame that counts as one lost frame."""
 _MOST_LEFT = 64
-"""Frames between what was sent and what is played; a device holds fewer, so with more the news is wrong."""
+"""Frames between the newest sent and the played one; a device holds fewer, so a larger number is wrong."""
 
 
 class PlaybackGauge:
@@ -26,7 +26,7 @@ class PlaybackGauge:
         self._frame = frame_ms / 1000
         self._recent: deque[float] = deque(maxlen=_WINDOW)
         self._usual: float | None = None
-        """How late the news of an answer without a loss is, in seconds."""
+        """Delay of a report while no packet is lost, in seconds."""
 
     def take(self, left: int, played_at: float, now: float) -> int:
         """Return how many frames more are known to be lost.
@@ -34,7 +34,7 @@ class PlaybackGauge:
         Args:
             left: Frames that were sent after the one that the device plays.
             played_at: When it should have played all of them.
-            now: When the device's word came.
+            now: When the device's report arrived.
         """
         if not 0 <= left <= _MOST_LEFT:
             return 0

@@ -1,7 +1,7 @@
-"""When each packet of one answer is sent, so that the device's queue neither overflows nor runs dry.
+"""When each packet of one answer is sent, so that the device's queue neither overflows nor runs empty.
 
-The device plays what it was sent at its own pace: the schedule keeps a model of when it will have played everything,
-and sends the next packet once that lies less than the lead ahead. Times are seconds on any steady clock.
+The schedule models when the device will have played all that was sent, and sends the next packet when that time is
+less than the lead ahead. Times are seconds on any steady clock.
 """
 
 from collections import deque
@@ -11,10 +11,10 @@ from typing import NamedTuple
 LEAD = 8
 """Frames that the device may have queued. In auto mode it plays them even after an interruption."""
 LEAD_OF_INTERRUPTIBLE = 4
-"""The same where the user interrupts by speaking: what is queued is played over the user's words."""
+"""The lead where the user interrupts by speaking: the device plays its queue over the user's words."""
 SETTLE = 0.3
-"""Seconds from the modelled end of the playback to `tts stop` for devices that clear their queue on it: the model knows
-neither the network's delay nor the device's own buffers."""
+"""Seconds from the modelled end of the playback to `tts stop`, for devices that clear their queue on it: the model
+includes neither the network's delay nor the device's own buffers."""
 SILENCE_LEAD = 2
 """Frames of filling silence that the device may have queued: real audio waits behind them."""
 PREFILL = 4
@@ -24,17 +24,17 @@ SPACING = 0.010
 FIRST_AFTER = 0.150
 """From the announcement of speech to its first packet.
 
-A device throws away what comes within 100 ms; the rest is for an announcement that is on its way for longer."""
+A device discards packets within 100 ms of `tts start`; the rest is a margin for a delayed `tts start`."""
 STOP_AFTER = 0.100
 """Least time from the last packet to the announcement of the end, which may overtake packets."""
 MOST_FILLED = 2.0
-"""Seconds of silence that are sent inside one sentence; a voice that is still slower is waited for without them."""
+"""Seconds of silence that are sent inside one sentence; after that nothing is sent until the voice continues."""
 _EXACT = 1e-6
-"""Seconds that are lost in adding times."""
+"""Rounding error of added times, in seconds."""
 
 
 class PlayoutStep(NamedTuple):
-    """What is to be done now, and when to ask again (None: not before something was added)."""
+    """What to do now, and when to call again (None: not before a packet or sentence is added)."""
 
     packet: bytes | None = None
     begins: tuple[int, ...] = ()
@@ -49,34 +49,34 @@ _IDLE = PlayoutStep()
 
 @dataclass(frozen=True, slots=True)
 class Pacing:
-    """How a device is fed.
+    """The pacing of one device's packets.
 
-    A device conceals nothing: each lost packet makes its queue one frame shorter for good. So frames that are lost are
-    sent ahead of time, as many as `lead` at most, and the queue stays as it was. Whether they really were lost is an
-    estimate. If none was, the queue holds twice the lead, which is within the 20 packets of firmware 2.5; between two
-    sentences it runs empty, so that the error does not add up.
+    A device does not conceal losses: each lost packet shortens its queue by one frame. So one packet per lost frame, at
+    most `lead`, is sent ahead of time, and the queue keeps its length. The number of lost frames is an estimate. If no
+    frame was lost, the queue holds twice the lead, which is within the 20 packets of firmware 2.5. Between two
+    sentences the queue runs empty, so that errors do not add up.
     """
 
     lead: int = LEAD
-    """Frames that the device may have queued, and most lost frames that are made up for at a time."""
+    """Frames that the device may have queued; also the most lost frames that are compensated at a time."""
     loss: float = 0.0
-    """Share of the packets that do not arrive, as far as is known."""
+    """Known share of packets that are lost."""
     settle: float = 0.0
-    """Seconds that the end is announced later than the playback ends."""
+    """Seconds from the end of the playback to `tts stop`."""
 
 
 @dataclass(slots=True)
 class PlayoutDevice:
-    """What is known of the device while it is in its speaking state."""
+    """The model of the device while it is in its speaking state."""
 
     ready_at: float | None = None
-    """When it takes packets; None until speech was announced."""
+    """When it accepts packets; None before `tts start`."""
     sent_at: float = 0.0
     """When the last packet was sent; 0 before the first."""
     played_at: float = 0.0
     """When it will have played all that was sent."""
     missing: float = 0.0
-    """Lost frames that are not made up for."""
+    """Lost frames that are not compensated yet."""
     made_up: int = 0
     """Frames that were sent ahead of time in place of lost ones."""
 
@@ -90,8 +90,8 @@ class Playout:
     Args:
         frame_ms: Length of every packet.
         silence: The packet that fills gaps between sentences.
-        device: Handed on from an answer that this one replaces while the device still speaks it.
-        pacing: How the device is fed.
+        device: Taken over from an answer that this one replaces while the device still plays it.
+        pacing: The device's pacing.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Playout:
 
     @property
     def started(self) -> bool:
-        """Whether speech was announced to the device."""
+        """Whether `tts start` was sent to the device."""
         return self.device.ready_at is not None
 
     @property
@@ -123,17 +123,17 @@ class Playout:
         return self._ended and not self.waiting
 
     def start(self, now: float) -> None:
-        """Speech was announced to the device just now."""
+        """Note that `tts start` was sent to the device."""
         if self.device.ready_at is None:
             self.device.ready_at = now + FIRST_AFTER
 
-    def mark(self, sentence: int) -> None:
-        """The next packet begins this sentence."""
+    def begin_sentence(self, sentence: int) -> None:
+        """Note that the next packet begins this sentence."""
         self._queue.append(sentence)
         self._inside, self._filled = True, 0
 
-    def rest(self) -> None:
-        """The sentence is complete; how long the next one takes is not its voice's fault."""
+    def end_sentence(self) -> None:
+        """Note that the sentence is complete; the time until the next one does not count as a slow voice."""
         self._inside = False
 
     def add(self, packet: bytes) -> None:
@@ -141,11 +141,11 @@ class Playout:
         self.waiting += 1
 
     def end(self) -> None:
-        """Nothing more will be added."""
+        """Note that nothing more will be added."""
         self._ended = True
 
-    def miss(self, frames: float) -> None:
-        """Frames that were sent did not arrive: send as many ahead of time, within the bound."""
+    def add_loss(self, frames: float) -> None:
+        """Note lost frames; as many packets are then sent ahead of time, within the bound."""
         device = self.device
         device.missing = min(device.missing + frames, self._pacing.lead)
         count = min(int(device.missing), self._pacing.lead - device.made_up)
@@ -170,12 +170,12 @@ class Playout:
         device = self.device
         device.sent_at = now
         if device.played_at < now:
-            # What was sent ahead of time plays meanwhile.
+            # The device plays the packets that were sent ahead of time.
             device.made_up = max(0, device.made_up - int((now - device.played_at) / self._frame + _EXACT))
             device.played_at = now
         device.played_at += self._frame
         if self._pacing.loss:
-            self.miss(self._pacing.loss)
+            self.add_loss(self._pacing.loss)
         return PlayoutStep(packet, begins, False, self._due(now))
 
     def _due(self, now: float) -> float | None:
@@ -186,7 +186,7 @@ class Playout:
             prefilled = device.played_at - device.sent_at >= (PREFILL - 1) * self._frame
             due, spaced = device.played_at - self._lead, device.sent_at + (self._frame / 2 if prefilled else SPACING)
             if device.made_up and isinstance(self._queue[0], int):
-                # Between two sentences the queue runs empty, and the model is right again.
+                # Between two sentences the queue runs empty, which corrects the model.
                 due = device.played_at + device.made_up * self._frame
             return max(due if due > spaced else spaced, device.ready_at)
         if self._ended:

@@ -13,7 +13,7 @@ ASR_RATE = 16_000
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """What was understood; an empty text means that nobody said anything that could be understood."""
+    """A recognised utterance; an empty text means that no speech was understood."""
 
     text: str
     language: str = ""
@@ -87,7 +87,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ToolOffer:
-    """A tool as it is offered to the model: `name` matches `[a-zA-Z0-9_-]{1,64}`."""
+    """A tool in the form offered to the model: `name` matches `[a-zA-Z0-9_-]{1,64}`."""
 
     name: str
     description: str
@@ -96,12 +96,12 @@ class ToolOffer:
 
 @dataclass(frozen=True, slots=True)
 class LlmOptions:
-    """How one message is asked for; None leaves a choice to the model's adapter."""
+    """Options of one request; None leaves a choice to the model's adapter."""
 
     temperature: float | None = None
     max_tokens: int | None = None
     may_call: bool = True
-    """False: tools are shown, since the conversation holds calls of them, but the model must answer in words."""
+    """False: the request lists the tools, since the conversation holds calls of them, but the model must write text."""
 
 
 USUAL = LlmOptions()
@@ -117,7 +117,7 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class ThoughtDelta:
-    """A piece of what a reasoning model thinks: neither said nor remembered."""
+    """A piece of a reasoning model's thoughts: neither spoken nor kept."""
 
     text: str
 
@@ -154,9 +154,9 @@ class LlmAdapter(Llm, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProviderOptions:
-    """What an operator has set for the provider of one kind: `ASR_*`, `TTS_*` or `LLM_*`.
+    """The operator's settings for a provider of one kind: `ASR_*`, `TTS_*` or `LLM_*`.
 
-    What a kind has no setting for, or the operator has not set, is None.
+    A field is None if the kind has no such setting or the operator has not set it.
     """
 
     base_url: str | None = None

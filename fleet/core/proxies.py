@@ -1,19 +1,19 @@
-"""Whose word is believed about where a request comes from, and which addresses count as one."""
+"""Trusted proxies, and networks of addresses that share one limit."""
 
 import ipaddress
 from collections.abc import Sequence
 
 _SITE_BITS = 64
-"""Of an IPv6 address: whoever has one has all that begin so."""
+"""Prefix length of an IPv6 site: one customer usually has all its addresses."""
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class Proxies:
-    """Proxies that tell for whom they ask.
+    """Proxies whose X-Forwarded-For header is trusted.
 
     Args:
-        trusted: Addresses or networks, separated by commas; `*` for everybody. What is none of these is nobody's.
+        trusted: Addresses or networks, separated by commas; `*` for all. Other words are ignored.
     """
 
     def __init__(self, trusted: str) -> None:
@@ -27,10 +27,10 @@ class Proxies:
         return found is not None and (self._all or any(found in network for network in self._networks))
 
     def client(self, peer: str, forwarded: Sequence[str]) -> str:
-        """Return the address for which a request is: the last in front of the trusted proxies.
+        """Return the client's address: the last one before the trusted proxies.
 
         Args:
-            peer: Where the connection comes from.
+            peer: The address of the connection.
             forwarded: The request's X-Forwarded-For headers.
         """
         client = peer
@@ -43,7 +43,7 @@ class Proxies:
 
 
 def site(address: str) -> str:
-    """Return what is limited as one: an IPv4 address, or the network of an IPv6 address."""
+    """Return the unit that limits count: an IPv4 address, or the network of an IPv6 address."""
     found = _read(address)
     if isinstance(found, ipaddress.IPv6Address):
         return str(ipaddress.ip_network((int(found), _SITE_BITS), strict=False))
@@ -58,7 +58,7 @@ def _read_network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | 
 
 
 def _read(text: str) -> Address | None:
-    """Return an address, which may have a port behind it, or brackets around it; None if it is none."""
+    """Return an address, with or without port and brackets; None if the text is not an address."""
     text = text.strip().partition("%")[0]
     if text.startswith("["):
         text = text[1:].partition("]")[0]

@@ -1,4 +1,4 @@
-"""How often something may be done: token buckets for as many keys as fit into a fixed memory."""
+"""Rate limits: token buckets for a bounded number of keys."""
 
 import re
 from collections import OrderedDict
@@ -12,7 +12,7 @@ _FORM = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)/(\d{1,7})", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """So many a second for long, and so many at once; the first is above 0, the second at least 1."""
+    """A lasting rate (above 0) and a burst (at least 1)."""
 
     per_second: float
     burst: int
@@ -22,7 +22,7 @@ class Rate:
         """Read `PER_SECOND/BURST`, such as `0.5/10`.
 
         Raises:
-            ValueError: It is not of that form, or one of them is 0.
+            ValueError: The text does not have this form, or a number is 0.
         """
         found = _FORM.fullmatch(text.strip())
         if found is None or not float(found[1]) or not int(found[2]):
@@ -31,10 +31,10 @@ class Rate:
 
 
 class Buckets:
-    """One bucket a key.
+    """One bucket for each key.
 
-    When there are too many keys, the one that was used longest ago is forgotten, and has a full bucket when it comes
-    back: whoever invents keys gains nothing for a key in use, and takes nothing from others.
+    When there are too many keys, the least recently used one is dropped and begins again with a full bucket. A client
+    that invents keys neither resets a key in use nor takes tokens from others.
 
     Args:
         rate: Of each key.
@@ -52,9 +52,9 @@ class Buckets:
         return len(self._due)
 
     def take(self, key: str, now: float, cost: int = 1) -> float:
-        """Take so many from a key's bucket; return 0, or the seconds until they are there: then nothing was taken.
+        """Take `cost` tokens from a key's bucket; return 0, or the seconds until there are enough.
 
-        More than the burst are never there.
+        In the second case nothing is taken. A cost above the burst never succeeds.
         """
         due = max(self._due.get(key, now), now)
         wait = (due - now) + (cost - 1) * self._interval - self._slack

@@ -12,17 +12,17 @@ from fleet.core.ports import ProviderOptions, ToolOffer
 
 @dataclass(frozen=True, slots=True)
 class Persona:
-    """How the model speaks with one client; kept with its session, or with its device."""
+    """Language and role of the model for one client; kept with its session, or with its device."""
 
     language: str = ""
     """Code of the language to answer in; empty for the user's own."""
     character: str = ""
-    """Name of the role that is played; empty for none."""
+    """Name of the role that the model plays; empty for none."""
 
 
 @dataclass(slots=True)
 class Caller:
-    """For whom tools run. They may put another `persona` in its place; who runs the turn keeps it."""
+    """The client for which tools run. A tool may replace `persona`; the turn then stores it."""
 
     session: str
     address: str = ""
@@ -34,7 +34,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class ServerResult:
-    """What a tool returned; with `failed`, the reason as text."""
+    """A tool's result; with `failed`, the reason as text."""
 
     value: JsonValue
     failed: bool = False
@@ -46,12 +46,12 @@ RunTool = Callable[[dict[str, JsonValue], Caller], Awaitable[ServerResult]]
 
 @dataclass(frozen=True, slots=True)
 class ServerTool:
-    """A tool that this process runs itself: a built-in one, or one of a plugin."""
+    """A tool that runs in this process: a built-in one, or one of a plugin."""
 
     offer: ToolOffer
     run: RunTool
     repeatable: bool
-    """Whether it may be run again when nobody knows if it has run: it only reads, or a second run changes nothing."""
+    """Whether it may run again when its first outcome is unknown: it only reads, or a second run changes nothing."""
 
 
 class ServerTools(Protocol):
@@ -59,16 +59,16 @@ class ServerTools(Protocol):
 
     @property
     def offers(self) -> Sequence[ToolOffer]:
-        """The tools as the model sees them at this moment; MCP servers come and go."""
+        """The tools available now, in the form offered to the model; MCP servers may connect and disconnect."""
 
     def repeatable(self, name: str) -> bool:
-        """Whether a tool may be run again when nobody knows if it has run; see `ServerTool.repeatable`."""
+        """Whether a tool may run again when its first outcome is unknown; see `ServerTool.repeatable`."""
 
     def introduce(self, persona: Persona) -> str:
-        """Return what the system prompt says of the persona, in a sentence or more; empty for the usual one."""
+        """Return the system prompt's sentences about the persona; empty for the default one."""
 
     async def call(self, name: str, arguments: dict[str, JsonValue], caller: Caller) -> ServerResult:
-        """Run a tool by the name in its offer, within its limit in time; failures are results, never exceptions."""
+        """Run a tool by the name in its offer, within its time limit; failures are results, never exceptions."""
 
 
 ToolFactory = Callable[[ProviderOptions], AbstractAsyncContextManager[Sequence[ServerTool]]]

@@ -1,4 +1,4 @@
-"""How a device's tools behave that are not answered at once (device contract, sections 5.3 and 6)."""
+"""The behaviour of device tools that do not answer at once (device contract, sections 5.3 and 6)."""
 
 import re
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ToolKind:
-    """How long a tool takes, and what it does to the device meanwhile."""
+    """How long a tool takes, and its effect on the device meanwhile."""
 
     seconds: float = 0.0
     """Longest wait for its answer where that is longer than FLEET_TOOL_SECONDS."""
@@ -15,14 +15,14 @@ class ToolKind:
     camera: bool = False
     """It uploads a photo, and needs a token for that."""
     leaves: bool = False
-    """It ends the device's connection and is never answered; that the device goes away or is silent is a success."""
+    """It ends the device's connection and has no answer; a disconnect or silence is a success."""
     fails_if_answered: bool = False
-    """Firmware queues its action before its answer `true`: an answer comes only when the action failed."""
+    """Firmware queues the action before it answers `true`: an answer arrives only if the action failed."""
 
 
 QUICK = ToolKind()
 
-# By name; the first that fits counts. A photo is uploaded within 30 s and explained within 30 s more.
+# By name; the first match counts. A photo is uploaded within 30 s and explained within 30 s more.
 _KINDS: tuple[tuple[re.Pattern[str], ToolKind], ...] = (
     (re.compile(r"self\.reboot|self\.system\.reconfigure_wifi"), ToolKind(leaves=True)),
     (re.compile(r"self\.upgrade_firmware"), ToolKind(300.0, slow=True, leaves=True, fails_if_answered=True)),
@@ -32,5 +32,5 @@ _KINDS: tuple[tuple[re.Pattern[str], ToolKind], ...] = (
 
 
 def kind_of(name: str) -> ToolKind:
-    """Return how the tool of this name behaves; the name is the device's own."""
+    """Return the kind of a tool by the device's name of it."""
     return next((kind for pattern, kind in _KINDS if pattern.fullmatch(name)), QUICK)

@@ -21,16 +21,16 @@ Run = Callable[[str, str, dict[str, JsonValue]], Awaitable[ServerResult]]
 
 
 class ToolMix:
-    """The tools of one turn. Own tools keep their names; one of the server's that has such a name gets another.
+    """The tools of one turn. Own tools keep their names; a server tool with the same name gets another one.
 
-    What the server offers is looked at once: in one turn a name means one tool.
+    The server's offers are read once: in one turn a name means one tool.
 
     Args:
         own: The device's or the client's.
         server: The server's.
         run: Runs one of the server's.
-        begun: Ids of calls that may have been made before, by who left this turn. Of the server's tools only those that
-            may be repeated are then run.
+        begun: Ids of calls that an earlier owner of this turn may have made. Of these, only calls of repeatable server
+            tools are run.
     """
 
     def __init__(self, own: AgentTools, server: ServerTools, run: Run, begun: Collection[str] = ()) -> None:
@@ -66,11 +66,11 @@ class ToolMix:
             self._begun.discard(call.id)
             if not self._server.repeatable(name):
                 return INTERRUPTED
-        return told(await self._run(call.id, name, prepared.arguments))
+        return outcome_text(await self._run(call.id, name, prepared.arguments))
 
 
-def told(result: ServerResult) -> str:
-    """Return what the model is told of a result."""
+def outcome_text(result: ServerResult) -> str:
+    """Return a result as text for the model."""
     value = result.value
     text = clip(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
     return f"error: {text}" if result.failed else text

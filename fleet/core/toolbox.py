@@ -1,7 +1,7 @@
-"""A device's tools as the model may see and call them.
+"""A device's tools under names and schemas for the model.
 
-Device tool names carry dots and may be long, models accept `[a-zA-Z0-9_-]{1,64}`; both ways without collisions.
-Arguments are checked against the tool's schema before anything is sent: a device executes whatever reaches it.
+Device tool names contain dots and may be long, models accept `[a-zA-Z0-9_-]{1,64}`; the mapping has no collisions.
+Arguments are validated against the tool's schema before a call is sent: a device executes every call that it receives.
 """
 
 import hashlib
@@ -19,13 +19,13 @@ from fleet.core.ports import ToolCall, ToolOffer
 from fleet.core.schemas.arguments import LARGEST_INTEGER, fit
 from fleet.core.schemas.cleaning import LARGEST_NUMBER, clean
 from fleet.core.schemas.shown import shown
-from fleet.wire.json_text import is_crowded, is_finite
+from fleet.wire.json_text import has_too_many_values, is_finite
 from fleet.wire.mcp import ToolSpec
 
 LONGEST_NAME = 64
 LONGEST_DESCRIPTION = 1_000
 MOST_OFFERS = 128
-"""Tools that are offered; more than that some endpoints refuse."""
+"""Tools that are offered; some endpoints refuse more."""
 LARGEST_OFFERS = 100_000
 """Characters of all offers together: they are part of every request to the model."""
 _NAMED = 20
@@ -36,23 +36,23 @@ Fault = Literal["TOOL_NOT_FOUND", "INVALID_TOOL_PARAMETERS"]
 
 @dataclass(frozen=True, slots=True)
 class ArgumentLimits:
-    """What the arguments of a call may be; the defaults are a device's."""
+    """Limits of a call's arguments; the defaults are for devices."""
 
     size: int = 4_000
     """Bytes: a device without much memory takes messages of 6 KB."""
     levels: int = 6
-    """Firmware's parser has a small stack and takes ten in all."""
+    """Firmware's JSON parser has a small stack and accepts ten levels in all."""
     integer: int = LARGEST_INTEGER
     """The largest integer, with either sign."""
 
     def reads(self, text: str) -> bool:
-        """Whether arguments are few enough to be looked at; a model may write spaces, or escapes, into them."""
-        return len(text) <= 2 * self.size and not is_crowded(text)
+        """Whether arguments are short enough to be parsed; spaces and escapes may double their length."""
+        return len(text) <= 2 * self.size and not has_too_many_values(text)
 
 
 DEVICE = ArgumentLimits()
 PROGRAM = ArgumentLimits(100_000, 16, 2**53 - 1)
-"""A client or a server tool that is a program on a computer; JavaScript reads integers up to this one."""
+"""For tools of programs on a computer; JavaScript reads integers up to this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Refusal:
     """Why a call is not sent."""
 
     reason: str
-    """For the model, in words from which it can do better."""
+    """Text for the model, from which it can correct the call."""
     fault: Fault
     """For programs."""
 
@@ -77,10 +77,10 @@ class Toolbox:
     """The tools of one device under the names that the model knows.
 
     Args:
-        tools: As the device announced them; those meant for people only are left out.
-        taken: Names that the model knows other tools by; none is used twice.
+        tools: As the device announced them; tools for people only are left out.
+        taken: Names of other tools that the model knows; none is used twice.
         limits: Of the calls' arguments.
-        validates: Whether arguments are validated here; False where the schemas are only what models are shown.
+        validates: Whether arguments are validated here; False if the schemas are the cleaned ones for models.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Toolbox:
         return tuple(self._offers.values())
 
     def prepare(self, call: ToolCall) -> Prepared | Refusal:
-        """Return what to send for a call, or why nothing is sent; never raises."""
+        """Return the call to send, or the reason why it is refused; never raises."""
         tool = self._tools.get(call.name)
         if tool is None:
             return no_such_tool(call.name, self._tools)
@@ -140,7 +140,7 @@ class Toolbox:
     def _free_name(self, name: str) -> str:
         plain = re.sub(r"[^a-zA-Z0-9_-]", "_", name.removeprefix("self."))
         if plain[:1].isdigit() or plain.startswith("-"):
-            plain = f"_{plain}"  # Gemini's names begin with a letter or an underscore
+            plain = f"_{plain}"  # Gemini requires a letter or an underscore first
         free, salt = plain, name
         while not 0 < len(free) <= LONGEST_NAME or free in self._tools or free in self._taken:
             salt = hashlib.sha256(salt.encode("utf-8", "replace")).hexdigest()
@@ -149,7 +149,7 @@ class Toolbox:
 
 
 def read_arguments(text: str) -> dict[str, JsonValue] | None:
-    """Return a call's arguments as the model wrote them, or None if they are no JSON object."""
+    """Return the parsed arguments of a call, or None if they are not a JSON object."""
     try:
         arguments = from_json(text.strip() or "{}", allow_inf_nan=False)
     except ValueError:

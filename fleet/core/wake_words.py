@@ -1,8 +1,8 @@
-"""Which texts are wake words, and whether a text that a device says it detected is one or a typed question.
+"""Wake words, and whether a detected text is a wake word or a typed question.
 
-Both come as `listen/detect`. Firmware sends it only before it opens its microphone, with the audio of the wake word
-(application.cc, ContinueWakeWordInvoke). py-xiaozhi sends what was typed into its text box so, after `listen start`
-(src/plugins/ui_session.py, send_text).
+Both arrive as `listen/detect`. Firmware sends it only before it opens its microphone, with the audio of the wake word
+(application.cc, ContinueWakeWordInvoke). py-xiaozhi also sends text from its text box in this form, after
+`listen start` (src/plugins/ui_session.py, send_text).
 """
 
 import unicodedata
@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 LONGEST_QUESTION: Final = 4_000
-"""Characters of a typed question; the api's limit too."""
+"""Characters of a typed question; also the api's limit."""
 LONGEST_PHRASE: Final = 24
-"""Characters of a wake word that is not known; the longest of the models that firmware offers has 18."""
+"""Characters of an unknown wake word; the longest one of firmware's models has 18."""
 _LONGEST_KNOWN: Final = 200
 """Characters that are compared: an operator's wake word may be longer than others."""
 MOST_LEARNT: Final = 10_000
-"""Devices whose own wake word is remembered; the one that was heard longest ago is forgotten."""
+"""Devices whose own wake word is kept; the least recently used one is dropped."""
 _NO_PHRASE: Final = frozenset('\n\r\t<>{}?？!！。；;"“”')
-"""Characters that are in no wake word."""
+"""Characters that no wake word contains."""
 
 # The phrases of the WakeNet models that firmware 2.4 can be built with (espressif/esp-sr, Kconfig.projbuild), the
 # default of its own multinet wake word, and those that py-xiaozhi brings (models/*/keywords*.txt).
@@ -113,18 +113,18 @@ Reason = Literal[
 
 @dataclass(frozen=True, slots=True)
 class DetectedKind:
-    """What a detected text is; None as long as the audio of a wake word may still be under way."""
+    """Whether a detected text was typed; None while the audio of a wake word may still arrive."""
 
     typed: bool | None
     reason: Reason
 
 
 class WakeWords:
-    """The wake words of the stock models, of the operator, and of each device as it was heard.
+    """The wake words of the stock models and of the operator, and those learnt from each device.
 
     Args:
-        further: The operator's.
-        most: Devices remembered.
+        further: The operator's wake words.
+        most: Devices whose wake word is kept.
     """
 
     def __init__(self, further: Iterable[str] = (), most: int = MOST_LEARNT) -> None:
@@ -138,7 +138,7 @@ class WakeWords:
         return folded in self._known or self._learnt.get(mac) == folded
 
     def learn(self, mac: str, text: str) -> None:
-        """Remember a text that came with the audio of a wake word as the device's own."""
+        """Store a text that arrived with the audio of a wake word as the device's own wake word."""
         if not (folded := fold(text[:_LONGEST_KNOWN])) or folded in self._known:
             return
         self._learnt[mac] = folded
@@ -148,14 +148,14 @@ class WakeWords:
 
 
 def judge(text: str, *, known: bool, listening: bool, burst: bool, late: bool) -> DetectedKind:
-    """Decide what a detected text is.
+    """Decide whether a detected text was typed.
 
     Args:
-        text: As it came.
-        known: It is one of the device's wake words.
-        listening: The device's microphone is open, or was before the answer that it hears.
-        burst: More audio than time came from the device just now: it had stored it, as that of a wake word.
-        late: No audio of a wake word can be under way any more.
+        text: The text of the message.
+        known: The text is one of the device's wake words.
+        listening: The device's microphone is open, or was before the answer that it plays.
+        burst: The device just sent more audio than time has passed: stored audio, as of a wake word.
+        late: Audio of a wake word cannot arrive any more.
     """
     if known:
         return DetectedKind(typed=False, reason="known wake word")

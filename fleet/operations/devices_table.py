@@ -10,7 +10,7 @@ from fleet.adapters.redis.access.admissions import Admission
 from fleet.adapters.redis.access.claims import Claim
 from fleet.adapters.redis.access.policy import PolicyState
 from fleet.adapters.redis.devices.registry import Entry
-from fleet.core.text.visible import cell
+from fleet.ground.terminal import cell
 from fleet.wire.identity import format_username
 
 _OWNED: Final[Mapping[str, str]] = {

@@ -10,11 +10,11 @@ from fleet.adapters.files.watched_file import WatchedFile
 from fleet.adapters.net.mqtt.broker import broker_address
 from fleet.adapters.net.mqtt.publisher import Publisher
 from fleet.adapters.redis.devices.devices import DeviceRecord, Devices
-from fleet.core.text.visible import visible
 from fleet.ground import runtime
 from fleet.ground.errors import ConfigError, Unavailable
 from fleet.ground.settings import Settings
 from fleet.ground.tasks import running
+from fleet.ground.terminal import visible
 from fleet.operations.reach import broker_url, reach_store, read_mac, run
 from fleet.wire import dialects
 from fleet.wire import notify as codec

@@ -14,9 +14,9 @@ from fleet.adapters.redis.access.renewals import Renewals
 from fleet.adapters.redis.access.revocations import Revocations
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.registry import DeviceRegistry
-from fleet.core.text.visible import visible
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
+from fleet.ground.terminal import visible
 from fleet.operations.devices_table import claims_table, held, is_old, moment
 from fleet.operations.reach import reach_store, read_mac, run
 from fleet.wire.topics import canonical_mac
@@ -120,7 +120,7 @@ async def _give(store: Store, settings: Settings, mac: str, client: str, serial:
     """Make a client the owner of a MAC, and say what becomes of earlier passwords."""
     until = _deadline(settings, now=now)
     if client:
-        await Claims(store).welcome(mac, client)
+        await Claims(store).lift_refusal(mac, client)
     generation = await Admissions(store).bind(mac, client, serial, until=until)
     await Claims(store).settle(mac, client)
     typer.echo(f"{mac} is bound")
@@ -134,7 +134,7 @@ async def _renew(store: Store, settings: Settings, mac: str, *, now: bool) -> in
         raise ConfigError(f"{mac} has no owner yet: it gets another password at its next start")
     until = _deadline(settings, now=now)
     await _tell(store, mac, await Admissions(store).renew(mac, until), until)
-    await Renewals(store).hurry([] if now else [mac])
+    await Renewals(store).ask_now([] if now else [mac])
     return 0
 
 
@@ -153,7 +153,7 @@ async def _renew_all(store: Store, *, now: bool) -> int:
         typer.echo(f"{len(both)} old passwords are refused: those devices must be switched off and on")
         return 0
     online = [one.device.mac for one, _ in both if one.device.online]
-    await Renewals(store).hurry(online)
+    await Renewals(store).ask_now(online)
     typer.echo(f"{len(both)} of {len(entries)} devices have an old password, {len(online)} are online")
     for one, standing in both[:_MOST_NAMED]:
         until = standing.due or state.until

@@ -148,5 +148,5 @@ async def _own(settings: Settings, folder: Path, stack: AsyncExitStack) -> Store
             return store
         raise
     await stack.enter_async_context(running("embedded Redis", lambda: keep("redis", redis)))
-    stack.enter_context(endpoints.tell(folder, redis.url, ""))
+    stack.enter_context(endpoints.publish(folder, redis.url, ""))
     return await Store.open(redis.url, settings.shards)

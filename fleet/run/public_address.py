@@ -11,7 +11,7 @@ from fleet.adapters.net.kubernetes_node import PUBLIC_LABEL, Cluster, read_node
 from fleet.adapters.net.stun import STUN_PORT, ask_stun
 from fleet.ground.errors import ConfigError, Unavailable
 from fleet.ground.settings import Settings
-from fleet.wire.stun import Seen
+from fleet.wire.stun import MappedAddress
 
 log = logging.getLogger(__name__)
 
@@ -89,9 +89,9 @@ def read_address(text: str, port: int | None = None) -> Address:
     return host, int(number)
 
 
-async def _ask_around(way: Discovery) -> Seen:
+async def _ask_around(way: Discovery) -> MappedAddress:
     servers = [read_address(name, STUN_PORT) for name in way.stun_servers.split(",") if name.strip()]
-    answers: list[Seen] = []
+    answers: list[MappedAddress] = []
     failures: list[str] = []
     for server in servers:
         try:
@@ -105,7 +105,7 @@ async def _ask_around(way: Discovery) -> Seen:
     return _agreed(answers, way.local[1])
 
 
-def _agreed(answers: list[Seen], port: int) -> Seen:
+def _agreed(answers: list[MappedAddress], port: int) -> MappedAddress:
     """Return the address in all answers.
 
     Raises:

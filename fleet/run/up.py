@@ -83,7 +83,7 @@ async def up(
         await enter(worker(here, tools))
         server = await enter(api(here))
         await enter(gateway(settings, store, here.broker, tools))
-        stack.enter_context(endpoints.tell(settings.data_dir, redis_url, broker_url))
+        stack.enter_context(endpoints.publish(settings.data_dir, redis_url, broker_url))
         stack.enter_context(readiness.serving())
         show(table(openings(settings, server.port)))
         log.info("fleet is up", extra={"ota": _ota_url(settings, server.port)})

@@ -1,1 +1,1 @@
-"""Pure codecs: bytes in, words out, and back. No socket, no clock, no Redis, no environment."""
+"""Pure codecs between bytes and messages. No socket, no clock, no Redis, no environment."""

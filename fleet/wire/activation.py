@@ -1,4 +1,4 @@
-"""Activation: what a device sends to prove that it is the one with its serial number (contract 1.4)."""
+"""Activation: a device's proof of its serial number (contract 1.4)."""
 
 import hashlib
 import hmac

@@ -1,6 +1,6 @@
-"""Bootstrap: what a device's first request says, and what it is told (contract 1.1 and 1.2).
+"""Bootstrap: a device's first request and its answer (contract 1.1 and 1.2).
 
-Every key of `mqtt` is stored by the device under its own name, which may have at most 15 characters.
+The device stores every key of `mqtt` under the key's name, which may have at most 15 characters.
 """
 
 import re
@@ -15,11 +15,11 @@ _LIBRARY = re.compile(
     r"|ruby|php|guzzle|dart|aiohttp|httpx|lua|esp32 http|esp8266http|arduino",
     re.IGNORECASE,
 )
-"""How the User-Agent of an HTTP library begins that was not told to name a board."""
+"""Beginning of the default User-Agent of an HTTP library."""
 
 
 class MqttSection(BaseModel):
-    """Stored by the device and used at every connect. `keepalive` is a number: a string would be ignored."""
+    """The device stores this and uses it at every connect. `keepalive` is a number: firmware ignores a string."""
 
     endpoint: str
     client_id: str
@@ -46,9 +46,9 @@ class FirmwareSection(BaseModel):
 
 
 class ActivationSection(BaseModel):
-    """What the device shows and asks about until it is bound.
+    """The device shows this, and polls activation, until it is bound.
 
-    `code` is spoken digit by digit; without `challenge` the device would not ask at all, and only wait.
+    It speaks `code` digit by digit. Without `challenge` it would not poll.
     """
 
     message: str
@@ -58,7 +58,7 @@ class ActivationSection(BaseModel):
 
 
 class BootstrapAnswer(BaseModel):
-    """The whole answer; absent sections are left out, never null."""
+    """The whole answer; a missing section is left out, never null."""
 
     mqtt: MqttSection | None = None
     server_time: ServerTime
@@ -76,7 +76,7 @@ class _Board(BaseModel):
 
 
 class BootstrapBody(BaseModel):
-    """What is used of a request's body, all of it optional: firmware inserts the SSID unescaped."""
+    """The used fields of a request's body. All are optional: firmware inserts the SSID unescaped."""
 
     model_config = ConfigDict(extra="ignore")
     application: _Application = _Application()
@@ -85,7 +85,7 @@ class BootstrapBody(BaseModel):
 
 
 def parse_body(body: bytes) -> BootstrapBody:
-    """Return what can be read of a body; an empty one when it is not JSON, not UTF-8, or of other types."""
+    """Return a body's fields; all are empty if it is not JSON, not UTF-8, or has other types."""
     try:
         return BootstrapBody.model_validate_json(body)
     except ValidationError:
@@ -95,7 +95,7 @@ def parse_body(body: bytes) -> BootstrapBody:
 def parse_agent(user_agent: str) -> tuple[str, Version | None]:
     """Return the board and the running firmware of a User-Agent, `<board>/<version>`.
 
-    The board is empty, or the version None, where the text is not of that form: such a device is offered no firmware.
+    The board is empty, or the version None, if the text has another form: such a device is offered no firmware.
     """
     board, _, version = user_agent.strip().partition("/")
     return (board if is_board(board) else ""), parse_version(version)
@@ -104,8 +104,7 @@ def parse_agent(user_agent: str) -> tuple[str, Version | None]:
 def is_firmware(user_agent: str, activation_version: str) -> bool:
     """Return whether the headers are those of xiaozhi firmware (contract 1.1).
 
-    Firmware names its activation version, or board and version as User-Agent. A registrar only wants credentials, and
-    names neither.
+    Firmware sends its activation version, or board and version as User-Agent. A registrar sends neither.
     """
     board, version = parse_agent(user_agent)
     named = bool(board) and version is not None and not _LIBRARY.match(user_agent.strip())
@@ -113,14 +112,14 @@ def is_firmware(user_agent: str, activation_version: str) -> bool:
 
 
 def clip(text: str) -> str:
-    """Return as much of what a device says of itself as is written down."""
+    """Return a device's text as it is stored: printable characters, bounded in length."""
     return "".join(char for char in text[:_LONGEST_TEXT] if char.isprintable())
 
 
 def endpoint_host(host_header: str) -> str | None:
-    """Return the host by which a device reached this server, or None when a device could not use it for MQTT.
+    """Return the host by which a device reached this server, or None if firmware cannot use it for MQTT.
 
-    An endpoint with a scheme or an IPv6 address makes firmware abort.
+    Firmware aborts on an endpoint with a scheme or an IPv6 address (contract 1.2).
     """
     host, colon, port = host_header.strip().rpartition(":")
     name = host if colon and port.isdigit() else host_header.strip()

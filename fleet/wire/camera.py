@@ -1,15 +1,15 @@
-"""Tokens with which a device's camera may upload: short-lived, for one device, and kept nowhere (contract 6.1)."""
+"""Upload tokens for a device's camera: short-lived, for one device, not stored (contract 6.1)."""
 
 import re
 
 from fleet.wire.identity import CredentialKeys, Username
 
 LIFE_SECONDS = 600
-"""From being issued to the upload's begin; a device is given a fresh one before each photo."""
+"""Seconds from issue to the begin of the upload; a device gets a new token before each photo."""
 
 _PURPOSE = "camera"
 _TERMS = re.compile(r"([0-9]{1,12})(?:-([0-9]{1,10}))?")
-"""When it ends, and the generation of its device."""
+"""The token's expiry, and the generation of its device."""
 
 
 def issue(keys: CredentialKeys, mac: str, now: float, generation: int | None = None) -> str:
@@ -19,8 +19,8 @@ def issue(keys: CredentialKeys, mac: str, now: float, generation: int | None = N
         keys: The first one signs.
         mac: Canonical.
         now: In seconds since 1970.
-        generation: Of the password with which the device is connected: the token counts as long as that does. None
-            where nobody knows it.
+        generation: Of the password with which the device is connected: the token is valid as long as the password.
+            None if unknown.
     """
     terms = f"{int(now) + LIFE_SECONDS}" + ("" if generation is None else f"-{generation}")
     key_id, signature = keys.sign(_PURPOSE, f"{mac}|{terms}")
@@ -28,7 +28,7 @@ def issue(keys: CredentialKeys, mac: str, now: float, generation: int | None = N
 
 
 def is_valid(keys: CredentialKeys, token: str, mac: str, now: float) -> bool:
-    """Whether a token is this device's and still good; compares in constant time."""
+    """Whether a token belongs to this device and is valid; compares in constant time."""
     terms, _, rest = token.partition(".")
     key_id, _, signature = rest.partition(".")
     found = _TERMS.fullmatch(terms)

@@ -1,4 +1,4 @@
-"""What a dialect is: pure functions over the shared vocabulary, and what its devices can do."""
+"""The interface of a dialect: pure functions over the shared messages, and the capabilities of its devices."""
 
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -8,7 +8,7 @@ from fleet.wire.messages import DeviceCommand, DeviceEvent
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What devices of a dialect can do. Roles ask for a capability and never compare the name of a dialect."""
+    """What devices of a dialect can do. Roles check a capability and never compare the name of a dialect."""
 
     audio: bool = False
     """An edge can publish `stt`, `tts` and `llm` in this dialect, so a session may be opened in it."""
@@ -28,28 +28,28 @@ class Capabilities:
 
 
 class Dialect(Protocol):
-    """How a kind of device speaks JSON; one file a dialect."""
+    """The JSON messages of one kind of device; one file for each dialect."""
 
     @property
     def name(self) -> str:
-        """The name under which a device's record keeps its dialect."""
+        """The dialect's name in a device's record."""
 
     @property
     def capabilities(self) -> Capabilities:
-        """What its devices can do."""
+        """The capabilities of its devices."""
 
     @property
     def mark(self) -> bytes:
-        """Bytes by which a frame that is not JSON is still known to be of this dialect; empty for none."""
+        """Bytes that identify a frame of this dialect even if it is not JSON; empty for none."""
 
     def claims(self, document: object) -> bool:
-        """Whether a frame with this JSON is of this dialect and of no other."""
+        """Whether a frame with this JSON belongs to this dialect and to no other."""
 
     def receive(self, frame: bytes) -> DeviceEvent:
-        """Return what a frame says; `MalformedEvent` for whatever cannot be understood. Never raises."""
+        """Return a frame's event; `MalformedEvent` for an invalid frame. Never raises."""
 
     def read(self, document: object) -> DeviceEvent:
-        """Return what a frame says whose JSON was parsed already. Never raises."""
+        """Return the event of a frame from its parsed JSON. Never raises."""
 
     def send(self, command: DeviceCommand) -> bytes:
-        """Return the frame for a command; empty where this dialect has no words for it."""
+        """Return the frame for a command; empty if this dialect has no such message."""

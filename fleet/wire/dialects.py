@@ -1,4 +1,4 @@
-"""The dialects that fleet knows, and how a frame's dialect is recognised."""
+"""All dialects, and the recognition of a frame's dialect."""
 
 from typing import Final
 
@@ -21,21 +21,21 @@ _NOTHING: Final = Capabilities()
 
 
 def find(name: str) -> Dialect:
-    """Return a dialect by its name; a device of unknown dialect is taken for a xiaozhi."""
+    """Return a dialect by its name; the xiaozhi dialect for an unknown name."""
     return DIALECTS.get(name, dialect_xiaozhi.DIALECT)
 
 
 def capabilities(name: str) -> Capabilities:
-    """Return what devices of a dialect can do; nothing where the dialect is unknown."""
+    """Return the capabilities of a dialect's devices; none if the dialect is unknown."""
     dialect = DIALECTS.get(name)
     return dialect.capabilities if dialect else _NOTHING
 
 
 def receive(frame: bytes) -> tuple[str, DeviceEvent]:
-    """Return the name of a frame's dialect and what the frame says in it.
+    """Return the name of a frame's dialect, and the frame's event.
 
-    A frame that no dialect claims is a xiaozhi's. A frame that shows no dialect (broken JSON, mostly) comes as a
-    xiaozhi's `MalformedEvent`; the device's record knows better.
+    A frame that no dialect claims is read as xiaozhi. A frame of unknown dialect (mostly broken JSON) becomes a
+    `MalformedEvent` of xiaozhi; the caller should prefer the dialect in the device's record.
     """
     if len(frame) > LARGEST_FRAME:
         return XIAOZHI, MalformedEvent("too large")

@@ -1,9 +1,9 @@
-"""A question that an edge answers to whoever holds a session's key: does audio reach it, and does its audio come back?
+"""An echo request under a session's key: it tests whether audio reaches an edge, and whether the edge's audio returns.
 
-The datagram is one of the session's (`fleet.wire.packet`) with the flag 0x40, which no device sets. Its payload is a
-mark and a token, under the session's key; the answer repeats both under the same sequence number with the downlink's
-flag added, so that no keystream is used for two texts. It is exactly as long as the question, and without the key
-nobody gets one: nothing can be amplified, and what is replayed brings the same 32 bytes again.
+The datagram belongs to the session (`fleet.wire.packet`) and has the flag 0x40, which no device sets. Its payload is a
+mark and a token, under the session's key. The answer repeats both under the same sequence number with the downlink's
+flag added, so that no keystream is used twice. It is exactly as long as the request, and an edge answers only requests
+under a valid key: an attacker cannot amplify traffic, and a replayed request yields the same 32 bytes again.
 """
 
 import struct
@@ -14,7 +14,7 @@ from fleet.wire.packet import DOWNLINK_FLAGS, HEADER
 
 FLAGS = 0x40
 TOKEN = 8
-"""Bytes that the asker chooses."""
+"""Bytes of the token, chosen by the sender of the request."""
 
 _MARK = b"fleet?ok"
 _HEADER = struct.Struct(">BBHIII")
@@ -22,12 +22,12 @@ _LENGTH = len(_MARK) + TOKEN
 
 
 def ask(key: bytes, ssrc: int, number: int, token: bytes) -> bytes:
-    """Return a question; `number` is different for each of a session, `token` has 8 bytes."""
+    """Return a request; `number` is different for each request of a session, `token` has 8 bytes."""
     return _seal(key, _HEADER.pack(1, FLAGS, _LENGTH, ssrc, 0, number), _MARK + token)
 
 
 def answer(key: bytes, question: bytes) -> bytes | None:
-    """Return the answer to a datagram that `fleet.wire.packet.parse` accepted; None when it is no genuine question."""
+    """Return the answer to a datagram that `fleet.wire.packet.parse` accepted; None if it is not a genuine request."""
     if len(question) != HEADER + _LENGTH:
         return None
     header = question[:HEADER]
@@ -38,7 +38,7 @@ def answer(key: bytes, question: bytes) -> bytes | None:
 
 
 def read(key: bytes, datagram: bytes) -> bytes | None:
-    """Return the token of an answer, or None when the datagram is none."""
+    """Return the token of an answer, or None if the datagram is not an answer."""
     if len(datagram) != HEADER + _LENGTH or datagram[1] != FLAGS | DOWNLINK_FLAGS:
         return None
     payload = _crypt(key, datagram[:HEADER], datagram[HEADER:])

@@ -1,7 +1,8 @@
-"""What edges and shards write into each other's inboxes. Text only: audio never leaves an edge.
+"""The messages in the inboxes of edges and shards. Text only: audio never leaves an edge.
 
-A shard's inbox belongs to the shard and outlives its owner; an edge's belongs to the edge's process. A message that a
-reader does not know is skipped, so that versions can run side by side during a rollout.
+A shard's inbox belongs to the shard and outlives its owner; an edge's inbox belongs to the edge's process. Readers skip
+unknown messages, so that two versions can run side by side during a rollout. The values of `kind` are the stored form
+and do not change.
 """
 
 from typing import Annotated, Literal
@@ -11,13 +12,13 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from fleet.wire.messages import ListenMode
 
 
-class _Mail(BaseModel):
+class _EdgeMessage(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
     device: str
     session: str
 
 
-class OpenSessionCommand(_Mail):
+class OpenSessionCommand(_EdgeMessage):
     """To an edge: expect packets of this session; any other session of the device is over."""
 
     kind: Literal["session_opened"] = "session_opened"
@@ -32,60 +33,60 @@ class OpenSessionCommand(_Mail):
     downlink_frame_ms: int
     aec: bool = False
     clears_on_stop: bool = False
-    """Whether the device throws away what it has not played when speech is over (`fleet.core.firmware_traits`)."""
+    """Whether the device discards its queued audio on `tts stop` (`fleet.core.firmware_traits`)."""
     language: str = ""
-    """ISO 639-1 code for what the server says before it has heard anybody; empty from a worker that does not know."""
+    """ISO 639-1 code for fixed sentences before the first utterance; empty from an older worker."""
     ends_presses: bool = False
     """The firmware loses wake words while the channel is open: end the session after each push-to-talk turn."""
 
 
-class CloseSessionCommand(_Mail):
+class CloseSessionCommand(_EdgeMessage):
     """To an edge: forget the session and stop its audio at once."""
 
     kind: Literal["session_closed"] = "session_closed"
 
 
-class StartListeningCommand(_Mail):
+class StartListeningCommand(_EdgeMessage):
     """To an edge: the microphone is open."""
 
     kind: Literal["listening_started"] = "listening_started"
     mode: ListenMode
 
 
-class StopListeningCommand(_Mail):
-    """To an edge: push-to-talk was released; recognise what was said."""
+class StopListeningCommand(_EdgeMessage):
+    """To an edge: push-to-talk was released; recognise the utterance."""
 
     kind: Literal["listening_stopped"] = "listening_stopped"
 
 
-class DetectedTextCommand(_Mail):
-    """To an edge: the device says that it detected this: its wake word, or what its user typed."""
+class DetectedTextCommand(_EdgeMessage):
+    """To an edge: the text of the device's `listen/detect`: its wake word, or typed text."""
 
     kind: Literal["wake_word_heard"] = "wake_word_heard"
     text: str
 
 
-class AbortAnswerCommand(_Mail):
-    """To an edge: stop speaking at once and say so to the device, exactly once."""
+class AbortAnswerCommand(_EdgeMessage):
+    """To an edge: stop the answer at once and send the device one `tts stop`."""
 
     kind: Literal["speech_aborted"] = "speech_aborted"
     reason: str = ""
 
 
-class DeviceReturnedCommand(_Mail):
-    """To an edge: the device connected anew and may have missed the end of a speech."""
+class DeviceReturnedCommand(_EdgeMessage):
+    """To an edge: the device has a new connection and may have missed the end of an answer."""
 
     kind: Literal["device_returned"] = "device_returned"
 
 
-class TurnProgressCommand(_Mail):
-    """To an edge: the turn goes on, though there is nothing to say yet; a tool is slow."""
+class TurnProgressCommand(_EdgeMessage):
+    """To an edge: the turn continues without text for now, for example during a slow tool call."""
 
     kind: Literal["turn_working"] = "turn_working"
     turn: str
 
 
-class StartAnswerCommand(_Mail):
+class StartAnswerCommand(_EdgeMessage):
     """To an edge: an answer is being written; prepare the device for its audio."""
 
     kind: Literal["speech_begun"] = "speech_begun"
@@ -94,8 +95,8 @@ class StartAnswerCommand(_Mail):
     """The turn's trace (W3C Trace Context); empty while traces are off."""
 
 
-class SpeakSentenceCommand(_Mail):
-    """To an edge: speak this. `index` counts from 0 within the turn; a repeated one is skipped."""
+class SpeakSentenceCommand(_EdgeMessage):
+    """To an edge: speak this sentence. `index` counts from 0 within the turn; the edge skips a repeated one."""
 
     kind: Literal["sentence_ready"] = "sentence_ready"
     turn: str
@@ -107,8 +108,8 @@ class SpeakSentenceCommand(_Mail):
     """The face of the answer, with its first sentence; one of the names in `fleet.core.text.emotion`."""
 
 
-class EndAnswerCommand(_Mail):
-    """To an edge: the turn is over; when the sentences were spoken, tell the device. `index`: how many there were."""
+class EndAnswerCommand(_EdgeMessage):
+    """To an edge: the turn is over; send `tts stop` after its sentences. `index` is the number of sentences."""
 
     kind: Literal["speech_ended"] = "speech_ended"
     turn: str
@@ -131,44 +132,43 @@ EdgeCommand = Annotated[
 ]
 
 
-class UtteranceEvent(_Mail):
-    """To a shard: the user said this; begin a turn. `turn` is the sender's name for it, unique for ever."""
+class UtteranceEvent(_EdgeMessage):
+    """To a shard: an utterance; begin a turn. `turn` is its id, made by the sender and unique for ever."""
 
     kind: Literal["utterance_heard"] = "utterance_heard"
     turn: str
     text: str
     language: str = ""
-    """ISO 639-1 code of what was heard, empty when unknown."""
+    """ISO 639-1 code of the utterance, empty if unknown."""
     typed: bool = False
-    """Came as text through the api: for whatever session the device has or has not (`session` is empty)."""
+    """Text from the api: `session` is empty, and the turn runs in the device's session, if any."""
     polite: bool = False
-    """Is refused while the device's turn before is being answered; else it ends that turn."""
+    """True: refused while another turn of the device runs. False: ends that turn."""
     traceparent: str = ""
     """The turn's trace (W3C Trace Context); empty while traces are off."""
 
 
-class AnswerInterruptedEvent(_Mail):
-    """To a shard: an answer was cut off, and the edge has already silenced it; or the user did not even wait for it."""
+class AnswerInterruptedEvent(_EdgeMessage):
+    """To a shard: the answer was interrupted, and the edge has stopped it; it may not have begun yet."""
 
     kind: Literal["speech_interrupted"] = "speech_interrupted"
     turn: str
     spoken: int
-    """How many sentences of the turn had begun to be heard."""
+    """How many sentences of the turn had begun to play."""
 
 
-class AnswerDoneEvent(_Mail):
+class AnswerDoneEvent(_EdgeMessage):
     """To a shard: the answer was spoken to its end."""
 
     kind: Literal["speech_done"] = "speech_done"
     turn: str
 
 
-class SessionSilentEvent(_Mail):
-    """To a shard: say goodbye.
+class SessionSilentEvent(_EdgeMessage):
+    """To a shard: end the session with a goodbye.
 
-    Nothing was heard for too long (`idle`), the audio path never opened (`unused`), a push-to-talk turn is over on
-    firmware that needs a goodbye then (`pressed`), or the edge ends (`leaving`): then the user may have begun to speak,
-    and is told that nobody will answer.
+    `idle`: silence for too long. `unused`: no audio ever arrived. `pressed`: a push-to-talk turn is over on firmware
+    that then needs a goodbye. `leaving`: the edge stops; the user may have begun to speak, so an apology is due.
     """
 
     kind: Literal["session_silent"] = "session_silent"

@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, V
 from pydantic_core import from_json
 
 from fleet.wire.gateway_tools import BadTool, read_tools
-from fleet.wire.json_text import MOST_VALUES, is_crowded, is_finite
+from fleet.wire.json_text import MOST_VALUES, has_too_many_values, is_finite
 from fleet.wire.mcp import ToolSpec
 
 ErrorCode = Literal[
@@ -150,7 +150,7 @@ class _ToolResult(_Body):
 
 def receive(frame: str | bytes) -> Request | RequestRefused:
     """Return what a frame asks for, or why it cannot be understood."""
-    if is_crowded(frame):
+    if has_too_many_values(frame):
         return RequestRefused("INVALID_MESSAGE", "Invalid message", f"A message may hold {MOST_VALUES} values")
     try:
         body = from_json(frame, allow_inf_nan=False)
@@ -171,7 +171,7 @@ def receive(frame: str | bytes) -> Request | RequestRefused:
 
 def is_jsonrpc(frame: str | bytes) -> bool:
     """Whether a frame is JSON-RPC, which another dialect on the same port speaks; never raises."""
-    if is_crowded(frame):
+    if has_too_many_values(frame):
         return False
     try:
         body = from_json(frame)

@@ -1,4 +1,4 @@
-"""The JSON of frames: whatever comes in can be said again in UTF-8, and nothing that is not JSON gets through."""
+"""The JSON of frames: parsed values can be encoded in UTF-8 again, and everything that is not JSON is refused."""
 
 import json
 import math
@@ -8,8 +8,8 @@ LARGEST_FRAME = 256 * 1024
 """Bytes of the largest frame that is parsed; firmware sends at most 60 KB."""
 
 MOST_VALUES = 20_000
-"""Values in a frame of the gateway: 300,000 empty lists take a tenth of a second before anybody looks at them. A result
-of so many is longer than models are shown."""
+"""Values in a frame of the gateway: parsing 300,000 empty lists takes a tenth of a second. A result with more values is
+longer than the part that models get."""
 
 VALUE_BYTES = 64
 """Bytes of text that take as long as a value: to be parsed, and looked at as a part of a schema."""
@@ -21,13 +21,13 @@ _STRINGS = re.compile(r'"(?>[^"\\]+|\\.?)*+(?:"|\Z)', re.DOTALL)
 _FEW = 256
 """Marks of most frames, even if those in texts are counted."""
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-"""An escape that may stand for half a character, which no UTF-8 can carry on."""
+"""An escape that may be a lone surrogate, which UTF-8 cannot encode."""
 
 
 def parse(frame: bytes) -> object:
-    """Return a frame's JSON with everything in it sayable in UTF-8.
+    """Return a frame's JSON, with all texts encodable in UTF-8.
 
-    A network's name that is not UTF-8 comes through firmware as it is, so such bytes are replaced and not refused.
+    Firmware passes on a network's name that is not UTF-8 unchanged, so invalid bytes are replaced and not refused.
 
     Raises:
         ValueError: It is not JSON.
@@ -48,7 +48,7 @@ def json_length(value: object) -> int:
     return len(_ENCODER.encode(value))
 
 
-def is_crowded(frame: str | bytes) -> bool:
+def has_too_many_values(frame: str | bytes) -> bool:
     """Whether a frame holds more than `MOST_VALUES`, told from its marks before it is parsed; never raises."""
     return count_values(frame) > MOST_VALUES
 
@@ -74,7 +74,7 @@ def _marks(text: str) -> int:
 
 
 def is_finite(value: object) -> bool:
-    """Whether a JSON value holds no infinity, as which 1e999 is read."""
+    """Whether a JSON value holds no infinity; 1e999 is read as one."""
     if isinstance(value, float):
         return math.isfinite(value)
     if isinstance(value, dict):
@@ -83,7 +83,7 @@ def is_finite(value: object) -> bool:
 
 
 def has_levels(value: object, most: int) -> bool:
-    """Whether a JSON value has at most so many levels of objects and lists; looks at one level after the other."""
+    """Whether a JSON value has at most `most` levels of objects and lists; not recursive."""
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(most):
         if not level:
@@ -99,4 +99,4 @@ def _refuse(constant: str) -> object:
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-"""Made once: the functions of `json` make one for every frame."""
+"""Created once: the functions of `json` create one for every frame."""

@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 as devices speak it: ids come back as numbers or strings, errors often have no code."""
+"""JSON-RPC 2.0 of devices: ids return as numbers or strings, errors often have no code."""
 
 import json
 from typing import Any
@@ -18,7 +18,7 @@ LARGEST_ID = 2**31 - 1
 
 LONGEST_ID = 32
 DEEPEST = 400
-"""Levels of a message; whoever writes it down again must not come to the end of the stack."""
+"""Levels of a message; deeper ones could exhaust the stack when they are encoded."""
 _NO_TEXT = "the device reported an error without a text"
 
 
@@ -32,7 +32,7 @@ class _Message(BaseModel):
 
 
 def receive(payload: JsonValue) -> DeviceEvent:
-    """Return what a JSON-RPC message from a device says."""
+    """Return the event of a device's JSON-RPC message."""
     try:
         message = _Message.model_validate(payload)
     except ValidationError:
@@ -52,13 +52,13 @@ def receive(payload: JsonValue) -> DeviceEvent:
 
 
 def id_text(number: float | str) -> str:
-    """Return an id as text, however a device writes the number that it was given: 7, 7.0 or "7"."""
+    """Return an id as text; a device may return the number as 7, 7.0 or "7"."""
     name = str(int(number)) if isinstance(number, float) and number.is_integer() else str(number)
     return name[:LONGEST_ID]
 
 
 def error_text(error: JsonValue) -> str:
-    """Return the text of an error object, of a bare text, or of what some device sends in their place."""
+    """Return the text of an error object, of a bare text, or of any other value that a device sends as error."""
     if isinstance(error, dict):
         error = error.get("message")
     if isinstance(error, str):

@@ -1,4 +1,4 @@
-"""The contents of MCP answers (2024-11-05) as devices really give them; a damaged part is dropped, not the whole."""
+"""The contents of devices' MCP answers (2024-11-05); a damaged part is dropped, the rest is kept."""
 
 import json
 import re
@@ -19,7 +19,7 @@ LARGEST_PAGE = 8_000
 LARGEST_LIST = 64 * 1024
 """Bytes of all tools of a device as JSON: eight full pages of firmware; real devices have one or two."""
 _MOST_ENTRIES = LARGEST_PAGE // 3
-"""Not even of empty objects a page has more."""
+"""A page cannot hold more entries, even if all are empty objects."""
 DEEPEST_SCHEMA = 12
 LONGEST_DESCRIPTION = 2_000
 LONGEST_NAME = 256
@@ -30,7 +30,7 @@ _ENCODED = re.compile(
     r"[A-Za-z0-9+/_-]{256,}|(?:[A-Za-z0-9+/]{60,76}(?:\r?\n|(?:\\r)?\\n)){4,}[A-Za-z0-9+/]*"
     r")={0,2}"
 )
-"""Binary data written as text, on one line or wrapped as mail does, perhaps inside JSON."""
+"""Binary data in base64, on one line or wrapped as in e-mails, perhaps inside JSON."""
 
 
 class ToolSpec(BaseModel):
@@ -43,7 +43,7 @@ class ToolSpec(BaseModel):
     user_only: bool = False
     """Meant for people, not for the model: never offered to it."""
     control: bool = False
-    """Its answer is not waited for: the model is told of success when the call was sent."""
+    """The call counts as done when it is sent; its answer is not awaited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +55,12 @@ class ToolsPage:
     damaged: int
     """How many entries could not be read."""
     too_long: bool = False
-    """Whether it goes on beyond `LARGEST_PAGE`, where nothing was read."""
+    """Whether the page is longer than `LARGEST_PAGE`; the rest was not read."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool answered, as text."""
+    """A tool's answer as text."""
 
     text: str
     failed: bool
@@ -116,7 +116,7 @@ class _CallResult(BaseModel):
 
 
 def parse_server(result: JsonValue) -> tuple[str, str]:
-    """Return the board's name and firmware version from the answer to `initialize`; empty where it does not say."""
+    """Return the board's name and firmware version from the answer to `initialize`; empty if missing."""
     try:
         info = _Initialized.model_validate(result).serverInfo
     except ValidationError:
@@ -133,7 +133,7 @@ def parse_page(result: JsonValue) -> ToolsPage | None:
     tools: list[ToolSpec] = []
     room, damaged = LARGEST_PAGE, 0
     for entry in page.tools[:_MOST_ENTRIES]:
-        # Thousands of entries may be no tools: the library's errors would take a second.
+        # Thousands of entries may be invalid: the library's errors would take a second.
         size = len(dump(entry)) if _is_named(entry) else 0
         tool = _tool(entry) if size else None
         # Of a long description only the beginning is kept.
@@ -144,7 +144,7 @@ def parse_page(result: JsonValue) -> ToolsPage | None:
             damaged += 1
         else:
             tools.append(tool)
-    # A cursor is a tool's name; what is longer would not even fit into the request for the next page.
+    # A cursor is a tool's name; a longer one would not fit into the request for the next page.
     cursor = page.nextCursor if len(page.nextCursor) <= LONGEST_NAME else ""
     return ToolsPage(tuple(tools), cursor, damaged, room < 0 or len(page.tools) > _MOST_ENTRIES)
 
@@ -176,7 +176,7 @@ def is_acceptable(schema: dict[str, Any]) -> bool:
 
 
 def parse_result(result: JsonValue) -> ToolResult:
-    """Return a tool's answer as text; whatever is not in the usual shape is passed on as JSON."""
+    """Return a tool's answer as text; an answer of unknown shape is returned as JSON."""
     try:
         call = _CallResult.model_validate(result)
     except ValidationError:
@@ -190,7 +190,7 @@ def parse_result(result: JsonValue) -> ToolResult:
 
 
 def clip(text: str) -> str:
-    """Return a text as a model may be given it: without encoded data, and not too long."""
+    """Return a text for the model: without encoded data, and bounded in length."""
     text = _ENCODED.sub(lambda found: f"[{-(-len(found[0]) * 3 // 4096)} KB of data]", text)
     if len(text) <= LARGEST_RESULT:
         return text

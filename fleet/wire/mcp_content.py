@@ -1,4 +1,4 @@
-"""The parts of a tool's answer in words: texts as they are, everything else by its kind and size, never its data."""
+"""The parts of a tool's answer as text: texts unchanged, everything else by kind and size, without its data."""
 
 import json
 from typing import Annotated
@@ -36,7 +36,7 @@ _PART: TypeAdapter[_Part] = TypeAdapter(_Part)
 
 
 def describe(entry: JsonValue) -> str:
-    """Return one part of a tool's answer in words; empty when it says nothing."""
+    """Return one part of a tool's answer as text; empty for an empty part."""
     try:
         part = _PART.validate_python(entry)
     except ValidationError:

@@ -1,4 +1,4 @@
-"""The vocabulary that all dialects share: what a device says (events) and what it is sent (commands).
+"""The messages that all dialects share: from a device (events) and to a device (commands).
 
 Bad input is an event too, `MalformedEvent`; no codec raises for what a device sends.
 """
@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from fleet.wire.mcp import ToolSpec
 
 RequestId = str | int | float
-"""The id of a device's request, which an answer to it repeats as it is."""
+"""The id of a device's request; the answer repeats it unchanged."""
 ListenMode = Literal["auto", "manual", "realtime"]
 
 
@@ -25,12 +25,12 @@ class AudioFormat:
 
 @dataclass(frozen=True, slots=True)
 class HelloEvent:
-    """The device opens a session, which ends any earlier one of its."""
+    """The device opens a session; this ends its earlier session."""
 
     uplink: AudioFormat
     mcp: bool = False
     aec: bool = False
-    """Echo is cancelled on the server: the downlink's timestamps come back in the uplink."""
+    """The server cancels echo: the uplink carries the timestamps of the downlink (contract 4.4)."""
     glyph_push: bool = False
     version: int = 3
 
@@ -52,7 +52,7 @@ class ListenStopEvent:
 
 @dataclass(frozen=True, slots=True)
 class DetectEvent:
-    """A wake word was heard on the device, whose audio may come before or after this message; or a text was typed."""
+    """The device detected a wake word, whose audio may arrive before or after this message; or a text was typed."""
 
     session: str
     text: str
@@ -77,7 +77,7 @@ class GoodbyeEvent:
 class ResponseEvent:
     """The device answers a request: `result`, or `error` as text when the request failed.
 
-    `plain` says that the result is what a tool returned, and not MCP's description of it.
+    `plain`: the result is the tool's bare return value, not an MCP result object.
     """
 
     id: str
@@ -92,17 +92,17 @@ class RegisterToolsEvent:
 
     id: RequestId
     mac: str | None
-    """Canonical; None where it names none."""
+    """Canonical; None if the message names none."""
     tools: tuple[ToolSpec, ...]
     provided: tuple[str, ...] = ()
-    """Names of tools that it knows of, but the server has."""
+    """Names of tools that the device lists but that run on the server (`main_type` "local")."""
     login: tuple[str, str] | None = None
-    """User name and password with which it proves its MAC where no broker has."""
+    """User name and password that prove its MAC on a connection without broker."""
 
 
 @dataclass(frozen=True, slots=True)
 class BadRequestEvent:
-    """What the device sent must be answered with this error; `code` is JSON-RPC's."""
+    """An invalid request that must be answered with this error; `code` is JSON-RPC's."""
 
     id: RequestId | None
     code: int
@@ -111,7 +111,7 @@ class BadRequestEvent:
 
 @dataclass(frozen=True, slots=True)
 class NotificationEvent:
-    """The device reports something of its own accord; never answered."""
+    """A notification of the device; never answered."""
 
     method: str
     params: JsonValue = None
@@ -119,14 +119,14 @@ class NotificationEvent:
 
 @dataclass(frozen=True, slots=True)
 class IgnoredEvent:
-    """A well-formed message of a kind that this server has no use for."""
+    """A well-formed message of a kind that this server does not use."""
 
     kind: str
 
 
 @dataclass(frozen=True, slots=True)
 class MalformedEvent:
-    """Not a message of this dialect; `reason` is for the log and holds nothing of the content."""
+    """Not a message of this dialect; `reason` is for the log and contains none of the message's content."""
 
     reason: str
 
@@ -149,7 +149,7 @@ DeviceEvent = (
 
 @dataclass(frozen=True, slots=True)
 class HelloCommand:
-    """Answers a hello: where the audio goes and under which key. `key` and `nonce` are 32 hex digits each."""
+    """Answers a hello with the audio's address and key. `key` and `nonce` are 32 hex digits each."""
 
     session: str
     host: str
@@ -161,7 +161,7 @@ class HelloCommand:
 
 @dataclass(frozen=True, slots=True)
 class TranscriptCommand:
-    """What the user was understood to say."""
+    """The recognised text of the user's utterance."""
 
     session: str
     text: str
@@ -177,7 +177,7 @@ class EmotionCommand:
 
 @dataclass(frozen=True, slots=True)
 class AnswerStartCommand:
-    """The answer's audio is about to come; sent at least 100 ms before it."""
+    """Announces the answer's audio; sent at least 100 ms before it."""
 
     session: str
 
@@ -241,7 +241,7 @@ class ListToolsCommand:
 
 @dataclass(frozen=True, slots=True)
 class CallToolCommand:
-    """Asks the device to run a tool; published once and never again."""
+    """Calls a tool of the device; published once and never again."""
 
     id: int
     name: str
@@ -251,7 +251,7 @@ class CallToolCommand:
 
 @dataclass(frozen=True, slots=True)
 class RegisteredCommand:
-    """Confirms a registration; `provided` names the tools that were not taken, for the server has them."""
+    """Confirms a registration; `provided` names the tools that were not registered because the server has them."""
 
     id: RequestId
     provided: tuple[str, ...] = ()
@@ -259,7 +259,7 @@ class RegisteredCommand:
 
 @dataclass(frozen=True, slots=True)
 class ErrorCommand:
-    """Answers what cannot be done, or not be understood (then without an id)."""
+    """Answers a request that failed, or one that could not be parsed (then without an id)."""
 
     id: RequestId | None
     code: int
@@ -268,7 +268,7 @@ class ErrorCommand:
 
 @dataclass(frozen=True, slots=True)
 class AiMessageCommand:
-    """What the model writes, as text: `chunk`s to be put together, in the end the whole as `final`, or a `thought`."""
+    """The model's text: `chunk`s to be joined, at the end the whole text as `final`; or a `thought`."""
 
     kind: Literal["chunk", "final", "thought"]
     text: str

@@ -1,4 +1,4 @@
-"""What the broker's plugin, a rule or the front publishes when a device comes or goes."""
+"""The message that the broker's plugin, a rule or the front publishes when a device connects or disconnects."""
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -6,12 +6,12 @@ from fleet.wire.identity import parse_username
 
 
 class Presence(BaseModel):
-    """A change of presence; `epoch` rises with every connection, so that an old message is told from a new one.
+    """A change of presence; `epoch` rises with every connection, so that older messages can be recognised.
 
-    `expired` says of a device that went that nothing was heard of it for one and a half keep-alives: it is gone, where
-    one whose connection broke is back within seconds. A broker that does not know the reason leaves it out.
-    `user` is the user name with which the device connected: who the broker let in, where bootstrap only tells who
-    asked. It comes with `online`; it is empty where the broker does not say it, or says what is no user name of ours.
+    `expired`: the device sent nothing for one and a half keep-alives, so it is gone; a device whose connection broke
+    returns within seconds. A broker that does not know the reason leaves it out. `user` is the user name with which the
+    device connected: the broker has checked it, while any client can ask bootstrap. It comes with `online`, and is
+    empty if the broker does not report it or it is not one of fleet's user names.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -23,7 +23,7 @@ class Presence(BaseModel):
     @field_validator("user", mode="before")
     @classmethod
     def _known(cls, value: object) -> str:
-        # Presence itself counts all the same: a device that came must not be missed for a name.
+        # An unknown name does not invalidate the presence: a connected device must not be missed.
         name = parse_username(value) if isinstance(value, str) else None
         return value if isinstance(value, str) and name is not None and name.kind == "device" else ""
 

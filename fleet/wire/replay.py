@@ -13,7 +13,7 @@ class UsedNumbers:
     __slots__ = ("_firsts", "_lasts", "newest")
 
     def __init__(self) -> None:
-        # The first span always begins with 0: what is below it counts as used.
+        # The first span always begins with 0: all numbers below its end count as used.
         self._firsts, self._lasts = [0], [0]
         self.newest = 0
         """The highest used number."""

@@ -1,4 +1,4 @@
-"""Asking a device to restart: `self.reboot`, a tool that firmware has for its users and that lists do not show."""
+"""The restart of a device: `self.reboot`, a user-only tool of firmware that tool lists do not show."""
 
 import secrets
 
@@ -7,5 +7,5 @@ from fleet.wire.messages import CallToolCommand
 
 
 def restart() -> CallToolCommand:
-    """Return the command, with an id of its own; nobody waits for its answer."""
+    """Return the command, with a new id; its answer is not awaited."""
     return CallToolCommand(secrets.randbelow(LARGEST_ID // 2) + 1, "self.reboot")

@@ -1,6 +1,6 @@
-"""STUN (RFC 5389), as far as one asks a server by which address it sees us: a binding request and its answer.
+"""STUN (RFC 5389): a binding request and its answer with the sender's public address.
 
-Only IPv4: the devices' firmware speaks nothing else.
+Only IPv4: the devices' firmware supports nothing else.
 """
 
 import struct
@@ -20,14 +20,14 @@ _REQUEST, _SUCCESS, _FAILURE = 0x0001, 0x0101, 0x0111
 _MAPPED, _ERROR_CODE, _XOR_MAPPED = 0x0001, 0x0009, 0x0020
 _IPV4: Final = 0x01
 _OPTIONAL: Final = 0x8000
-"""Attributes from here on may be skipped by whoever does not know them (section 15)."""
+"""An unknown attribute from here on may be skipped (section 15)."""
 _HARMLESS: Final = frozenset({0x0002, 0x0003, 0x0004, 0x0005, 0x0006, 0x0008, 0x000B, 0x0014, 0x0015})
-"""Attributes that servers send and that say nothing about the address: those of RFC 3489 and of logins."""
+"""Attributes of servers that do not concern the address: those of RFC 3489 and of logins."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """The address and port by which the server sees whoever asked."""
+class MappedAddress:
+    """The public address and port of the sender of the request."""
 
     host: str
     port: int
@@ -35,7 +35,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class StunRefused:
-    """The server's answer is no: an error code (300 to 699), or 0 for an answer that cannot be used."""
+    """The server refused: an error code (300 to 699), or 0 for an unusable answer."""
 
     code: int
 
@@ -44,13 +44,13 @@ def build_request(transaction: bytes) -> bytes:
     """Return a binding request.
 
     Args:
-        transaction: Twelve random bytes by which the answer is known; the same ones when the request is sent again.
+        transaction: Twelve random bytes that identify the answer; the same ones in a repeated request.
     """
     return _HEADER.pack(_REQUEST, 0, _COOKIE, transaction)
 
 
-def read_response(data: bytes, transaction: bytes) -> Seen | StunRefused | None:
-    """Return what a datagram says, or None if it is no answer to this request."""
+def read_response(data: bytes, transaction: bytes) -> MappedAddress | StunRefused | None:
+    """Return the result in a datagram, or None if it is not an answer to this request."""
     if len(data) < _HEADER.size:
         return None
     kind, length, cookie, answered = _HEADER.unpack_from(data)
@@ -62,7 +62,7 @@ def read_response(data: bytes, transaction: bytes) -> Seen | StunRefused | None:
 
 
 def _attributes(body: bytes) -> Iterator[tuple[int, bytes]]:
-    """Give the attributes from the last to the first: of two of a kind the first one counts (section 15)."""
+    """Return the attributes from the last to the first: of two of a kind the first one counts (section 15)."""
     found: list[tuple[int, bytes]] = []
     at = 0
     while at + _ATTRIBUTE.size <= len(body):
@@ -73,7 +73,7 @@ def _attributes(body: bytes) -> Iterator[tuple[int, bytes]]:
     return reversed(found)
 
 
-def _read_success(attributes: dict[int, bytes]) -> Seen | StunRefused:
+def _read_success(attributes: dict[int, bytes]) -> MappedAddress | StunRefused:
     unknown = {kind for kind in attributes if kind < _OPTIONAL} - _HARMLESS - {_MAPPED, _XOR_MAPPED}
     if unknown:
         return StunRefused(0)
@@ -82,13 +82,13 @@ def _read_success(attributes: dict[int, bytes]) -> Seen | StunRefused:
     return _read_address(attributes.get(_MAPPED, b""), 0)
 
 
-def _read_address(value: bytes, mask: int) -> Seen | StunRefused:
+def _read_address(value: bytes, mask: int) -> MappedAddress | StunRefused:
     if len(value) != _ADDRESS.size:
         return StunRefused(0)
     family, port, host = _ADDRESS.unpack(value)
     if family != _IPV4:
         return StunRefused(0)
-    return Seen(str(IPv4Address(host ^ mask)), port ^ (mask >> 16))
+    return MappedAddress(str(IPv4Address(host ^ mask)), port ^ (mask >> 16))
 
 
 def _read_failure(attributes: dict[int, bytes]) -> StunRefused:

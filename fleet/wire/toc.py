@@ -1,10 +1,11 @@
-"""The first bytes of an Opus packet (RFC 6716, section 3): how long it lasts, and whether it can be one at all.
+"""The first bytes of an Opus packet (RFC 6716, section 3): its duration, and whether it is valid.
 
-The datagram carries no tag, so a right duration is the best sign that a packet was sealed under the session's key.
+The datagram carries no authentication tag, so a valid duration is the best sign that a packet was encrypted under the
+session's key.
 """
 
 SHORTEST_AUDIO = 4
-"""Payloads below this many bytes stand for silence whatever they hold: discontinuous transmission."""
+"""Shorter payloads always mean silence (discontinuous transmission)."""
 
 FRAME_MS = (5, 10, 20, 40, 60, 80, 100, 120)
 """Lengths of packets that a session may have."""
@@ -30,12 +31,12 @@ _EMPTY = {
 
 
 def duration_ms(packet: bytes) -> float | None:
-    """Return how many milliseconds a packet lasts (2.5 to 120), or None when it is no Opus packet."""
+    """Return how many milliseconds a packet lasts (2.5 to 120), or None if it is not an Opus packet."""
     if not packet:
         return None
     first = packet[0]
     if not first & 3:
-        # One frame: what devices send.
+        # One frame: the form that devices send.
         return _FRAME_MS[first >> 3] if len(packet) <= 1 + _LONGEST_FRAME else None
     total = _FRAME_MS[first >> 3] * _count(packet)
     return total if 0 < total <= _LONGEST_MS else None
@@ -51,7 +52,7 @@ def empty_packet(frame_ms: int) -> bytes:
 
 
 def _count(packet: bytes) -> int:
-    """Return the number of frames of a packet with codes 1 to 3, 0 when it contradicts itself."""
+    """Return the number of frames of a packet with codes 1 to 3, 0 if it is invalid."""
     code = packet[0] & 3
     if code == 1:
         return 2 if len(packet) % 2 and len(packet) // 2 <= _LONGEST_FRAME else 0

@@ -1,4 +1,4 @@
-"""The topic plan: how a device's MAC becomes its topics, its slot and its shard.
+"""The topic plan: a device's topics, slot and shard follow from its MAC.
 
 Every device has one canonical name, its MAC in lower case with colons, which is also its MQTT client id. The slot in
 the topic is fixed for ever; `FLEET_SHARDS` only groups slots.
@@ -44,7 +44,7 @@ def presence_topic(mac: str) -> str:
 
 
 def lost_topic(shard: int) -> str:
-    """Return the topic on which a shard's session announces that it was lost (its MQTT Will)."""
+    """Return the topic of the MQTT Will of a shard's session."""
     return f"fleet/shard/{shard}/lost"
 
 
@@ -61,7 +61,7 @@ def shard_filters(shard: int, shards: int) -> list[str]:
 
 
 def parse(topic: str) -> tuple[str, str] | None:
-    """Return (`up` or `presence`, mac) of a topic that a shard reads, or None when the topic contradicts itself."""
+    """Return (`up` or `presence`, mac) of a shard's topic, or None if its slot does not fit its MAC."""
     found = _UP.fullmatch(topic)
     if not found:
         return None

@@ -152,7 +152,7 @@ def test_work_on_a_long_text_grows_with_its_length_only(unit: str, monkeypatch: 
     pieces += splitter.flush()
     assert max(map(len, pieces)) <= (LONGEST_CODE if "`" in unit else LONGEST)
     assert steps <= 4 * len(text)
-    assert held <= sentences._BITE + LONGEST_CODE + 10
+    assert held <= sentences._CHUNK + LONGEST_CODE + 10
 
 
 @pytest.mark.parametrize("endpoint_ms", [700.0, None], ids=["endpoint", "push-to-talk"])

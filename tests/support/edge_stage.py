@@ -53,7 +53,7 @@ class ScriptedEar:
         if self._ears.late:
             self._ears.unheard.append(lambda: self._hear(frame))
         elif not self._closed:
-            self._listener.hear(frame)
+            self._listener.on_frame(frame)
 
     def close(self) -> None:
         self._closed = True

@@ -32,7 +32,7 @@ class Listener:
         self._more = asyncio.Event()
         self.ear: AudioInputStream = ears.open(uplink, self)
 
-    def hear(self, frame: VadFrame) -> None:
+    def on_frame(self, frame: VadFrame) -> None:
         self.frames.append(frame)
         self._more.set()
 

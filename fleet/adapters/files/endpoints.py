@@ -1,4 +1,4 @@
-"""Where a running `fleet up` has its own Redis and broker, for the commands that are run beside it."""
+"""The addresses of the Redis and broker of a running `fleet up`, for commands on the same machine."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,8 +19,8 @@ class EndpointsFile(BaseModel):
 
 
 @contextmanager
-def tell(data_dir: Path, redis_url: str, mqtt_url: str) -> Iterator[None]:
-    """Say where they are while the block lasts.
+def publish(data_dir: Path, redis_url: str, mqtt_url: str) -> Iterator[None]:
+    """Write the addresses to the file for the duration of the block.
 
     Raises:
         OSError: The file cannot be written.
@@ -36,7 +36,7 @@ def tell(data_dir: Path, redis_url: str, mqtt_url: str) -> Iterator[None]:
 
 
 def find(data_dir: Path) -> EndpointsFile | None:
-    """Return where they are, None when nothing runs there."""
+    """Return the addresses; None if no `fleet up` runs with this folder."""
     try:
         return EndpointsFile.model_validate_json((data_dir / _NAME).read_bytes())
     except (OSError, ValidationError):

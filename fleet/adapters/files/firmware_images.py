@@ -1,11 +1,11 @@
-"""The firmware images that devices may be offered: a folder, read again whenever something in it changes.
+"""The firmware images for devices: a folder, read again whenever a file in it changes.
 
     <folder>/<board>/<version>.bin           the image
     <folder>/<board>/<version>.bin.sha256    its SHA-256, as `sha256sum` writes it
     <folder>/<board>/force                   a version, to which all devices of the board are brought, also downwards
 
-An image is offered only if its checksum fits, and if it is an ESP32 application that reports the very version of its
-name: with any other one a device would upgrade at every start.
+An image is offered only if its checksum is right and it is an ESP32 application that reports the version in its file
+name: with another version a device would upgrade at every start.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ Stamp = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image that may be offered; `name` is its version as the file has it."""
+    """A valid image; `name` is its version as written in the file name."""
 
     board: str
     name: str
@@ -58,10 +58,10 @@ class _Board:
 
 
 class FirmwareImages:
-    """Knows which image a device should have.
+    """Chooses the image for a device.
 
     Args:
-        folder: Where the images are; without one nothing is ever offered.
+        folder: The folder with the images; None offers none.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -70,13 +70,13 @@ class FirmwareImages:
         self._looked: dict[Path, tuple[Stamp, Stamp, Image | None]] = {}
 
     async def run(self) -> None:
-        """Keep up with the folder until cancelled."""
+        """Follow the folder until cancelled."""
         if self._folder is None:
             await asyncio.get_running_loop().create_future()
         await keep_running("firmware folder", self._watch, Backoff(limit=LOOK_SECONDS))
 
     def offer(self, board: str, running: Version | None) -> Image | None:
-        """Return the image that a device of a board should install in place of what it runs, if there is one."""
+        """Return the image that a device of a board should install instead of its running version, if any."""
         shelf = self._boards.get(board)
         best = shelf.best() if shelf and running else None
         if shelf is None or best is None or running is None or best.version == running:
@@ -84,17 +84,17 @@ class FirmwareImages:
         return best if shelf.forced or best.version > running else None
 
     def is_forced(self, image: Image) -> bool:
-        """Whether a device is to take it although it may run a higher version."""
+        """Whether a device must install the image even if it runs a higher version."""
         shelf = self._boards.get(image.board)
         return shelf is not None and shelf.forced == image.name
 
     def find(self, board: str, name: str) -> Image | None:
-        """Return an image by its names; whatever else these hold leads nowhere."""
+        """Return an image by its names; names with path separators match nothing."""
         shelf = self._boards.get(board)
         return shelf.images.get(name) if shelf else None
 
     def look(self) -> None:
-        """Read the folder; only what changed is read whole.
+        """Read the folder; read only changed files completely.
 
         Raises:
             OSError: It cannot be read.
@@ -120,7 +120,7 @@ class FirmwareImages:
         return board
 
     def _check(self, board: str, path: Path) -> Image | None:
-        """Return a file's image if it may be offered; say once why not."""
+        """Return a file's image if it is valid; otherwise log the reason once."""
         summed = path.with_name(f"{path.name}.sha256")
         stamp, sum_stamp = _stamp(path), _stamp(summed) if summed.is_file() else (0, 0)
         known = self._looked.get(path)
@@ -133,7 +133,7 @@ class FirmwareImages:
 
 
 def _read(board: str, path: Path, summed: Path, stamp: Stamp) -> tuple[Image | None, str]:
-    """Return an image, or why it is none."""
+    """Return an image, or the reason why the file is not a valid one."""
     version = parse_version(path.stem)
     if version is None:
         return None, "its name is no version such as 2.5.0"
@@ -152,8 +152,8 @@ def _read(board: str, path: Path, summed: Path, stamp: Stamp) -> tuple[Image | N
         return None, "its SHA-256 is another"
     reports = image_version(head)
     if reports != path.stem:
-        told = f"reports version {reports!r}" if reports is not None else "is no ESP32 application"
-        return None, f"it {told}"
+        reason = f"reports version {reports!r}" if reports is not None else "is no ESP32 application"
+        return None, f"it {reason}"
     return Image(board, path.stem, version, path, digest.hexdigest(), stamp), ""
 
 

@@ -1,4 +1,4 @@
-"""The keys that `fleet up` makes for itself and keeps."""
+"""The keys that `fleet up` creates and keeps."""
 
 import logging
 import os
@@ -15,7 +15,7 @@ _OTHERS = 0o077
 
 
 def keys_path(data_dir: Path) -> Path:
-    """Return the file `keys`, which is made if there is none.
+    """Return the path of the file `keys`; create the file if it is missing.
 
     Raises:
         ConfigError: As `load_or_make_keys`.
@@ -27,7 +27,7 @@ def keys_path(data_dir: Path) -> Path:
 def load_or_make_keys(data_dir: Path) -> str:
     """Return the text of the file `keys` for `CredentialKeys`.
 
-    Without one a random key is made, readable by its owner only.
+    If it is missing, create it with a random key, readable by its owner only.
 
     Raises:
         ConfigError: The file cannot be read or written, or holds no keys.
@@ -52,7 +52,7 @@ def load_or_make_keys(data_dir: Path) -> str:
 
 
 def _make(path: Path) -> None:
-    """Write a new key; whoever else does so at the same time, only one of them is kept, and whole."""
+    """Write a new key atomically; of several concurrent processes exactly one succeeds."""
     draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     try:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,7 +1,7 @@
-"""The bearer tokens of operators, of which only hashes are kept, in a file.
+"""The bearer tokens of operators: a file with their hashes.
 
-A line is `NAME SCOPE[,SCOPE…] HASH`; the hash is SHA-256 in hex: a token is 256 random bits, so that nothing slower is
-needed. Empty lines and those that begin with `#` are skipped.
+A line is `NAME SCOPE[,SCOPE…] HASH`; the hash is SHA-256 in hex. A token has 256 random bits, so a slower hash is not
+needed. Empty lines and lines that begin with `#` are skipped.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ DEVICES_INPUT: Final = "devices:input"
 GATEWAY_CONNECT: Final = "gateway:connect"
 """Scope: to be a client of the gateway."""
 SCOPES: Final = (DEVICES_INPUT, GATEWAY_CONNECT)
-"""All that there are."""
+"""All scopes."""
 
 _PREFIX = "flt_"
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -31,7 +31,7 @@ _MODE = 0o600
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """Who a token belongs to, and what they may do."""
+    """The owner of a token, and its scopes."""
 
     name: str
     scopes: frozenset[str]
@@ -55,10 +55,10 @@ class OperatorTokens:
         self._operators: tuple[Operator, ...] = ()
 
     def find(self, token: str) -> Operator | None:
-        """Return whose token it is, or None; takes the same time for every wrong one.
+        """Return the operator of a token, or None; compares in constant time.
 
         Raises:
-            ConfigError: The file cannot be read, or is wrong; then nobody's token counts.
+            ConfigError: The file cannot be read, or is wrong; then all tokens are refused.
         """
         self._follow()
         given = digest_of(token)
@@ -75,10 +75,10 @@ class OperatorTokens:
         return self._operators
 
     def add(self, name: str, scopes: frozenset[str]) -> str:
-        """Add an operator, numbered where the name is empty; return the token, which nobody can find out later.
+        """Add an operator, with a numbered name if it is empty; return the token, which is stored nowhere.
 
         Raises:
-            ConfigError: The name is taken or none, a scope is unknown, or the file cannot be read or written.
+            ConfigError: The name is taken or invalid, a scope is unknown, or the file cannot be read or written.
         """
         operators = self.read()
         unknown = ", ".join(sorted(scopes - set(SCOPES)))
@@ -116,7 +116,7 @@ class OperatorTokens:
                 self._operators = ()
                 self._operators = parse(text)
         except ConfigError:
-            # Who was revoked may be unknown: until it can be read again, nobody counts.
+            # A revocation may be missing: until the file can be read again, all tokens are refused.
             self._operators, self._file = (), WatchedFile(self._file.path)
             raise
 
@@ -138,7 +138,7 @@ def parse(text: str) -> tuple[Operator, ...]:
     """Return the operators of a file's text.
 
     Raises:
-        ConfigError: A line is none.
+        ConfigError: A line is invalid.
     """
     operators: list[Operator] = []
     for number, line in enumerate(text.splitlines(), 1):

@@ -1,6 +1,6 @@
 """Serial numbers whose burnt-in keys the operator knows: a file with a line `SERIAL KEY [MAC]` for each.
 
-The key has 64 hexadecimal digits. Where a MAC is given, the serial number proves nothing for another one.
+The key has 64 hexadecimal digits. With a MAC, the serial number is valid for that MAC only.
 """
 
 import logging
@@ -19,14 +19,14 @@ _SERIAL = re.compile(r"[!-~]{1,32}")
 
 @dataclass(frozen=True, slots=True)
 class Serial:
-    """What is known of a serial number; `mac` is empty where it may be any."""
+    """The key of a serial number; an empty `mac` means any MAC."""
 
     key: bytes
     mac: str = ""
 
 
 class Serials:
-    """Finds serial numbers, in the file as it is now.
+    """Finds serial numbers; follows changes of the file.
 
     Args:
         path: The file; without one no serial number is known.
@@ -40,7 +40,7 @@ class Serials:
         self._known = parse(self._file.read()) if self._file else {}
 
     def find(self, serial: str) -> Serial | None:
-        """Return what is known of a serial number."""
+        """Return the entry of a serial number, or None."""
         if self._file is not None:
             self._refresh(self._file)
         return self._known.get(serial)

@@ -1,4 +1,4 @@
-"""A text file that somebody else may write at any time, and writing one that others watch."""
+"""Reading a text file that other processes may change, and writing one atomically."""
 
 import os
 import secrets
@@ -9,7 +9,7 @@ from fleet.ground.errors import ConfigError
 
 
 class WatchedFile:
-    """Gives a file's text, and tells when it changes.
+    """Returns a file's text, and detects its changes.
 
     Args:
         path: The file.
@@ -34,7 +34,7 @@ class WatchedFile:
             raise ConfigError(f"{self.path}: no text") from error
 
     def news(self) -> str | None:
-        """Return the text if it changed since it was read last, else None.
+        """Return the text if it changed since the last read, else None.
 
         Raises:
             ConfigError: It cannot be read, or is no text.
@@ -51,7 +51,7 @@ class WatchedFile:
 
 
 def write_whole(path: Path, text: str | Iterable[str], mode: int = 0o644) -> None:
-    """Write a file so that whoever reads it sees the old text or the new one, never a part; a long one in its lines.
+    """Write a file atomically: readers see the old or the new text, never a part. A long text may be given in lines.
 
     Raises:
         OSError: It cannot be written; the old one stays.

@@ -1,1 +1,1 @@
-"""Chat models and what they are given."""
+"""Chat models and their requests."""

@@ -45,26 +45,26 @@ class _Chunk(BaseModel):
 
 
 class StreamedAnswer:
-    """One answer as it arrives; what the model thinks is kept apart, and nothing is raised.
+    """One streamed answer, with the model's thoughts kept apart; never raises.
 
     Args:
-        taken: Ids of calls that the conversation holds already.
+        taken: Ids of calls that the conversation already holds.
     """
 
     def __init__(self, taken: Collection[str] = ()) -> None:
         self.fault = ""
-        """What is wrong with the answer; nothing more comes after a fault."""
+        """The fault of the answer; no event follows a fault."""
         self.finished = False
-        """Whether the endpoint has said that the answer is complete."""
+        """Whether the endpoint has marked the answer as complete."""
         self.chunks = 0
-        """How often the model has written something, thoughts included."""
+        """Number of chunks with text or thoughts."""
         self.usage: dict[str, int] = {}
-        """Tokens, `input_tokens` and `output_tokens`, where the endpoint tells."""
+        """Tokens, `input_tokens` and `output_tokens`, if the endpoint reports them."""
         self._taken = taken
         self._calls = CallMerger()
         self._written = 0
         self.thought = ""
-        """What came as `reasoning_content`, the only form of thoughts that any endpoint wants back."""
+        """The text of `reasoning_content`, the only form of thoughts that endpoints want back."""
         self._thoughts = ThoughtFilter()
 
     def feed(self, payload: bytes) -> list[LlmEvent]:
@@ -84,12 +84,12 @@ class StreamedAnswer:
         self.chunks += bool(chunk.choices)
         if isinstance(chunk.usage, dict):
             self.usage.update(_tokens(chunk.usage))
-        # A whole message is complete, even if nothing says so.
+        # A whole message is complete, also without a finish reason.
         self.finished = self.finished or bool(choice.finish_reason) or choice.message is not None
         return self._take(choice.delta or choice.message or _Delta())
 
     def end(self) -> list[LlmEvent]:
-        """Return what is left when the answer is complete: held back text, then the calls."""
+        """Return the last events of a complete answer: held back text, then the calls."""
         said, thought = self._thoughts.end()
         events = _events(said, thought)
         if calls := self._calls.finish(self._taken):
@@ -117,7 +117,7 @@ class StreamedAnswer:
 
     @property
     def extras(self) -> dict[str, dict[str, Any]]:
-        """What came with the calls, by their ids; complete after `end`."""
+        """Extra fields of the calls, by their ids; complete after `end`."""
         return self._calls.extras
 
 

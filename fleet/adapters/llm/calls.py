@@ -1,4 +1,4 @@
-"""Tool calls put together from the pieces in which endpoints send them."""
+"""Tool calls, merged from the pieces in which endpoints send them."""
 
 import json
 import logging
@@ -15,9 +15,9 @@ from fleet.core.ports import ToolCall
 log = logging.getLogger(__name__)
 
 MOST_CALLS = 64
-"""Calls that one message may ask for; an agent makes 16 of them."""
+"""Calls that one message may hold; an agent runs 16 of them."""
 _CALL_SIZE = 100
-"""What a call without any text counts for."""
+"""Size of a call without any text."""
 
 
 class FunctionPiece(BaseModel):
@@ -34,7 +34,7 @@ class CallPiece(BaseModel):
     id: str | None = None
     function: FunctionPiece | None = None
     extra_content: dict[str, Any] | None = None
-    """What Gemini wants back with the call."""
+    """Fields that Gemini wants back with the call."""
 
 
 @dataclass(slots=True)
@@ -54,9 +54,9 @@ class CallMerger:
         self.size = 0
         """Roughly how many characters are held."""
         self.too_many = False
-        """Whether more calls were asked for than may be: no further piece is taken."""
+        """Whether there are more calls than allowed; then further pieces are dropped."""
         self.extras: dict[str, dict[str, Any]] = {}
-        """What came with the finished calls, by their ids."""
+        """Extra fields of the finished calls, by their ids."""
 
     def add(self, piece: CallPiece) -> None:
         """Take the next piece."""

@@ -1,4 +1,4 @@
-"""A chat endpoint's refusals, with what they say beyond the reason: when to come again, and which field is at fault."""
+"""A chat endpoint's errors, with their details: when to retry, and which field the endpoint refuses."""
 
 import asyncio
 import logging
@@ -21,35 +21,35 @@ _TOOL = r"\b(?:tools?|function calling)\b(?!\[)"
 _TOOLLESS = re.compile(
     rf"{_TOOL}.{{0,40}}(?:\bnot|n't|\brequires?)\b|(?:\bnot|n't|\bunsupported)\b.{{0,40}}{_TOOL}", re.IGNORECASE
 )
-"""How servers complain of any request with tools; what `tools[3]` lacks is a complaint of one of them."""
+"""Error texts for any request with tools; an error about `tools[3]` is about a single tool and does not match."""
 _ADVICE = (
     "every turn needs them: name a model that can call tools in LLM_MODEL, or switch them on in its server "
     "(vLLM: --enable-auto-tool-choice and --tool-call-parser; llama.cpp: --jinja)"
 )
 
 
-class Later(ProviderError):
-    """The endpoint says when it can be asked again."""
+class RetryLater(ProviderError):
+    """The endpoint names the time of the next attempt."""
 
     def __init__(self, message: str, seconds: float) -> None:
         super().__init__(message, retryable=True)
         self.seconds = seconds
 
 
-class Unfit(EndpointRefused):
-    """The endpoint names fields of the request that it does not take."""
+class UnsupportedFields(EndpointRefused):
+    """The endpoint names fields of the request that it refuses."""
 
     def __init__(self, message: str, faults: tuple[str, ...]) -> None:
         super().__init__(message, retryable=False)
         self.faults = faults
 
 
-class Missing(ProviderError):
-    """The endpoint knows no such model, or nothing at this address."""
+class UnknownModel(ProviderError):
+    """The endpoint does not know the model, or there is nothing at this address."""
 
 
 class ChatEndpoint(ModelEndpoint):
-    """An endpoint whose failures are `Later` or `Unfit` where its answer says so."""
+    """An endpoint that raises `RetryLater`, `UnsupportedFields` or `UnknownModel` where its answer allows it."""
 
     _advised = False
 
@@ -64,26 +64,26 @@ class ChatEndpoint(ModelEndpoint):
         if isinstance(explained, EndpointRefused):
             named = error.param if isinstance(error.param, str) else ""
             faults = tuple(dict.fromkeys([*_FIELD.findall(named), *_FIELD.findall(error.message)]))
-            return Unfit(str(explained), faults) if faults else explained
+            return UnsupportedFields(str(explained), faults) if faults else explained
         if error.status_code == _MISSING:
-            return Missing(str(explained), retryable=False)
+            return UnknownModel(str(explained), retryable=False)
         seconds = read_retry_after(error.response.headers)
-        return Later(str(explained), seconds) if explained.retryable and seconds is not None else explained
+        return RetryLater(str(explained), seconds) if explained.retryable and seconds is not None else explained
 
     def _advise(self, error: openai.APIStatusError) -> None:
-        """Tell the operator, once, what to do about a server that takes no tools: its status alone says nothing."""
+        """Log once how to enable tools on a server that refuses them; its status alone does not show the reason."""
         if self._advised or error.status_code not in _TOOLLESS_STATUSES or not _TOOLLESS.search(error.message):
             return
         self._advised = True
         log.warning("endpoint takes no requests with tools", extra={"endpoint": str(self), "advice": _ADVICE})
 
 
-class PoliteAttempts(Attempts):
-    """Attempts that begin when the endpoint wants them, or not at all if that is too late."""
+class RetryAfterAttempts(Attempts):
+    """Attempts that respect the endpoint's Retry-After; none is made if that is after the deadline."""
 
     async def pause(self, error: ProviderError) -> None:
         """Wait before the next attempt; see `Attempts.pause`."""
-        if not isinstance(error, Later):
+        if not isinstance(error, RetryLater):
             await super().pause(error)
             return
         left = self._deadline - asyncio.get_running_loop().time()
@@ -94,9 +94,9 @@ class PoliteAttempts(Attempts):
 
 
 def read_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that an answer's headers ask for; None where they ask for nothing that can be read.
+    """Return the seconds to wait according to an answer's headers; None without a readable value.
 
-    A date counts from the answer's own date: nobody's clock has to be right.
+    A date is compared with the answer's own date, so that no clock has to be right.
     """
     milliseconds, seconds = headers.get("retry-after-ms", ""), headers.get("retry-after", "")
     if re.fullmatch(r"\d{1,9}(?:\.\d{1,9})?", milliseconds, re.ASCII):

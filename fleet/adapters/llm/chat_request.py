@@ -1,4 +1,4 @@
-"""A request to a chat endpoint: messages, tools and choices as the endpoint wants them."""
+"""A request to a chat endpoint: messages, tools and options in the endpoint's form."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,16 +11,16 @@ _NOTHING: dict[str, Any] = {"type": "object", "properties": {}}
 _LONGEST, _LONGEST_NEW = "max_tokens", "max_completion_tokens"
 _OPTIONAL = frozenset({"temperature", _LONGEST_NEW, "tool_choice", "reasoning_content"})
 ECHO = "reasoning_content"
-"""The field in which thoughts are given back."""
+"""The field that returns thoughts to the endpoint."""
 
 
 class RequestWriter:
-    """Writes an endpoint's requests, and leaves out what the endpoint has once refused.
+    """Writes an endpoint's requests, without fields that the endpoint has refused before.
 
     Args:
-        is_openai: It takes the longest answer only by its new name, which the others do not know.
-        is_google: It takes a tool without arguments only if it has no schema, without which llama.cpp takes none.
-        usual: The choices where a request makes none.
+        is_openai: OpenAI accepts only `max_completion_tokens`, which other endpoints do not know.
+        is_google: Google accepts a tool without arguments only without a schema; llama.cpp only with one.
+        usual: The options that a request does not set.
     """
 
     def __init__(self, *, is_openai: bool, is_google: bool, usual: LlmOptions) -> None:
@@ -33,7 +33,7 @@ class RequestWriter:
     def write(self, messages: Sequence[Message], tools: Sequence[ToolOffer], options: LlmOptions) -> dict[str, Any]:
         """Return the request's body, without the model's name.
 
-        Where the conversation holds calls, tools are always shown: endpoints refuse it otherwise.
+        If the conversation holds calls, the request always lists tools: endpoints refuse it otherwise.
         """
         temperature = self._usual.temperature if options.temperature is None else options.temperature
         longest = self._usual.max_tokens if options.max_tokens is None else options.max_tokens
@@ -48,14 +48,14 @@ class RequestWriter:
         return {name: value for name, value in body.items() if name not in self._refused}
 
     def adapt(self, body: Mapping[str, Any], faults: Sequence[str]) -> bool:
-        """Leave out from now on what an endpoint has refused.
+        """Drop refused fields from all further requests.
 
         Args:
             body: The refused request.
             faults: Fields that the endpoint's answer names.
 
         Returns:
-            Whether another request is worth it.
+            Whether the next request differs, so that a retry makes sense.
         """
         for fault in faults:
             if fault == _LONGEST and fault in body and self._longest == _LONGEST:
@@ -80,7 +80,7 @@ class RequestWriter:
         return written
 
     def _write_call(self, call: ToolCall) -> dict[str, Any]:
-        # Some endpoints answer 500 to a conversation that holds arguments which their own model wrote badly.
+        # Some endpoints answer 500 to a conversation with invalid arguments, even if their own model wrote them.
         arguments = call.arguments if is_object(call.arguments) else "{}"
         written = {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
         echo = self.echoes.of(call)
@@ -94,6 +94,6 @@ class RequestWriter:
 
 
 def _called(messages: Sequence[Message]) -> list[ToolOffer]:
-    """Return tools by the names that the conversation holds calls of."""
+    """Return tools without parameters for all calls in the conversation."""
     names = dict.fromkeys(call.name for message in messages for call in message.calls)
     return [ToolOffer(name, name, _NOTHING) for name in names]

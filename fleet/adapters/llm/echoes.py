@@ -1,9 +1,9 @@
-"""What some endpoints want back together with the calls that they asked for.
+"""Fields that some endpoints require with the calls that they returned before.
 
-DeepSeek refuses a conversation whose calls come without the thoughts before them (`reasoning_content`), and Gemini one
-whose calls come without their signatures (`extra_content`). Neither belongs into a history that other endpoints read
-too, so each endpoint's adapter remembers its own for as long as a turn may last. A turn that another worker takes up,
-or one that is long ago, has none: then the thoughts are given as empty, which is enough.
+DeepSeek refuses a conversation whose calls lack the thoughts before them (`reasoning_content`), and Gemini one whose
+calls lack their signatures (`extra_content`). Neither belongs into a history that other endpoints read too, so each
+endpoint's adapter keeps its own for as long as a turn may last. A turn that another worker continues, or an old one,
+has none: then the thoughts are sent empty, which these endpoints accept.
 """
 
 from collections import OrderedDict
@@ -20,14 +20,14 @@ LARGEST = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class CallEcho:
-    """What came with one call; the thoughts belong to its whole message."""
+    """The extra fields of one call; the thoughts belong to its whole message."""
 
     thought: str = ""
     extra: dict[str, Any] | None = None
 
 
 class CallEchoes:
-    """The newest calls of one endpoint; older ones are forgotten when there are too many."""
+    """The newest calls of one endpoint; beyond the bounds the oldest ones are dropped."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, CallEcho] = OrderedDict()
@@ -36,7 +36,7 @@ class CallEchoes:
         """Whether the endpoint has ever sent thoughts with calls."""
 
     def keep(self, calls: Sequence[ToolCall], thought: str, extras: dict[str, dict[str, Any]]) -> None:
-        """Remember a message of the model that asks for calls."""
+        """Store the fields of a message with calls."""
         self.thinks = self.thinks or bool(thought)
         if not thought and not extras:
             return
@@ -48,5 +48,5 @@ class CallEchoes:
             self._size -= len(oldest.thought)
 
     def of(self, call: ToolCall) -> CallEcho | None:
-        """Return what came with a call, if it is known."""
+        """Return the fields of a call, if they are known."""
         return self._kept.get(call.id)

@@ -1,4 +1,4 @@
-"""Two chat endpoints as one `Llm`: the second answers where the first fails before its first word."""
+"""Two chat endpoints as one `Llm`: the second answers if the first fails before its first text."""
 
 import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -13,15 +13,15 @@ log = logging.getLogger(__name__)
 
 
 class FallbackLlm:
-    """Asks the first model, and the second one when the first fails before it has said anything.
+    """Asks the first model, and the second one if the first fails before its first text.
 
-    A first one that is out of order is left alone for a while (`Outage`), so that not every turn waits for its
-    time-out; should the second fail meanwhile, the first is asked nevertheless.
+    After a failure the first model is skipped for a while (`Outage`), so that not every turn waits for its time-out. If
+    the second one fails meanwhile, the first is asked nevertheless.
 
     Args:
-        first: Usually answers.
-        second: Answers where the first fails.
-        clock: The time in seconds, from anywhere on.
+        first: The preferred model.
+        second: The fallback.
+        clock: A steady clock, in seconds.
     """
 
     def __init__(self, first: Llm, second: Llm, clock: Callable[[], float]) -> None:
@@ -58,6 +58,6 @@ class FallbackLlm:
             self._outage.worked()
 
     def _note_failure(self, llm: Llm, error: ProviderError) -> None:
-        # A request that it does not take says nothing about the next one.
+        # A refused request does not show that the endpoint is out of order.
         if llm is self._first and not isinstance(error, EndpointRefused):
             self._outage.failed(self._clock())

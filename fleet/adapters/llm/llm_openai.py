@@ -6,7 +6,7 @@ from contextlib import aclosing, suppress
 from typing import Any
 
 from fleet.adapters.llm.answer import StreamedAnswer
-from fleet.adapters.llm.chat_endpoint import ChatEndpoint, Missing, PoliteAttempts, Unfit
+from fleet.adapters.llm.chat_endpoint import ChatEndpoint, RetryAfterAttempts, UnknownModel, UnsupportedFields
 from fleet.adapters.llm.chat_request import RequestWriter
 from fleet.adapters.llm.model_name import ModelName
 from fleet.adapters.llm.sse import BodyReader
@@ -17,7 +17,7 @@ from fleet.ground.tracing.models import chatting
 
 RETRIES = 2
 _REST_SECONDS = 0.25
-"""How long the rest of a finished answer's body is waited for; read to its end, its connection may be used again."""
+"""Longest wait for the rest of a finished answer's body; only a body read to its end frees its connection for reuse."""
 
 
 class OpenAiLlm:
@@ -25,11 +25,11 @@ class OpenAiLlm:
 
     Args:
         base_url: Up to and with `/v1`.
-        api_key: None where the endpoint needs none.
+        api_key: None if the endpoint needs none.
         model: Its name at the endpoint; None to ask the endpoint, see `fleet.adapters.llm.model_name`.
         timeout: Longest silence in seconds before the first token, retries included, and between tokens.
-        temperature: Where a request chooses none; the endpoint's own without it.
-        max_tokens: Longest answer where a request chooses none; the endpoint's own without it.
+        temperature: Default of requests; None for the endpoint's own.
+        max_tokens: Default longest answer; None for the endpoint's own.
 
     Raises:
         ConfigError: `base_url` is no HTTP address.
@@ -61,12 +61,12 @@ class OpenAiLlm:
     ) -> AsyncGenerator[LlmEvent, None]:
         """Yield the model's next message; see `fleet.core.ports.Llm`.
 
-        A request that fails in passing is repeated as long as nothing of its answer has been yielded but thoughts, and
-        one that the endpoint does not take is written anew without what it complains of.
+        A temporary failure is retried as long as only thoughts have been yielded. A refused request is sent again
+        without the fields that the endpoint names.
         """
         taken = {call.id for message in messages for call in message.calls}
         deadline = asyncio.get_running_loop().time() + self._timeout
-        attempts = PoliteAttempts(RETRIES, deadline)
+        attempts = RetryAfterAttempts(RETRIES, deadline)
         started = False
         while True:
             request = self._writer.write(messages, tools, options)
@@ -79,9 +79,9 @@ class OpenAiLlm:
             except ProviderError as error:
                 if started:
                     raise
-                if isinstance(error, Missing):
+                if isinstance(error, UnknownModel):
                     self._model.forget()
-                if isinstance(error, Unfit) and self._writer.adapt(request, error.faults):
+                if isinstance(error, UnsupportedFields) and self._writer.adapt(request, error.faults):
                     continue
                 await attempts.pause(error)
 
@@ -90,7 +90,7 @@ class OpenAiLlm:
     ) -> AsyncGenerator[LlmEvent, None]:
         completions = self._endpoint.client.chat.completions.with_streaming_response
         model = await self._model.find(deadline)
-        # Arguments of its own the library checks against their types, 9 ms for 20 messages and 20 tools; the body not.
+        # `extra_body` avoids the library's type checks: 9 ms for 20 messages and 20 tools.
         asking = completions.create(model=model, messages=[], stream=True, extra_body=request)
         with chatting(model, request, answer.usage):
             async with self._endpoint.open(asking, deadline) as body:
@@ -103,7 +103,7 @@ class OpenAiLlm:
                         for event in answer.feed(payload):
                             yield event
                     self._check(answer, ended=not data, too_long=reader.is_too_long)
-                    # Comments that only keep the connection open are no sign of life.
+                    # Comments that only keep the connection open do not extend the deadline.
                     if answer.finished:
                         deadline = min(deadline, asyncio.get_running_loop().time() + _REST_SECONDS)
                     elif answer.chunks > chunks:
@@ -114,7 +114,7 @@ class OpenAiLlm:
             yield event
 
     async def _read(self, body: Body, answer: StreamedAnswer, deadline: float) -> bytes:
-        """Return the next bytes; b"" at the end, which a finished answer may lack."""
+        """Return the next bytes; b"" at the end, or when the rest of a finished answer does not arrive."""
         if not answer.finished:
             return await body.read(deadline)
         with suppress(ProviderError):

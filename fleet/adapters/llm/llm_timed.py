@@ -1,4 +1,4 @@
-"""A chat model whose message must be complete in time, however slowly it trickles."""
+"""A chat model with a time limit on the whole message."""
 
 import asyncio
 import logging
@@ -17,7 +17,7 @@ class TimedLlm:
 
     Args:
         llm: The model, with its own limit on silence.
-        seconds: From asking to the last token, with all attempts and a fallback.
+        seconds: From the request to the last token, with all attempts and a fallback.
     """
 
     def __init__(self, llm: Llm, seconds: float) -> None:
@@ -30,7 +30,7 @@ class TimedLlm:
         """Yield the model's next message; see `fleet.core.ports.Llm`.
 
         Raises:
-            ProviderTimeout: It took too long.
+            ProviderTimeout: The message was not complete in time.
         """
         deadline = asyncio.get_running_loop().time() + self._seconds
         log.debug("model asked", extra={"messages": len(messages), "tools": len(tools)})

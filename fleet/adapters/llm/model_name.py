@@ -1,8 +1,8 @@
-"""Which model an endpoint is asked for when the operator names none.
+"""The model's name when the operator sets none.
 
-An endpoint of one's own (vLLM, llama.cpp, Ollama, LM Studio) serves one model, or a few, and says so under `/models`:
-its only one, or its first that chats, is what the operator means. Where there is no such list, or the default of the
-LLM Gateway document (section 8.2) is on it, that is taken. A fixed default alone many endpoints would refuse.
+A self-hosted endpoint (vLLM, llama.cpp, Ollama, LM Studio) serves one or a few models and lists them under `/models`:
+the only one, or the first one that chats, is used. If there is no list, or the list holds the default of the LLM
+Gateway document (section 8.2), that default is used. Many endpoints would refuse a fixed default.
 """
 
 import asyncio
@@ -17,8 +17,8 @@ from fleet.ground.errors import ProviderError
 log = logging.getLogger(__name__)
 
 DOCUMENTED = "Qwen3-30B-A3B"
-PATIENCE = 3.0
-"""Seconds that the list may take; the user waits meanwhile."""
+LISTING_SECONDS = 3.0
+"""Longest time of the request for the list; the user waits meanwhile."""
 
 _SILENT = re.compile(r"embed|rerank|bge|whisper|tts|dall-e|moderation|diffusion|speech|asr|ocr", re.IGNORECASE)
 """Names of models that do not chat."""
@@ -33,10 +33,10 @@ class _Models(BaseModel):
 
 
 class ModelName:
-    """The model's name at one endpoint, asked for once.
+    """The model's name at one endpoint, requested once.
 
     Args:
-        endpoint: Whose.
+        endpoint: The endpoint.
         given: The operator's choice; None to ask the endpoint.
     """
 
@@ -50,7 +50,7 @@ class ModelName:
         """Return the name.
 
         Args:
-            deadline: When the request that needs it must have begun to be answered, on the loop's clock.
+            deadline: Of the answer's beginning to the request that needs the name, on the loop's clock.
         """
         if self._found is not None:
             return self._found
@@ -61,17 +61,17 @@ class ModelName:
             return self._found
 
     def forget(self) -> None:
-        """Ask again the next time: the endpoint does not know the name any more."""
+        """Ask again before the next request: the endpoint does not know the name any more."""
         self._found = self._given
 
     async def _ask(self, deadline: float) -> list[str]:
         listing = self._endpoint.client.models.with_raw_response
-        soon = min(deadline, asyncio.get_running_loop().time() + PATIENCE)
+        soon = min(deadline, asyncio.get_running_loop().time() + LISTING_SECONDS)
         try:
             async with self._endpoint.within(soon):
                 answer = await listing.list()
         except ProviderError as error:
-            # Many endpoints chat and list nothing, in many ways; one that is away will say so to the request itself.
+            # Many chat endpoints have no list and fail in different ways; an outage fails the request itself as well.
             log.info("endpoint lists no models", extra={"reason": str(error)})
             return []
         try:
@@ -81,7 +81,7 @@ class ModelName:
 
 
 def choose(names: list[str]) -> str:
-    """Return the name to use of those that an endpoint lists."""
+    """Return the name to use from an endpoint's list."""
     if DOCUMENTED in names:
         return DOCUMENTED
     return next((name for name in names if not _SILENT.search(name)), names[0] if names else DOCUMENTED)

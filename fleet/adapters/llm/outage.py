@@ -1,13 +1,13 @@
-"""Remembering for a short time that something is out of order, so that not everybody waits for it in vain."""
+"""A circuit breaker: after a failure, attempts are paused for a short time."""
 
 FIRST_PAUSE = 5.0
 LONGEST_PAUSE = 60.0
 PROBE_SECONDS = 10.0
-"""How long one attempt keeps the others away."""
+"""Seconds that one attempt blocks others."""
 
 
 class Outage:
-    """When something that failed is worth an attempt again: the pause doubles with each failure, up to a minute."""
+    """When to try again after a failure: the pause doubles with each failure, up to a minute."""
 
     def __init__(self) -> None:
         self._pause = 0.0
@@ -15,7 +15,7 @@ class Outage:
         self._probing = False
 
     def may_try(self, now: float) -> bool:
-        """Tell whether to try; after a failure only one at a time is told yes, until its outcome is known."""
+        """Return whether to try; after a failure only one attempt at a time is allowed, until its outcome is known."""
         if not self._pause:
             return True
         if now < self._until:
@@ -24,7 +24,7 @@ class Outage:
         return True
 
     def failed(self, now: float) -> None:
-        """Note a failure; those of attempts that began together count once."""
+        """Record a failure; concurrent attempts that fail count once."""
         if self._pause and now < self._until and not self._probing:
             return
         self._probing = False
@@ -32,5 +32,5 @@ class Outage:
         self._until = now + self._pause
 
     def worked(self) -> None:
-        """Forget the failures."""
+        """Record a success: clear the failures."""
         self._pause = 0.0

@@ -1,4 +1,4 @@
-"""Keeping what a model thinks apart from what it says."""
+"""Separates a model's thoughts from its answer."""
 
 import re
 from typing import NamedTuple
@@ -9,15 +9,15 @@ _TAGS = tuple(f"<{slash}{name}>" for slash in ("", "/") for name in _NAMES)
 _LONGEST = max(map(len, _TAGS))
 
 
-class Parted(NamedTuple):
-    """A piece of text, parted; either may be empty."""
+class SplitText(NamedTuple):
+    """A piece of text, split into answer and thought; either may be empty."""
 
     said: str
     thought: str
 
 
 class ThoughtFilter:
-    """Parts `<think>…</think>` from a streamed text, wherever it stands, and drops the white space behind it.
+    """Removes `<think>…</think>` from a streamed text at any place, and the white space after it.
 
     A thought without an end lasts to the end of the text; an end without a beginning is dropped.
     """
@@ -27,8 +27,8 @@ class ThoughtFilter:
         self._inside = ""
         self._fresh = True
 
-    def feed(self, text: str) -> Parted:
-        """Take the next piece; what may be the beginning of a tag is held back."""
+    def feed(self, text: str) -> SplitText:
+        """Take the next piece; a possible beginning of a tag is held back."""
         said: list[str] = []
         thought: list[str] = []
         rest, at = self._held + text, 0
@@ -40,12 +40,12 @@ class ThoughtFilter:
         keep = _beginning_of_tag(rest)
         self._held = rest[keep:]
         (thought if self._inside else said).append(self._part(rest[:keep]))
-        return Parted("".join(said), "".join(thought))
+        return SplitText("".join(said), "".join(thought))
 
-    def end(self) -> Parted:
-        """Return what was held back."""
+    def end(self) -> SplitText:
+        """Return the text that was held back."""
         held, self._held = self._part(self._held), ""
-        return Parted("", held) if self._inside else Parted(held, "")
+        return SplitText("", held) if self._inside else SplitText(held, "")
 
     def _next_tag(self, text: str, at: int) -> re.Match[str] | None:
         """Return the next tag that counts: inside a thought only its own end does."""
@@ -65,6 +65,6 @@ class ThoughtFilter:
 
 
 def _beginning_of_tag(text: str) -> int:
-    """Return where a tag begins that the text's end leaves open, else the text's length."""
+    """Return where an unfinished tag at the text's end begins, else the text's length."""
     at = text.rfind("<", max(0, len(text) - _LONGEST + 1))
     return at if at >= 0 and any(tag.startswith(text[at:]) for tag in _TAGS) else len(text)

@@ -1,4 +1,4 @@
-"""What endpoints answer: server-sent events, of which the text of `data:` lines comes out, or one JSON document."""
+"""Bodies of endpoints: the `data:` lines of server-sent events, or one JSON document."""
 
 MAX_LINE = 1_000_000
 """Bytes that a line may have; a tool call of that length is a fault."""
@@ -6,13 +6,13 @@ MAX_LINE = 1_000_000
 _BEFORE = b" \t\r\n\xef\xbb\xbf"
 """White space and the mark of UTF-8, before a body's first character."""
 _WHOLE = (b"{", b"[", b"<")
-"""How JSON begins, and the page of a proxy; no line of an event stream does."""
+"""First bytes of JSON and of a proxy's HTML page; no line of an event stream begins so."""
 
 
 class SseReader:
     """Cuts a byte stream into payloads.
 
-    Lines end at line feeds only: other separators that text libraries know (U+2028, U+0085) may stand inside of JSON.
+    Lines end at line feeds only: other line separators (U+2028, U+0085) may occur inside of JSON.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class SseReader:
 
 
 class WholeReader:
-    """Takes a body that is no stream for one payload."""
+    """Reads a body that is not a stream as one payload."""
 
     def __init__(self) -> None:
         self._body = bytearray()
@@ -57,7 +57,7 @@ class WholeReader:
 
 
 class BodyReader:
-    """Reads a body of either kind by how it begins: some endpoints stream unasked, or not, or name the wrong type."""
+    """Reads a body of either kind, detected by its first bytes: the media type of some endpoints is wrong."""
 
     def __init__(self) -> None:
         self._reader: SseReader | WholeReader | None = None
@@ -77,7 +77,7 @@ class BodyReader:
 
     @property
     def is_too_long(self) -> bool:
-        """Whether what is held has grown beyond `MAX_LINE`."""
+        """Whether the buffered data has grown beyond `MAX_LINE`."""
         return self._reader is not None and self._reader.is_too_long
 
 

@@ -1,4 +1,4 @@
-"""What is on a photo, from any OpenAI-compatible model that takes pictures."""
+"""Descriptions of photos, from any OpenAI-compatible model that accepts images."""
 
 import asyncio
 import base64
@@ -21,7 +21,7 @@ class OpenAiVision:
 
     Args:
         base_url: Up to and with `/v1`.
-        api_key: None where the endpoint needs none.
+        api_key: None if the endpoint needs none.
         model: Its name at the endpoint; None to ask the endpoint, see `fleet.adapters.llm.model_name`.
         timeout: Longest wait for the whole answer in seconds.
 
@@ -50,7 +50,7 @@ class OpenAiVision:
         messages = [{"role": "system", "content": _PROMPT}, {"role": "user", "content": asked}]
         deadline = asyncio.get_running_loop().time() + self._timeout
         model = await self._model.find(deadline)
-        # Not read by the library: it returns whatever an endpoint answers, and what is no completion fails later.
+        # The body is parsed here: the library would return any answer, also one that is not a completion.
         asking = self._endpoint.client.chat.completions.with_streaming_response.create(
             model=model, messages=[], extra_body={"messages": messages, self._longest: _MOST_TOKENS}
         )

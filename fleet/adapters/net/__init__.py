@@ -1,1 +1,1 @@
-"""The way to the broker: MQTT for everybody who reads or publishes."""
+"""Networks: MQTT, HTTP servers, TLS, STUN, and the limits of the process."""

@@ -1,7 +1,7 @@
-"""Tells in the log when this process has no file descriptors left.
+"""Logs when this process has no file descriptors left.
 
-The event loop closes connections that it has no descriptor for and says nothing, and what else needs one fails with
-`Too many open files` somewhere. So this looks itself, once a second.
+The event loop then drops new connections silently, and other operations fail with `Too many open files`. So this module
+checks once a second.
 """
 
 import asyncio
@@ -13,16 +13,16 @@ import resource
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
-TELL_SECONDS = 60.0
-"""At most one line in this time."""
+LOG_SECONDS = 60.0
+"""Least time between two lines."""
 WANTED = 65_536
-"""As many as a process takes for itself, where its hard limit allows it."""
+"""The soft limit that a process sets for itself, if its hard limit allows it."""
 
 _ADVICE = "connections are refused; raise the limit: ulimit -n, LimitNOFILE= of systemd, or --ulimit nofile= of Docker"
 
 
 def raise_limit() -> None:
-    """Take as many descriptors as this process may have: many systems give 1,024 until one asks."""
+    """Raise the soft limit of descriptors: its default is 1,024 on many systems."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = WANTED if hard == resource.RLIM_INFINITY else min(WANTED, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -30,16 +30,16 @@ def raise_limit() -> None:
 
 
 async def watch_descriptors() -> None:
-    """Look until cancelled."""
-    loop, told, short = asyncio.get_running_loop(), float("-inf"), False
+    """Check until cancelled."""
+    loop, logged_at, short = asyncio.get_running_loop(), float("-inf"), False
     while True:
         await asyncio.sleep(LOOK_SECONDS)
         if _are_left():
             if short:
                 log.info("file descriptors are free again")
             short = False
-        elif loop.time() - told >= TELL_SECONDS:
-            told, short = loop.time(), True
+        elif loop.time() - logged_at >= LOG_SECONDS:
+            logged_at, short = loop.time(), True
             limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
             log.error("file descriptors ran out", extra={"limit": limit, "advice": _ADVICE})
 

@@ -1,4 +1,4 @@
-"""The Kubernetes node on which this process runs, and by which address the world reaches it."""
+"""The Kubernetes node on which this process runs, and its public address."""
 
 import re
 import ssl
@@ -19,12 +19,12 @@ _EXTERNAL = ("ExternalIP", "ExternalDNS")
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 _LIMIT_SECONDS = 5.0
 _LARGEST = 4 * 1024 * 1024
-"""Bytes of a node as Kubernetes describes it; with many images this is some 100 KB."""
+"""Bytes of Kubernetes' description of a node; with many images it has some 100 KB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """How a pod asks its cluster: what Kubernetes puts into every pod that has a service account."""
+    """The cluster's API and the credentials that Kubernetes puts into every pod with a service account."""
 
     url: str = "https://kubernetes.default.svc"
     token_file: Path = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
@@ -51,18 +51,18 @@ class _Status(_Part):
 
 
 class Node(_Part):
-    """What is known of a node."""
+    """A node."""
 
     metadata: _Metadata = Field(default_factory=_Metadata)
     status: _Status = Field(default_factory=_Status)
 
     def public_host(self, label: str) -> str | None:
-        """Return the node's public address: its label, else the external address that the cloud gave it; never another.
+        """Return the node's public address: its label, else the external address from the cloud; otherwise None.
 
-        An internal address is one that devices reach by chance only, so there is none then.
+        An internal address is never returned: devices outside the cluster's network cannot reach it.
 
         Raises:
-            ConfigError: The label is there, and is neither a name nor an IPv4 address.
+            ConfigError: The label's value is neither a name nor an IPv4 address.
         """
         named = self.metadata.labels.get(label)
         if named is not None:

@@ -1,11 +1,11 @@
-"""Asking a STUN server by which address it sees a UDP port of ours."""
+"""A STUN client: finds the public address of a local UDP port."""
 
 import asyncio
 import secrets
 import socket
 
 from fleet.ground.errors import ConfigError, Unavailable
-from fleet.wire.stun import TRANSACTION_BYTES, Seen, StunRefused, build_request, read_response
+from fleet.wire.stun import TRANSACTION_BYTES, MappedAddress, StunRefused, build_request, read_response
 
 STUN_PORT = 3478
 LIMIT_SECONDS = 8.0
@@ -21,29 +21,29 @@ async def ask_stun(
     *,
     limit: float = LIMIT_SECONDS,
     first_wait: float = FIRST_WAIT_SECONDS,
-) -> Seen:
-    """Return by which address a server sees packets from a local port, which nobody else may have open meanwhile.
+) -> MappedAddress:
+    """Return the public address of a local port, which no other socket may have open meanwhile.
 
     Args:
         server: Host (name or IPv4 address) and port.
-        local: Address and port to ask from: those of the socket that the answer is for.
-        limit: Seconds for everything.
+        local: Local address and port.
+        limit: Seconds for all attempts.
         first_wait: Seconds after which the request is sent a second time.
 
     Raises:
         ConfigError: The local port is taken.
-        Unavailable: The name leads nowhere, or there is no answer that can be used.
+        Unavailable: The name cannot be resolved, or there is no usable answer.
     """
     name = f"STUN server {server[0]}:{server[1]}"
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
-        line.setblocking(False)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.setblocking(False)
         try:
-            line.bind(local)
+            sock.bind(local)
         except OSError as error:
             raise ConfigError(f"cannot ask from UDP port {local[1]}: {error.strerror}") from error
         try:
             async with asyncio.timeout(limit):
-                return await _ask(line, await _resolve(server), name, first_wait)
+                return await _ask(sock, await _resolve(server), name, first_wait)
         except TimeoutError:
             raise Unavailable(f"{name} does not answer") from None
         except OSError as error:
@@ -55,23 +55,23 @@ async def _resolve(server: tuple[str, int]) -> tuple[str, int]:
     return str(found[0][4][0]), server[1]
 
 
-async def _ask(line: socket.socket, server: tuple[str, int], name: str, wait: float) -> Seen:
+async def _ask(sock: socket.socket, server: tuple[str, int], name: str, wait: float) -> MappedAddress:
     loop, transaction = asyncio.get_running_loop(), secrets.token_bytes(TRANSACTION_BYTES)
-    # Connected, so that the kernel drops what others send.
-    line.connect(server)
+    # Connected, so that the kernel drops packets from other senders.
+    sock.connect(server)
     while True:
-        await loop.sock_sendall(line, build_request(transaction))
+        await loop.sock_sendall(sock, build_request(transaction))
         try:
             async with asyncio.timeout(wait):
-                return await _answer(line, transaction, name)
+                return await _answer(sock, transaction, name)
         except TimeoutError:
             wait *= 2
 
 
-async def _answer(line: socket.socket, transaction: bytes, name: str) -> Seen:
+async def _answer(sock: socket.socket, transaction: bytes, name: str) -> MappedAddress:
     loop = asyncio.get_running_loop()
     while True:
-        answer = read_response(await loop.sock_recv(line, _LARGEST), transaction)
+        answer = read_response(await loop.sock_recv(sock, _LARGEST), transaction)
         if isinstance(answer, StunRefused):
             raise Unavailable(f"{name} refuses with code {answer.code}")
         if answer is not None:

@@ -1,1 +1,1 @@
-"""Everything that fleet keeps in Redis or Valkey; no other package knows it."""
+"""All access to Redis or Valkey; no other package accesses it."""

@@ -1,30 +1,30 @@
-"""Every key name and every life time. `{n}` is the shard, and the hash tag that keeps a shard's keys on one node."""
+"""All key names and expiry times. `{n}` is the shard; as hash tag it keeps a shard's keys on one node."""
 
 import hashlib
 
 from fleet.wire.topics import shard_of
 
 DEVICE_SECONDS = 90 * 24 * 3600
-"""What a device said at boot is kept this long after it was last heard of: it boots rarely."""
+"""Life of a device's record after its last event; devices boot rarely."""
 SESSION_SECONDS = 3600
 TURN_SECONDS = 600
 CALL_KEPT_MS = 300_000
-"""How long the outcome of a call can be read after its deadline."""
+"""Life of a call's outcome after its deadline."""
 EDGE_SECONDS = 5
 INDEX_SECONDS = 24 * 3600
-"""How long the sessions of an edge can be found by it after the last of them was opened."""
-EDGE_MAIL_SECONDS = 120
-MAILBOX_LENGTH = 1000
-"""Messages that a mailbox holds; the oldest give way."""
+"""Life of the index from an edge to its sessions, after the last one was opened."""
+EDGE_INBOX_SECONDS = 120
+INBOX_LENGTH = 1000
+"""Entries that an inbox holds; the oldest ones are dropped."""
 
 
 def prefix(shard: int) -> str:
-    """Return what the names of all keys of a shard begin with."""
+    """Return the prefix of all key names of a shard."""
     return f"f:{{{shard}}}:"
 
 
 class ShardKeys:
-    """Names of the keys that a shard has once."""
+    """Names of the keys that exist once for each shard."""
 
     def own(self, shard: int) -> str:
         return f"{prefix(shard)}own"
@@ -32,7 +32,7 @@ class ShardKeys:
     def fence(self, shard: int) -> str:
         return f"{prefix(shard)}fence"
 
-    def mailbox(self, shard: int) -> str:
+    def inbox(self, shard: int) -> str:
         return f"{prefix(shard)}mb"
 
     def deadlines(self, shard: int) -> str:
@@ -42,11 +42,11 @@ class ShardKeys:
         return f"{prefix(shard)}on"
 
     def seen(self, shard: int) -> str:
-        """Return the sorted set of a shard's devices by their last bootstrap that was served."""
+        """Return the sorted set of a shard's devices by their last served bootstrap."""
         return f"{prefix(shard)}seen"
 
     def young(self, shard: int) -> str:
-        """Return the sorted set of MACs that never connected, by the time of their last bootstrap that was served."""
+        """Return the sorted set of MACs that never connected, by their last served bootstrap."""
         return f"{prefix(shard)}young"
 
     def old(self, shard: int) -> str:
@@ -54,7 +54,7 @@ class ShardKeys:
         return f"{prefix(shard)}old"
 
     def due(self, shard: int) -> str:
-        """Return the sorted set of devices of which a generation is to be required, by the time when."""
+        """Return the sorted set of devices by the time when a new generation is required of them."""
         return f"{prefix(shard)}due"
 
     def session_edges(self, shard: int) -> str:
@@ -96,7 +96,7 @@ class Keys(ShardKeys):
         return f"{self._of('a', mac)}:{turn}"
 
     def claims(self, mac: str) -> str:
-        """Return the hash of those who ask with a MAC that is another's, by their Client-Id."""
+        """Return the hash of claims of a MAC, by Client-Id."""
         return self._of("q", mac)
 
     def refused(self, mac: str, client: str) -> str:
@@ -115,7 +115,7 @@ class Keys(ShardKeys):
 
 
 def probe(shard: int) -> str:
-    """Return a key that is written to see whether its node takes writes."""
+    """Return a key for test writes to its node."""
     return f"{prefix(shard)}probe"
 
 
@@ -124,12 +124,12 @@ WORKERS = "workers"
 LOADS = "loads:{workers}"
 """Hash of how many shards each of them owns."""
 EDGES = "edges"
-"""Set of the ids of all edges that were seen; dead ones are removed by who notices."""
+"""Set of the ids of all announced edges; `Edges.live` removes dead ones."""
 
 
 def edge(edge_id: str) -> str:
     return f"edge:{edge_id}"
 
 
-def edge_mailbox(edge_id: str) -> str:
+def edge_inbox(edge_id: str) -> str:
     return f"mb:{{e:{edge_id}}}"

@@ -67,7 +67,7 @@ class _Stream:
 
 
 @dataclass(slots=True, eq=False)
-class _Heard:
+class _DecodedPacket:
     """A packet on its way through the thread."""
 
     stream: "AudioInputStream"
@@ -85,7 +85,7 @@ class _Heard:
 class FrameListener(Protocol):
     """Whoever listens to a stream."""
 
-    def hear(self, frame: VadFrame) -> None:
+    def on_frame(self, frame: VadFrame) -> None:
         """Take the next packet as it was heard; called on the event loop, in the order of feeding."""
 
 
@@ -126,15 +126,15 @@ class AudioInputStream:
         """Hear nothing more, not even what was fed before."""
         self.closed = True
 
-    def process(self, packet: bytes | None) -> _Heard | None:
+    def process(self, packet: bytes | None) -> _DecodedPacket | None:
         """Decode a packet, or forget the utterance when there is none; in the thread."""
         if packet is None:
             self._stream.forget()
             return None
         if self.closed:
-            return _Heard(self, b"", self._stream.state, deque())
+            return _DecodedPacket(self, b"", self._stream.state, deque())
         pcm = self._stream.decode(packet)
-        return _Heard(self, pcm, self._stream.state, deque(self._stream.cut(pcm)))
+        return _DecodedPacket(self, pcm, self._stream.state, deque(self._stream.cut(pcm)))
 
 
 _Fed = tuple[AudioInputStream, bytes | None]
@@ -214,7 +214,7 @@ class AudioInput:
                 stream, frame = heard.popleft()
                 stream.waiting -= 1
                 if not stream.closed:
-                    stream.listener.hear(frame)
+                    stream.listener.on_frame(frame)
         finally:
             # One listener's failure must not cost the others their frames.
             if heard:

@@ -49,8 +49,8 @@ class HibariVoice:
     def synthesize(self, text: str) -> Waveform:
         """Return the audio of a piece of text of at most `LONGEST` characters; empty when nothing in it can be read."""
         phonemes = self.phonemes(text)
-        ids = [self._numbers[letter] for letter in phonemes if letter in self._numbers][:_LONGEST_PHONEMES]
-        if not any(letter.isalpha() for letter in phonemes):
+        ids = [self._numbers[symbol] for symbol in phonemes if symbol in self._numbers][:_LONGEST_PHONEMES]
+        if not any(symbol.isalpha() for symbol in phonemes):
             return np.zeros(0, np.float32)
         inputs: dict[str, NDArray[Any]] = {"ids": np.array([[0, *ids, 0]], np.int64), "speed": np.ones(1, np.float32)}
         parts = [output[0] for output in self._session.run(None, inputs)]

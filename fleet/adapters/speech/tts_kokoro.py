@@ -53,8 +53,8 @@ class KokoroVoice:
     def synthesize(self, text: str) -> Waveform:
         """Return the audio of a piece of text of at most `LONGEST` characters; empty when nothing in it can be read."""
         phonemes = self._reader.phonemes(text)
-        ids = [self._numbers[letter] for letter in phonemes if letter in self._numbers][: _LENGTHS - 1]
-        if not any(letter.isalpha() for letter in phonemes):
+        ids = [self._numbers[symbol] for symbol in phonemes if symbol in self._numbers][: _LENGTHS - 1]
+        if not any(symbol.isalpha() for symbol in phonemes):
             return np.zeros(0, np.float32)
         inputs = {
             "tokens": np.array([[0, *ids, 0]], np.int64),

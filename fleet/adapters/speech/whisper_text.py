@@ -9,23 +9,23 @@ _SPECIAL = re.compile(r"<\|.*\|>")
 
 
 @cache
-def _letters() -> tuple[str, ...]:
+def _characters() -> tuple[str, ...]:
     """Return the letter that stands for each byte: printable Latin-1 for itself, the others from U+0100 on."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]
-    letters = {byte: chr(byte) for byte in printable} | {byte: chr(256 + rank) for rank, byte in enumerate(others)}
-    return tuple(letters[byte] for byte in range(256))
+    symbols = {byte: chr(byte) for byte in printable} | {byte: chr(256 + rank) for rank, byte in enumerate(others)}
+    return tuple(symbols[byte] for byte in range(256))
 
 
 @cache
 def _bytes() -> dict[str, int]:
-    return {letter: byte for byte, letter in enumerate(_letters())}
+    return {symbol: byte for byte, symbol in enumerate(_characters())}
 
 
 def decode(tokens: list[str]) -> str:
     """Return the text of tokens; special ones (`<|…|>`) are left out, bytes that are no UTF-8 are replaced."""
-    letters = "".join(token for token in tokens if not _SPECIAL.fullmatch(token))
-    return bytes(_bytes().get(letter, 0x3F) for letter in letters).decode(errors="replace")
+    symbols = "".join(token for token in tokens if not _SPECIAL.fullmatch(token))
+    return bytes(_bytes().get(symbol, 0x3F) for symbol in symbols).decode(errors="replace")
 
 
 def encode(text: str, vocabulary: dict[str, int]) -> list[str]:
@@ -39,7 +39,7 @@ def encode(text: str, vocabulary: dict[str, int]) -> list[str]:
 
 
 def _merge(word: str, vocabulary: dict[str, int]) -> list[str]:
-    parts = [_letters()[byte] for byte in word.encode()]
+    parts = [_characters()[byte] for byte in word.encode()]
     while True:
         pairs = ((vocabulary.get(left + right), place) for place, (left, right) in enumerate(pairwise(parts)))
         known = [(rank, place) for rank, place in pairs if rank is not None]

@@ -10,7 +10,7 @@ from mcp.shared.message import SessionMessage
 
 from fleet.adapters.http_client import BoundedClient
 from fleet.adapters.tools.mcp_config import Address
-from fleet.adapters.tools.mcp_lines import LARGEST_MESSAGE, MESSAGE_COST, LinePace
+from fleet.adapters.tools.mcp_lines import LARGEST_MESSAGE, MESSAGE_COST, ByteRate
 
 _EVENTS = "text/event-stream"
 _CONNECT_SECONDS = 5.0
@@ -23,7 +23,7 @@ Streams = tuple[ReadStream[SessionMessage | Exception], WriteStream[SessionMessa
 @asynccontextmanager
 async def open_address(address: Address) -> AsyncIterator[Streams]:
     """Give the streams to and from a server; that it cannot be reached is the answer to the first request."""
-    pace = LinePace()
+    pace = ByteRate()
 
     async def slow_down(piece: bytes) -> None:
         await pace.take(max(len(piece), piece.count(b"data:") * MESSAGE_COST))

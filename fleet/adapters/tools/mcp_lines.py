@@ -57,7 +57,7 @@ class Lines:
             self._skipping = True
 
 
-class LinePace:
+class ByteRate:
     """Takes a server's bytes no faster than so many a second, after so many at once: a flood delays its own server."""
 
     def __init__(self) -> None:

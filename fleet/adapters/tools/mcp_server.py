@@ -79,7 +79,7 @@ class McpServer:
         self._server = server
         self._terms = terms
         self._peer: _Peer | None = None
-        self._look = asyncio.Event()
+        self._relist = asyncio.Event()
         self._calls = 0
         self._reason = ""
         """Why the last connection ended."""
@@ -102,10 +102,10 @@ class McpServer:
             async with asyncio.timeout(self._terms.seconds):
                 answer = await peer.send_raw_request("tools/call", {"name": tool, "arguments": arguments})
         except TimeoutError:
-            self._look.set()
+            self._relist.set()
             return failed(f"unknown whether it was done, the server did not answer within {self._terms.seconds:g} s")
         except MCPError as error:
-            self._look.set()
+            self._relist.set()
             return failed(_explain(error))
         finally:
             self._calls -= 1
@@ -125,7 +125,9 @@ class McpServer:
             async with self._streams() as (received, sent):
                 peer: _Peer = JSONRPCDispatcher(received, sent)
                 about = Implementation(name=self._terms.name, version="1")
-                async with ClientSession(dispatcher=peer, client_info=about, message_handler=self._hear) as session:
+                async with ClientSession(
+                    dispatcher=peer, client_info=about, message_handler=self._on_message
+                ) as session:
                     self._reason = await self._serve(session, peer)
         except Unavailable as error:
             self._reason = str(error)
@@ -135,7 +137,7 @@ class McpServer:
 
     def _streams(self) -> AbstractAsyncContextManager[mcp_stdio.Streams | mcp_http.Streams]:
         if isinstance(self._server, Program):
-            return mcp_stdio.open_program(self._server, self._look.set)
+            return mcp_stdio.open_program(self._server, self._relist.set)
         return mcp_http.open_address(self._server)
 
     async def _serve(self, session: ClientSession, peer: _Peer) -> str:
@@ -168,13 +170,13 @@ class McpServer:
         """Return when it is time to look at the tools again; not at once, however often the server says so."""
         with suppress(TimeoutError):
             async with asyncio.timeout(LOOK_SECONDS):
-                await self._look.wait()
+                await self._relist.wait()
         await asyncio.sleep(listed + _PAUSE_SECONDS - self._clock())
-        self._look.clear()
+        self._relist.clear()
 
-    async def _hear(self, message: ServerNotification | Exception) -> None:
+    async def _on_message(self, message: ServerNotification | Exception) -> None:
         if isinstance(message, ToolListChangedNotification):
-            self._look.set()
+            self._relist.set()
 
 
 async def _list(peer: _Peer) -> tuple[RemoteTool, ...]:

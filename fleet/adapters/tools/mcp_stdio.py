@@ -19,7 +19,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
 
 from fleet.adapters.tools.mcp_config import Program
-from fleet.adapters.tools.mcp_lines import LARGEST_MESSAGE, MESSAGE_COST, LinePace, Lines, TooLong
+from fleet.adapters.tools.mcp_lines import LARGEST_MESSAGE, MESSAGE_COST, ByteRate, Lines, TooLong
 from fleet.ground.errors import Unavailable
 from fleet.ground.tasks import finish, running
 
@@ -40,12 +40,12 @@ Streams = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[Sess
 
 
 @asynccontextmanager
-async def open_program(program: Program, over: Callable[[], None]) -> AsyncIterator[Streams]:
+async def open_program(program: Program, on_end: Callable[[], None]) -> AsyncIterator[Streams]:
     """Run a server as long as the block, and give the streams to and from it.
 
     Args:
         program: What is run. Of the environment it gets a few harmless variables and its own.
-        over: Called when it has closed its output, which is when it has ended.
+        on_end: Called when it has closed its output, which is when it has ended.
 
     Raises:
         Unavailable: It cannot be run.
@@ -58,9 +58,9 @@ async def open_program(program: Program, over: Callable[[], None]) -> AsyncItera
         stack.push_async_callback(lambda: finish("end of an MCP server", _end(process)))
         for stream in (incoming, received, sent, outgoing):
             stack.callback(stream.close)
-        await stack.enter_async_context(running("MCP server's output", lambda: _read(process, incoming, over)))
+        await stack.enter_async_context(running("MCP server's output", lambda: _read(process, incoming, on_end)))
         await stack.enter_async_context(running("MCP server's input", lambda: _write(process, outgoing)))
-        await stack.enter_async_context(running("MCP server's errors", lambda: _tell_errors(process)))
+        await stack.enter_async_context(running("MCP server's errors", lambda: _log_errors(process)))
         yield received, sent
 
 
@@ -80,8 +80,8 @@ async def _start(program: Program) -> Process:
         raise Unavailable(f"cannot be run: {error}") from error
 
 
-async def _read(process: Process, incoming: MemoryObjectSendStream[Incoming], over: Callable[[], None]) -> None:
-    output, lines, pace = process.stdout, Lines(), LinePace()
+async def _read(process: Process, incoming: MemoryObjectSendStream[Incoming], on_end: Callable[[], None]) -> None:
+    output, lines, pace = process.stdout, Lines(), ByteRate()
     assert output is not None, "it was started with a pipe"  # noqa: S101 - for the type checker
     try:
         while piece := await output.read(_PIECE):
@@ -95,7 +95,7 @@ async def _read(process: Process, incoming: MemoryObjectSendStream[Incoming], ov
     except OSError as error:
         log.debug("MCP server's output broke off", extra={"reason": str(error)})
     incoming.close()
-    over()
+    on_end()
 
 
 def _parse(line: bytes | TooLong) -> SessionMessage | None:
@@ -125,8 +125,8 @@ async def _write(process: Process, outgoing: MemoryObjectReceiveStream[SessionMe
     outgoing.close()
 
 
-async def _tell_errors(process: Process) -> None:
-    errors, pace = process.stderr, LinePace()
+async def _log_errors(process: Process) -> None:
+    errors, pace = process.stderr, ByteRate()
     assert errors is not None, "it was started with a pipe"  # noqa: S101 - for the type checker
     with suppress(OSError):
         while piece := await errors.read(_PIECE):

@@ -47,7 +47,7 @@ class Unknown:
 class Weather(Protocol):
     """Tells the weather."""
 
-    async def tell(self, city: str, day: str) -> DayForecast | Unknown:
+    async def forecast(self, city: str, day: str) -> DayForecast | Unknown:
         """Return the weather of a place.
 
         Args:
@@ -73,7 +73,7 @@ def weather_tool(weather: Weather, place_of: Callable[[Caller], Awaitable[str]])
         if not city:
             return failed("name a city: where the user is is not known")
         try:
-            found = await weather.tell(city, day)
+            found = await weather.forecast(city, day)
         except ProviderError as error:
             return failed(f"the weather is not available now: {error}")
         if isinstance(found, Unknown):

@@ -129,7 +129,7 @@ class OpenMeteo:
         self._key: dict[str, str] = {"apikey": key} if key else {}
         self._now = now
 
-    async def tell(self, city: str, day: str) -> DayForecast | Unknown:
+    async def forecast(self, city: str, day: str) -> DayForecast | Unknown:
         place = await self._find(city)
         if place is None:
             return Unknown(f"there is no city {city!r} that the weather service knows; try its English name")

@@ -1,4 +1,4 @@
-"""A call's arguments, made fit for the tool's schema where models often slip; nothing is left out unsaid."""
+"""Repair and validation of a call's arguments against the tool's schema. No argument is dropped silently."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,17 +7,17 @@ from typing import Any
 from pydantic import JsonValue
 from pydantic_core import from_json
 
+from fleet.core.schemas.explanations import explain
 from fleet.core.schemas.json_types import is_number, is_of
 from fleet.core.schemas.validator import SchemaValidator
 from fleet.core.schemas.verdict import Fault, Path
-from fleet.core.schemas.words import explain
-from fleet.wire.json_text import is_crowded
+from fleet.wire.json_text import has_too_many_values
 
 LARGEST_INTEGER = 2**31 - 1
 """Firmware reads integers as int32."""
 MOST_ROUNDS = 4
-"""How often what was mended is looked at again: a text may hold an object that holds a text."""
-MOST_TOLD = 3
+"""Validations after a repair: a text may hold an object that holds a text."""
+MOST_EXPLAINED = 3
 
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?")
 
@@ -25,10 +25,10 @@ _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?")
 def fit(
     schema: Mapping[str, Any], arguments: Mapping[str, JsonValue], furthest: int = LARGEST_INTEGER
 ) -> dict[str, JsonValue] | str:
-    """Return the arguments as the tool may be sent them, or which ones are wrong, and why, in words for the model.
+    """Return the arguments to send, or an explanation for the model of which ones are wrong and why.
 
-    What the schema allows, and what cannot be validated here, passes as it is. What is wrong is mended if it is a
-    harmless slip. An optional argument that is null, and may not be, was not given.
+    Valid values, and values that cannot be validated here, stay unchanged. A wrong value of a common harmless form is
+    repaired. An optional argument that is null, where null is not allowed, is removed.
 
     Args:
         schema: As the tool's owner wrote it.
@@ -47,7 +47,7 @@ def fit(
             wrong = left
             break
         wrong = validator.find_faults(fitted)
-    return "; ".join(dict.fromkeys(explain(fault, arguments) for fault in wrong[:MOST_TOLD])) or fitted
+    return "; ".join(dict.fromkeys(explain(fault, arguments) for fault in wrong[:MOST_EXPLAINED])) or fitted
 
 
 def _copy(value: JsonValue) -> JsonValue:
@@ -58,7 +58,7 @@ def _copy(value: JsonValue) -> JsonValue:
 
 
 def _mend_all(arguments: dict[str, JsonValue], faults: Sequence[Fault]) -> list[Fault]:
-    """Mend the arguments where they are; return the faults that cannot be mended."""
+    """Repair the arguments in place; return the faults that cannot be repaired."""
     groups: dict[Path, list[Fault]] = {}
     for fault in faults:
         groups.setdefault(fault.path, []).append(fault)
@@ -66,7 +66,7 @@ def _mend_all(arguments: dict[str, JsonValue], faults: Sequence[Fault]) -> list[
 
 
 def _mend_at(arguments: dict[str, JsonValue], path: Path, faults: Sequence[Fault]) -> bool:
-    """Mend what is at a path; return whether that could be done."""
+    """Repair the value at a path; return whether that was possible."""
     if not path or any(fault.kind != "wrong" for fault in faults):
         return False
     holder: Any = arguments
@@ -75,7 +75,7 @@ def _mend_at(arguments: dict[str, JsonValue], path: Path, faults: Sequence[Fault
             holder = holder[step]
         value = holder[path[-1]]
     except (KeyError, IndexError, TypeError):
-        return True  # what was around it has just been mended
+        return True  # the enclosing value has just been repaired
     if value is None and isinstance(holder, dict):
         del holder[path[-1]]
         return True
@@ -87,7 +87,7 @@ def _mend_at(arguments: dict[str, JsonValue], path: Path, faults: Sequence[Fault
 
 
 def _mend(value: JsonValue, types: Sequence[str]) -> JsonValue:
-    """Return a value as one of the types, None where it does not stand for any."""
+    """Return a value converted to one of the types; None where no conversion fits."""
     for name in types:
         mended = None if is_of(name, value) else _as_type(value, name)
         if mended is not None and is_of(name, mended):
@@ -96,7 +96,7 @@ def _mend(value: JsonValue, types: Sequence[str]) -> JsonValue:
 
 
 def _as_type(value: JsonValue, name: str) -> JsonValue:
-    """Read what models often write: `"30"` or `30.0` for an integer, `"true"` for a boolean, `5` for a text."""
+    """Convert common forms: `"30"` or `30.0` to an integer, `"true"` to a boolean, `5` to a text."""
     text = value.strip() if isinstance(value, str) else ""
     match name:
         case "integer" | "number":
@@ -111,8 +111,8 @@ def _as_type(value: JsonValue, name: str) -> JsonValue:
 
 
 def _unpack(text: str, name: str) -> JsonValue:
-    """Return the object or list that was written as text; for some objects models are asked for that."""
-    if not text.startswith("{" if name == "object" else "[") or is_crowded(text):
+    """Return the object or list that a text holds; the shown schema asks for this form of some objects."""
+    if not text.startswith("{" if name == "object" else "[") or has_too_many_values(text):
         return None
     try:
         found: JsonValue = from_json(text, allow_inf_nan=False)

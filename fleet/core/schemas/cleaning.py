@@ -1,9 +1,9 @@
-"""The schemas of tools as models may be shown them: cleaned of what strangers may write into them.
+"""Cleaning of tools' schemas, which come from untrusted devices and servers, before models see them.
 
-Firmware knows three types with a default, a minimum and a maximum. More of JSON Schema is kept where it is plain, or
-becomes so when references and needless alternatives are resolved; what combines or is nested deeply is left out.
-`fleet.core.schemas.shown` writes what is kept so that every endpoint takes it; `fleet.core.schemas.arguments` validates
-arguments against the schema as it came.
+Firmware knows three types with a default, a minimum and a maximum. Other simple parts of JSON Schema are kept too, also
+those that become simple when references and redundant alternatives are resolved. Combined and deeply nested rules are
+left out. `fleet.core.schemas.shown` writes the result in a form that every endpoint accepts;
+`fleet.core.schemas.arguments` validates arguments against the original schema.
 """
 
 from collections.abc import Mapping
@@ -18,13 +18,13 @@ LONGEST_NAME = 64
 LONGEST_TEXT = 500
 """Characters of a description or a default."""
 LARGEST_NUMBER = 1e308
-"""Beyond it Python writes an integer that no other parser reads as a number."""
+"""Above this Python writes an integer that no other parser reads as a number."""
 
 _DEEPEST = 4
 _FARTHEST = 5
 _COMBINING = frozenset({"$ref", "anyOf", "oneOf", "allOf"})
 _MOST_LOOKED_AT = 4_000
-"""Names of properties, at all levels together."""
+"""Names of properties that are read, at all levels together."""
 _MOST_KEYWORDS = 100
 """Of one rule."""
 _TYPES: dict[str, type] = {
@@ -38,12 +38,12 @@ _TYPES: dict[str, type] = {
 
 
 def clean(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of a tool's arguments with what is plain of it; never raises."""
+    """Return the simple part of the schema of a tool's arguments; never raises."""
     return _Cleaner(schema).whole()
 
 
 class _Cleaner:
-    """Cleans one schema, whose references lead to parts of itself; a chain of them may be endless or grow by powers."""
+    """Cleans one schema. Its references point into itself and may form endless or exponentially growing chains."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._root = schema
@@ -128,15 +128,15 @@ def _only_alternative(rule: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _choices(rule: Mapping[str, Any]) -> list[Any]:
-    """Return the values that a rule allows, each once; none where there is another one that cannot be told."""
+    """Return the values that a rule allows, each once; empty if one of them cannot be shown."""
     given = [rule["const"]] if "const" in rule else rule.get("enum")
     if not _is_list(given):
         return []
-    told = [choice for choice in given[: MOST_CHOICES + 2] if choice is not None]
-    if len(told) > MOST_CHOICES or not all(map(_is_choice, told)):
+    listed = [choice for choice in given[: MOST_CHOICES + 2] if choice is not None]
+    if len(listed) > MOST_CHOICES or not all(map(_is_choice, listed)):
         return []
     # 1, 1.0 and true are the same key of a dict.
-    return list({(type(choice), choice): choice for choice in told}.values())
+    return list({(type(choice), choice): choice for choice in listed}.values())
 
 
 def _kind(rule: Mapping[str, Any]) -> str:
@@ -151,7 +151,7 @@ def _kind(rule: Mapping[str, Any]) -> str:
 
 
 def _implied(rule: Mapping[str, Any]) -> str:
-    """Return the type of a rule that names none, where its other members leave no doubt."""
+    """Return the type of a rule without `type`, if its other members imply exactly one."""
     if isinstance(rule.get("properties"), dict):
         return "object"
     if isinstance(rule.get("items"), dict):
@@ -170,7 +170,7 @@ def _is_name(value: object) -> TypeGuard[str]:
 
 
 def _plain(text: str) -> str:
-    """Return the text without halves of characters, which no request can carry."""
+    """Return the text without lone surrogates, which UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode()
 
 

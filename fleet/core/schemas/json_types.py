@@ -1,4 +1,4 @@
-"""The types of JSON Schema, and values of them as Python has them."""
+"""The types of JSON Schema and their Python types."""
 
 import math
 from typing import Any, TypeGuard
@@ -17,7 +17,7 @@ _LONGEST = 100
 
 
 def types_of(rule: object) -> tuple[str, ...]:
-    """Return the types that a `type` names, in lower case; nothing where it names one that is not known."""
+    """Return the types that a `type` names, in lower case; empty if one of them is unknown."""
     if isinstance(rule, str) and len(rule) <= _LONGEST:
         # The LLM Gateway document writes several types as one text, "string|number" (section 4.6).
         names = [name.strip().lower() for name in rule.split("|")]
@@ -29,7 +29,7 @@ def types_of(rule: object) -> tuple[str, ...]:
 
 
 def is_of(name: str, value: object) -> bool:
-    """Whether a value is of a type; 30.0 is no integer here, for few programs read it as one."""
+    """Whether a value is of a type; 30.0 is not an integer here, because few programs read it as one."""
     if isinstance(value, bool):
         return name == "boolean"
     return isinstance(value, TYPES[name])
@@ -40,7 +40,7 @@ def type_name(value: object) -> str:
 
 
 def is_same(one: object, other: object) -> bool:
-    """Whether two values are the same for JSON Schema, where true is not 1; never for lists and objects."""
+    """Whether two values are equal in JSON Schema, where true is not 1; False for lists and objects."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict | list):

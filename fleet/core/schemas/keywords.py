@@ -1,6 +1,6 @@
-"""The keywords of JSON Schema that are validated; any other one makes a verdict unknown, unless it says nothing.
+"""The keywords of JSON Schema that are validated; any other one, except annotations, makes a verdict unknown.
 
-Never evaluated: `pattern` and `patternProperties` ("(a+)+$" would stand the process still), `format`, `$dynamicRef`,
+Never evaluated: `pattern` and `patternProperties` ("(a+)+$" would block the process), `format`, `$dynamicRef`,
 references to other documents, and what few tools use (`if`, `contains`, `unevaluatedProperties`, …).
 """
 
@@ -13,7 +13,7 @@ from fleet.core.schemas.json_types import is_integer, is_list, is_number, is_of,
 from fleet.core.schemas.verdict import MOST_FAULTS, Check, Fault, SchemaPlace, Validation, Verdict, both, no_alternative
 
 LONGEST_NAME = 64
-"""Characters; models are not shown a property with a longer name, so that they cannot be required to write it."""
+"""Characters; a property with a longer name is hidden from models, so it cannot be required."""
 MOST_REQUIRED = 64
 
 _LONGEST_POINTER = 500
@@ -24,7 +24,7 @@ ANNOTATIONS = frozenset(
     {"title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "nullable"}
     | {"$comment", "$schema", "$id", "$anchor", "$defs", "definitions", "contentMediaType", "contentEncoding"}
 )
-"""Keywords that rule nothing out."""
+"""Keywords that allow every value."""
 
 
 def _type(run: Validation, rule: Any, value: Any, place: SchemaPlace) -> Verdict:
@@ -52,7 +52,7 @@ def _const(run: Validation, rule: Any, value: Any, place: SchemaPlace) -> Verdic
 
 
 def _limit(fits: Callable[[Any, Any], bool]) -> Check:
-    """Return the check of a number's limit; in draft 4 an exclusive one is a truth value, and not validated."""
+    """Return the check of a number's limit; draft 4's exclusive limits are booleans and are not validated."""
 
     def check(_: Validation, rule: Any, value: Any, place: SchemaPlace) -> Verdict:
         if not is_number(value):
@@ -68,7 +68,7 @@ def _multiple(_: Validation, rule: Any, value: Any, place: SchemaPlace) -> Verdi
     if not is_number(value):
         return []
     if not is_integer(rule) or rule <= 0 or not is_integer(value):
-        return None  # a float's remainder is not to be relied on
+        return None  # the remainder of a float is not exact
     return place.fault() if value % rule else []
 
 
@@ -208,7 +208,7 @@ def _branches(run: Validation, rules: Sequence[Any], value: Any, place: SchemaPl
 def _reference(run: Validation, rule: Any, value: Any, place: SchemaPlace) -> Verdict:
     if not isinstance(rule, str) or len(rule) > _LONGEST_POINTER:
         return None
-    # A pointer may have hundreds of steps of its own, and be followed again and again.
+    # One pointer may have hundreds of steps and may be followed many times.
     cost = len(rule) // _POINTER_STEP
     if cost and not run.spend(cost):
         return None
@@ -216,7 +216,7 @@ def _reference(run: Validation, rule: Any, value: Any, place: SchemaPlace) -> Ve
 
 
 def find_target(root: Mapping[str, Any], reference: str) -> object:
-    """Return what a reference within its document points to, None for anything else."""
+    """Return the target of a reference within its document; None for any other reference."""
     if reference == "#":
         return root
     if not reference.startswith("#/"):

@@ -1,7 +1,7 @@
-"""A tool's cleaned schema as it is shown to models: nothing in it that endpoints are known to refuse.
+"""A tool's cleaned schema in the form that models see, without parts that endpoints are known to refuse.
 
-Gemini refuses a rule without a type, choices that are no texts or are empty, and objects without properties; OpenAI
-refuses lists without items; llama.cpp lets a model write nothing into an object whose list of properties is empty
+Gemini refuses a rule without a type, choices that are empty or not texts, and objects without properties. OpenAI
+refuses lists without items. llama.cpp allows no member in an object whose list of properties is empty
 (docs/adr/0014-shown-schemas.md).
 """
 
@@ -14,10 +14,10 @@ _NUMBERS = frozenset({"integer", "number"})
 
 
 def shown(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema as models see it.
+    """Return a schema for models.
 
     Args:
-        schema: As `fleet.core.schemas.cleaning.clean` returned it; arguments are still to be checked against that.
+        schema: As `fleet.core.schemas.cleaning.clean` returned it; arguments are validated against that one.
     """
     required = {"required": list(schema["required"])} if schema.get("required") else {}
     properties = {name: _rule(rule) for name, rule in schema.get("properties", {}).items()}
@@ -26,14 +26,18 @@ def shown(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def _rule(rule: Mapping[str, Any]) -> dict[str, Any]:
     kind = rule.get("type", "string")
-    told = {"description": rule["description"]} if rule.get("description") else {}
+    described = {"description": rule["description"]} if rule.get("description") else {}
     if kind == "object":
-        return {**shown(rule), **told} if rule.get("properties") else {**_TEXT, **_tell(told, _OBJECT_AS_TEXT)}
-    kept: dict[str, Any] = {"type": kind, **told}
+        return (
+            {**shown(rule), **described}
+            if rule.get("properties")
+            else {**_TEXT, **_describe(described, _OBJECT_AS_TEXT)}
+        )
+    kept: dict[str, Any] = {"type": kind, **described}
     if kind == "array":
         return {**kept, "items": _rule(rule.get("items", _TEXT))}
     if choices := rule.get("enum"):
-        kept.update(_choose(kind, choices, told))
+        kept.update(_choose(kind, choices, described))
     if kind in _NUMBERS:
         kept.update({edge: rule[edge] for edge in ("minimum", "maximum") if edge in rule})
     if _is_of(kind, default := rule.get("default")):
@@ -41,14 +45,14 @@ def _rule(rule: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def _choose(kind: str, choices: list[Any], told: Mapping[str, Any]) -> dict[str, Any]:
+def _choose(kind: str, choices: list[Any], described: Mapping[str, Any]) -> dict[str, Any]:
     if kind == "string" and all(isinstance(choice, str) and choice for choice in choices):
         return {"enum": choices}
-    return _tell(told, f"One of: {', '.join(str(choice) for choice in choices)}.")
+    return _describe(described, f"One of: {', '.join(str(choice) for choice in choices)}.")
 
 
-def _tell(told: Mapping[str, Any], words: str) -> dict[str, Any]:
-    return {"description": f"{told.get('description', '')} {words}".strip()}
+def _describe(described: Mapping[str, Any], words: str) -> dict[str, Any]:
+    return {"description": f"{described.get('description', '')} {words}".strip()}
 
 
 def _is_of(kind: str, value: object) -> bool:

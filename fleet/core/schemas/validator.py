@@ -1,8 +1,8 @@
-"""Validation of arguments against a JSON Schema that a stranger wrote.
+"""Validation of arguments against a JSON Schema from an untrusted author.
 
-The verdict on a value has three forms: valid, invalid, or unknown. Unknown is what only a regular expression, another
-document or another dialect of JSON Schema could decide; it passes, and the tool's owner validates it. Nothing here
-evaluates a pattern, fetches a reference or compiles a schema, and a budget of steps bounds every validation
+The verdict on a value is valid, invalid or unknown. Unknown means that only a regular expression, another document or
+another dialect of JSON Schema could decide; such a value passes, and the tool's owner validates it. This module
+evaluates no pattern, fetches no reference and compiles no schema; a budget of steps bounds every validation
 (docs/adr/0022-tool-arguments.md).
 """
 
@@ -15,18 +15,18 @@ from fleet.core.schemas.keywords import ANNOTATIONS, CHECKS
 from fleet.core.schemas.verdict import Fault, Path, SchemaPlace, Verdict, both
 
 MOST_STEPS = 5_000
-"""Keywords, members, items and choices that are looked at for one call; at worst 22 ms of a processor."""
+"""Keywords, members, items and choices that are checked for one call; at worst 22 ms of CPU time."""
 DEEPEST = 40
-"""Schemas inside each other, references included."""
+"""Nesting levels of schemas, references included."""
 
 _OTHER_DOCUMENT = ("$id", "id", "$schema")
 
 
 class SchemaValidator:
-    """Validates one call's arguments, perhaps several times; the steps of all times count together.
+    """Validates one call's arguments, perhaps several times; all validations share one budget of steps.
 
     Args:
-        schema: As its author wrote it.
+        schema: The original schema.
         furthest: The largest integer that the tool's owner can read, with either sign.
     """
 
@@ -34,10 +34,10 @@ class SchemaValidator:
         self.root = schema
         self.furthest = furthest
         self.left = MOST_STEPS
-        """Steps that may still be made; below 0 what is not validated yet is unknown."""
+        """Steps that remain; below 0 every further verdict is unknown."""
 
     def find_faults(self, arguments: Mapping[str, JsonValue]) -> list[Fault]:
-        """Return what is certainly wrong; never raises."""
+        """Return the certain faults; never raises."""
         return self.apply(self.root, arguments, (), 0) or []
 
     def spend(self, steps: int = 1) -> bool:
@@ -67,5 +67,5 @@ class SchemaValidator:
                 yield None
 
     def _is_another_document(self, schema: Mapping[str, Any]) -> bool:
-        """Whether references in a schema may not count from the root, or its keywords mean something else."""
+        """Whether references in a schema may have another root, or its keywords another meaning."""
         return schema is not self.root and any(word in schema for word in _OTHER_DOCUMENT)

@@ -1,4 +1,4 @@
-"""What validation finds: valid, invalid or unknown."""
+"""The result of a validation: valid, invalid or unknown."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,33 +6,33 @@ from typing import Any, Literal, Protocol
 
 MOST_FAULTS = 1_000
 MOST_INNER = 4
-"""Alternatives of which a fault tells what rules them out."""
+"""Alternatives whose faults are kept."""
 
 Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is certainly wrong with a value."""
+    """A certain fault of a value."""
 
     path: Path
-    """Where it is in the arguments."""
+    """The value's place in the arguments."""
     schema: Mapping[str, Any]
-    """What the value breaks; for an unknown property the schema of the object that has it."""
+    """The violated schema; for an unknown property, the schema of the object that has it."""
     kind: Literal["wrong", "missing", "unknown"] = "wrong"
     types: tuple[str, ...] = ()
-    """Types of which a right value may be; empty where the type is not what is wrong."""
+    """Types of a valid value; empty if the type is not the fault."""
     inner: tuple["Fault", ...] = ()
-    """Of each alternative what rules it out, where none fits."""
+    """The first fault of each alternative, if none fits."""
 
 
 Verdict = list[Fault] | None
-"""Empty: valid. None: unknown, so that the tool's owner has to validate it."""
+"""Empty: valid. None: unknown, the tool's owner has to validate the value."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaPlace:
-    """A schema and the value's place that it is applied to."""
+    """A schema and the place of the value that it applies to."""
 
     schema: Mapping[str, Any]
     path: Path
@@ -43,7 +43,7 @@ class SchemaPlace:
 
 
 class Validation(Protocol):
-    """A validation under way, as its keywords see it."""
+    """A running validation, for the checks of keywords."""
 
     @property
     def root(self) -> Mapping[str, Any]:
@@ -54,7 +54,7 @@ class Validation(Protocol):
         """The largest integer that the tool's owner can read, with either sign."""
 
     def spend(self, steps: int = 1) -> bool:
-        """Return whether there are so many steps left, and use them."""
+        """Use some steps; return whether the budget allowed them."""
 
     def apply(self, schema: object, value: object, path: Path, depth: int) -> Verdict:
         """Return the verdict of one schema on one value."""
@@ -65,7 +65,7 @@ Check = Callable[[Validation, Any, Any, SchemaPlace], Verdict]
 
 
 def both(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the verdict of schemas that all have to fit."""
+    """Return the verdict of schemas that must all fit."""
     faults: list[Fault] = []
     unknown = False
     for verdict in verdicts:
@@ -77,11 +77,11 @@ def both(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def no_alternative(verdicts: Sequence[Verdict], place: SchemaPlace) -> Verdict:
-    """Return the verdict of alternatives none of which is known to fit."""
+    """Return the verdict of alternatives of which none is known to fit."""
     known = [verdict for verdict in verdicts if verdict]
     if len(known) < len(verdicts):
         return None
-    # An alternative that is `null` has nothing to say of a value that is something.
+    # The fault of the alternative `null` explains nothing about a value that is not null.
     serious = [faults for faults in known if faults[0].path != place.path or faults[0].types or faults[0].inner]
     if len(serious) == 1:
         return serious[0]

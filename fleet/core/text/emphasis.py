@@ -1,7 +1,7 @@
 """Markdown's emphasis, code spans, strikethrough and escapes, without their marks.
 
-The rules are CommonMark's, but stricter where the marks are more often meant as themselves: between two letters or
-digits they count only with a partner at the edge of a word, so that formulas and names stay.
+The rules are CommonMark's, but stricter where marks are often plain characters: between two letters or digits they
+count only with a partner at the edge of a word, so that formulas and names stay.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The few sentences that the server says, or shows, of its own accord."""
+"""The fixed sentences that the server speaks or shows."""
 
 import re
 from typing import Literal, get_args
@@ -18,7 +18,7 @@ HelloRefusal = Literal["refused", "unavailable"]
 """The phrases that refuse a hello."""
 PHRASES: tuple[Phrase, ...] = get_args(Phrase)
 PhotoPhrase = Literal["photo_failed", "photos_busy", "no_vision"]
-"""Why nothing is said of a photo."""
+"""Why a photo was not explained."""
 
 _PHRASES: dict[Phrase | PhotoPhrase, dict[str, str]] = {
     "failed": {"en": "Sorry, I cannot answer right now.", "zh": "抱歉，我现在无法回答。"},
@@ -49,7 +49,7 @@ _PHRASES: dict[Phrase | PhotoPhrase, dict[str, str]] = {
 }
 
 LANGUAGES = frozenset(_PHRASES["failed"])
-"""Codes of the languages that there are sentences in."""
+"""Codes of the languages of the sentences."""
 
 
 def phrase(name: Phrase | PhotoPhrase, language: str) -> str:
@@ -59,12 +59,12 @@ def phrase(name: Phrase | PhotoPhrase, language: str) -> str:
 
 
 def choose_language(setting: str, choices: str, reported: str) -> str:
-    """Return the language of what the server says of its own accord, before anybody was heard.
+    """Return the language of fixed sentences before the user has spoken.
 
     Args:
         setting: The language that people speak, or `auto`.
         choices: Languages that `auto` may choose from, separated by commas.
-        reported: What the device says of itself, such as `zh-CN`; may be empty or anything.
+        reported: The language that the device sends, such as `zh-CN`; any text, also empty.
     """
     if setting != "auto":
         return setting

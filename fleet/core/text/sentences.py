@@ -1,7 +1,7 @@
-"""Cutting a streamed text into pieces that can be spoken, as early as it is safe to.
+"""Cutting a streamed text into pieces for speech, as early as possible.
 
-A decision at one character looks only at what is before it and at a bounded stretch after it, and waits for that
-stretch. So the pieces do not depend on how the text was chunked.
+A decision at one character reads only the text before it and a bounded stretch after it, and waits for that stretch.
+So the pieces do not depend on how the text was chunked.
 """
 
 import re
@@ -15,7 +15,7 @@ LONGEST_CODE = 2000
 _EARLY_WEIGHT = 12
 _CJK_WEIGHT = 3
 _FENCE = "```"
-_BITE = 4000
+_CHUNK = 4000
 _WIDE_ENDS = "。！？…｡"
 _NARROW_ENDS = ".!?"
 _WIDE_CLAUSE = "，、；："
@@ -51,8 +51,8 @@ class SentenceSplitter:
     def feed(self, text: str) -> list[str]:
         """Take more of the text and return the pieces that are now certain, without white space around them."""
         pieces: list[str] = []
-        for start in range(0, len(text), _BITE):  # each piece moves the rest, which a long text must not be
-            self._text += text[start : start + _BITE]
+        for start in range(0, len(text), _CHUNK):  # each piece copies the rest, which must stay short
+            self._text += text[start : start + _CHUNK]
             pieces += self._pieces(final=False)
         return pieces
 

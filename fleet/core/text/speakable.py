@@ -22,10 +22,10 @@ _ARROWS = re.compile(r"[\u2190-\u21ff\u27f0-\u27ff\u2900-\u297f]")
 
 
 def speakable(text: str) -> str:
-    """Return what of a piece should be said: no Markdown, emoji or decoration; empty when nothing is left to say.
+    """Return the speakable part of a piece: no Markdown, emoji or decoration; empty when nothing remains.
 
     Links become their text, addresses their host. Numbers, units, %, ℃, formulas, names and the marks of Chinese and
-    English stay. The time is proportional to the text's length, whatever it holds.
+    English stay. The time is proportional to the text's length for every content.
     """
     spoken = _pronounce(_strip_symbols(strip_markdown(text)))
     return spoken if any(char.isalnum() for char in spoken) else ""

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fleet.core.text.visible import cell
+from fleet.ground.terminal import cell
 from fleet.operations.doctor.finding import Finding, Verdict, exit_code
 
 _SIGNS: Final[dict[Verdict, tuple[str, str]]] = {

@@ -1,6 +1,6 @@
 """Workers and edges: does every device have both?"""
 
-from fleet.adapters.redis.client.examination import Workforce, examine_workforce
+from fleet.adapters.redis.client.examination import ShardOwners, read_shard_owners
 from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
 from fleet.ground.errors import Unavailable
 from fleet.operations.doctor.finding import Finding, Findings, judge, ok, problem, skipped, warning
@@ -12,7 +12,7 @@ async def examine(site: SiteUnderTest) -> Findings:
         yield skipped("roles.workers", "only Redis knows who works", "see redis.reach")
         return
     try:
-        force = await examine_workforce(site.store)
+        force = await read_shard_owners(site.store)
         edges = await Edges(site.store).live()
     except Unavailable as error:
         yield skipped("roles.workers", str(error), "see redis.reach")
@@ -21,7 +21,7 @@ async def examine(site: SiteUnderTest) -> Findings:
     yield _edges(edges)
 
 
-def _workers(force: Workforce, shards: int) -> Finding:
+def _workers(force: ShardOwners, shards: int) -> Finding:
     if foreign := [shard for shard in force.owners if shard >= shards]:
         return problem(
             "roles.workers",

@@ -17,7 +17,7 @@ from fleet.adapters.redis.access.admissions import Admission, Admissions, Bootst
 from fleet.adapters.redis.access.claims import Claims
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.traces import RefusalReason, TraceStore
-from fleet.core.standing import Policy
+from fleet.core.admission import Policy
 from fleet.ground.errors import Overloaded, Unavailable
 from fleet.roles.api.body import read_body
 from fleet.roles.api.refusals import RefusedRequest
@@ -74,8 +74,8 @@ class ActivationService:
         provable = self._serials.find(who.serial) is not None
         asker = BootstrapAsker(who.mac, who.client, address, provable=provable, dialect=dialect)
         decision = await self._admissions.decide(self._policy, asker, fields)
-        if decision.crowded_out:
-            self._counts["devices: crowded out"] += decision.crowded_out
+        if decision.evicted:
+            self._counts["devices: crowded out"] += decision.evicted
         if decision.claims:
             self._counts["bootstrap: another owner"] += 1
             if dropped := await self._claims.note(who.mac, address):

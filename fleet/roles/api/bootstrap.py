@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from fleet.adapters.redis.access.admissions import Decision
-from fleet.core.standing import Lack
+from fleet.core.admission import NoPlace
 from fleet.ground.errors import Overloaded, Unavailable
 from fleet.ground.settings.tls import FIRMWARE_PORT
 from fleet.roles.api.activation import ActivationService
@@ -42,7 +42,7 @@ STORE_SECONDS = 1.0
 PLACE_SECONDS = 60
 """After this time a device without a place may ask again: places become free as devices connect, or after an hour."""
 
-_LACKS: Mapping[Lack, tuple[int, str]] = {
+_NO_PLACE: Mapping[NoPlace, tuple[int, str]] = {
     "no place": (503, "too many new devices; try again later"),
     "no place for its address": (429, "too many new devices from this address; try again later"),
 }
@@ -148,10 +148,10 @@ class Bootstrap:
             await self._make_wait(who, address, decision.verdict)
         return decision
 
-    async def _make_wait(self, who: Requester, address: str, lack: Lack) -> None:
-        log.warning("no place for a new device", extra={"device": who.mac, "address": address, "reason": lack})
-        await self._activations.record_refusal(who, lack)
-        raise HTTPException(*_LACKS[lack], {"Retry-After": str(PLACE_SECONDS)})
+    async def _make_wait(self, who: Requester, address: str, reason: NoPlace) -> None:
+        log.warning("no place for a new device", extra={"device": who.mac, "address": address, "reason": reason})
+        await self._activations.record_refusal(who, reason)
+        raise HTTPException(*_NO_PLACE[reason], {"Retry-After": str(PLACE_SECONDS)})
 
     async def _invite(self, who: Requester, deadline: float) -> ActivationSection:
         try:

@@ -8,7 +8,7 @@ from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from fleet.adapters.net.tls.certificate import ServerCertificate
-from fleet.adapters.net.tls.listener import TlsEntry
+from fleet.adapters.net.tls.listener import TlsAcceptor
 from fleet.ground.errors import ConfigError
 from fleet.roles.front.limits import FrontLimits
 
@@ -66,9 +66,9 @@ class Listeners:
             stack.callback(server.close)
             yield
 
-    def _entry(self, secure: Secure, group: asyncio.TaskGroup) -> TlsEntry:
+    def _entry(self, secure: Secure, group: asyncio.TaskGroup) -> TlsAcceptor:
         context, limits = secure.certificate.context, self._limits
-        return TlsEntry(context, group, self._counts, seconds=limits.greeting, most=limits.strangers)
+        return TlsAcceptor(context, group, self._counts, seconds=limits.greeting, most=limits.strangers)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Mapping
 
 from fleet.adapters.net.mqtt.url import MqttAddress
-from fleet.adapters.redis.shards.census import Census
 from fleet.adapters.redis.shards.leases import Leases
 from fleet.adapters.redis.shards.owner import Owner
+from fleet.adapters.redis.shards.shard_counts import ShardCounter
 from fleet.core.rates import Rate
 from fleet.ground.tasks import keep_running
 from fleet.roles.worker.calls.device_calls import DeviceCalls
@@ -67,7 +67,7 @@ class Worker:
         leases = Leases(resources.store, worker_id, settings.lease_seconds)
         self._shards = ShardBalancer(leases, settings.shards, self._make_shard, self._owner_losses)
         self._inbox = InboxReader(resources.inboxes, lambda: self._shards.owned, session_opener, turns)
-        self.figures = ShardGauges(Census(resources.store), lambda: self._shards.owned, self._inbox.positions)
+        self.figures = ShardGauges(ShardCounter(resources.store), lambda: self._shards.owned, self._inbox.positions)
         self._renewals = PasswordRenewals(resources, lambda: self._shards.owned)
         self._watchers: Mapping[str, CallExpirer | DeadEdgeReaper | PasswordRenewals] = {
             "sweeper": CallExpirer(resources.calls, lambda: self._shards.owned),

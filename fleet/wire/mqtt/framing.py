@@ -38,7 +38,7 @@ class Kind(IntEnum):
 
 
 SKIPPED: Final = 0x10
-"""Stands beside the four flags of a PUBLISH of which only the head was kept."""
+"""Extra flag of a PUBLISH of which only the head was kept."""
 _PUBLISH: Final = int(Kind.PUBLISH)
 
 
@@ -69,11 +69,11 @@ class Splitter:
         self._skip_larger = skip_larger
         self._rest = bytearray()
         self._needed = 0
-        """Bytes that `_rest` must have before it is worth another look."""
+        """Bytes that `_rest` must have before it is parsed again."""
         self._to_skip = 0
         """Bytes of a skipped packet that are still to come."""
         self.fault: Literal["", "oversize", "malformed"] = ""
-        """Why the stream ended; nothing more comes out of it."""
+        """Why the stream ended; no packet follows."""
 
     def feed(self, data: bytes) -> list[Packet]:
         """Return the packets that are now complete."""
@@ -118,7 +118,7 @@ class Splitter:
         return packets
 
     def _oversized(self, data: bytes, at: int, start: int, end: int) -> Packet | None:
-        """Return the head of a PUBLISH that is too large, or None when it is not here yet or may not be skipped."""
+        """Return the head of a PUBLISH that is too large, or None if it is incomplete or must not be skipped."""
         kind, flags = data[at] >> 4, data[at] & 0x0F
         if not self._skip_larger or kind != _PUBLISH or flags & _QOS_2:
             self.fault = "oversize"
@@ -131,7 +131,7 @@ class Splitter:
         return Packet(kind, flags | SKIPPED, start - at, data[at:head_end])
 
     def _wait(self, data: bytes, at: int, needed: int) -> None:
-        """Keep the unfinished packet that begins at `at` until `needed` bytes of it have come."""
+        """Keep the unfinished packet that begins at `at` until `needed` bytes of it have arrived."""
         self._rest += data[at:] if at else data
         self._needed = needed
 
@@ -139,7 +139,7 @@ class Splitter:
 def _bounds(data: bytes, at: int) -> tuple[int, int]:
     """Return where the body of the packet at `at` starts and ends.
 
-    The end is 0 when more bytes are needed to know it, the start is 0 when the length has more digits than it may.
+    The end is 0 if more bytes are needed to know it, the start is 0 if the length has too many digits.
     """
     if len(data) > at + 2:  # nearly all packets are shorter than 16 KB
         low, high = data[at + 1], data[at + 2]

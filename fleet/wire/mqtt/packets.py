@@ -27,7 +27,7 @@ _PUBACK: Final = Kind.PUBACK << 4
 
 
 class _Fields:
-    """Reads the fields of a packet's body in turn; raises ValueError when there is not enough of it."""
+    """Reads the fields of a packet's body in turn; raises ValueError at a missing field."""
 
     def __init__(self, packet: Packet) -> None:
         self._raw = packet.raw
@@ -55,7 +55,7 @@ class _Fields:
 
 @dataclass(frozen=True, slots=True)
 class Will:
-    """What the broker is to publish when the connection ends without DISCONNECT."""
+    """The message that the broker publishes when the connection ends without DISCONNECT."""
 
     topic: str
     payload: bytes = b""
@@ -131,7 +131,7 @@ class Publish(NamedTuple):
 
 
 def parse_publish(packet: Packet) -> Publish | None:
-    """Return the message; a topic that is not UTF-8 is read with replacement characters, so that it fits no other."""
+    """Return the message; invalid UTF-8 in a topic becomes replacement characters, so that it matches no real topic."""
     _, flags, start, raw = packet
     if len(raw) < start + 2:
         return None
@@ -171,7 +171,7 @@ def parse_suback(packet: Packet) -> Suback | None:
 
 
 class Connack(NamedTuple):
-    """A CONNACK: `code` 0 is success; `resumed` says that the broker kept a session of this client id."""
+    """A CONNACK: `code` 0 is success; `resumed`: the broker kept a session of this client id."""
 
     resumed: bool
     code: int
@@ -210,12 +210,12 @@ def connect(wish: Connect) -> bytes:
 
 
 def connack(code: int) -> bytes:
-    """Build a CONNACK that says that no session was kept."""
+    """Build a CONNACK without a resumed session."""
     return frame(Kind.CONNACK, 0, bytes((0, code)))
 
 
 def refuse_version(level: int) -> bytes:
-    """Build the CONNACK for a protocol level that is not spoken, in the form that a client of that level can read."""
+    """Build the CONNACK for an unsupported protocol level, in the form of that level."""
     if level == _VERSION_5:
         return frame(Kind.CONNACK, 0, b"\x00\x84\x00")  # MQTT 5, 3.2.2.2: unsupported protocol version, no properties
     return connack(REFUSED_VERSION)

@@ -41,7 +41,7 @@ class _PreparedDecoder:
         return True
 
     def deliver(self) -> None:
-        self._listener.hear(self._frame)
+        self._listener.on_frame(self._frame)
 
     def close(self) -> None:
         """Nothing waits for longer than a turn of the loop."""

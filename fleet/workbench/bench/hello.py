@@ -115,5 +115,5 @@ async def _kept(site: Testbed) -> int:
     """Return the bytes that Redis keeps, without the inbox of the edge, which does not grow with the devices."""
     client, inboxes = site.store.client, 0
     for edge in await client.smembers(keys.EDGES):
-        inboxes += await client.memory_usage(keys.edge_mailbox(str(edge)), samples=0) or 0
+        inboxes += await client.memory_usage(keys.edge_inbox(str(edge)), samples=0) or 0
     return await site.data() - inboxes

@@ -5,7 +5,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from fleet.core.text.visible import visible
+from fleet.ground.terminal import visible
 from fleet.workbench.cluster.check.judge import Verdict
 from fleet.workbench.cluster.cluster import Cluster
 from fleet.workbench.local_servers.ports import LOOPBACK

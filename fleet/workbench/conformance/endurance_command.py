@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
 
-from fleet.core.text.visible import visible
 from fleet.ground import runtime
 from fleet.ground.errors import ConfigError
+from fleet.ground.terminal import visible
 from fleet.workbench.conformance.command import EXIT_INTERRUPTED, STOCK
 from fleet.workbench.conformance.endurance import REBIND_AT, EnduranceReport, endure
 from fleet.workbench.conformance.target import Target, reach

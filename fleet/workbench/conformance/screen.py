@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from fleet.core.text.visible import visible
+from fleet.ground.terminal import visible
 from fleet.workbench.conformance.results import Outcome, Result, Results
 from fleet.workbench.conformance.run import Observer, Task
 

@@ -12,8 +12,8 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from fleet.core.text.visible import cell
 from fleet.ground.errors import ConfigError
+from fleet.ground.terminal import cell
 from fleet.workbench.demo.stages import ASR, END, SENTENCE, START, TTS, WAY
 from fleet.workbench.demo.timeline import Row, Who, ms
 

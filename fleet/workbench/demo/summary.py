@@ -7,7 +7,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from fleet.core.text.visible import cell
+from fleet.ground.terminal import cell
 from fleet.workbench.demo.acts import Act, Answer
 from fleet.workbench.demo.stages import HEARD, MEANINGS, NAMES, Stages, medians
 from fleet.workbench.demo.verdict import Check

@@ -12,7 +12,7 @@ import pytest
 from fleet.adapters.redis.access.activations import PENDING_SECONDS, Activations
 from fleet.adapters.redis.access.admissions import Admissions
 from fleet.adapters.redis.client.store import Store
-from fleet.core.standing import Policy
+from fleet.core.admission import Policy
 from fleet.wire.identity import CredentialKeys
 from tests.support.api_server import BODY, CLIENT, MAC, api_client, headers
 

@@ -10,7 +10,7 @@ from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.devices import Devices
 from fleet.adapters.redis.devices.registry import DeviceRegistry
 from fleet.adapters.redis.shards.owner import Owner
-from fleet.core.standing import Policy
+from fleet.core.admission import Policy
 
 OWNER, OTHER = "7b8f1c44-0000-4000-8000-000000000001", "7b8f1c44-0000-4000-8000-000000000002"
 

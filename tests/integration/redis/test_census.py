@@ -1,8 +1,8 @@
 import asyncio
 
 from fleet.adapters.redis.client.store import Store
-from fleet.adapters.redis.shards.census import Census, place
 from fleet.adapters.redis.shards.inbox import Inboxes
+from fleet.adapters.redis.shards.shard_counts import ShardCounter, entry_order
 from fleet.ground.metrics import broker
 from fleet.ground.tasks import running
 from fleet.roles.worker.ownership.census import ShardGauges
@@ -10,7 +10,7 @@ from fleet.wire.edge_messages import AnswerDoneEvent
 
 
 async def test_the_oldest_unread_letter_of_each_shard_is_found(store: Store, mac: str) -> None:
-    boxes, census = Inboxes(store), Census(store)
+    boxes, census = Inboxes(store), ShardCounter(store)
     for turn in ("1", "2"):
         await boxes.to_shard(3, AnswerDoneEvent(device=mac, session="s", turn=turn))
     first, second = [letter.id for letter in await boxes.read_shards({3: "0"})]
@@ -24,7 +24,7 @@ async def test_a_letter_is_late_only_until_it_is_read(store: Store, mac: str) ->
     boxes, positions = Inboxes(store), {3: "0", 4: "0"}
     await boxes.to_shard(3, AnswerDoneEvent(device=mac, session="s", turn="1"))
     [letter] = await boxes.read_shards({3: "0"})
-    figures = ShardGauges(Census(store), dict, lambda: positions)
+    figures = ShardGauges(ShardCounter(store), dict, lambda: positions)
     with figures.shown():
         async with running("census", figures.run), asyncio.timeout(10):
             while not (lag := broker.mailbox_lag.read()[()]):
@@ -39,4 +39,4 @@ async def test_a_letter_is_late_only_until_it_is_read(store: Store, mac: str) ->
 
 
 def test_letters_are_in_order_of_time_and_number() -> None:
-    assert place("0") < place("9-5") < place("10-2") < place("10-11")
+    assert entry_order("0") < entry_order("9-5") < entry_order("10-2") < entry_order("10-11")

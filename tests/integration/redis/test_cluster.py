@@ -23,7 +23,7 @@ async def take_all(leases: Leases) -> list[object]:
 async def test_mail_of_shards_on_all_nodes_is_read_at_once(redis_cluster: ClusterSet, cluster_url: str) -> None:
     async with opened(cluster_url) as store:
         boxes = Inboxes(store)
-        assert {redis_cluster.primary_of(store.keys.mailbox(shard)) for shard in ALL} == {0, 1, 2}
+        assert {redis_cluster.primary_of(store.keys.inbox(shard)) for shard in ALL} == {0, 1, 2}
         for shard in ALL:
             await boxes.to_shard(shard, AnswerDoneEvent(device="d", session="s", turn=str(shard)))
         letters = await boxes.read_shards(dict.fromkeys(ALL, "0"))

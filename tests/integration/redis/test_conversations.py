@@ -54,7 +54,7 @@ def conversations(store: Store) -> Conversations:
 @pytest.fixture
 async def begin(store: Store, conversations: Conversations, owner: Owner, mac: str) -> Begin:
     """Begins a turn whose letter was written so many seconds from now, on the server's clock."""
-    now, _, _ = str(await store.client.xadd(store.keys.mailbox(store.keys.shard(mac)), {"m": ""})).partition("-")
+    now, _, _ = str(await store.client.xadd(store.keys.inbox(store.keys.shard(mac)), {"m": ""})).partition("-")
 
     async def one(turn: str, at: int = 0, owner: Owner = owner, session: str = "s1", patience: float = PATIENCE) -> Any:
         opening = Opening(session, turn, TURN[0], f"{int(now) + at * 1000}-1")

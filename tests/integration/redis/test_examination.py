@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import redis
 
-from fleet.adapters.redis.client.examination import examine_servers, examine_workforce
+from fleet.adapters.redis.client.examination import examine_servers, read_shard_owners
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.shards.leases import Leases
 from fleet.adapters.redis.shards.owner import Owner
@@ -42,7 +42,7 @@ async def test_looking_loads_nothing(redis_url: str) -> None:
 
 
 async def test_who_owns_what_is_counted(store: Store, owner: Owner) -> None:
-    force = await examine_workforce(store)
+    force = await read_shard_owners(store)
     assert set(force.owners.values()) == {owner.worker}
     await Leases(store, owner.worker, 6).announce(1)
-    assert (await examine_workforce(store)).workers == 1
+    assert (await read_shard_owners(store)).workers == 1

@@ -19,7 +19,7 @@ async def test_a_shards_mail_stays_until_it_was_handled(store: Store, mac: str) 
 
 async def test_mail_of_an_unknown_kind_is_marked_and_can_be_discarded(store: Store) -> None:
     boxes = Inboxes(store)
-    await store.client.xadd(store.keys.mailbox(3), {"m": '{"kind":"unheard_of"}'})
+    await store.client.xadd(store.keys.inbox(3), {"m": '{"kind":"unheard_of"}'})
     letters = await boxes.read_shards({3: "0"})
     assert [letter.event for letter in letters] == [None]
     await boxes.discard(letters)
@@ -52,10 +52,10 @@ async def test_reading_an_edges_mail_again_goes_on_where_it_was_left(store: Stor
 async def test_mailboxes_are_bounded(store: Store, mac: str) -> None:
     boxes = Inboxes(store)
     async with asyncio.TaskGroup() as group:
-        for number in range(keys.MAILBOX_LENGTH + 500):
+        for number in range(keys.INBOX_LENGTH + 500):
             group.create_task(boxes.to_edge("e1", CloseSessionCommand(device=mac, session=str(number))))
-    assert await store.client.xlen(keys.edge_mailbox("e1")) < keys.MAILBOX_LENGTH + 200
-    assert 0 < await store.client.ttl(keys.edge_mailbox("e1")) <= keys.EDGE_MAIL_SECONDS
+    assert await store.client.xlen(keys.edge_inbox("e1")) < keys.INBOX_LENGTH + 200
+    assert 0 < await store.client.ttl(keys.edge_inbox("e1")) <= keys.EDGE_INBOX_SECONDS
 
 
 async def test_live_edges_are_listed_and_dead_ones_forgotten(store: Store) -> None:

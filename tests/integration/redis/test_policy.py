@@ -6,7 +6,7 @@ from fleet.adapters.redis.access.admissions import Admissions, BootstrapAsker
 from fleet.adapters.redis.access.policy import PolicyStore
 from fleet.adapters.redis.access.revocations import Revocations
 from fleet.adapters.redis.client.store import Store
-from fleet.core.standing import Policy
+from fleet.core.admission import Policy
 
 OTHER = "02:00:00:00:00:09"
 

@@ -91,7 +91,7 @@ async def test_a_server_that_hangs_is_given_up_and_found_again(
     server: EngineProcess, forgetful: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retries, "LIMIT_SECONDS", 0.5)
-    monkeypatch.setattr(forgetful.client.patience, "_answer", 0.1)
+    monkeypatch.setattr(forgetful.client.retries, "_answer", 0.1)
     leases, refused = Leases(forgetful, "w", 60), 0
 
     async def take() -> None:
@@ -109,7 +109,7 @@ async def test_a_server_that_hangs_is_given_up_and_found_again(
     finally:
         server.signal(signal.SIGCONT)
     assert refused == 2 * PLACES
-    monkeypatch.setattr(forgetful.client.patience, "_answer", retries.ANSWER_SECONDS)
+    monkeypatch.setattr(forgetful.client.retries, "_answer", retries.ANSWER_SECONDS)
     assert await leases.take(3) is not None
 
 
@@ -139,7 +139,7 @@ async def test_commands_wait_until_the_server_is_the_primary_again(
         async with asyncio.timeout(LIMIT), asyncio.TaskGroup() as group:
             lease = group.create_task(Leases(forgetful, "w", 60).take(3))
             begun = group.create_task(CallTable(forgetful).begin(mac, "t:c", 60))
-            while not forgetful.client.patience.faults:
+            while not forgetful.client.retries.faults:
                 await asyncio.sleep(0.01)
             admin.replicaof("NO", "ONE")
     assert lease.result() is not None

@@ -111,13 +111,13 @@ async def test_devices_that_connected_before_the_broker_began_are_offline(store:
 async def test_sessions_of_a_dead_edge_are_found(store: Store, owner: Owner, session: SessionRecord) -> None:
     sessions, shard, mac = Sessions(store), shard_of(session.device, 16), session.device
     await sessions.open(owner, session)
-    assert await sessions.orphans(owner, shard, ["e1", "e2"], 10) == []
-    assert await sessions.orphans(owner, shard, ["e2"], 10) == [(mac, "s1")]
+    assert await sessions.of_dead_edges(owner, shard, ["e1", "e2"], 10) == []
+    assert await sessions.of_dead_edges(owner, shard, ["e2"], 10) == [(mac, "s1")]
     await sessions.open(owner, replace(session, id="s2", edge="e2"))
-    assert await sessions.orphans(owner, shard, ["e2"], 10) == []
-    assert await sessions.orphans(owner, shard, ["e1"], 10) == [(mac, "s2")]
+    assert await sessions.of_dead_edges(owner, shard, ["e2"], 10) == []
+    assert await sessions.of_dead_edges(owner, shard, ["e1"], 10) == [(mac, "s2")]
     await sessions.close(owner, mac, "s2")
-    assert await sessions.orphans(owner, shard, [], 10) == []
+    assert await sessions.of_dead_edges(owner, shard, [], 10) == []
     assert await store.client.exists(store.keys.session_edges(shard)) == 0
 
 
@@ -126,5 +126,5 @@ async def test_an_expired_session_leaves_no_orphan(store: Store, owner: Owner, s
     await sessions.open(owner, session)
     await store.client.delete(store.keys.session(session.device))
     for _ in range(2):
-        assert await sessions.orphans(owner, shard, [], 10) == []
+        assert await sessions.of_dead_edges(owner, shard, [], 10) == []
     assert await store.client.exists(store.keys.session_edges(shard)) == 0

@@ -112,7 +112,7 @@ async def hear(
 
 async def ended(stage: Scene) -> None:
     """Return when no letter is left that another worker would find."""
-    box = stage.resources.store.keys.mailbox(stage.resources.store.keys.shard(stage.device.mac))
+    box = stage.resources.store.keys.inbox(stage.resources.store.keys.shard(stage.device.mac))
     async with asyncio.timeout(LIMIT):
         while await stage.resources.store.client.xlen(box):
             await asyncio.sleep(0.01)

@@ -43,10 +43,10 @@ class Answer:
         if verb == "end":
             playout.end()
             return
-        playout.mark(number // 1000)
+        playout.begin_sentence(number // 1000)
         for at in range(number % 1000):
             playout.add(b"audio %d" % at)
-        playout.rest()
+        playout.end_sentence()
 
     def _step(self, playout: Playout, now: float) -> float | None:
         step = playout.step(now)
@@ -222,7 +222,7 @@ def test_device_never_starves_between_first_packet_and_end(parts: list[tuple[flo
 
 def test_silence_inside_a_sentence_is_filled_for_two_seconds_and_audio_that_comes_then_is_sent_at_once() -> None:
     playout = Playout(60, SILENCE)
-    playout.mark(0)
+    playout.begin_sentence(0)
     playout.add(b"audio")
     playout.start(START)
     sent = [step.packet for _, step in _steps(playout, 6.0) if step.packet]
@@ -233,9 +233,9 @@ def test_silence_inside_a_sentence_is_filled_for_two_seconds_and_audio_that_come
 
 def test_pause_between_sentences_is_filled_for_as_long_as_it_takes() -> None:
     playout = Playout(60, SILENCE)
-    playout.mark(0)
+    playout.begin_sentence(0)
     playout.add(b"audio")
-    playout.rest()
+    playout.end_sentence()
     playout.start(START)
     assert sum(step.packet == SILENCE for _, step in _steps(playout, 6.0)) > 80
 

@@ -34,7 +34,7 @@ class Listener:
     def hear(self, lengths: list[int]) -> "Listener":
         """Run an answer of sentences with so many frames, which all are there at once."""
         for number, length in enumerate(lengths):
-            self.playout.mark(number)
+            self.playout.begin_sentence(number)
             for _ in range(length):
                 self.playout.add(b"audio")
         self.playout.end()
@@ -120,7 +120,7 @@ def test_known_losses_are_made_up_for_at_once() -> None:
         playout.step(now)
         now += TICK
     waiting = playout.waiting
-    playout.miss(3)
+    playout.add_loss(3)
     for _ in range(round(0.1 / TICK)):
         playout.step(now)
         now += TICK

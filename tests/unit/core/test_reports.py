@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from fleet.core.reports import LONGEST, DeviceReport, tell, write
+from fleet.core.reports import LONGEST, DeviceReport, describe, write
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -38,7 +38,7 @@ def test_a_long_report_is_cut() -> None:
 
 
 def test_reports_are_told_as_data_with_their_age() -> None:
-    assert tell([]) == ""
-    lines = tell([DeviceReport(3599, "a"), DeviceReport(60, "b"), DeviceReport(0, "c")]).splitlines()
+    assert describe([]) == ""
+    lines = describe([DeviceReport(3599, "a"), DeviceReport(60, "b"), DeviceReport(0, "c")]).splitlines()
     assert "no instructions" in lines[0]
     assert lines[1:] == ["- 59 min ago: a", "- 1 min ago: b", "- 0 s ago: c"]

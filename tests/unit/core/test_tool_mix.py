@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from fleet.core.ports import ToolCall, ToolOffer
 from fleet.core.server_tools import Caller, Persona, ServerResult
-from fleet.core.tool_mix import INTERRUPTED, ToolMix, told
+from fleet.core.tool_mix import INTERRUPTED, ToolMix, outcome_text
 from fleet.core.toolbox import MOST_OFFERS
 
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -138,7 +138,7 @@ def test_nothing_is_logged_where_there_is_room_for_all(caplog: pytest.LogCapture
 
 
 def test_results_are_told_as_text_of_bounded_length() -> None:
-    assert told(ServerResult("plain")) == "plain"
-    assert told(ServerResult({"city": "北京"})) == '{"city": "北京"}'
-    assert told(ServerResult("no wind", failed=True)) == "error: no wind"
-    assert len(told(ServerResult("long words " * 10_000))) < 10_000
+    assert outcome_text(ServerResult("plain")) == "plain"
+    assert outcome_text(ServerResult({"city": "北京"})) == '{"city": "北京"}'
+    assert outcome_text(ServerResult("no wind", failed=True)) == "error: no wind"
+    assert len(outcome_text(ServerResult("long words " * 10_000))) < 10_000

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.wire.stun import Seen, StunRefused, build_request, read_response
+from fleet.wire.stun import MappedAddress, StunRefused, build_request, read_response
 from tests.support.stun_server import message, xored
 
 TRANSACTION = bytes(range(12))
@@ -22,18 +22,19 @@ def test_answer_of_the_rfc_is_read() -> None:
         "0101003c2112a442b7e7a701bc34d686fa87dfae8022000b7465737420766563746f7220002000080001a147e112a643"
         "000800142b91f599fd9e90c38c7489f92af9ba53f06be7d780280004c07d4c96"
     )
-    assert read_response(sample, sample[8:20]) == Seen("192.0.2.1", 32853)
+    assert read_response(sample, sample[8:20]) == MappedAddress("192.0.2.1", 32853)
 
 
 def test_masked_address_wins_over_the_plain_one() -> None:
     answer = message(0x0101, TRANSACTION, (0x0001, PLAIN), (0x0020, xored("198.51.100.9", 9000)))
-    assert read_response(answer, TRANSACTION) == Seen("198.51.100.9", 9000)
-    assert read_response(message(0x0101, TRANSACTION, (0x0001, PLAIN)), TRANSACTION) == Seen("203.0.113.7", 8884)
+    assert read_response(answer, TRANSACTION) == MappedAddress("198.51.100.9", 9000)
+    plain = message(0x0101, TRANSACTION, (0x0001, PLAIN))
+    assert read_response(plain, TRANSACTION) == MappedAddress("203.0.113.7", 8884)
 
 
 def test_of_two_of_a_kind_the_first_counts() -> None:
     twice = message(0x0101, TRANSACTION, (0x0020, xored("192.0.2.1", 1)), (0x0020, xored("192.0.2.2", 2)))
-    assert read_response(twice, TRANSACTION) == Seen("192.0.2.1", 1)
+    assert read_response(twice, TRANSACTION) == MappedAddress("192.0.2.1", 1)
 
 
 def test_refusal_carries_its_code() -> None:

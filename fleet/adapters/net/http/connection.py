@@ -1,8 +1,7 @@
-"""HTTP connections that cannot be held for nothing.
+"""HTTP connections with limits in time and number.
 
-uvicorn bounds how long a connection may idle between requests, but neither how long a request's head may take, nor
-how long a body may go on after its answer, nor how long a client may leave its answer unread, nor how many connections
-there are.
+uvicorn limits the idle time between requests, but not the time of a request's head, of a body after its answer or of an
+unread answer, nor the number of connections.
 """
 
 import asyncio
@@ -14,12 +13,12 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 @dataclass(slots=True)
 class Bounds:
-    """What connections of one server may do; seconds."""
+    """Limits of one server's connections; times in seconds."""
 
     head: float = 10.0
     """From the connection, or the end of an answer, to the end of the next request's head."""
     unread: float = 30.0
-    """How long a client may take nothing of what waits for it; firmware's own limit for a download."""
+    """Longest time in which a client reads nothing of its answer; equals firmware's limit for a download."""
     connections: int = 4096
     each: int = 1024
     """Connections of one address: half of a large site that boots at once."""
@@ -68,7 +67,7 @@ class BoundedConnection(H11Protocol):
         super().send_400_response(msg)
 
     def on_response_complete(self) -> None:
-        # First, for the parent may begin with the next request at once.
+        # Before the parent's call, which may begin the next request at once.
         self._await_head()
         super().on_response_complete()
 

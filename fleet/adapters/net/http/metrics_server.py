@@ -1,4 +1,4 @@
-"""The port of a process for those who watch it: /metrics, /healthz, /readyz."""
+"""The monitoring port of a process: /metrics, /healthz, /readyz."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ _PHRASES = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Al
 
 
 class MetricsServer:
-    """A small HTTP server: GET and HEAD, an answer a connection; listens from its construction on.
+    """A small HTTP server: GET and HEAD, one request per connection; listens from its construction on.
 
     Args:
         host: Address to listen on.
@@ -46,13 +46,13 @@ class MetricsServer:
 
     async def run(self) -> None:
         """Serve until cancelled."""
-        server = await asyncio.start_server(self._meet, sock=self._socket, limit=LARGEST_HEAD)
+        server = await asyncio.start_server(self._accept, sock=self._socket, limit=LARGEST_HEAD)
         try:
             await asyncio.Event().wait()
         finally:
             server.close()
 
-    async def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._connections += 1
         try:
             if self._connections <= MOST_CONNECTIONS:
@@ -80,8 +80,8 @@ class MetricsServer:
             status, kind, body = 405, _JSON, b"{}"
         else:
             status, kind, body = await self._look(path)
-        told = f"HTTP/1.1 {status} {_PHRASES[status]}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
-        return f"{told}Connection: close\r\n\r\n".encode() + (b"" if method == b"HEAD" else body)
+        head_text = f"HTTP/1.1 {status} {_PHRASES[status]}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
+        return f"{head_text}Connection: close\r\n\r\n".encode() + (b"" if method == b"HEAD" else body)
 
     async def _look(self, path: str) -> tuple[int, str, bytes]:
         match path:

@@ -1,4 +1,4 @@
-"""Whether a process could serve somebody now: all of its parts, each asked when somebody wants to know."""
+"""Whether a process can serve requests: the state of its parts, checked on demand."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -9,14 +9,14 @@ from fleet.ground.errors import Unavailable
 from fleet.ground.metrics import process
 
 LIMIT_SECONDS = 1.0
-"""For each part; a probe's own limit is seldom longer."""
+"""For each part; probes seldom have a longer limit."""
 
 Check = Callable[[], bool]
 Ping = Callable[[], Awaitable[None]]
 
 
 class Readiness:
-    """The parts of a process that must be well, and whether it has all of them yet and still."""
+    """The required parts of a process, and whether it has started and is not stopping."""
 
     def __init__(self) -> None:
         self._checks: list[tuple[str, Check]] = []
@@ -26,11 +26,11 @@ class Readiness:
 
     @contextmanager
     def requiring(self, part: str, check: Check) -> Iterator[None]:
-        """Ask a part during the block: it is well when `check` returns True, of several when all do.
+        """Check a part during the block: it is ready when `check` returns True; with several checks, when all do.
 
         Args:
             part: One of `fleet.ground.metrics.process.PARTS`.
-            check: Costs nothing.
+            check: Returns at once.
         """
         entry = (part, check)
         self._checks.append(entry)
@@ -41,7 +41,7 @@ class Readiness:
 
     @contextmanager
     def pinging(self, part: str, ping: Ping) -> Iterator[None]:
-        """Ask a part during the block: it is well when `ping` returns, and not when it raises `Unavailable`."""
+        """Check a part during the block: it is ready when `ping` returns, not when it raises `Unavailable`."""
         entry = (part, ping)
         self._pings.append(entry)
         try:
@@ -51,7 +51,7 @@ class Readiness:
 
     @contextmanager
     def serving(self) -> Iterator[None]:
-        """All parts are there from the block's beginning to its end."""
+        """Mark the process as started for the duration of the block."""
         self._state = ""
         try:
             yield
@@ -67,15 +67,15 @@ class Readiness:
             yield
 
     async def look(self) -> str:
-        """Ask all parts; return why the process is not ready, nothing when it is."""
+        """Check all parts; return why the process is not ready, empty if it is."""
         faults = [(part, "") for part, check in self._checks if not check()]
         for part, ping in list(self._pings):
             if reason := await _try(ping):
                 faults.append((part, reason))
         ill = {part for part, _ in faults}
         self._well = {part: part not in ill for part, _ in (*self._checks, *self._pings)}
-        told = [f"{part}: {reason}" if reason else part for part, reason in dict.fromkeys(faults)]
-        return ", ".join([self._state, *told] if self._state else told)
+        described = [f"{part}: {reason}" if reason else part for part, reason in dict.fromkeys(faults)]
+        return ", ".join([self._state, *described] if self._state else described)
 
     def _read(self, part: str) -> float | None:
         well = self._well.get(part)

@@ -16,7 +16,7 @@ from fleet.ground.errors import ConfigError
 log = logging.getLogger(__name__)
 
 LATE_SECONDS = 0.3
-"""How long a server that is to end still takes connections: whoever leads visitors to it may not have heard yet."""
+"""Seconds that a stopping server still accepts connections: load balancers may not know of the stop yet."""
 _LOOK_SECONDS = 0.05
 
 
@@ -24,11 +24,11 @@ class HttpServer:
     """Serves an app until cancelled.
 
     Args:
-        app: What is served.
+        app: The application.
         host: Address to listen on.
         port: Port to listen on; 0 takes a free one.
         bounds: Of its connections.
-        proxies: Addresses or networks, separated by commas, whose X-Forwarded headers are believed.
+        proxies: Addresses or networks, separated by commas, whose X-Forwarded headers are trusted.
 
     Raises:
         ConfigError: The address is in use or not this machine's.
@@ -39,7 +39,7 @@ class HttpServer:
     ) -> None:
         self.bounds = bounds or Bounds()
         self.counts: Counter[str] = Counter()
-        """Who did not come through a handshake."""
+        """Failed TLS handshakes."""
         try:
             self._socket = socket.create_server((host, port), backlog=1024)
         except OSError as error:
@@ -59,9 +59,9 @@ class HttpServer:
         )
 
     async def drain(self, seconds: float) -> None:
-        """Take no new connections, and wait until the requests that were begun are answered, but not longer than this.
+        """Accept no new connections, and wait up to `seconds` until running requests are answered.
 
-        Without any time what runs is cut off with the end of `run`.
+        With 0 seconds running requests end with `run`.
         """
         if not seconds:
             return
@@ -69,11 +69,11 @@ class HttpServer:
         self._close()
         connections = self._server.server_state.connections
         for connection in list(connections):
-            # One without a request is closed at once, the others after their answer.
+            # A connection without a request closes at once, the others after their answer.
             connection.shutdown()
         try:
             async with asyncio.timeout(seconds):
-                while connections:  # noqa: ASYNC110 - uvicorn tells nobody when one has ended
+                while connections:  # noqa: ASYNC110 - uvicorn has no event for the end of a connection
                     await asyncio.sleep(_LOOK_SECONDS)
         except TimeoutError:
             log.warning("left before everything was answered", extra={"requests": len(connections)})
@@ -82,7 +82,7 @@ class HttpServer:
         try:
             await self._server.serve(sockets=[self._socket])
         finally:
-            # Cancelled, uvicorn leaves them open, and the loop would watch a descriptor that is somebody else's next.
+            # A cancelled uvicorn leaves them open; the loop would then watch a descriptor that is reused.
             self._close()
             self._socket.close()
 
@@ -94,5 +94,5 @@ class HttpServer:
 class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave the signals to the process's own runtime."""
+        """Do nothing: the process's runtime handles signals."""
         yield

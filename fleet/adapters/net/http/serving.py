@@ -1,4 +1,4 @@
-"""HTTP as the settings want it: plain, with TLS, or both."""
+"""HTTP servers according to the settings: plain, with TLS, or both."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -32,9 +32,9 @@ class HttpSettings:
 
 @asynccontextmanager
 async def serve(app: FastAPI, settings: HttpSettings) -> AsyncIterator[HttpServer]:
-    """Serve an app beside the block, with TLS too if there is a certificate; give the server that devices are told.
+    """Serve an app during the block, also with TLS if there is a certificate; yield the server for devices.
 
-    At the block's end the requests that were begun are answered first.
+    At the block's end running requests are answered first.
 
     Raises:
         ConfigError: A port or the certificate cannot be used.
@@ -48,7 +48,7 @@ async def serve(app: FastAPI, settings: HttpSettings) -> AsyncIterator[HttpServe
         servers = [server]
         await stack.enter_async_context(running("api", server.run))
         if shown is not None:
-            # Limits of its own, counted together: who asks hears of one server.
+            # Limits of its own, but shared counters: the metrics show one server.
             bounds = Bounds(counts=server.bounds.counts)
             server = HttpsServer(app, settings.http_host, settings.https_port, shown, bounds=bounds, proxies=proxies)
             servers.append(server)

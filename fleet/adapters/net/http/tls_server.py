@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from fleet.adapters.net.http.connection import Bounds
 from fleet.adapters.net.http.server import HttpServer
 from fleet.adapters.net.tls.certificate import ServerCertificate
-from fleet.adapters.net.tls.listener import TlsEntry
+from fleet.adapters.net.tls.listener import TlsAcceptor
 
 LOCAL_PROXIES = "127.0.0.1,::1"
 
@@ -16,12 +16,12 @@ class HttpsServer(HttpServer):
     """Serves an app over HTTPS until cancelled; see `HttpServer`.
 
     Args:
-        app: What is served.
+        app: The application.
         host: Address to listen on.
         port: Port to listen on; 0 takes a free one.
-        certificate: What visitors are shown; followed by who made it.
+        certificate: The server's certificate; its creator keeps it up to date.
         bounds: Of its connections, after their handshakes.
-        proxies: As `HttpServer` has it.
+        proxies: See `HttpServer`.
     """
 
     def __init__(
@@ -46,10 +46,10 @@ class HttpsServer(HttpServer):
             return config.http_protocol_class(config=config, server_state=state, app_state={})  # type: ignore[call-arg] # as uvicorn itself calls it
 
         async with asyncio.TaskGroup() as handshakes:
-            entry = TlsEntry(self._certificate.context, handshakes, self.counts)
+            entry = TlsAcceptor(self._certificate.context, handshakes, self.counts)
             with entry.open(self._socket, connection):
                 await self._server.serve(sockets=[])
 
     def _close(self) -> None:
-        # The entry closes the socket itself; until then nobody takes what comes.
+        # The acceptor closes the socket itself; until then new connections stay in the backlog.
         asyncio.get_running_loop().remove_reader(self._socket)

@@ -18,11 +18,11 @@ _CLOSE_SECONDS = 1.0
 
 
 class MqttConnection(asyncio.Protocol):
-    """Sends packets, delivers messages, returns the answer to the one open request, and notices the end.
+    """Sends packets, passes on messages, returns the answer to one pending request, and detects the connection's end.
 
-    A PINGREQ goes out every half keep-alive; a broker of which nothing is heard for two such ticks in a row is lost, so
+    A PINGREQ is sent every half keep-alive. If nothing arrives for two such ticks in a row, the connection is lost. So
     a half-open connection lasts at most one and a half keep-alives, as on the broker's side (MQTT-3.1.2-24). Ticks are
-    counted rather than seconds: a process that was stopped for a while must not take its own absence for the broker's.
+    counted instead of seconds, because a process that was stopped for a while must not close a working connection.
 
     Args:
         keepalive: In seconds.
@@ -85,7 +85,7 @@ class MqttConnection(asyncio.Protocol):
         return await self._request
 
     def send(self, frame: bytes) -> None:
-        """Send a packet with all others of this iteration of the loop: a system call costs more than the rest."""
+        """Send a packet together with all others of this loop iteration: a system call costs more than the rest."""
         if self._transport and not self._transport.is_closing():
             if not self._unsent:
                 asyncio.get_running_loop().call_soon(self._flush)
@@ -96,7 +96,7 @@ class MqttConnection(asyncio.Protocol):
         return len(self._unsent) + (self._transport.get_write_buffer_size() if self._transport else 0)
 
     def pause(self, paused: bool) -> None:
-        """Stop reading, or read on. While paused, silence proves nothing and is not counted."""
+        """Stop or resume reading. Silence is not counted while paused."""
         self._paused = paused
         if self._transport and not self._transport.is_closing():
             if paused:
@@ -105,10 +105,10 @@ class MqttConnection(asyncio.Protocol):
                 self._transport.resume_reading()
 
     async def close(self) -> None:
-        """Send DISCONNECT, so that the broker drops the Will, and wait at most a second until it has closed.
+        """Send DISCONNECT, so that the broker drops the Will, and wait at most a second until the broker closes.
 
-        It closes when it has read everything: a session that takes over before that would be sent messages again whose
-        acknowledgements are still under way.
+        The broker closes after it has read everything. A session that takes over earlier would receive messages again
+        whose acknowledgements are not read yet.
         """
         if self._transport is None:
             return

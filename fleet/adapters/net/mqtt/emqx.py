@@ -21,16 +21,16 @@ log = logging.getLogger(__name__)
 CLIENTS = "/api/v5/clients"
 KICKOUT = f"{CLIENTS}/kickout/bulk"
 AGAIN_SECONDS = 4.0
-"""More than EMQX waits for the answer to a login (`request_timeout` of its configuration): a device that was let in
-just before it was revoked may be connected only after the first request."""
+"""Longer than EMQX waits for the answer to a login (`request_timeout` of its configuration): a device whose login was
+accepted just before its revocation may appear only after the first request."""
 
 _AT_ONCE = 500
 _REQUEST_SECONDS = 5.0
 _LONGEST_PAUSE = 2.0
-"""Seconds between attempts; a revocation is to count within five."""
+"""Seconds between attempts; a revocation must take effect within five."""
 _PAGE = 500
 _FEW = 50
-"""Devices about which EMQX is asked one by one; of more it is asked for all its clients."""
+"""Devices that are looked up one by one; for more, all clients are listed."""
 
 
 class _Client(BaseModel):
@@ -45,20 +45,20 @@ class _Page(BaseModel):
 
 
 class Emqx:
-    """Tells EMQX to close the connections of devices, each twice, until EMQX has done so.
+    """Requests EMQX to close connections of devices, twice for each, and retries until EMQX has accepted.
 
-    A revoked device is closed whatever it is connected with. Where only a generation counts no longer, EMQX is asked
-    with which user name the device is connected: one that has come with a newer password since goes on.
+    A revoked device is closed with any credentials. If only a generation became invalid, EMQX is asked for the user
+    name of the device's connection: a connection with a newer password stays.
 
-    What waits is bounded by the list of who may not connect: each device waits once.
+    The queue is bounded by the list of refused credentials: each device is in it once.
 
     Args:
-        url: Of the REST API, up to and without `/api/v5`.
+        url: Of the REST API, without `/api/v5`.
         key: An API key of EMQX with its secret, `key:secret`.
-        keys: Tell whose credentials still count.
+        keys: Decide which credentials are valid.
 
     Raises:
-        ConfigError: One of them is none.
+        ConfigError: The URL or the key is invalid.
     """
 
     def __init__(self, url: str, key: str, keys: CredentialKeys) -> None:
@@ -73,24 +73,24 @@ class Emqx:
         self._due: dict[str, float] = {}
         self._once: set[str] = set()
         self._sweeps: list[float] = []
-        """When all clients are to be looked at."""
-        self._news = asyncio.Event()
+        """Times at which all clients have to be checked."""
+        self._changed = asyncio.Event()
         self._backoff = Backoff(limit=_LONGEST_PAUSE)
 
     @property
     def waiting(self) -> int:
-        """Devices that EMQX is still to be told about."""
+        """Devices whose connections are still to be closed."""
         return len(self._due)
 
     def expel(self, macs: Iterable[str] | None) -> None:
-        """Close the connections of these devices, None: of all, whose credentials `keys` no longer admits, soon."""
+        """Close soon those connections of these devices (None: of all devices) whose credentials `keys` refuses now."""
         now = asyncio.get_running_loop().time()
         if macs is None:
             self._sweeps = [now, now + AGAIN_SECONDS]
         for mac in macs or ():
             self._due[mac] = now
             self._once.discard(mac)
-        self._news.set()
+        self._changed.set()
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -104,7 +104,7 @@ class Emqx:
             if self._sweeps and self._sweeps[0] <= now:
                 sweeps = self._sweeps
                 await self._kick(client, await self._outdated(client))
-                # Meanwhile all may have to be looked at anew.
+                # `expel` may have set new times meanwhile.
                 self._sweeps = sweeps[1:] if self._sweeps is sweeps else self._sweeps
             batch = {mac: at for mac, at in self._due.items() if at <= now}
             batch = dict(list(batch.items())[:_AT_ONCE])
@@ -114,17 +114,17 @@ class Emqx:
             self._backoff.reset()
 
     async def _wait(self) -> None:
-        """Return when something is due, or there is news."""
-        self._news.clear()
+        """Return when a request is due, or `expel` was called."""
+        self._changed.clear()
         first = min((*self._due.values(), *self._sweeps), default=None)
         try:
             async with asyncio.timeout_at(first):
-                await self._news.wait()
+                await self._changed.wait()
         except TimeoutError:
             return
 
     async def _refused(self, client: BoundedClient, macs: list[str]) -> list[str]:
-        """Return those devices that are revoked, and those that are connected with what counts no longer."""
+        """Return the devices that are revoked, and those connected with invalid credentials."""
         unsure = [mac for mac in macs if mac not in self._keys.revoked]
         if len(unsure) > _FEW:
             outdated = frozenset(unsure).intersection(await self._outdated(client))
@@ -140,7 +140,7 @@ class Emqx:
             raise Unavailable("EMQX's API does not say who is connected") from error
 
     async def _outdated(self, client: BoundedClient) -> list[str]:
-        """Return all devices that are connected with what counts no longer."""
+        """Return all devices that are connected with invalid credentials."""
         found, number = list[str](), 1
         while True:
             answer = await self._ask(client, "GET", f"{CLIENTS}?page={number}&limit={_PAGE}")
@@ -166,7 +166,7 @@ class Emqx:
     async def _ask(
         self, client: BoundedClient, method: str, path: str, body: list[str] | None = None
     ) -> httpx2.Response | None:
-        """Return EMQX's answer, None when it does not know the client."""
+        """Return EMQX's answer; None if it does not know the client."""
         try:
             answer = await client.request(method, self._url + path, json=body, headers=self._login)
         except httpx2.HTTPError as error:
@@ -194,7 +194,7 @@ class Emqx:
 async def expelling(
     url: str | None, key: SecretStr | None, keys: CredentialKeys
 ) -> AsyncIterator[Callable[[frozenset[str] | None], None]]:
-    """Close connections at EMQX beside the block; without a URL nothing is closed.
+    """Close connections at EMQX during the block; without a URL do nothing.
 
     Raises:
         ConfigError: The URL or the key cannot be used.

@@ -1,4 +1,4 @@
-"""Handling messages: begun in order of arrival, side by side up to a bound, acknowledged in order of arrival."""
+"""Handling of messages: started in order of arrival, concurrent up to a bound, acknowledged in order of arrival."""
 
 import asyncio
 import logging
@@ -12,11 +12,11 @@ from fleet.wire.mqtt.packets import Publish
 log = logging.getLogger(__name__)
 
 ACKNOWLEDGE_SECONDS = 0.02
-"""How long acknowledgements wait for more: each packet of them costs the broker and this process a wake-up. A broker
-sends on while fewer than its `max_inflight_messages` wait."""
+"""How long acknowledgements are collected: each packet of them wakes up the broker and this process. A broker continues
+to send while fewer than its `max_inflight_messages` are unacknowledged."""
 
 LARGEST_HELD = 2 * 1024 * 1024
-"""Bytes of the messages that are handled at a time: a worker has one session for each of its shards."""
+"""Bytes of messages handled at a time; a worker has one session for each of its shards."""
 
 OnMessage = Callable[[str, bytes], Awaitable[None]]
 
@@ -34,19 +34,19 @@ class _Pending:
 class Inbox:
     """Runs a handler for every message and acknowledges messages in order of arrival.
 
-    A handler that fails is logged and its message acknowledged, or it would come again for ever. Two leave theirs
-    unacknowledged: one that is cancelled by `close`, and one that fails with `Unavailable` or `Fenced`, which says that
-    another connection, or another process, may handle it; then `on_refused` is called. Acknowledgements keep the order
-    of arrival because the protocol asks it (MQTT-4.6.0-2) and rumqttd closes the connection otherwise, so a slow
-    handler holds back those behind it.
+    The failure of a handler is logged and its message acknowledged; otherwise it would arrive again for ever. There are
+    two exceptions. `close` cancels handlers and leaves their messages unacknowledged. A handler that fails with
+    `Unavailable` or `Fenced` leaves its message unacknowledged, so that another connection or process handles it; then
+    `on_refused` is called. Acknowledgements keep the order of arrival because the protocol requires it (MQTT-4.6.0-2)
+    and rumqttd closes the connection otherwise; so a slow handler delays the acknowledgements after it.
 
     Args:
-        on_message: Called with topic and payload; its synchronous head runs in order of arrival.
-        acknowledge: Called with the packet ids of handled messages, in order, some at a time.
+        on_message: Called with topic and payload; its code before the first await runs in order of arrival.
+        acknowledge: Called with the packet ids of handled messages, in order, several at a time.
         on_full: Called with True when messages begin to wait, and with False when none waits any more.
-        on_refused: Called with the reason why a message cannot be handled now; nothing after it is acknowledged.
-        bound: Most handlers at a time, of messages of together `LARGEST_HELD` bytes. What is beyond it waits; the
-            caller stops reading, so that this is little.
+        on_refused: Called with the reason why a message cannot be handled now; later ones are not acknowledged.
+        bound: Most handlers at a time, for messages of at most `LARGEST_HELD` bytes together. Further messages wait;
+            the caller stops reading, so that they are few.
     """
 
     def __init__(
@@ -92,13 +92,13 @@ class Inbox:
         return len(self._tasks) < self._bound and self._held < LARGEST_HELD
 
     async def settled(self) -> None:
-        """Wait until every message that has come is handled and, in order, acknowledged."""
+        """Wait until every received message is handled and acknowledged."""
         while self._tasks:
             await asyncio.wait(set(self._tasks))
         self._settle()
 
     def close(self) -> None:
-        """Acknowledge what has been handled, cancel the other handlers and drop what waits."""
+        """Acknowledge handled messages, cancel the running handlers and drop waiting messages."""
         self._settle()
         self._closed = True
         self._waiting.clear()
@@ -128,7 +128,7 @@ class Inbox:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            # Nobody cancelled this task: something that the handler awaits was cancelled, a failure like others.
+            # Not this task was cancelled but one that the handler awaits: an ordinary failure.
             log.warning("work failed", extra={"work": "mqtt message", "kind": "CancelledError"})
         self._finish(pending)
 

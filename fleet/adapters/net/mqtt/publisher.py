@@ -12,18 +12,18 @@ from fleet.wire.identity import Credentials
 log = logging.getLogger(__name__)
 
 _RECONNECT_SECONDS = 2.0
-"""Longest pause between attempts: without a connection devices hear audio but get no message."""
+"""Longest pause between attempts: without a connection devices get audio, but no messages."""
 
 
 class Publisher:
     """Keeps one clean session alive.
 
-    A message that cannot be sent at once is dropped and counted: a command to a device is worth nothing later.
+    Messages that cannot be sent at once are dropped and counted: a late command to a device is useless.
 
     Args:
         address: The broker.
-        credentials: With a client id of this process alone; a second process with it would end this one's session. Or
-            what gives them for each connection, as keys may have changed since the last one.
+        credentials: With a client id of this process alone; a second process with the same id would end this one's
+            session. Or a function that returns them for each connection, because keys may change.
         keepalive: In seconds.
     """
 
@@ -43,11 +43,11 @@ class Publisher:
         return self._session is not None and self._session.connected
 
     async def run(self) -> None:
-        """Connect, and again whenever the connection is lost, until cancelled."""
+        """Keep connected until cancelled."""
         await keep_running("mqtt publisher", self._connect, self._backoff)
 
     def publish(self, topic: str, payload: bytes) -> bool:
-        """Send a message once at QoS 0; return whether it was handed to the connection."""
+        """Send a message once at QoS 0; return whether the connection accepted it."""
         try:
             if self._session is None:
                 raise Unavailable("not connected yet")

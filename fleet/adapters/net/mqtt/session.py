@@ -1,6 +1,6 @@
 """An MQTT session over one connection.
 
-Why the protocol is spoken here and not by a library: docs/adr/0002-mqtt-client.md.
+Why there is no MQTT library here: docs/adr/0002-mqtt-client.md.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 CONNECT_SECONDS = 10.0
 """Longest time for the TCP connection and TLS; again for CONNACK; again for SUBACK."""
 LARGEST_BACKLOG = 1024 * 1024
-"""Bytes that may wait to be sent; a control message that would have to wait behind more is refused."""
+"""Bytes that may wait to be sent; beyond that further messages are refused."""
 
 _REFUSALS = {
     1: "unacceptable protocol version",
@@ -37,12 +37,12 @@ _REFUSALS = {
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a session receives.
+    """The subscriptions of a session.
 
     `filters` are subscribed at QoS 1. `on_message` is called with topic and payload in order of arrival; at most
-    `bound` calls run at a time, beyond that reading stops. A QoS 1 message is acknowledged when its call has ended,
-    failed or not, and those before it have; but one that fails with `Unavailable` or `Fenced` ends the session, so that
-    it comes again, and everything after it.
+    `bound` calls run at a time, beyond that reading stops. A QoS 1 message is acknowledged when its call and those
+    before it have ended, also with a failure. A call that fails with `Unavailable` or `Fenced` ends the session, so
+    that the broker sends its message and all later ones again.
     """
 
     filters: Sequence[str]
@@ -51,18 +51,18 @@ class Reading:
 
 
 class MqttSession:
-    """One connection: connects once and ends when it is lost; for another connection, make another object.
+    """One connection: connects once and ends when it is lost; a new connection needs a new object.
 
-    Therefore nothing that was published is ever sent a second time.
+    So no published message is ever sent a second time.
 
     Args:
         address: The broker.
-        credentials: Client id, user name and password; without a user name nobody signs in.
+        credentials: Client id, user name and password; without a user name the login is anonymous.
         persistent: The broker keeps subscriptions and unacknowledged messages for the next session of this client id.
         keepalive: In seconds; see `MqttConnection`.
         will: Published by the broker when the connection is lost, not when `run` is cancelled.
-        reading: What is received; nothing without it.
-        on_puback: Called with the packet id of each message that was published at QoS 1 and has arrived at the broker.
+        reading: The subscriptions; None for none.
+        on_puback: Called with the packet id of each message at QoS 1 that the broker has acknowledged.
     """
 
     def __init__(  # noqa: PLR0913 - all of it by name
@@ -102,12 +102,12 @@ class MqttSession:
         Cancelling it cancels the handlers, leaves their messages unacknowledged and closes with a DISCONNECT.
 
         Args:
-            on_ready: Called once, when everything is subscribed. Kept messages may be delivered before it; a handler
-                must not wait for it, for the broker says so only behind what it has kept.
-            on_greeted: Called once, when the broker has accepted CONNECT: from then on messages may be published.
+            on_ready: Called once, when all filters are subscribed. The broker may deliver stored messages before; a
+                handler must not wait for this call, because SUBACK may come after all stored messages.
+            on_greeted: Called once, when the broker has accepted the login: from then on messages may be published.
 
         Raises:
-            Unavailable: The broker could not be reached, refused, or the connection was lost; says why.
+            Unavailable: The broker could not be reached, refused, or the connection was lost; with the reason.
         """
         if self._connection:
             raise RuntimeError("a session connects once")
@@ -139,7 +139,7 @@ class MqttSession:
         self._connection.send(packets.publish(topic, payload, int(packet_id > 0), packet_id))
 
     async def drain(self, seconds: float) -> None:
-        """Stop reading and wait until what has come is handled and acknowledged, at most `seconds`."""
+        """Stop reading and wait up to `seconds` until received messages are handled and acknowledged."""
         self._draining = True
         self._pause(True)
         if self._inbox:
@@ -152,17 +152,17 @@ class MqttSession:
     def _deliver(self, group: asyncio.TaskGroup, message: Publish) -> None:
         if self._inbox:
             self._inbox.put(group, message)
-            self._wait_on()
+            self._extend_deadline()
 
-    def _wait_on(self) -> None:
-        """Give the broker more time to say that all is subscribed: what it has kept comes before it."""
+    def _extend_deadline(self) -> None:
+        """Give the broker more time for SUBACK: it may send stored messages before."""
         if self._subscribing:
             self._subscribing.reschedule(asyncio.get_running_loop().time() + CONNECT_SECONDS)
 
     def _acknowledge(self, packet_ids: Sequence[int]) -> None:
         if self._connection:
             self._connection.send(packets.pubacks(packet_ids))
-            self._wait_on()
+            self._extend_deadline()
 
     def _refuse(self, reason: str) -> None:
         if not self._refused.done():
@@ -226,10 +226,10 @@ class MqttSession:
 
 @functools.cache
 def tls_context(authorities: Path | None = None) -> ssl.SSLContext:
-    """Return the context for brokers: the system's authorities, host names checked; loading them takes a while.
+    """Return the TLS context for brokers: the system's authorities, host names checked. Cached: loading is slow.
 
     Args:
-        authorities: PEM file with more of them.
+        authorities: PEM file with further authorities.
 
     Raises:
         OSError: It cannot be read.

@@ -1,4 +1,4 @@
-"""What a TCP connection to the broker needs, so that neither end waits for the other without cause."""
+"""TCP options against needless delays between broker and client."""
 
 import socket
 from typing import Final, Protocol
@@ -12,10 +12,10 @@ class _Options(Protocol):
 
 
 def acknowledge(connection: _Options) -> None:
-    """Acknowledge what was received at once; to be called after every read, for the kernel forgets it.
+    """Send TCP acknowledgements at once; to be called after every read, because the kernel resets the option.
 
-    rumqttd, the embedded broker, sends with Nagle's algorithm: while a message of its is not acknowledged it holds back
-    the next one, and Linux acknowledges up to 40 ms late where nothing is sent back.
+    rumqttd, the embedded broker, uses Nagle's algorithm: it delays a message until the previous one is acknowledged,
+    and Linux delays acknowledgements by up to 40 ms if nothing is sent back.
     """
     if _QUICKACK is not None:
         connection.setsockopt(socket.IPPROTO_TCP, _QUICKACK, 1)

@@ -1,4 +1,4 @@
-"""Where a broker is."""
+"""The address of a broker."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ _PORTS = {"mqtt": 1883, "mqtts": 8883}
 class MqttAddress:
     """A broker's address; with `tls` its certificate must be valid for `host`.
 
-    It must come from the system's authorities, or from one in the file `authorities`.
+    The certificate must be signed by one of the system's authorities, or by one in the file `authorities`.
     """
 
     host: str

@@ -1,1 +1,1 @@
-"""TLS: a server's certificate, and a listener that only finished handshakes pass."""
+"""TLS: a server's certificate, and an acceptor with bounded handshakes."""

@@ -1,4 +1,4 @@
-"""A server's certificate, taken anew whenever its files change, without a listener or a connection noticing."""
+"""A server's certificate, reloaded whenever its files change, without a restart of listeners or connections."""
 
 import asyncio
 import logging
@@ -24,11 +24,10 @@ Stamp = tuple[tuple[int, int, int], ...]
 
 
 class ServerCertificate:
-    """A certificate and its key, as the files hold them now.
+    """A certificate and its key; follows changes of the files.
 
-    `context` is for listeners. Connections keep what they were shown; every later handshake uses the newest pair that
-    fits together. It is another context each time: loaded into the one in use, a new certificate whose key is not
-    written yet would leave it without any.
+    `context` is for listeners. Existing connections keep their certificate; every later handshake uses the newest valid
+    pair. Each pair is loaded into a new context: a failed load into the current one would leave it without a pair.
 
     Args:
         chain: PEM file with the certificate, and those between it and its authority.
@@ -47,7 +46,7 @@ class ServerCertificate:
         self._fault = ""
 
     async def run(self) -> None:
-        """Follow the files until cancelled, and say so daily when the certificate is about to end."""
+        """Follow the files until cancelled, and log daily if the certificate expires soon."""
         clock = asyncio.get_running_loop().time
         warned = clock() - _DAY
         while True:
@@ -59,7 +58,7 @@ class ServerCertificate:
             await asyncio.sleep(LOOK_SECONDS)
 
     def look(self) -> bool:
-        """Look once; return whether there is a new certificate. From wrong files nothing is taken."""
+        """Check the files once; return whether there is a new certificate. Invalid files change nothing."""
         try:
             stamp = self._look()
             if stamp == self._stamp:
@@ -89,7 +88,7 @@ class ServerCertificate:
         # Not every Python sets it.
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         try:
-            # A key with a password would otherwise be asked for on the terminal.
+            # Without `password` the library would prompt for it on the terminal.
             context.load_cert_chain(self._chain, self._key, password=_no_password)
         except ssl.SSLError as error:
             reason = (error.reason or "no PEM, or the key has a password").lower().replace("_", " ")
@@ -102,7 +101,7 @@ class ServerCertificate:
         try:
             end = x509.load_pem_x509_certificates(self._chain.read_bytes())[0].not_valid_after_utc
         except (OSError, ValueError):
-            return  # between two files; the next look says more
+            return  # between the writes of two files; the next check repeats this
         if end - now < WARNING:
             log.warning("certificate ends soon", extra={"file": str(self._chain), "ends": end.isoformat()})
 

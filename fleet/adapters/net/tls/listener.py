@@ -1,4 +1,4 @@
-"""The way in through TLS: only who has finished the handshake, in time, reaches the server behind it."""
+"""Accepts TLS connections: the server gets a connection only after a handshake within the time limit."""
 
 import asyncio
 import errno
@@ -12,22 +12,22 @@ from contextlib import contextmanager
 log = logging.getLogger(__name__)
 
 SHUTDOWN_SECONDS = 2.0
-"""Longest wait for the other end's goodbye; boards just go."""
+"""Longest wait for the peer's close_notify; boards send none."""
 _AT_ONCE = 64
-"""Connections taken each time the listener has some; others wait for the next time round the loop."""
+"""Connections accepted in one loop iteration; others wait for the next one."""
 _PAUSE_SECONDS = 1.0
-"""When nothing can be accepted, mostly because the process has too many files open."""
+"""Pause after a failed accept, mostly because the process has too many open files."""
 
 
-class TlsEntry:
+class TlsAcceptor:
     """Does the handshakes of a listener.
 
-    `create_server(ssl=…)` leaves a connection alone with its handshake for a minute, uncounted and without a bound.
+    `create_server(ssl=…)` allows a minute for each handshake, and does not count or limit handshakes.
 
     Args:
         context: Of the server.
         group: Owns the handshakes.
-        counts: Counts who does not come through: `tls` for a failed or slow handshake, `tls full` beyond `most`.
+        counts: Counts failures: `tls` for a failed or slow handshake, `tls full` beyond `most`.
         seconds: Longest handshake.
         most: Handshakes at a time; for one more the oldest is ended.
     """
@@ -46,12 +46,12 @@ class TlsEntry:
         self._counts = counts
         self._seconds = seconds
         self._most = most
-        self._entering: dict[asyncio.Task[None], None] = {}  # the oldest first
+        self._handshaking: dict[asyncio.Task[None], None] = {}  # the oldest first
 
     @property
-    def entering(self) -> int:
+    def handshaking(self) -> int:
         """Connections in their handshake."""
-        return len(self._entering)
+        return len(self._handshaking)
 
     @contextmanager
     def open(self, listener: socket.socket, server: Callable[[], asyncio.Protocol]) -> Iterator[None]:
@@ -72,7 +72,7 @@ class TlsEntry:
             except (BlockingIOError, ConnectionAbortedError):
                 return
             except OSError as error:
-                if error.errno not in (errno.EMFILE, errno.ENFILE):  # of that fleet.adapters.net.descriptors tells
+                if error.errno not in (errno.EMFILE, errno.ENFILE):  # fleet.adapters.net.descriptors logs these
                     log.warning("cannot accept connections", extra={"reason": str(error)})
                 loop.remove_reader(listener)
                 later = loop.call_later(_PAUSE_SECONDS, loop.add_reader, listener, accept)
@@ -87,37 +87,37 @@ class TlsEntry:
             listener.close()
 
     def _begin(self, connection: socket.socket, server: Callable[[], asyncio.Protocol]) -> None:
-        if len(self._entering) >= self._most:
-            oldest = next(iter(self._entering))
-            self._entering.pop(oldest)
+        if len(self._handshaking) >= self._most:
+            oldest = next(iter(self._handshaking))
+            self._handshaking.pop(oldest)
             oldest.cancel()
             self._counts["tls full"] += 1
         task = self._group.create_task(self._enter(connection, server), name="tls handshake")
-        self._entering[task] = None
+        self._handshaking[task] = None
 
         def forget(_: asyncio.Task[None]) -> None:
-            self._entering.pop(task, None)
+            self._handshaking.pop(task, None)
             if task.cancelled():
-                connection.close()  # nobody else does for a task that was ended before its first step
+                connection.close()  # a task that was cancelled before its first step did not close it
 
         task.add_done_callback(forget)
 
     async def _enter(self, connection: socket.socket, server: Callable[[], asyncio.Protocol]) -> None:
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: _Threshold(server),
+                lambda: _HandshakeProtocol(server),
                 connection,
                 ssl=self._context,
                 ssl_handshake_timeout=self._seconds,
                 ssl_shutdown_timeout=SHUTDOWN_SECONDS,
             )
-        except OSError as error:  # also SSLError and what a time-out gives
+        except OSError as error:  # also SSLError and the error of a time-out
             self._counts["tls"] += 1
             log.debug("handshake failed", extra={"reason": str(error) or type(error).__name__})
 
 
-class _Threshold(asyncio.Protocol):
-    """Stands in until the handshake is done, so that nobody before it costs the server anything."""
+class _HandshakeProtocol(asyncio.Protocol):
+    """Creates the server's protocol only after the handshake, so that failed handshakes cost little."""
 
     def __init__(self, server: Callable[[], asyncio.Protocol]) -> None:
         self._server = server

@@ -1,1 +1,1 @@
-"""Who may connect: owners of MACs, claims, policies, generations of passwords, revocations."""
+"""Access control: owners of MACs, claims, policies, generations of passwords, revocations."""

@@ -12,14 +12,14 @@ from fleet.adapters.redis.keys import prefix
 from fleet.ground.errors import Overloaded
 
 PENDING_SECONDS = 900
-"""A code is good for so long after it was last shown."""
+"""Seconds that a code is valid after it was last shown."""
 
 _DIGITS = 6
 _ATTEMPTS = 20
 
 
 class Pending(BaseModel):
-    """One device's activation; `code` is empty once somebody entered it, or where none is needed."""
+    """One device's activation; `code` is empty after an operator entered it, or if none is needed."""
 
     code: str
     challenge: str
@@ -29,14 +29,14 @@ class Pending(BaseModel):
 class Activations:
     """Begins activations and finds them again.
 
-    A device is a MAC together with a Client-Id: whoever borrows a MAC gets a code of its own.
+    A device is a MAC together with a Client-Id: another client with the same MAC gets a code of its own.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def begin(self, mac: str, client: str, serial: str, *, with_code: bool) -> Pending:
-        """Return the device's activation: the one that goes on, with its life prolonged, or a new one.
+        """Return the device's activation: the current one, prolonged, or a new one.
 
         Raises:
             Overloaded: No free code was found.
@@ -50,15 +50,15 @@ class Activations:
         return pending
 
     async def read(self, mac: str, client: str) -> Pending | None:
-        """Return what goes on, None when nothing does."""
+        """Return the current activation, or None."""
         found = self._store.client.get(self._key(mac, client))
         text = await self._store.ask(cast("Awaitable[str | None]", found))
         return Pending.model_validate_json(text) if text else None
 
     async def claim(self, code: str) -> tuple[str, str, str] | None:
-        """Use up a code; return the MAC, the Client-Id and the serial number of the device that shows it.
+        """Consume a code; return the MAC, the Client-Id and the serial number of the device that shows it.
 
-        Its challenge stays good, so that the device can still prove itself when it asks the next time.
+        The challenge stays valid, so that the device can still prove itself in its next request.
         """
         claimed = self._store.client.getdel(_code_key(code))
         owner = await self._store.ask(cast("Awaitable[str | None]", claimed))
@@ -80,7 +80,7 @@ class Activations:
         raise Overloaded("activation: too many devices wait to be bound")
 
     async def _prolong(self, mac: str, client: str, pending: Pending) -> bool:
-        """Prolong an activation; return whether it could be, for its code may have gone."""
+        """Prolong an activation; return False if it or its code has expired."""
         pipe = self._store.client.pipeline(transaction=False)
         pipe.expire(self._key(mac, client), PENDING_SECONDS)
         if pending.code:

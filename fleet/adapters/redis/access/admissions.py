@@ -1,8 +1,8 @@
-"""Who owns each MAC: the Client-Id that is given its password, and which generation of passwords counts.
+"""The owner of each MAC: the Client-Id that gets its password, and the lowest valid generation of passwords.
 
-Every decision and every change is one function (`functions.lua`), so of several that race one wins, and the others are
-judged by what it left. A record that is changed by an operator is kept until the operator changes it again; that of a
-MAC which never connected lives an hour (docs/adr/0017-whose-device.md).
+Every decision and every change is one function (`functions.lua`), so concurrent requests are decided one after the
+other. A record that an operator changed is kept until the next change by an operator. The record of a MAC that never
+connected expires after an hour (docs/adr/0017-whose-device.md).
 """
 
 from collections.abc import Awaitable, Mapping
@@ -12,22 +12,22 @@ from typing import Any, Literal, cast
 
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.keys import DEVICE_SECONDS, prefix
-from fleet.core.standing import How, Policy, Verdict
+from fleet.core.admission import PinMethod, Policy, Verdict
 
 YOUNG_SECONDS = 3600
-"""How long a MAC that never connected is known after it was served last, and its owner pinned."""
+"""Seconds that a MAC which never connected, and its pin, are kept after its last served bootstrap."""
 MOST_YOUNG = 20_000
-"""MACs that never connected, over all shards. Each keeps its hour: when all places are taken, no other MAC gets one.
-One takes about 900 bytes."""
+"""MACs that never connected, over all shards. When all places are taken, a new MAC waits until one expires. A MAC takes
+about 900 bytes."""
 SHARE = 10
 """One address (IPv6: its /64) has at most this part of the places."""
 CLAIMS_EACH = 16
 """Claims of one MAC that are kept."""
 CLAIMS_OF_SOURCE = 2
-"""Of them those of one address (IPv6: its /64): newer ones replace its own, so that it hides nobody else's."""
+"""Claims of one MAC from one address (IPv6: its /64). Newer ones replace its own, so that it cannot displace others."""
 CLAIM_SECONDS = 7 * 24 * 3600
 REFUSED_SECONDS = 30 * 24 * 3600
-"""How long a Client-Id whose claim was refused gets no answer but a refusal."""
+"""Seconds that a Client-Id with a refused claim is refused."""
 
 _LONGEST_ADDRESS = 64
 
@@ -36,7 +36,7 @@ Change = Literal["bind", "unbind", "raise"]
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """A device's standing. `client` is the Client-Id of its owner, empty until one shows itself.
+    """A device's admission. `client` is the Client-Id of its owner, empty until the first one asks.
 
     Times are seconds since 1970, 0 for none.
     """
@@ -46,15 +46,15 @@ class Admission:
     serial: str = ""
     timezone: str = ""
     """An IANA name or minutes east of UTC; the server's own without it."""
-    how: How | Literal[""] = ""
+    how: PinMethod | Literal[""] = ""
     unbound: bool = False
-    """Whether an operator took its admission away: it has to be activated again."""
+    """Whether an operator removed its admission: it has to be activated again."""
     generation: int = 0
-    """Of the password that it is given now; 0 for a record of a version before generations."""
+    """Generation of the password that it gets now; 0 in a record from a version without generations."""
     due: int = 0
-    """Until when earlier generations count, 0 where none waits."""
+    """Until when earlier generations are valid; 0 if no change is pending."""
     others: int = 0
-    """How often somebody else asked with its MAC."""
+    """How often another client asked with its MAC."""
     last_other: int = 0
 
     @classmethod
@@ -66,7 +66,7 @@ class Admission:
             client=client,
             serial=record.get("serial", ""),
             timezone=record.get("tz", ""),
-            how=cast("How", how) if bound else "",
+            how=cast("PinMethod", how) if bound else "",
             unbound=bool(record.get("unbound")),
             generation=int(record.get("gen", "0")),
             due=int(record.get("due", "0")),
@@ -76,13 +76,13 @@ class Admission:
 
     @property
     def wanted(self) -> int:
-        """The generation that its password should have under any policy but `open`."""
+        """The generation that its password should have under every policy but `open`."""
         return max(self.generation, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class BootstrapAsker:
-    """Who asks bootstrap: what its request said, and what is written down of it if it is served."""
+    """A client that asks bootstrap: the data of its request that is stored if it is served."""
 
     mac: str
     client: str
@@ -90,36 +90,36 @@ class BootstrapAsker:
     provable: bool = False
     """Whether it can prove itself with a burnt-in key that the operator knows."""
     dialect: str = ""
-    """How it speaks as far as bootstrap tells; kept until its messages tell more."""
+    """Its dialect as far as the request shows it; kept until its messages show more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was decided about an asker.
+    """The decision about a client.
 
-    `generation` is that of the password that it may be given, `claims` whether it stands among the claims of the MAC,
-    `crowded_out` how many that never connected gave way, under an open policy.
+    `generation` is that of the password that it may get, `claims` whether it is among the claims of the MAC, `evicted`
+    how many MACs that never connected were removed for it (only under an open policy).
     """
 
     verdict: Verdict
     generation: int
     timezone: str
     claims: bool = False
-    crowded_out: int = 0
+    evicted: int = 0
 
 
 class Admissions:
-    """Decides about askers, and changes standings. All methods raise Unavailable while Redis does not answer."""
+    """Decides about clients, and changes admissions. All methods raise Unavailable while Redis does not answer."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def decide(self, policy: Policy, who: BootstrapAsker, fields: Mapping[str, str]) -> Decision:
-        """Decide about an asker, pin it where it is the first, and write down what it says of itself if it is served.
+        """Decide about a client; pin it if it is the first; store its fields if it is served.
 
         Args:
             policy: The operator's.
-            who: Asks. Under every policy but `open` its Client-Id must not be empty.
+            who: The client. Under every policy but `open` its Client-Id must not be empty.
             fields: Of the device's record.
         """
         names, shard = self._store.keys, self._store.keys.shard(who.mac)
@@ -146,10 +146,10 @@ class Admissions:
             prefix(shard),
         ]
         pairs = [text for pair in fields.items() for text in pair]
-        verdict, generation, timezone, claims, crowded = await self._store.call(
+        verdict, generation, timezone, claims, evicted = await self._store.call(
             "fleet_boot", keys, [*words, *limits, who.dialect, *pairs]
         )
-        return Decision(cast("Verdict", verdict), int(generation), timezone, claims == "1", int(crowded))
+        return Decision(cast("Verdict", verdict), int(generation), timezone, claims == "1", int(evicted))
 
     async def read(self, mac: str) -> Admission:
         record = self._store.client.hgetall(admission_key(self._store, mac))
@@ -163,19 +163,19 @@ class Admissions:
         return [Admission.of(record) for record in records]
 
     async def bind(
-        self, mac: str, client: str = "", serial: str = "", *, how: How | None = None, until: int = 0
+        self, mac: str, client: str = "", serial: str = "", *, how: PinMethod | None = None, until: int = 0
     ) -> int | None:
-        """Make a Client-Id the owner of a MAC; without one it is the first that shows itself.
+        """Make a Client-Id the owner of a MAC; without one the first Client-Id that asks becomes the owner.
 
         Args:
             mac: Canonical.
             client: The owner.
             serial: Its burnt-in serial number, if it has one.
             how: How it became the owner.
-            until: When passwords of an earlier owner count no longer, in seconds since 1970; 0: now.
+            until: When passwords of an earlier owner become invalid, in seconds since 1970; 0: now.
 
         Returns:
-            The generation below which passwords of this MAC should count no longer, None where no other had it.
+            The lowest generation of this MAC's passwords to accept; None if no other client had a password.
         """
         raised, generation = await self._change(
             mac, "bind", until, client, serial, how or ("code" if client else "mac")
@@ -183,17 +183,17 @@ class Admissions:
         return generation if raised else None
 
     async def unbind(self, mac: str) -> tuple[bool, int]:
-        """Take a device's admission away, and remember it; return whether it had one, and the generation to require."""
+        """Remove a device's admission and record that; return whether it had one, and the generation to require."""
         had, generation = await self._change(mac, "unbind", 0)
         return had, generation
 
     async def renew(self, mac: str, until: int = 0) -> int:
-        """Want another password of a device, which counts alone from a time on; return its generation."""
+        """Require a new password of a device; earlier ones become invalid at `until`. Return its generation."""
         _, generation = await self._change(mac, "raise", until)
         return generation
 
     async def set_timezone(self, mac: str, timezone: str) -> None:
-        """Set a device's time zone; an empty one is the server's."""
+        """Set a device's time zone; an empty one means the server's."""
         key = admission_key(self._store, mac)
         pipe = self._store.client.pipeline(transaction=False)
         if timezone:
@@ -219,7 +219,7 @@ class Admissions:
 
 
 def most_young(shards: int) -> int:
-    """Return how many MACs of one shard may be known that never connected."""
+    """Return how many MACs that never connected are kept for one shard."""
     return max(1, MOST_YOUNG // shards)
 
 

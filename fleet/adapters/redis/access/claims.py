@@ -1,8 +1,8 @@
-"""Who asks for a MAC that is another's, until an operator says whose it is.
+"""Claims: requests for a MAC that has another owner, until an operator decides.
 
-The claims of a MAC lie with the MAC, and are written by the function that decides (`fleet_boot`). Which MACs are
-claimed is one list with a bound over all devices. Who claims from one address replaces his own claims first, in both: a
-stranger shall not hide the claim of a device whose memory was erased.
+The claims of a MAC are stored with the MAC, by the function that decides (`fleet_boot`). The claimed MACs are one
+bounded list over all devices. In both, new claims from an address replace older ones of the same address first, so that
+an attacker cannot displace the claim of a device whose memory was erased.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from fleet.adapters.redis.access.admissions import REFUSED_SECONDS
 from fleet.adapters.redis.client.store import Store
 
 MOST_CLAIMED = 1_000
-"""MACs, counted once for each address that claims them; of more the address that claims most loses its oldest."""
+"""Pairs of MAC and claiming address; beyond that the address with the most claims loses its oldest one."""
 SHARE = 10
 """One address (IPv6: its /64) has at most this part of them."""
 
@@ -23,7 +23,7 @@ _PAIRS, _SOURCES = "{claims}:pairs", "{claims}:sources"
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A Client-Id that asks with a MAC which is another's; times in seconds since 1970."""
+    """A Client-Id that asks with a MAC of another owner; times in seconds since 1970."""
 
     mac: str
     client: str
@@ -40,7 +40,7 @@ class Claims:
         self._store = store
 
     async def note(self, mac: str, address: str) -> int:
-        """Put a MAC that was claimed just now on the list; return how many claims gave way."""
+        """Add a MAC that was just claimed to the list; return how many claims were dropped for it."""
         limits = [MOST_CLAIMED, max(1, MOST_CLAIMED // SHARE)]
         gone = await self._store.call("fleet_claimed", [_PAIRS, _SOURCES], [mac, address, *limits])
         if not gone:
@@ -56,7 +56,7 @@ class Claims:
         return sorted(claims, key=lambda claim: claim.last, reverse=True)
 
     async def all(self) -> list[Claim]:
-        """Return all claims, those of the MAC that was claimed last first; what has none leaves the list."""
+        """Return all claims, the most recently claimed MAC first; remove MACs without claims from the list."""
         claims: list[Claim] = []
         for mac, sources in (await self._listed()).items():
             of = await self.of(mac)
@@ -66,20 +66,20 @@ class Claims:
         return claims
 
     async def refuse(self, claim: Claim) -> None:
-        """Forget a claim, and let bootstrap refuse who made it for 30 days."""
+        """Delete a claim; bootstrap then refuses its Client-Id for 30 days."""
         mark = self._store.keys.refused(claim.mac, claim.client)
         marked = self._store.client.set(mark, "1", ex=REFUSED_SECONDS)
         await self._store.ask(cast("Awaitable[Any]", marked))
         await self.settle(claim.mac, claim.client)
 
     async def settle(self, mac: str, client: str) -> None:
-        """Forget a claim that was decided."""
+        """Delete a claim that was decided."""
         key = self._store.keys.claims(mac)
         await self._store.ask(self._store.client.hdel(key, client))
         await self._leave(mac, (await self._listed()).get(mac, []), await self.of(mac))
 
-    async def welcome(self, mac: str, client: str) -> None:
-        """Take back that a Client-Id was refused."""
+    async def lift_refusal(self, mac: str, client: str) -> None:
+        """Serve a refused Client-Id again."""
         mark = self._store.keys.refused(mac, client)
         await self._store.ask(self._store.client.delete(mark))
 
@@ -93,7 +93,7 @@ class Claims:
         return listed
 
     async def _leave(self, mac: str, sources: Sequence[str], left: Sequence[Claim]) -> None:
-        """Take the addresses off the list that have no claim left."""
+        """Remove the addresses without a remaining claim from the list."""
         for source in set(sources) - {claim.address for claim in left}:
             await self._store.call("fleet_unclaimed", [_PAIRS, _SOURCES], [mac, source])
 

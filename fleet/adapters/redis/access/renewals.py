@@ -1,4 +1,4 @@
-"""The devices of a shard that have an old password, and the generations that are to be required."""
+"""The devices of a shard with an old password, and the generations to require of them."""
 
 from collections.abc import Awaitable
 from dataclasses import dataclass
@@ -12,15 +12,16 @@ from fleet.adapters.redis.shards.owner import Owner
 MOST_DUE = 100
 _PAGE = 200
 _SOURCES = ("online", "seen")
-"""Where devices are looked for: those that are connected, whenever they started, and those that started lately."""
+"""Sets of devices that are scanned: connected ones, and those with a recent bootstrap."""
 
 
 @dataclass(frozen=True, slots=True)
 class RenewalPace:
-    """How devices are asked to restart; times in seconds.
+    """The pace of restart requests; times in seconds.
 
-    `replacing` is whether they are at all, `most` how many at a time, `again` how long until the same one is asked
-    again, twice as long each time up to `longest`, `busy` until one that talks is looked at again.
+    `replacing` is whether devices are asked at all, `most` how many at a time. `again` is the pause before a device is
+    asked again; it doubles each time up to `longest`. `busy` is the pause before a device in a session is checked
+    again.
     """
 
     replacing: bool
@@ -31,42 +32,43 @@ class RenewalPace:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """How far the devices of a shard are sorted, after a policy began at `since`."""
+class SortProgress:
+    """How far a shard's devices are sorted into old and current passwords, for a policy that began at `since`."""
 
     since: int
     source: int
     cursor: int
 
     def covers(self, since: int) -> bool:
-        """Whether all are."""
+        """Whether all devices are sorted."""
         return self.since == since and self.source == len(_SOURCES)
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What is due in a shard: generations that are to be required of devices, and devices to ask for a restart.
+class DueRenewals:
+    """The due work of a shard: generations to require of devices, and devices to ask for a restart.
 
     `young` is how many MACs never connected.
     """
 
-    mark: Mark
+    mark: SortProgress
     young: int
     due: list[tuple[str, int]]
     ask: list[str]
 
 
 class Renewals:
-    """Reads and writes them as the owner of a shard.
+    """Reads and writes renewals as the owner of a shard.
 
-    All methods raise Unavailable while Redis does not answer, those with an owner Fenced when the shard is another's.
+    All methods raise Unavailable while Redis does not answer. Those with an owner raise Fenced when another worker has
+    the shard.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def look(self, owner: Owner, shard: int, pace: RenewalPace) -> Look:
-        """Return what is due in a shard now, and forget MACs whose time is over."""
+    async def look(self, owner: Owner, shard: int, pace: RenewalPace) -> DueRenewals:
+        """Return the due work of a shard, and delete expired MACs that never connected."""
         names = self._store.keys
         keys = [
             names.own(shard),
@@ -82,16 +84,16 @@ class Renewals:
         )
         macs = 2 * int(count)
         due = zip(rest[:macs:2], rest[1:macs:2], strict=True)
-        return Look(_mark(mark), int(young), [(mac, int(generation)) for mac, generation in due], rest[macs:])
+        return DueRenewals(_mark(mark), int(young), [(mac, int(generation)) for mac, generation in due], rest[macs:])
 
     async def settle(self, owner: Owner, shard: int, mac: str, generation: int) -> None:
-        """Write down that a generation is required."""
+        """Record that a generation is required."""
         names = self._store.keys
         keys = [names.own(shard), names.due(shard), f"{prefix(shard)}o:{mac}"]
         await self._store.call("fleet_renewal_settled", keys, [*_lease(owner), mac, generation])
 
     async def scan(self, owner: Owner, shard: int, since: int) -> bool:
-        """Sort some more of a shard's devices, once after a policy began at `since`; return whether all are."""
+        """Sort the next devices of a shard, once after a policy began at `since`; return whether all are sorted."""
         mark = await self._read_mark(shard)
         if mark.covers(since):
             return True
@@ -106,7 +108,7 @@ class Renewals:
         return False
 
     async def left(self, since: int) -> int | None:
-        """Return how many devices of all shards have an old password, None while not all of them are sorted."""
+        """Return how many devices of all shards have an old password; None while not all are sorted."""
         total = 0
         for shard in range(self._store.keys.shards):
             if not (await self._read_mark(shard)).covers(since):
@@ -115,8 +117,8 @@ class Renewals:
             total += await self._store.ask(counted)
         return total
 
-    async def hurry(self, macs: list[str]) -> None:
-        """Let these be asked to restart at once, however often they were."""
+    async def ask_now(self, macs: list[str]) -> None:
+        """Make these devices due for a restart request now, regardless of earlier requests."""
         for mac in macs:
             names = self._store.keys
             pipe = self._store.client.pipeline(transaction=False)
@@ -124,7 +126,7 @@ class Renewals:
             pipe.zadd(names.old(names.shard(mac)), {mac: 0})
             await self._store.ask(cast("Awaitable[list[int]]", pipe.execute()))
 
-    async def _read_mark(self, shard: int) -> Mark:
+    async def _read_mark(self, shard: int) -> SortProgress:
         found = self._store.client.get(self._mark_key(shard))
         text = await self._store.ask(cast("Awaitable[str | None]", found))
         return _mark(text or "")
@@ -137,9 +139,9 @@ class Renewals:
         return f"{prefix(shard)}sorted"
 
 
-def _mark(text: str) -> Mark:
+def _mark(text: str) -> SortProgress:
     since, source, cursor = (text or "0 0 0").split()
-    return Mark(int(since), int(source), int(cursor))
+    return SortProgress(int(since), int(source), int(cursor))
 
 
 def _lease(owner: Owner) -> tuple[str, str]:

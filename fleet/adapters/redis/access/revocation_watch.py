@@ -1,4 +1,4 @@
-"""Follows the list of whose credentials do not count."""
+"""Follows the list of refused credentials."""
 
 import asyncio
 import logging
@@ -12,12 +12,12 @@ from fleet.wire.identity import Minima
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
-"""A change counts everywhere within five seconds; each watcher looks this often."""
+"""Polling interval; a change must be in force everywhere within five seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Whose credentials do not count."""
+    """The refused credentials: revoked devices, and minimum generations."""
 
     revoked: frozenset[str] = frozenset()
     minima: Minima = field(default_factory=Minima)
@@ -25,9 +25,9 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Whose credentials may count no longer: revoked devices, MACs whose minimum rose.
+    """Devices whose credentials may be refused now: revoked ones, and MACs whose minimum rose.
 
-    `everyone`: that of all rose, or the whole list was read anew, so that only a look at each connection tells.
+    `everyone`: the minimum of all rose, or the whole list was read again, so every connection has to be checked.
     """
 
     revoked: frozenset[str]
@@ -35,22 +35,22 @@ class Change:
     everyone: bool
 
 
-Told = Callable[[Access, Change], Awaitable[None]]
+OnChange = Callable[[Access, Change], Awaitable[None]]
 
 
 class RevocationWatch:
-    """Tells about every change of the list, the first time at its start; without Redis what was told last counts on.
+    """Reports every change of the list, first at its start. While Redis is away the last state stays in force.
 
-    So it does when the list was lost: a Redis that came back without its data, or with older data, takes nothing back.
+    It also stays in force if Redis lost the list, or restored an older one: a loss never lifts a revocation.
 
     Args:
         revocations: The list.
-        told: Called with each change, and again with the same one when it failed.
+        on_change: Called with each change; called again with the same one if it failed.
     """
 
-    def __init__(self, revocations: Revocations, told: Told) -> None:
+    def __init__(self, revocations: Revocations, on_change: OnChange) -> None:
         self._revocations = revocations
-        self._told = told
+        self._on_change = on_change
         self._known = Access()
         self._state: State | None = None
         self._backoff = Backoff(limit=LOOK_SECONDS)
@@ -69,11 +69,11 @@ class RevocationWatch:
         if state == self._state:
             return
         state, access, change = await self._follow(state)
-        await self._told(access, change)
+        await self._on_change(access, change)
         self._known, self._state = access, state
 
     async def _follow(self, state: State) -> tuple[State, Access, Change]:
-        """Return the list, the state that it has at least, and what changed."""
+        """Return a state, the list (at least as new as that state), and the change."""
         if self._state is not None and state.version > self._state.version:
             steps = await self._revocations.since(self._state)
             if follows(self._state, steps, state):
@@ -95,9 +95,9 @@ class RevocationWatch:
 
 
 def follows(known: State, steps: Sequence[RevocationStep], state: State) -> bool:
-    """Whether these changes are all that happened between two states, and can be applied one by one.
+    """Whether these changes are complete between two states, and can be applied one by one.
 
-    An older version of fleet writes no log. A minimum of all that falls does not say which MACs have one of their own.
+    An older version of fleet writes no log. A lowered minimum of all does not show which MACs have their own minimum.
     """
     versions = [step.at.version for step in steps]
     whole = versions == list(range(known.version + 1, known.version + 1 + len(steps)))
@@ -109,7 +109,7 @@ def follows(known: State, steps: Sequence[RevocationStep], state: State) -> bool
 
 
 def applied(access: Access, steps: Sequence[RevocationStep]) -> tuple[Access, Change]:
-    """Return the list after some changes, and whose credentials they took away."""
+    """Return the list after some changes, and the devices whose credentials they refuse."""
     revoked, default, macs = set(access.revoked), access.minima.default, dict(access.minima.macs)
     for step in steps:
         match step.what:
@@ -131,7 +131,7 @@ def applied(access: Access, steps: Sequence[RevocationStep]) -> tuple[Access, Ch
 
 
 def united(one: Access, other: Access) -> Access:
-    """Return what both lists refuse."""
+    """Return a list that refuses everything that one of both refuses."""
     macs = dict(one.minima.macs)
     for mac, generation in other.minima.macs.items():
         macs[mac] = max(generation, macs.get(mac, 0))

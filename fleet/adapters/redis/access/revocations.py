@@ -1,8 +1,8 @@
-"""Whose credentials do not count, although they are genuine: revoked devices, and generations below a minimum.
+"""Genuine credentials that are refused: of revoked devices, and of generations below a minimum.
 
-The list is in Redis and may have a million entries. Every change of it has a number (`version`) and stands in a log of
-bounded length, so that a watcher reads the changes that it missed; it reads the whole list, in pages, at its start and
-when the log does not reach back far enough.
+The list is in Redis and may have a million entries. Every change has a number (`version`) and an entry in a log of
+bounded length, so that a watcher reads the changes that it missed. A watcher reads the whole list, in pages, at its
+start and when the log does not reach back far enough.
 """
 
 from collections.abc import Awaitable, Mapping
@@ -29,7 +29,7 @@ _THINNED_AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What differs when the list does: the number of the last change, and where the log has it."""
+    """The version of the list: the number of the last change, and its log entry's id."""
 
     version: int
     logged: str
@@ -37,7 +37,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class RevocationStep:
-    """One change out of the log: `what` is revoke, unrevoke, require or require_all."""
+    """One change in the log: `what` is revoke, unrevoke, require or require_all."""
 
     at: State
     what: str
@@ -52,7 +52,7 @@ class Revocations:
         self._store = store
 
     async def add(self, mac: str) -> bool:
-        """Revoke a canonical MAC; return whether it was not before.
+        """Revoke a canonical MAC; return whether that is new.
 
         Raises:
             Overloaded: A million devices are revoked.
@@ -60,11 +60,11 @@ class Revocations:
         return await self._change("revoke", mac)
 
     async def remove(self, mac: str) -> bool:
-        """Let a device in again; return whether it was revoked. What `require` said of it stays."""
+        """Lift a device's revocation; return whether it was revoked. A minimum set by `require` stays."""
         return await self._change("unrevoke", mac)
 
     async def require(self, mac: str, generation: int) -> bool:
-        """Refuse credentials of a canonical MAC below a generation; return whether that refuses any more than before.
+        """Refuse credentials of a canonical MAC below a generation; return whether the minimum rose.
 
         Raises:
             ValueError: The generation is not 1 to 2**31 - 1.
@@ -77,8 +77,8 @@ class Revocations:
     async def require_all(self, generation: int) -> bool:
         """Refuse credentials below a generation, 0 or 1, of every MAC without a minimum of its own.
 
-        Returns whether that is new. At 1 the MACs whose own minimum is 1 lose it, so that the list stays small. They do
-        not get it back at 0.
+        Returns whether that is new. At 1 the MACs whose own minimum is 1 lose it, so that the list stays small; a later
+        0 does not restore it.
 
         Raises:
             ValueError: The generation is neither 0 nor 1.
@@ -105,7 +105,7 @@ class Revocations:
         return bool(await self._store.ask(cast("Awaitable[int]", self._store.client.sismember(_MACS, mac))))
 
     async def minima(self) -> Minima:
-        """Return the lowest generations that count, of all devices."""
+        """Return the lowest valid generations of all devices."""
         default = await self._store.ask(self._store.client.get(_DEFAULT))
         found, cursor = dict[str, int](), 0
         while True:
@@ -115,7 +115,7 @@ class Revocations:
                 return Minima(int(default or 0), found)
 
     async def minimum(self, mac: str) -> int:
-        """Return the lowest generation that counts for one device."""
+        """Return the lowest valid generation of one device."""
         pipe = self._store.client.pipeline(transaction=False)
         pipe.hget(_MINIMA, mac)
         pipe.get(_DEFAULT)
@@ -123,12 +123,12 @@ class Revocations:
         return int(own or default or 0)
 
     async def state(self) -> State:
-        """Return what differs when the list does."""
+        """Return the version of the list."""
         version, logged = await self._store.call("fleet_access_state", [_VERSION, _LOG], [])
         return State(int(version), logged)
 
     async def since(self, known: State) -> list[RevocationStep]:
-        """Return the changes that the log has since a state, oldest first; it may lack older ones."""
+        """Return the logged changes since a state, oldest first; the oldest ones may be missing."""
         entries = cast(
             "Awaitable[Any]", self._store.client.xrange(_LOG, min=f"({known.logged}" if known.logged else "-")
         )
@@ -145,7 +145,7 @@ class Revocations:
         return changed == "1"
 
     async def _thin(self) -> None:
-        """Remove what the minimum of all devices says anyway."""
+        """Remove minima that the minimum of all devices already implies."""
         cursor = 0
         while True:
             cursor, page = await self._scan_minima(cursor)

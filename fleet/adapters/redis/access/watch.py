@@ -1,4 +1,4 @@
-"""Who may connect, kept up to date in one process: keys that are rotated, devices that are revoked, generations."""
+"""Keeps credentials up to date in one process: rotated keys, revoked devices, generations."""
 
 import asyncio
 import logging
@@ -18,11 +18,11 @@ LOOK_SECONDS = 1.0
 
 
 class KeysWatch:
-    """Reads the keys again whenever their file changes; from a wrong file nothing is taken.
+    """Reads the keys again whenever their file changes; an invalid file changes nothing.
 
     Args:
         path: The file.
-        keys: Are replaced.
+        keys: The keys to replace.
     """
 
     def __init__(self, path: Path, keys: CredentialKeys) -> None:
@@ -55,15 +55,15 @@ class KeysWatch:
 
 
 Expel = Callable[[frozenset[str] | None], None]
-"""Closes the connections of these devices, None: of all, whose credentials `keys` no longer admits."""
+"""Closes those connections of these devices (None: of all devices) whose credentials `keys` refuses now."""
 
 
 class AccessWatch:
-    """Keeps the list of who may not connect: in the keys of this process, in the plugin's file, at live connections.
+    """Applies the list of refused credentials to this process's keys, the plugin's file and live connections.
 
     Args:
-        store: Where the list is.
-        keys: Refuse who is revoked, and generations that count no longer.
+        store: Holds the list.
+        keys: Refuse revoked devices and generations below the minimum.
         export: File for the Mosquitto plugin; mosquitto/README.md has its syntax.
         expel: Closes connections.
     """
@@ -101,7 +101,7 @@ class AccessWatch:
 
 
 def lines(access: Access) -> Iterator[str]:
-    """Return the lines of the plugin's file; the one for all devices comes first."""
+    """Return the lines of the plugin's file; the line for all devices is the first."""
     if access.minima.default:
         yield f">={access.minima.default} *\n"
     yield from (f">={generation} {mac}\n" for mac, generation in access.minima.macs.items())

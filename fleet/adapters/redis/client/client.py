@@ -1,4 +1,4 @@
-"""redis-py's client with fleet's limits on it; nothing else in the store knows which kind of Redis it talks to."""
+"""redis-py's client with fleet's limits. Only this folder knows the kind of Redis: server, Sentinel or Cluster."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, cast
@@ -30,10 +30,10 @@ _QUICK: Final = frozenset(
         *("SADD", "SREM", "SMEMBERS", "XADD", "XDEL"),
     ]
 )
-"""Commands that share a connection: none of them waits, nor asks redis-py for a special reading of its answer."""
+"""Commands that share a connection: none of them blocks or needs special response parsing of redis-py."""
 
 Command = tuple[tuple[Any, ...], dict[str, Any]]
-"""Its words, and redis-py's options for reading the answer."""
+"""The arguments, and redis-py's options for parsing the answer."""
 Streams = list[tuple[str, list[tuple[str, dict[str, str]]]]]
 
 execute: Callable[..., Any] = Redis.execute_command
@@ -42,10 +42,10 @@ _sentinel_pool: Callable[..., ConnectionPool] = SentinelConnectionPool
 
 
 class Batch(AsyncCoreCommands):
-    """Commands that are sent together; they may live on several nodes, and are no transaction.
+    """Commands that are sent together, perhaps to several nodes; not a transaction.
 
     Args:
-        patience: Bounds and repeats the whole.
+        retries: Bounds and repeats the whole batch.
         send: Sends all and returns the answers in their order.
         bounded: Whether `send` ends in time by itself.
     """
@@ -53,9 +53,9 @@ class Batch(AsyncCoreCommands):
     _event_dispatcher = EventDispatcher()
 
     def __init__(
-        self, patience: RetryPolicy, send: Callable[[Sequence[Command]], Awaitable[list[Any]]], *, bounded: bool = False
+        self, retries: RetryPolicy, send: Callable[[Sequence[Command]], Awaitable[list[Any]]], *, bounded: bool = False
     ) -> None:
-        self._patience = patience
+        self._retries = retries
         self._send = send
         self._bounded = bounded
         self._commands: list[Command] = []
@@ -68,69 +68,69 @@ class Batch(AsyncCoreCommands):
         """Return the answers in the order of the commands."""
         if not self._commands:
             return []
-        return await self._patience.run(lambda: self._send(self._commands), bounded=self._bounded)
+        return await self._retries.run(lambda: self._send(self._commands), bounded=self._bounded)
 
 
 class ServerClient(Redis):
     """A client of one server, or of the primary that Sentinels name."""
 
-    patience: RetryPolicy
-    batches: RetryPolicy
-    """Apart from `patience`, so that their places are, too."""
+    retries: RetryPolicy
+    batch_retries: RetryPolicy
+    """A policy of its own, so that batches take no places from single commands."""
     sentinels: Sentinel | None
-    line: PipelinedConnection
+    pipelined: PipelinedConnection
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
         if args[0] in _QUICK:
-            return await self.patience.run(lambda: quick(self, *args), bounded=self.line.connected)
-        return await self.patience.run(lambda: execute(self, *args, **options))
+            return await self.retries.run(lambda: quick(self, *args), bounded=self.pipelined.connected)
+        return await self.retries.run(lambda: execute(self, *args, **options))
 
     async def attempt(self, *words: Any) -> Any:
-        """Send one of the quick commands once, whatever comes of it."""
+        """Send one of the quick commands once, without retries."""
         return await quick(self, *words)
 
     def pipeline(self, transaction: bool = False, shard_hint: str | None = None) -> Pipeline:
-        return cast("Pipeline", Batch(self.batches, self._send, bounded=self.line.connected))
+        return cast("Pipeline", Batch(self.batch_retries, self._send, bounded=self.pipelined.connected))
 
     async def fcall_saved(self, function: str, keys: Sequence[str], args: Sequence[str]) -> tuple[Any, int]:
         """Run a function, then wait for a replica; return the answer, and how many replicas have it."""
         command = ("FCALL", function, len(keys), *keys, *args)
-        return await self.batches.run(lambda: answer_saved(self, command))
+        return await self.batch_retries.run(lambda: answer_saved(self, command))
 
     async def read_streams(self, after: Mapping[str, str], count: int, seconds: float) -> Streams:
-        """Return what is new in the streams; wait for it for a while."""
+        """Return the new entries of the streams; wait for them up to `seconds`."""
         return to_streams(await self.xread(cast("Any", dict(after)), count=count, block=round(seconds * 1000)))
 
     async def fits(self) -> bool:
-        """Whether the server is of the kind that the address says."""
+        """Whether the server is of the kind that the address names."""
         return not (await self.info("cluster")).get("cluster_enabled")
 
     async def replication(self, key: str) -> Mapping[str, Any]:
-        """Return the section `replication` of what the key's node says of itself."""
+        """Return the section `replication` of INFO from the key's node."""
         return cast("Mapping[str, Any]", await self.info("replication"))
 
     async def primaries(self) -> "list[Redis]":
-        """Return a client of each server that takes writes, for what must be asked of each."""
+        """Return a client of each server that takes writes."""
         return [self]
 
-    def place(self, key: str) -> str:
+    def node_name(self, key: str) -> str:
         """Return the name of the key's node."""
         return ""
 
     async def refresh(self, fault: BaseException) -> None:
-        """Let go of idle connections to what may not be the primary any more."""
+        """Close idle connections to a server that may not be the primary any more."""
         if isinstance(fault, ReadOnlyError | ClusterDownError | RedisTimeoutError | TimeoutError):
             await self.connection_pool.disconnect(inuse_connections=False)
 
     async def aclose(self, close_connection_pool: bool | None = None) -> None:
-        await self.line.drop()
+        await self.pipelined.drop()
         await super().aclose(close_connection_pool)
         if self.sentinels is not None:
             await self.sentinels.aclose()
 
     async def _send(self, commands: Sequence[Command]) -> list[Any]:
         if all(args[0] in _QUICK for args, _ in commands):
-            answers = await self.line.ask([args for args, _ in commands])
+            answers = await self.pipelined.ask([args for args, _ in commands])
             return [_read(self, args[0], answer) for (args, _), answer in zip(commands, answers, strict=True)]
         pipe = Redis.pipeline(self, transaction=False)
         for args, options in commands:
@@ -139,8 +139,8 @@ class ServerClient(Redis):
 
 
 async def quick(client: ServerClient, *words: Any) -> Any:
-    """Send one of the quick commands, beside others, and return its answer as redis-py does."""
-    (answer,) = await client.line.ask((words,))
+    """Send one of the quick commands on the shared connection and return its answer as redis-py does."""
+    (answer,) = await client.pipelined.ask((words,))
     return _read(client, words[0], answer)
 
 
@@ -182,14 +182,14 @@ def connect_server(address: RedisAddress, places: int, answer: float) -> ServerC
         pool = ConnectionPool(connection_class=SSLConnection if address.tls else Connection, **options)
     client = cast("ServerClient", ServerClient.from_pool(pool))
     client.sentinels = sentinels
-    client.line = PipelinedConnection(pool, answer)
-    client.patience = RetryPolicy(places, client.refresh, answer)
-    client.batches = RetryPolicy(places, client.refresh, answer)
+    client.pipelined = PipelinedConnection(pool, answer)
+    client.retries = RetryPolicy(places, client.refresh, answer)
+    client.batch_retries = RetryPolicy(places, client.refresh, answer)
     return client
 
 
 def connection_options(address: RedisAddress) -> dict[str, Any]:
-    """Return what all connections have in common. Limits and attempts are `RetryPolicy`'s, so that they count once."""
+    """Return the options of all connections. Only `RetryPolicy` sets time limits and retries."""
     return {
         **_login(address.login),
         "decode_responses": True,
@@ -202,7 +202,7 @@ def connection_options(address: RedisAddress) -> dict[str, Any]:
 
 
 def to_streams(answer: Any) -> Streams:
-    """Return what XREAD answers in either version of the protocol."""
+    """Return the answer of XREAD in either version of the protocol."""
     return cast("Streams", list(answer.items()) if isinstance(answer, dict) else answer or [])
 
 

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class ClusterClient(AsyncCoreCommands):
-    """Sends each command to the node of its key; has all that the store uses of a `ServerClient`.
+    """Sends each command to the node of its key; has all methods of `ServerClient` that the store uses.
 
     Args:
         address: Some of the nodes.
@@ -37,20 +37,20 @@ class ClusterClient(AsyncCoreCommands):
 
     def __init__(self, address: RedisAddress, places: int, answer: float) -> None:
         self._slots = SlotMap(address, 2 * places)
-        self.patience = RetryPolicy(places, self._slots.refresh, answer)
-        self.batches = RetryPolicy(places, self._slots.refresh, answer)
+        self.retries = RetryPolicy(places, self._slots.refresh, answer)
+        self.batch_retries = RetryPolicy(places, self._slots.refresh, answer)
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
         if args[0] in _EVERYWHERE:
-            return await self.patience.run(lambda: self._everywhere(args, options))
-        return await self.patience.run(lambda: self._route(args, options))
+            return await self.retries.run(lambda: self._everywhere(args, options))
+        return await self.retries.run(lambda: self._route(args, options))
 
     async def attempt(self, *words: Any) -> Any:
-        """Send a command once, whatever comes of it."""
+        """Send a command once, without retries."""
         return await self._route(words, {})
 
     def pipeline(self, transaction: bool = False) -> Pipeline:
-        return cast("Pipeline", Batch(self.batches, self._send))
+        return cast("Pipeline", Batch(self.batch_retries, self._send))
 
     async def fcall_saved(self, function: str, keys: Sequence[str], args: Sequence[str]) -> tuple[Any, int]:
         """Run a function, then wait for a replica; return the answer, and how many replicas have it."""
@@ -58,28 +58,28 @@ class ClusterClient(AsyncCoreCommands):
         async def send(node: Redis, asking: bool) -> tuple[Any, int]:
             return await answer_saved(node, ("FCALL", function, len(keys), *keys, *args), asking=asking)
 
-        return await self.batches.run(lambda: self._direct(keys[0], send))
+        return await self.batch_retries.run(lambda: self._direct(keys[0], send))
 
     async def read_streams(self, after: Mapping[str, str], count: int, seconds: float) -> Streams:
-        """Return what is new in the streams; wait for it for a while."""
+        """Return the new entries of the streams; wait for them up to `seconds`."""
         if len(after) == 1:
             ((key, last),) = after.items()
             words = ("XREAD", "COUNT", count, "BLOCK", round(seconds * 1000), "STREAMS", key, last)
-            return to_streams(await self.patience.run(lambda: self._route(words, {})))
+            return to_streams(await self.retries.run(lambda: self._route(words, {})))
         commands: list[Command] = [(("XREAD", "COUNT", count, "STREAMS", *pair), {}) for pair in after.items()]
         clock = asyncio.get_running_loop().time
         until = clock() + seconds
         while True:
-            answers = await self.batches.run(lambda: self._send(commands))
+            answers = await self.batch_retries.run(lambda: self._send(commands))
             found = [stream for answer in answers for stream in to_streams(answer)]
             if found or clock() >= until:
                 return found
             await asyncio.sleep(POLL_SECONDS)
 
     async def fits(self) -> bool:
-        """Whether the server is of the kind that the address says."""
+        """Whether the server is of the kind that the address names."""
         try:
-            await self.patience.run(self._slots.ready)
+            await self.retries.run(self._slots.ready)
         except ResponseError as error:
             if "cluster support disabled" in str(error):
                 return False
@@ -87,20 +87,20 @@ class ClusterClient(AsyncCoreCommands):
         return True
 
     async def replication(self, key: str) -> Mapping[str, Any]:
-        """Return the section `replication` of what the key's node says of itself."""
+        """Return the section `replication` of INFO from the key's node."""
 
         async def ask(node: Redis, asking: bool) -> Any:
             return await execute(node, "INFO", "replication")
 
-        return cast("Mapping[str, Any]", await self.patience.run(lambda: self._direct(key, ask)))
+        return cast("Mapping[str, Any]", await self.retries.run(lambda: self._direct(key, ask)))
 
     async def primaries(self) -> list[Redis]:
-        """Return a client of each server that takes writes, for what must be asked of each."""
-        await self.patience.run(self._slots.ready)
+        """Return a client of each server that takes writes."""
+        await self.retries.run(self._slots.ready)
         return list(self._slots.primaries())
 
-    def place(self, key: str) -> str:
-        """Return the name of the key's node, as far as it is known."""
+    def node_name(self, key: str) -> str:
+        """Return the name of the key's node according to the current slot map."""
         host, port = self._slots.owner(key)
         return f"{host}:{port}"
 
@@ -123,7 +123,7 @@ class ClusterClient(AsyncCoreCommands):
         return await self._direct(_key(args), send)
 
     async def _direct(self, key: str, send: Callable[[Redis, bool], Awaitable[T]]) -> T:
-        """Send something to the node of a key, and after it where the slot has moved or is moving."""
+        """Call `send` with the node of a key, and follow redirections when the slot has moved or is moving."""
         await self._slots.ready()
         place, asking = self._slots.owner(key), False
         for _ in range(_REDIRECTS):
@@ -137,7 +137,7 @@ class ClusterClient(AsyncCoreCommands):
         raise ClusterError("redirected too often")
 
     async def _send(self, commands: Sequence[Command]) -> list[Any]:
-        """Send commands to each node together, and one by one what it sends elsewhere."""
+        """Send each node its commands in one pipeline; repeat redirected ones one by one."""
         await self._slots.ready()
         groups: dict[Place, list[int]] = {}
         for at, (args, _) in enumerate(commands):

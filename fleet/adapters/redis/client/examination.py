@@ -1,4 +1,4 @@
-"""What Redis says of itself, and of who works with it, for `fleet doctor`. Nothing is changed by asking."""
+"""The state of Redis and of the workers, for `fleet doctor`. Read-only."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -23,9 +23,9 @@ class Server:
     """One server that takes writes.
 
     `policy` is its maxmemory-policy, `limit` maxmemory in bytes (0: none), `snapshots` whether it has save points
-    (None: it does not say), `failing` what of writing to disk failed last, `functions` whether those of this version
-    are there, `ahead` how many seconds its clock is ahead of ours, `answer` the time of its fastest answer in seconds:
-    that others were slower may be our own fault.
+    (None: unknown), `failing` the kinds of disk writes that failed last, `functions` which version's functions are
+    loaded, `ahead` how many seconds its clock is ahead of ours, `answer` the time of its fastest answer in seconds
+    (slower answers may be caused by this process).
     """
 
     product: str
@@ -42,10 +42,10 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True)
-class Workforce:
-    """Who owns which shard, by shard, and how many workers said lately that they live.
+class ShardOwners:
+    """The owner of each shard, and how many workers announced themselves within the last minute.
 
-    Shards that are beyond FLEET_SHARDS belong to processes with another number.
+    Shards beyond FLEET_SHARDS belong to processes with another FLEET_SHARDS.
     """
 
     owners: Mapping[int, str]
@@ -62,8 +62,8 @@ async def examine_servers(store: Store, now: Callable[[], datetime]) -> list[Ser
     return [await store.ask(_examine(node, store.functions, now)) for node in nodes]
 
 
-async def examine_workforce(store: Store) -> Workforce:
-    """Return who owns the shards.
+async def read_shard_owners(store: Store) -> ShardOwners:
+    """Return the owners of the shards.
 
     Raises:
         Unavailable: Redis did not answer.
@@ -74,7 +74,7 @@ async def examine_workforce(store: Store) -> Workforce:
     owners = await store.ask(cast("Awaitable[list[str | None]]", pipe.execute()))
     lately = datetime.now(UTC).timestamp() * 1000 - 60_000
     workers = await store.ask(store.client.zcount(WORKERS, lately, "+inf"))
-    return Workforce({shard: owner for shard, owner in enumerate(owners) if owner}, workers)
+    return ShardOwners({shard: owner for shard, owner in enumerate(owners) if owner}, workers)
 
 
 async def _examine(node: Redis, own: Functions, now: Callable[[], datetime]) -> Server:
@@ -108,7 +108,7 @@ async def _has_save_points(node: Redis) -> bool | None:
     try:
         found = await execute(node, "CONFIG GET", "save")
     except ResponseError:
-        return None  # who hosts Redis for others often forbids to ask
+        return None  # hosted services often forbid CONFIG
     return bool(found.get("save")) if isinstance(found, dict) else None
 
 

@@ -27,7 +27,7 @@ class Functions:
     mark: str
 
     def name(self, function: str) -> str:
-        """Return what a function of `functions.lua` is called on the server."""
+        """Return the server's name of a function in `functions.lua`."""
         return f"{function}_{self.mark}"
 
 
@@ -47,7 +47,7 @@ def marked(source: str) -> Functions:
 
 
 async def libraries(node: Redis) -> list[str] | None:
-    """Return the names of fleet's libraries on a server, of whichever version; None if it does not say."""
+    """Return the names of fleet's libraries of all versions on a server; None if it refuses to list them."""
     try:
         answer = await execute(node, "FUNCTION LIST", "LIBRARYNAME", f"{_LIBRARY}*")
     except ResponseError:
@@ -56,13 +56,13 @@ async def libraries(node: Redis) -> list[str] | None:
 
 
 async def forget_others(node: Redis, own: Functions) -> None:
-    """Delete what other versions left. One that still runs loads its own again when it finds them gone."""
+    """Delete the libraries of other versions. A running process of such a version loads its own again."""
     for name in await libraries(node) or []:
         if name != own.library:
             try:
                 await execute(node, "FUNCTION DELETE", name)
             except ResponseError:
-                # Another process was faster, or we may not: they do no harm.
+                # Another process was faster, or the command is forbidden; the libraries do no harm.
                 continue
 
 

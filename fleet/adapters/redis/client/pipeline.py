@@ -1,7 +1,8 @@
-"""Many commands on one connection: written as they come, answered in their order.
+"""Many commands on one connection: written as they come, answered in order.
 
-redis-py gives every command in flight a connection of its own, and 100 to 200 µs of a worker's time; here those of the
-same moment travel together (docs/performance.md). redis-py still opens the connection: TLS, passwords, Sentinels.
+redis-py uses one connection for every command in flight, and 100 to 200 µs of CPU time for each; here the commands of
+one loop iteration are written together (docs/performance.md). redis-py still opens the connection: TLS, passwords,
+Sentinels.
 """
 
 import asyncio
@@ -21,8 +22,8 @@ Words = Sequence[Any]
 _NOTHING: Final = object()
 
 
-class _Asked:
-    """Some commands of one caller, and the answers so far."""
+class _PendingReply:
+    """The commands of one caller, and the answers so far."""
 
     __slots__ = ("answers", "at", "count", "done")
 
@@ -50,7 +51,7 @@ class _Wire(asyncio.Protocol):
             raise RedisConnectionError("the connection ended at once")
         self._transport = cast("asyncio.Transport", writer.transport)
         self._former = self._transport.get_protocol()
-        self._waiting: deque[_Asked] = deque()
+        self._waiting: deque[_PendingReply] = deque()
         self._unsent: list[bytes] = []
         self._loop = asyncio.get_running_loop()
         self._reader = hiredis.Reader(
@@ -60,9 +61,9 @@ class _Wire(asyncio.Protocol):
         self._transport.set_protocol(self)
 
     def send(self, commands: Sequence[Words]) -> "asyncio.Future[list[Any]]":
-        """Send commands and return a future of all their answers; an error is an answer, too."""
+        """Send commands and return a future of all their answers; an error counts as an answer."""
         done: asyncio.Future[list[Any]] = self._loop.create_future()
-        self._waiting.append(_Asked(len(commands), done, self._loop.time()))
+        self._waiting.append(_PendingReply(len(commands), done, self._loop.time()))
         if not self._watching:
             self._watch()
         if not self._unsent:
@@ -84,24 +85,24 @@ class _Wire(asyncio.Protocol):
         self._former.connection_lost(exc)
 
     def abort(self, reason: Exception) -> None:
-        """End the connection; what is under way may have been done, or not."""
+        """End the connection; the outcome of unanswered commands is unknown."""
         self.lost = True
         # With TLS, Python 3.11.2's transport cannot be aborted once it is closed.
         if not self._transport.is_closing():
             self._transport.abort()
         while self._waiting:
-            asked = self._waiting.popleft()
-            if not asked.done.done():
-                asked.done.set_exception(reason)
+            pending = self._waiting.popleft()
+            if not pending.done.done():
+                pending.done.set_exception(reason)
 
     def _flush(self) -> None:
-        """Write what was asked in this iteration of the loop: a system call costs more than all else of a command."""
+        """Write the commands of this loop iteration in one system call: it costs more than the rest of a command."""
         if not self._transport.is_closing():
             self._transport.write(b"".join(self._unsent))
         self._unsent.clear()
 
     def _watch(self) -> None:
-        """Look when the oldest command will have waited too long: one timer costs less than one for each."""
+        """Check the oldest command's time limit; one timer for all commands costs less than one for each."""
         self._watching = bool(self._waiting) and not self.lost
         if not self._watching:
             return
@@ -112,18 +113,18 @@ class _Wire(asyncio.Protocol):
             self.abort(RedisTimeoutError("no answer in time"))
 
     def _take(self, answer: Any) -> None:
-        asked = self._waiting[0]
-        asked.answers.append(answer)
-        if len(asked.answers) == asked.count:
+        pending = self._waiting[0]
+        pending.answers.append(answer)
+        if len(pending.answers) == pending.count:
             self._waiting.popleft()
-            if not asked.done.done():  # whoever asked may have gone
-                asked.done.set_result(asked.answers)
+            if not pending.done.done():  # the caller may have been cancelled
+                pending.done.set_result(pending.answers)
 
 
 class PipelinedConnection:
-    """Asks one server; connects when it is needed, and again when the connection was lost.
+    """One shared connection to a server; connects when needed, and again when the connection was lost.
 
-    What is not answered stays under way: the callers bound how much that is, and how long they wait.
+    Callers bound the number of unanswered commands and their waiting time.
 
     Args:
         pool: Opens connections.
@@ -145,7 +146,7 @@ class PipelinedConnection:
         """Send commands together and return their answers in their order.
 
         Raises:
-            RedisError, OSError: A command was refused, which the others are not affected by; or the connection failed.
+            RedisError, OSError: A command was refused (the others still run), or the connection failed.
         """
         wire = self._wire
         if wire is None or wire.lost:
@@ -153,7 +154,7 @@ class PipelinedConnection:
         answers = await wire.send(commands)
         for answer in answers:
             if isinstance(answer, ReadOnlyError):
-                # Not the primary any more: the next attempt has to find out who is.
+                # Not the primary any more: the next attempt has to find the new one.
                 wire.abort(RedisConnectionError("the server is a replica now"))
             if isinstance(answer, Exception):
                 raise answer

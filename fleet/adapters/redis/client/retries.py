@@ -1,4 +1,4 @@
-"""How long a command waits, and when it is sent again."""
+"""Time limits and retries of commands."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -23,13 +23,13 @@ from fleet.ground.tasks import Backoff
 T = TypeVar("T")
 
 LIMIT_SECONDS = 5.0
-"""Longest time that a command takes, with all attempts: what a failover may last without anybody noticing."""
+"""Longest time of a command with all attempts; a shorter failover causes no failure."""
 ANSWER_SECONDS = 2.5
 """Longest time of one attempt: a place among the connections, the connection, sending, and the answer."""
 CONNECT_SECONDS = 2.0
 
 FAULTS: Final = (RedisError, OSError, TimeoutError)
-"""All that the client raises."""
+"""All exceptions that the client raises."""
 
 _PASSING = (
     *(RedisConnectionError, RedisTimeoutError, ClusterError, OSError, TimeoutError),
@@ -41,7 +41,7 @@ _PASSING_WORDS = ("NOREPLICAS", "UNBLOCKED")
 
 
 def passes(error: BaseException) -> bool:
-    """Whether the same command may succeed a moment later: the server is away, loading, or not the primary any more."""
+    """Whether the same command may succeed later: the server is away, loading, or not the primary any more."""
     if isinstance(error, _LASTING):
         return False
     if isinstance(error, _PASSING):
@@ -52,12 +52,12 @@ def passes(error: BaseException) -> bool:
 class RetryPolicy:
     """Bounds the commands of one client in number and time, and repeats them while the server is away.
 
-    A command whose connection broke may have been done, so whatever goes through here must be harmless when it is
-    done twice (docs/adr/0007-redis-failover.md says why each command is).
+    A command whose connection broke may have been executed, so every command must be harmless when it is executed twice
+    (docs/adr/0007-redis-failover.md shows it for each one).
 
     Args:
         places: Commands at a time; the others wait for a place.
-        refresh: Called before each further attempt with the fault: lets go of connections to what is not the primary.
+        refresh: Called with the fault before each retry; closes connections to a server that is not the primary.
         answer: Longest time of one attempt in seconds.
     """
 
@@ -68,14 +68,14 @@ class RetryPolicy:
         self._refresh = refresh
         self._answer = answer
         self.faults = 0
-        """Attempts that failed so far; who remembers something about the server asks again when it grew."""
+        """Failed attempts so far; a cache about the server is invalid when this number has grown."""
 
     async def run(self, once: Callable[[], Awaitable[T]], *, bounded: bool = False) -> T:
-        """Do a command, again and again while that may help.
+        """Run a command, with retries after temporary faults.
 
         Args:
             once: Makes one attempt.
-            bounded: The first attempt ends in time by itself; a limit of its own would cost more than the rest.
+            bounded: The first attempt has a time limit of its own; a second limit would cost more than the command.
 
         Raises:
             RedisError, OSError, TimeoutError: It was refused, or the time is over.

@@ -1,4 +1,4 @@
-"""Which node of a Cluster serves which slot, and a client of each node."""
+"""The slot map of a Cluster, and a client of each node."""
 
 import asyncio
 import random
@@ -24,7 +24,7 @@ Place = tuple[str, int]
 
 
 class SlotMap:
-    """Knows the primary of each key, as the nodes told it; it is read when it is first needed.
+    """The primary of each key, according to the nodes; read when it is first needed.
 
     Args:
         address: Some of the nodes.
@@ -39,7 +39,7 @@ class SlotMap:
         self._owners: list[Place] = []
         """The first slot of each range of the map, and its primary."""
         self._moved: dict[int, Place] = {}
-        """Slots that turned out to be elsewhere since the map was read."""
+        """Slots that moved since the map was read."""
         self._reading = asyncio.Lock()
         self._read_at = 0.0
 
@@ -71,7 +71,7 @@ class SlotMap:
         return self._moved.get(slot) or self._owners[bisect_right(self._starts, slot) - 1]
 
     def move(self, slot: int, place: Place) -> None:
-        """Remember what a node said of a slot that it serves no longer."""
+        """Record the new primary of a slot."""
         self._moved[slot] = place
 
     def node(self, place: Place) -> Redis:
@@ -90,7 +90,7 @@ class SlotMap:
             await node.aclose()
 
     async def _read(self) -> None:
-        """Ask nodes for the map, in any order, until one knows it."""
+        """Ask nodes for the map, in random order, until one answers."""
         places = list({*self._nodes, *self._address.hosts})
         random.shuffle(places)
         last: BaseException = ClusterDownError("no node knows the slots")

@@ -24,7 +24,7 @@ PLACES = 64
 READERS = 8
 """Blocking reads at a time: with connections of their own, so that they take none from commands."""
 BLOCK_SECONDS = 0.5
-"""Longest wait of one blocking read: also how long a newly owned shard's mail may wait for its first read."""
+"""Longest wait of one blocking read; also how long a newly owned shard's inbox may wait for its first read."""
 
 _WRITE_SECONDS = 1.0
 _PROBE_MS = 10_000
@@ -55,10 +55,10 @@ class Store:
             url: As FLEET_REDIS_URL.
             shards: Of all processes.
             authorities: PEM file with authorities for TLS, besides those of the system.
-            load: Whether the functions are loaded; not for who only looks at what is there.
+            load: Whether to load the functions; False for read-only commands.
 
         Raises:
-            ConfigError: The URL is none, or the server refuses us or is too old for functions.
+            ConfigError: The URL is invalid, or the server refuses the login or is too old for functions.
             Unavailable: The server is not reachable.
         """
         address = parse_redis_url(url, authorities)
@@ -95,7 +95,7 @@ class Store:
         await self.ask(self.client.exists(WORKERS))
 
     async def ping_writes(self) -> None:
-        """Return when Redis answers and takes writes, on every node; once a second at most that is tried.
+        """Return when every node answers and takes writes; tries it at most once a second.
 
         Raises:
             Unavailable: It does not answer, is read-only, full, cannot write to its disk, or lacks replicas; says why.
@@ -104,7 +104,7 @@ class Store:
         now = asyncio.get_running_loop().time()
         if self._wrote is not None and now - self._wrote < _WRITE_SECONDS:
             return
-        keys = {self.client.place(key): key for key in map(probe, range(self.keys.shards))}
+        keys = {self.client.node_name(key): key for key in map(probe, range(self.keys.shards))}
         for key in keys.values():
             # Sent once: a server that is read-only stays so for longer than a probe waits.
             await self.ask(self.client.attempt("SET", key, "", "PX", _PROBE_MS))
@@ -113,7 +113,7 @@ class Store:
     async def call(self, function: str, keys: Sequence[str], args: Sequence[str | int]) -> list[str]:
         """Run a function of `functions.lua` and return its answer as a list of texts.
 
-        It may be done twice, when the connection breaks after the first time: see `docs/adr/0007-redis-failover.md`.
+        The function may run twice, if the connection breaks after the first run: see `docs/adr/0007-redis-failover.md`.
 
         Raises:
             Fenced: The shard is another worker's now.
@@ -127,10 +127,10 @@ class Store:
         return _texts(await self.ask(self._loaded(once)))
 
     async def call_saved(self, function: str, keys: Sequence[str], args: Sequence[str | int]) -> tuple[list[str], bool]:
-        """Run a function and wait until its effect outlives the server that ran it, where there are replicas.
+        """Run a function and wait until a replica has its effect, if there are replicas.
 
         Returns:
-            The answer, and whether a replica has it; where the server has no replica nothing more can be had.
+            The answer, and whether a replica has its effect; True if the server has no replica.
 
         Raises:
             Fenced: The shard is another worker's now.
@@ -143,7 +143,7 @@ class Store:
         if acknowledged:
             return _texts(answer), True
         self._replicas.forget()
-        # After a failover it is another server that answered, and it may have no replica.
+        # After a failover another server answered, which may have no replica.
         moved = faults != self._replicas.faults
         return _texts(answer), moved and not await self.ask(self._replicas.exist(keys[0]))
 
@@ -153,8 +153,8 @@ class Store:
         except ResponseError as error:
             if "Function not found" not in str(error):
                 raise
-            # A Redis that came back without its data has lost the functions too, and another version that starts
-            # deletes them; nothing was done yet.
+            # A Redis that restarted without its data has lost the functions; another version that starts deletes them.
+            # The function has not run yet.
             await self.load_functions()
             return await once()
 
@@ -189,7 +189,7 @@ def _misfit(kind: Kind) -> ConfigError:
 
 
 def _unopened(error: BaseException) -> ConfigError | Unavailable:
-    """Return what a first command's failure means for the operator."""
+    """Return the error for the operator after the first command failed."""
     text = str(error)
     if isinstance(error, AuthenticationError) or text.startswith(("NOAUTH", "WRONGPASS", "NOPERM")):
         return ConfigError(f"FLEET_REDIS_URL: Redis refuses the name or password: {text}")

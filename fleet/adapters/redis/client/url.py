@@ -28,7 +28,7 @@ _TLS: Final = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile", "ssl_cert_reqs", "
 
 @dataclass(frozen=True, slots=True)
 class RedisLogin:
-    """Name and password; None where the server wants none."""
+    """Name and password; None if the server requires none."""
 
     username: str | None = None
     password: str | None = field(default=None, repr=False)
@@ -36,7 +36,7 @@ class RedisLogin:
 
 @dataclass(frozen=True, slots=True)
 class RedisAddress:
-    """Where Redis is and how to get in."""
+    """The address of Redis, with logins and TLS options."""
 
     kind: Kind
     hosts: tuple[tuple[str, int], ...]
@@ -58,15 +58,15 @@ def parse_redis_url(url: str, authorities: Path | None = None) -> RedisAddress:
 
     `redis://[user:password@]host[:port][/database]`, `rediss://…` with TLS, `unix://[user:password@]/path[?db=n]`,
     `redis+sentinel://[user:password@]host[:port],…/name[/database][?sentinel_password=…]` and
-    `redis+cluster://[user:password@]host[:port],…`, the last two also as `rediss+…`. What is special in a name or
-    password is percent-encoded.
+    `redis+cluster://[user:password@]host[:port],…`, the last two also as `rediss+…`. Special characters in a name or
+    password are percent-encoded.
 
     Args:
         url: The setting's text.
         authorities: PEM file with authorities for TLS where the URL has no `ssl_ca_certs`, besides the system's.
 
     Raises:
-        ConfigError: It is no such address; the message never shows a password.
+        ConfigError: The address is invalid; the message never shows a password.
     """
     match = _URL.fullmatch(url.strip())
     if match is None or match[1].lower() not in _SCHEMES:
@@ -101,7 +101,7 @@ def parse_redis_url(url: str, authorities: Path | None = None) -> RedisAddress:
 
 
 class _Options:
-    """What follows the question mark; what nobody takes is a mistake."""
+    """The options after the question mark; an option that no part takes is an error."""
 
     def __init__(self, query: str) -> None:
         self._left = dict(parse_qsl(query, keep_blank_values=True))
@@ -160,7 +160,7 @@ def _tls_options(options: _Options, authorities: Path | None) -> dict[str, str |
     wish = given.get("ssl_check_hostname", "true").lower()
     if wish not in ("true", "false"):
         raise _wrong("ssl_check_hostname is true or false")
-    # Without a certificate there is no name to check; the ssl module refuses the one without the other.
+    # The ssl module refuses to check a host name without a certificate.
     checked["ssl_check_hostname"] = wish == "true" and given.get("ssl_cert_reqs", "required") == "required"
     return checked
 

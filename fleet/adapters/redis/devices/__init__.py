@@ -1,1 +1,1 @@
-"""What is known of each device: presence, tools, reports, traces, and the registry of all devices."""
+"""Data of each device: presence, tools, reports, traces; and the registry of all devices."""

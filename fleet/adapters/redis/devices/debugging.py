@@ -1,4 +1,4 @@
-"""The devices that an operator looks at closely: every process writes all their log lines for a while."""
+"""Devices in debug mode: every process writes all their log lines for a limited time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,11 +11,11 @@ from fleet.ground.tasks import Backoff, keep_running
 
 LOOK_SECONDS = 1.0
 MOST = 50
-"""Devices at a time: their lines cost what they cost."""
+"""Devices in debug mode at a time: each one costs log lines."""
 LONGEST_MINUTES = 24 * 60
 
 _MACS = "debugged"
-"""Sorted set by the second in which it ends."""
+"""Sorted set of devices by the time when their debug mode ends."""
 
 
 class DebuggedDevices:
@@ -25,10 +25,10 @@ class DebuggedDevices:
         self._store = store
 
     async def set(self, mac: str, seconds: float) -> None:
-        """Look at a canonical MAC for so long from now, instead of for any other time; 0 ends it.
+        """Set how long a canonical MAC is in debug mode from now on; 0 ends it.
 
         Raises:
-            ConfigError: Enough others are looked at.
+            ConfigError: Too many other devices are in debug mode.
             Unavailable: Redis did not answer.
         """
         if seconds > 0 and len(await self.read() - {mac}) >= MOST:
@@ -41,7 +41,7 @@ class DebuggedDevices:
         await self._store.ask(cast("Awaitable[list[Any]]", pipe.execute()))
 
     async def read(self) -> frozenset[str]:
-        """Return the devices that are looked at now.
+        """Return the devices in debug mode.
 
         Raises:
             Unavailable: Redis did not answer.
@@ -51,20 +51,20 @@ class DebuggedDevices:
 
 
 class DebugWatch:
-    """Tells about every change of the list; without Redis what was told last goes on.
+    """Reports every change of the list; while Redis is away the last list stays in force.
 
     Args:
         devices: The list.
-        told: Given all devices of it, whenever they change.
+        on_change: Called with all devices in debug mode whenever they change.
     """
 
-    def __init__(self, devices: DebuggedDevices, told: Callable[[frozenset[str]], None]) -> None:
+    def __init__(self, devices: DebuggedDevices, on_change: Callable[[frozenset[str]], None]) -> None:
         self._devices = devices
-        self._told = told
+        self._on_change = on_change
         self._known: frozenset[str] = frozenset()
 
     async def run(self) -> None:
-        """Watch until cancelled; then nothing is looked at."""
+        """Watch until cancelled; then report an empty list."""
         backoff = Backoff(limit=LOOK_SECONDS)
         try:
             await keep_running("debugged devices", lambda: self._watch(backoff), backoff)
@@ -82,7 +82,7 @@ class DebugWatch:
     def _take(self, devices: frozenset[str]) -> None:
         if devices != self._known:
             self._known = devices
-            self._told(devices)
+            self._on_change(devices)
 
     async def _watch(self, backoff: Backoff) -> None:
         while True:

@@ -23,11 +23,11 @@ class DeviceRecord:
     session: str
     language: str
     tools_known: bool
-    """Whether the tool list is that of the present connection."""
+    """Whether the tool list belongs to the current connection."""
     dialect: str = ""
-    """How it spoke last, empty while that is not known."""
+    """Its last dialect, empty if unknown."""
     connected: Username | None = None
-    """The user name of its last connection, None while no broker said it."""
+    """The user name of its last connection, None if no broker reported it."""
 
     @classmethod
     def of(cls, mac: str, record: Mapping[str, str]) -> "DeviceRecord":
@@ -47,11 +47,11 @@ class DeviceRecord:
 
 @dataclass(frozen=True, slots=True)
 class PresenceChange:
-    """What a change of presence met.
+    """The result of recording a change of presence.
 
-    Whether it was news, the live session's id, whether the tools are known, the id of the session that ended last
-    (empty when the device itself ended it), the device's dialect (empty while nobody knows it), and whether it is owed
-    an apology (`fleet.adapters.redis.sessions.endings`).
+    Whether it was applied, the live session's id, whether the tools are known, the id of the session that ended last
+    (empty if the device itself ended it), the device's dialect (empty if unknown), and whether an apology is due
+    (`fleet.adapters.redis.sessions.endings`).
     """
 
     applied: bool
@@ -72,14 +72,14 @@ class Devices:
         return await self.known(mac) or DeviceRecord.of(mac, {})
 
     async def known(self, mac: str) -> DeviceRecord | None:
-        """Return a device's record, or None when it was never heard of."""
+        """Return a device's record, or None for an unknown device."""
         record = await self._store.ask(
             cast("Awaitable[dict[str, str]]", self._store.client.hgetall(self._store.keys.device(mac)))
         )
         return DeviceRecord.of(mac, record) if record else None
 
     async def describe(self, mac: str, fields: Mapping[str, str]) -> None:
-        """Write what the device said of itself at bootstrap."""
+        """Store the fields that the device sent to bootstrap."""
         key = self._store.keys.device(mac)
         pipe = self._store.client.pipeline(transaction=False)
         pipe.hset(key, mapping=cast("Any", fields))
@@ -95,11 +95,11 @@ class Devices:
             mac: The device.
             online: Whether it connected.
             epoch: Of the connection.
-            user: The user name with which it connected; empty where the broker does not say it.
-            owner: Who records it.
+            user: The user name with which it connected; empty if the broker does not report it.
+            owner: The shard's owner, if a worker records it.
 
         Raises:
-            Fenced: The shard is not the owner's, if one is named.
+            Fenced: The named owner does not own the shard any more.
         """
         keys, shard = self._store.keys, self._store.keys.shard(mac)
         fence = (owner.worker, owner.fence) if owner else ("", "")

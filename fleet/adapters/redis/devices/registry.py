@@ -1,4 +1,4 @@
-"""All devices that were heard of lately, and what each was last told at bootstrap."""
+"""All devices with a recent bootstrap, and what each one received there last."""
 
 import asyncio
 import hashlib
@@ -14,19 +14,19 @@ from fleet.adapters.redis.keys import DEVICE_SECONDS
 from fleet.wire.identity import Username
 
 MOST_OFFERS = 3
-"""A device is offered the same firmware so often within a day: whatever keeps it from installing it, it shall work."""
+"""Offers of the same firmware to a device within a day; after that a device that cannot install it keeps working."""
 _OFFER_SECONDS = 24 * 3600
 _MOST_OFFERED = 8
-"""Client-Ids of one MAC whose offers are counted; more are offered without."""
+"""Client-Ids of one MAC whose offers are counted; further ones are not counted."""
 _AT_ONCE = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A device, when it last asked bootstrap, and the id of the key of the credentials that were given out then.
+    """A device, the time of its last bootstrap, and the id of the key of the credentials issued then.
 
-    Anybody may ask bootstrap in its name. `connected` is who came: the user name of its last connection, None while no
-    broker said it. `given` is the generation of the password that it was given last.
+    Any client may ask bootstrap with its MAC. `connected` is the user name of its last connection, None if no broker
+    reported it. `given` is the generation of the last issued password.
     """
 
     device: DeviceRecord
@@ -37,16 +37,16 @@ class Entry:
 
 
 class DeviceRegistry:
-    """Lists devices, and counts what they are offered."""
+    """Lists devices, and counts firmware offers."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def count_offer(self, mac: str, client: str, version: str) -> int:
-        """Count that whoever has a device's password is offered a firmware.
+        """Count a firmware offer to a client with a device's password.
 
-        Returns how often it was within a day, this time included. Under an open policy anybody may have it: each
-        Client-Id is counted alone, a few of them.
+        Returns the number of offers within a day, this one included. Under an open policy several clients may have the
+        password, so each Client-Id is counted alone, up to a limit.
         """
         names = self._store.keys
         field = f"fw:{hashlib.sha256(client.encode(errors='replace')).hexdigest()[:8]}"
@@ -56,7 +56,7 @@ class DeviceRegistry:
         return int(count)
 
     async def entries(self) -> list[Entry]:
-        """Return all devices that bootstrapped within the last 90 days, ordered by MAC; the others are forgotten."""
+        """Return all devices with a bootstrap within the last 90 days, ordered by MAC; remove the others."""
         entries = [entry for shard in range(self._store.keys.shards) for entry in await self._of(shard)]
         return sorted(entries, key=lambda entry: entry.device.mac)
 

@@ -1,4 +1,4 @@
-"""What devices reported of their own accord, for a while."""
+"""Recent notifications of devices."""
 
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.shards.owner import Owner
@@ -6,13 +6,13 @@ from fleet.core.reports import MOST, SECONDS
 
 
 class Reports:
-    """Keeps reports; a turn reads them with everything else that it needs, see `Conversations.context`."""
+    """Writes reports; `Conversations.context` reads them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def add(self, owner: Owner, mac: str, text: str) -> None:
-        """Keep a report of one line; the oldest gives way.
+        """Store a report of one line; the oldest ones are dropped.
 
         Raises:
             Fenced: The shard is another worker's now.

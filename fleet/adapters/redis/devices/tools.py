@@ -16,7 +16,7 @@ from fleet.wire.mcp import ToolSpec
 _TOOLS: TypeAdapter[tuple[ToolSpec, ...]] = TypeAdapter(tuple[ToolSpec, ...])
 _PACKED = "z:"
 _AT_ONCE = 8_192
-"""Bytes that are packed at once: that takes half a millisecond. More goes to a thread."""
+"""Bytes that are compressed on the event loop: this takes half a millisecond. More goes to a thread."""
 
 
 class ToolLists:
@@ -30,17 +30,17 @@ class ToolLists:
         return decode_tools(text or "")
 
     async def epoch(self, mac: str) -> str:
-        """Return the epoch of the device's present connection, empty when none is known."""
+        """Return the epoch of the device's current connection, empty if unknown."""
         device = self._store.keys.device(mac)
         return await self._store.ask(cast("Awaitable[str | None]", self._store.client.hget(device, "ep"))) or ""
 
     async def write(self, mac: str, tools: Sequence[ToolSpec] | bytes, about: Mapping[str, str]) -> None:
-        """Keep a device's tools.
+        """Store a device's tools.
 
         Args:
             mac: The device.
-            tools: What it can do; as bytes it is the JSON of that.
-            about: Fields of its record: `tep`, the epoch whose whole list this is; `board`; `fw`.
+            tools: Its whole list; bytes are the list as JSON.
+            about: Fields of its record: `tep`, the epoch of the connection with this list; `board`; `fw`.
         """
         names = self._store.keys
         device = names.device(mac)
@@ -51,7 +51,7 @@ class ToolLists:
         await self._store.ask(cast("Awaitable[list[object]]", pipe.execute()))
 
     async def register(self, owner: Owner, mac: str, dialect: str, tools: Sequence[ToolSpec]) -> None:
-        """Keep the tools that a device made known itself, and the dialect in which it did.
+        """Store the tools that a device registered, and its dialect.
 
         Raises:
             Fenced: The shard is another worker's now.
@@ -65,23 +65,23 @@ class ToolLists:
 
 
 async def pack_tools(tools: Sequence[ToolSpec] | bytes) -> str:
-    """Return a tool list as it is kept, without holding up the loop; as bytes it is JSON already."""
+    """Return the stored form of a tool list without blocking the loop; bytes are JSON already."""
     document = tools if isinstance(tools, bytes) else _TOOLS.dump_json(tuple(tools))
     return await asyncio.to_thread(_pack, document) if len(document) > _AT_ONCE else _pack(document)
 
 
 def encode_tools(tools: Sequence[ToolSpec]) -> str:
-    """Return a tool list as it is kept."""
+    """Return the stored form of a tool list."""
     return _pack(_TOOLS.dump_json(tuple(tools)))
 
 
 def _pack(document: bytes) -> str:
-    """Pack a list, for it is most of what is known of a device that does nothing."""
+    """Compress a list: it is the largest part of an idle device's data."""
     return _PACKED + base64.b64encode(zlib.compress(document, 9)).decode()
 
 
 def decode_tools(text: str) -> tuple[ToolSpec, ...]:
-    """Return a tool list as it was kept, packed or as JSON; an empty text is an empty list."""
+    """Return a stored tool list, compressed or as JSON; an empty text is an empty list."""
     if text.startswith(_PACKED):
         return _TOOLS.validate_json(zlib.decompress(base64.b64decode(text.removeprefix(_PACKED))))
     return _TOOLS.validate_json(text) if text else ()

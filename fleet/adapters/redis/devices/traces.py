@@ -1,9 +1,8 @@
-"""What happened to a device last, for whoever asks why it is silent (`fleet doctor --device`).
+"""The last events of a device, to find out why it is silent (`fleet doctor --device`).
 
-The traces lie in the device's own record and are written by what writes it anyway: presence, hello and goodbye by
-their functions (`functions.lua`), the edges' notes once a second for all devices together. A trace is the time in
-seconds since 1970, and mostly some words. Bootstraps that were refused are another matter: anybody may ask in the name
-of any MAC, so those are kept in one list that has a bound.
+The traces are fields of the device's record. The functions of presence, hello and goodbye write theirs
+(`functions.lua`); edges write theirs once a second for all devices together. A trace is the time in seconds since 1970,
+mostly with some words. Refused bootstraps are in one bounded list, because any client may ask with any MAC.
 """
 
 from collections.abc import Awaitable, Mapping
@@ -12,13 +11,13 @@ from typing import Any, Final, Literal, cast, get_args
 
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.keys import DEVICE_SECONDS
-from fleet.core.standing import Lack
+from fleet.core.admission import NoPlace
 
 EdgeNote = Literal["audio", "end", "heard", "understood", "spoke", "sorry"]
-"""From an edge: first packets came from an address; a session ended, with its packets; somebody said something; it was
-understood; an answer was spoken; an apology was."""
+"""Events from an edge: the first packets from an address; the end of a session, with its packets; speech was heard; it
+was recognised; an answer was spoken; an apology was spoken."""
 
-RefusalReason = Literal["revoked", "not on the list", "not bound", Lack]
+RefusalReason = Literal["revoked", "not on the list", "not bound", NoPlace]
 """Why bootstrap gave a device no credentials."""
 
 FIELDS: Final[Mapping[str, str]] = {
@@ -41,16 +40,16 @@ _REASONS: Final[tuple[RefusalReason, ...]] = get_args(RefusalReason)
 
 
 class TraceStore:
-    """Writes traces that no function writes; reading them is `fleet.adapters.redis.devices.view`'s."""
+    """Writes the traces that `functions.lua` does not write; `fleet.adapters.redis.devices.view` reads them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def write(self, notes: Mapping[str, Mapping[str, str]]) -> None:
-        """Write what was noted of devices, in one round trip.
+        """Write the traces of several devices in one round trip.
 
         Args:
-            notes: For each device what happened (keys of `FIELDS`): the time, and words after a blank.
+            notes: For each device its events (keys of `FIELDS`): the time, and words after a blank.
 
         Raises:
             Unavailable: Redis did not answer.
@@ -71,7 +70,7 @@ class TraceStore:
         await self.write({mac: {what: f"{_now()} {words}"}})
 
     async def record_refusal(self, mac: str, reason: RefusalReason) -> None:
-        """Remember that bootstrap gave a device nothing; of too many the oldest are forgotten.
+        """Record that bootstrap refused a device; beyond the limit the oldest records are dropped.
 
         Raises:
             Unavailable: Redis did not answer.
@@ -82,7 +81,7 @@ class TraceStore:
         await self._store.ask(cast("Awaitable[list[int]]", pipe.execute()))
 
     async def refusal(self, mac: str) -> tuple[int, str] | None:
-        """Return when and why bootstrap gave a device nothing, the last time."""
+        """Return when and why bootstrap last refused a device."""
         pipe = self._store.client.pipeline(transaction=False)
         for reason in _REASONS:
             pipe.zscore(_REFUSED, f"{mac} {reason}")

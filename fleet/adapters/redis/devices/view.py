@@ -1,4 +1,4 @@
-"""All that is known of one device, for whoever asks why it is silent."""
+"""All data about one device, to find out why it is silent."""
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
@@ -14,13 +14,13 @@ from fleet.adapters.redis.shards.edges import Edges
 
 _SETTLED_SECONDS = 3.0
 _UNKNOWN_SECONDS = 0.5
-"""Where no worker is there nothing is ever written."""
+"""Wait for an unknown device's record; without a worker it never appears."""
 _STEP = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """When something happened, in seconds since 1970, and what there is to say about it."""
+    """The time of an event, in seconds since 1970, and its details."""
 
     at: int
     words: str = ""
@@ -28,11 +28,11 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class DeviceView:
-    """What Redis holds of a device.
+    """The data of one device in Redis.
 
-    `record` is its hash, `traces` what happened last (keys: `fleet.adapters.redis.devices.traces.FIELDS`),
-    `bootstrap` when it was given credentials, `refusal` when bootstrap refused it and why, `turn` the hash of its
-    last turn (ten minutes), `edge_lives` whether the edge of its session announces itself.
+    `record` is its hash, `traces` its last events (keys: `fleet.adapters.redis.devices.traces.FIELDS`), `bootstrap` the
+    time when it got credentials, `refusal` when bootstrap refused it and why, `turn` the hash of its last turn (ten
+    minutes), `edge_lives` whether the edge of its session announces itself.
     """
 
     mac: str
@@ -56,13 +56,13 @@ class DeviceView:
         return self.record.get("sid") or self.record.get("gone", "")
 
     def at(self, what: str) -> int:
-        """Return when something happened; 0 when it never did, or the trace was not kept."""
+        """Return the time of an event; 0 without a trace of it."""
         trace = self.traces.get(what)
         return trace.at if trace else 0
 
 
 async def read_device_view(store: Store, mac: str) -> DeviceView:
-    """Return what is known of a canonical MAC.
+    """Return the data of a canonical MAC.
 
     Raises:
         Unavailable: Redis did not answer.
@@ -74,7 +74,7 @@ async def read_device_view(store: Store, mac: str) -> DeviceView:
     pipe.hgetall(names.turn(mac))
     pipe.hgetall(admission_key(store, mac))
     pipe.zscore(names.seen(names.shard(mac)), mac)
-    record, session, turn, standing, seen = await store.ask(cast("Awaitable[list[Any]]", pipe.execute()))
+    record, session, turn, admission, seen = await store.ask(cast("Awaitable[list[Any]]", pipe.execute()))
     away = await TraceStore(store).refusal(mac)
     edges = {edge.id for edge in await Edges(store).live()}
     return DeviceView(
@@ -83,7 +83,7 @@ async def read_device_view(store: Store, mac: str) -> DeviceView:
         traces={what: trace for what, field in FIELDS.items() if (trace := _trace(record.get(field, "")))},
         bootstrap=int(seen) if seen else None,
         refusal=Trace(*away) if away else None,
-        admission=Admission.of(standing),
+        admission=Admission.of(admission),
         revoked=await Revocations(store).holds(mac),
         session=session,
         turn=turn,
@@ -93,7 +93,7 @@ async def read_device_view(store: Store, mac: str) -> DeviceView:
 
 
 async def forget(store: Store, macs: Sequence[str]) -> None:
-    """Remove every trace of devices that will not come back, once what is still being written about them is written.
+    """Delete all data of devices that will not return, after pending writes about them.
 
     Raises:
         Unavailable: Redis did not answer.
@@ -122,7 +122,7 @@ async def _record(store: Store, mac: str) -> dict[str, str]:
 
 
 def _is_settled(record: Mapping[str, str]) -> bool:
-    """Whether a device is known to be gone, and its edge has written how its session ended."""
+    """Whether a device is offline, and its edge has written the end of its session."""
     return record.get("on") == "0" and (FIELDS["hello"] not in record or FIELDS["end"] in record)
 
 

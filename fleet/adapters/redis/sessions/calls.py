@@ -1,6 +1,6 @@
 """Pending tool calls.
 
-A call changes the physical world, so it is at most once: begun here, published once, ended once.
+A call changes the physical world, so it runs at most once: begun here, published once, ended once.
 """
 
 import logging
@@ -34,7 +34,7 @@ class CallBegun:
 
 @dataclass(frozen=True, slots=True)
 class CallKnown:
-    """The same call was begun before; this is how it stands, and how long its device still has to answer."""
+    """The same call was begun before: its state, and the seconds that its device still has to answer."""
 
     id: int
     state: State
@@ -44,10 +44,10 @@ class CallKnown:
 
 @dataclass(frozen=True, slots=True)
 class CallRefused:
-    """Nothing may be sent.
+    """The call must not be sent.
 
-    `unsaved`: no replica has the call, so that a failover could let it be sent once more. `over`: the turn that asks is
-    not the device's newest any more.
+    `unsaved`: no replica has the call, so after a failover it could be sent again. `over`: the requesting turn is not
+    the device's newest any more.
     """
 
     reason: Literal["offline", "busy", "unsaved", "over"]
@@ -55,7 +55,7 @@ class CallRefused:
 
 @dataclass(frozen=True, slots=True)
 class CallingTurn:
-    """The turn that asks for a call, and the lease under which it does."""
+    """The turn that requests a call, and the lease of its worker."""
 
     owner: Owner
     turn: str
@@ -67,22 +67,23 @@ class CallTable:
     def __init__(self, store: Store) -> None:
         self._store = store
         self.ignored: Counter[Literal["late", "repeated"]] = Counter()
-        """Answers that changed nothing."""
+        """Answers without effect on a call."""
 
     async def begin(
         self, mac: str, idempotency: str, seconds: float, asker: CallingTurn | None = None
     ) -> CallBegun | CallKnown | CallRefused:
-        """Write down that a call is about to be sent, and wait for a replica to have it where there are any.
+        """Record a call before it is sent, and wait until a replica has the record, if there are replicas.
 
         Args:
             mac: The device.
-            idempotency: The call's name for ever: a second begin with the same one never sends again.
+            idempotency: The call's permanent key: a second begin with the same key never sends again.
             seconds: Time that the device has to answer.
-            asker: Whose call it is, where it is a turn's.
+            asker: The requesting turn, if there is one.
 
         Raises:
-            Fenced: The asker's shard is another worker's now.
-            Unavailable: Redis is away; nothing may be sent. What was begun then ends as unknown at its deadline.
+            Fenced: Another worker owns the shard now.
+            Unavailable: Redis is away; the call must not be sent. A call that was recorded ends as unknown at its
+                deadline.
         """
         token = secrets.token_hex(8)
         while True:
@@ -119,7 +120,7 @@ class CallTable:
                     return CallKnown(int(known), _STATES[verdict], result, int(left[0]) / 1000 if left else 0.0)
 
     async def complete(self, mac: str, number: str, result: str) -> bool:
-        """Write down the device's answer; False when it is late, repeated, or belongs to no call."""
+        """Record the device's answer; False if it is late, repeated, or belongs to no call."""
         state = await self._finish(mac, number, "D", result)
         if state == "LATE":
             self.ignored["late"] += 1
@@ -129,7 +130,7 @@ class CallTable:
         return state == "D"
 
     async def give_up(self, mac: str, number: int, *, sent: bool) -> bool:
-        """End a call without an answer; False when an answer came first."""
+        """End a call without an answer; False if an answer arrived before."""
         state = "U" if sent else "N"
         return await self._finish(mac, str(number), state, "") == state
 
@@ -139,7 +140,7 @@ class CallTable:
         return result if state == "D" else None
 
     async def late(self, mac: str, number: int) -> str | None:
-        """Return the answer that came after its call had ended as unknown, or None."""
+        """Return an answer that arrived after its call had ended as unknown, or None."""
         _, result, late = await self._read(mac, number)
         return result if late else None
 
@@ -150,7 +151,7 @@ class CallTable:
         return [(mac, number) for mac, _, number in (entry.partition("|") for entry in ended)]
 
     def _fence(self, mac: str, asker: CallingTurn | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return keys and arguments by which a call is refused to who may not act for the device any more."""
+        """Return keys and arguments that fence a call: an outdated turn or owner is refused."""
         if asker is None:
             return (), ()
         keys = self._store.keys

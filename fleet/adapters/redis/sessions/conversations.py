@@ -1,4 +1,4 @@
-"""A device's history, and the journal of its running turn."""
+"""A device's history, and the journal of its current turn."""
 
 import secrets
 from collections.abc import Awaitable, Mapping, Sequence
@@ -23,23 +23,23 @@ _MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
 _MESSAGES: TypeAdapter[tuple[Message, ...]] = TypeAdapter(tuple[Message, ...])
 
 LONGEST_HISTORY = 100
-"""Messages kept of a device; how many the model is given is a setting."""
+"""Messages that are kept of a device; a setting says how many the model gets."""
 
 FRESH_SECONDS = 30.0
-"""Oldest utterance that is answered: who said an older one does not expect anything to come of it any more."""
+"""Age of the oldest utterance that is answered; the user of an older one does not wait any more."""
 MOST_ATTEMPTS = 5
-"""How often a turn is taken up again before it is apologised for: it may be what ended its workers."""
+"""How often a turn is resumed before it ends with an apology: the turn itself may crash its workers."""
 
 TurnState = Literal["running", "written", "cut"]
 
 
 @dataclass(frozen=True, slots=True)
 class StoredJournal:
-    """What a turn has already done, so that it can be taken up where it was left.
+    """The progress of a turn, from which another worker can resume it.
 
-    A turn is `running`, `written` to its end, or `cut` off. `messages` are whole, from the user's on; `partial` is what
-    was written of the one after them when a sentence of it was handed over last; `apology` follows them all. The edge
-    certainly has as many of their sentences as `sentences` says, and perhaps more.
+    A turn is `running`, `written` to its end, or `cut` off. `messages` are complete, from the user's on; `partial` is
+    the text of the next message when its last sentence was sent to the edge; `apology` follows them all. The edge has
+    at least `sentences` of their sentences.
     """
 
     turn: str
@@ -68,9 +68,9 @@ class StoredJournal:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A turn that is to be answered: its session, and its journal when it had begun before.
+    """A turn to answer: its session, and its journal if it had begun before.
 
-    `late` says that nobody waits for the answer any more, or that it was tried too often.
+    `late`: the user does not wait for the answer any more, or the turn was resumed too often.
     """
 
     session: SessionRecord
@@ -80,15 +80,15 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What a turn begins with: the live session, the turn's id, the user's message, and the letter that brought it.
+    """The beginning of a turn: the live session, the turn's id, the user's message, and the id of its stream entry.
 
-    Without a session it is begun in whatever session the device has, or in none.
+    An empty session means the device's current session, or none.
     """
 
     session: str
     turn: str
     asked: Message
-    letter: str
+    entry: str
 
 
 Refusal = Literal["gone", "over", "busy"]
@@ -97,7 +97,7 @@ _REFUSALS: Final[dict[str, Refusal]] = {"GONE": "gone", "OVER": "over", "BUSY": 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """All that a turn needs to know of its device: tools, newest history (oldest first), reports, persona, zone."""
+    """The data of a device that a turn needs: tools, newest history (oldest first), reports, persona, time zone."""
 
     tools: tuple[ToolSpec, ...]
     history: tuple[Message, ...]
@@ -119,18 +119,18 @@ class Conversations:
         self._store = store
         self._seconds = seconds
 
-    async def begin(self, owner: Owner, mac: str, opening: Opening, patience: float) -> Begun | Refusal:
-        """Write down that a turn begins or is taken up again, which keeps its session alive.
+    async def begin(self, owner: Owner, mac: str, opening: Opening, resume_seconds: float) -> Begun | Refusal:
+        """Record that a turn begins or is resumed; this prolongs its session.
 
         Args:
             owner: The lease.
             mac: The device.
-            opening: The turn. Letters are ordered as they were written, and the device's newest one wins.
-            patience: Longest time in seconds since a turn's last step in which it may be taken up again.
+            opening: The turn. The turn with the newest stream entry wins.
+            resume_seconds: Longest time in seconds since a turn's last step in which it may be resumed.
 
         Returns:
-            The turn; or `gone` when its session is over, `over` when a newer one has begun, `busy` when the one before
-            it still runs and must be ended first.
+            The turn; or `gone` if its session is over, `over` if a newer turn has begun, `busy` if the previous turn
+            still runs and must be ended first.
 
         Raises:
             Fenced: The shard is another worker's now.
@@ -141,14 +141,14 @@ class Conversations:
             [keys.own(keys.shard(mac)), keys.session(mac), keys.turn(mac), keys.device(mac)],
             [
                 *(owner.worker, owner.fence, opening.session, SESSION_SECONDS, TURN_SECONDS),
-                *(opening.turn, _dump((opening.asked,)), secrets.token_hex(8), opening.letter),
-                *(round(FRESH_SECONDS * 1000), round(patience * 1000), MOST_ATTEMPTS),
+                *(opening.turn, _dump((opening.asked,)), secrets.token_hex(8), opening.entry),
+                *(round(FRESH_SECONDS * 1000), round(resume_seconds * 1000), MOST_ATTEMPTS),
             ],
         )
         return _REFUSALS[verdict] if verdict in _REFUSALS else _begun(mac, verdict == "AGAIN", *answer)
 
     async def context(self, mac: str, most: int) -> Context:
-        """Return what a turn needs to know, with at most so many messages of history."""
+        """Return the data that a turn needs, with at most `most` messages of history."""
         keys = self._store.keys
         tools, count, language, character, timezone, *lines = await self._store.call(
             "fleet_turn_context",
@@ -165,13 +165,13 @@ class Conversations:
         )
 
     async def record(self, owner: Owner, mac: str, journal: StoredJournal, *, whole: bool = True) -> None:
-        """Write down how far a running turn has got, before its next step begins.
+        """Record the progress of a running turn before its next step begins.
 
         Args:
             owner: The lease.
             mac: The device.
             journal: Of the turn.
-            whole: Whether there are new messages; else only what was written after them is.
+            whole: Whether there are new complete messages; else only the partial one is written.
 
         Raises:
             Fenced: The shard is another worker's now, or a newer turn has begun.
@@ -189,16 +189,16 @@ class Conversations:
         )
 
     async def remember(self, owner: Owner, mac: str, journal: StoredJournal, lines: Sequence[Message]) -> bool:
-        """Put a turn into the history, in place of what it put there before.
+        """Write a turn into the history, in place of its earlier lines.
 
         Args:
             owner: The lease.
             mac: The device.
             journal: Of the turn as it ended.
-            lines: What is remembered of it.
+            lines: Its messages for the history.
 
         Returns:
-            False when a newer turn has begun: then nothing is changed.
+            False if a newer turn has begun: then nothing is changed.
         """
         keys = self._store.keys
         (done,) = await self._store.call(

@@ -1,4 +1,4 @@
-"""How a device's last session ended: when it was sent a goodbye, and the apology that it is still to be shown."""
+"""The end of a device's last session: when its goodbye was sent, and the apology that is still due."""
 
 from dataclasses import dataclass
 
@@ -9,9 +9,9 @@ from fleet.adapters.redis.shards.owner import Owner
 
 @dataclass(frozen=True, slots=True)
 class DueApology:
-    """An apology that a device may be shown now.
+    """An apology to show on a device now.
 
-    `name` is a key of `fleet.core.text.phrases`, `language` what the device reported of itself, `epoch` its connection.
+    `name` is a key of `fleet.core.text.phrases`, `language` the one that the device reported, `epoch` its connection.
     """
 
     name: str
@@ -20,13 +20,13 @@ class DueApology:
 
 
 class Endings:
-    """Reads and writes the end of a device's last session; `Sessions.close` begins it."""
+    """Reads and writes the end of a device's last session; `Sessions.close` creates it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def farewell_age(self, mac: str, session: str) -> float | None:
-        """Return how many seconds ago a device was sent a goodbye for this session; None if it was not.
+    async def goodbye_age(self, mac: str, session: str) -> float | None:
+        """Return how many seconds ago this session's goodbye was sent; None if none was sent.
 
         Raises:
             Unavailable: Redis did not answer.
@@ -35,7 +35,7 @@ class Endings:
         return None if int(age) < 0 else int(age) / 1000
 
     async def due(self, mac: str) -> DueApology | None:
-        """Return the apology that a device is to be shown now, if there is one.
+        """Return the apology to show on a device now, if there is one.
 
         Raises:
             Unavailable: Redis did not answer.
@@ -44,7 +44,7 @@ class Endings:
         return DueApology(*found) if found else None
 
     async def shown(self, owner: Owner, mac: str, epoch: str) -> None:
-        """Remember that the apology was sent in this connection; a device that connects anew gets it again.
+        """Record that the apology was sent in this connection; after a new connection it is sent again.
 
         Raises:
             Fenced: The shard is another worker's now.

@@ -1,7 +1,7 @@
-"""The sessions of the LLM Gateway API: history and persona, to be taken up by any gateway process.
+"""The sessions of the LLM Gateway API: history and persona, readable by every gateway process.
 
-A session is a hash and a list that end together, so long after their last use. Its id is a secret: who knows it may go
-on with the session.
+A session is a hash and a list that expire together after their last use. Its id is a secret: a client that knows it may
+continue the session.
 """
 
 import re
@@ -32,7 +32,7 @@ _MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
 
 @dataclass(frozen=True, slots=True)
 class GatewaySession:
-    """A session as it was read. `history` begins with the oldest message."""
+    """A session. `history` begins with the oldest message."""
 
     id: str
     persona: Persona = field(default_factory=Persona)
@@ -121,7 +121,7 @@ class GatewaySessions:
         return session
 
     async def keep(self, session: GatewaySession, now: datetime) -> None:
-        """Write down a session that could not be written down when it began.
+        """Store a session that could not be stored when it began.
 
         Raises:
             Unavailable: Redis is away.
@@ -136,7 +136,7 @@ class GatewaySessions:
         await self._write(session.id, fields, session.history)
 
     async def read(self, session: str, now: datetime) -> GatewaySession | None:
-        """Return a session, whose life is prolonged, or None where there is none of this id or it has expired.
+        """Return a session and prolong it, or None if the id is unknown or has expired.
 
         Raises:
             Unavailable: Redis is away.
@@ -160,7 +160,7 @@ class GatewaySessions:
         )
 
     async def remember(self, session: str, messages: Sequence[Message], now: datetime) -> None:
-        """Add messages to a session's history; the oldest give way.
+        """Add messages to a session's history; the oldest ones are dropped.
 
         Raises:
             Unavailable: Redis is away.
@@ -176,7 +176,7 @@ class GatewaySessions:
         await self._write(session, {"language": persona.language, "character": persona.character})
 
     async def end(self, session: str) -> None:
-        """Forget a session.
+        """Delete a session.
 
         Raises:
             Unavailable: Redis is away.

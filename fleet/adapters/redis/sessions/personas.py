@@ -1,4 +1,4 @@
-"""How the model speaks with each device: the language that was set, and the role that it plays."""
+"""The persona of each device: the language that was set, and the role that the model plays."""
 
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.keys import DEVICE_SECONDS
@@ -7,13 +7,13 @@ from fleet.core.server_tools import Persona
 
 
 class Personas:
-    """Writes personas; a turn reads its device's with everything else that it needs, see `Conversations.context`."""
+    """Writes personas; `Conversations.context` reads them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def keep(self, owner: Owner, mac: str, persona: Persona) -> None:
-        """Keep a device's persona, in place of the one before.
+        """Store a device's persona in place of the previous one.
 
         Raises:
             Fenced: The shard is another worker's now.

@@ -1,4 +1,4 @@
-"""The answers to turns that came as text, for whoever asked: they are also told to the device."""
+"""The answers to turns that began as text, for the client of the api; the device gets them too."""
 
 from collections.abc import Awaitable
 from dataclasses import dataclass
@@ -8,22 +8,22 @@ from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.shards.owner import Owner
 
 REPLY_SECONDS = 600
-"""How long an answer can be read."""
+"""Life of an answer."""
 
 ReplyState = Literal["accepted", "answered", "failed", "interrupted", "busy"]
-"""`failed`: the text ends with an apology. `interrupted`: as far as it was written. `busy`: not begun."""
+"""`failed`: the text ends with an apology. `interrupted`: the text is incomplete. `busy`: not begun."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """How a turn stands, and the text of its answer."""
+    """The state of a turn, and the text of its answer."""
 
     state: ReplyState
     text: str = ""
 
     @property
     def over(self) -> bool:
-        """Whether nothing more will come."""
+        """Whether the state is final."""
         return self.state != "accepted"
 
 
@@ -34,7 +34,7 @@ class Replies:
         self._store = store
 
     async def expect(self, mac: str, turn: str) -> None:
-        """Write down that a turn was asked for."""
+        """Record that a turn was requested."""
         key = self._store.keys.reply(mac, turn)
         pipe = self._store.client.pipeline(transaction=False)
         pipe.hset(key, mapping=cast("Any", {"state": "accepted", "text": ""}))
@@ -42,7 +42,7 @@ class Replies:
         await self._store.ask(cast("Awaitable[list[int]]", pipe.execute()))
 
     async def write(self, owner: Owner, mac: str, turn: str, reply: Reply) -> None:
-        """Write down how a turn ended.
+        """Record the end of a turn.
 
         Raises:
             Fenced: The shard is another worker's now.
@@ -55,7 +55,7 @@ class Replies:
         )
 
     async def read(self, mac: str, turn: str) -> Reply | None:
-        """Return how a turn stands, or None for one that was not asked for, or long ago."""
+        """Return the state of a turn, or None if it is unknown or has expired."""
         fields = self._store.client.hmget(self._store.keys.reply(mac, turn), ["state", "text"])
         state, text = await self._store.ask(cast("Awaitable[list[str | None]]", fields))
         return Reply(cast("ReplyState", state), text or "") if state else None

@@ -1,4 +1,4 @@
-"""Sessions: one hello until goodbye."""
+"""Sessions: from a hello to its goodbye."""
 
 from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ _NO_AUDIO = AudioFormat(0, 0)
 class SessionRecord:
     """A session's record.
 
-    `key` is 32 hex digits; `ssrc` routes its audio. A turn that came as text may have none: then all but the device and
-    its dialect is empty, and nothing is spoken.
+    `key` is 32 hex digits; `ssrc` routes its audio. A turn that began as text may have no session: then all fields but
+    the device and its dialect are empty, and the answer is not spoken.
     """
 
     id: str
@@ -61,10 +61,10 @@ class SessionRecord:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What a new session met.
+    """The result of opening a session.
 
-    The session that it replaced (empty strings without one), whether the tools are known, and what the device reported
-    of itself: firmware version, language and board, empty where unknown.
+    The replaced session (empty strings without one), whether the tools are known, and the firmware version, language
+    and board that the device reported (empty if unknown).
     """
 
     old_session: str
@@ -82,7 +82,7 @@ class Sessions:
         self._store = store
 
     async def open(self, owner: Owner, session: SessionRecord) -> Opened:
-        """Make this the device's session in place of any other.
+        """Make this the device's session, in place of any other.
 
         Raises:
             Fenced: The shard is another worker's now.
@@ -107,29 +107,29 @@ class Sessions:
         return SessionRecord.of(mac, record) if record else None
 
     async def close(
-        self, owner: Owner, mac: str, session: str, why: str = "", *, told: bool = False, apology: str = ""
+        self, owner: Owner, mac: str, session: str, reason: str = "", *, goodbye_sent: bool = False, apology: str = ""
     ) -> str:
-        """End a session if it is the device's; return its edge, or an empty string when it was not.
+        """End a session if it is the device's current one; return its edge, or an empty string if it was not.
 
         Args:
             owner: Of the device's shard.
             mac: The device.
             session: Its id.
-            why: For who asks later (`fleet.adapters.redis.devices.traces`).
-            told: Whether the device was sent a goodbye.
-            apology: What to show when the device is connected and idle; empty for nothing. See
+            reason: For the device's trace (`fleet.adapters.redis.devices.traces`).
+            goodbye_sent: Whether a goodbye was sent to the device.
+            apology: Name of the phrase to show when the device is connected and idle; empty for none. See
                 `fleet.adapters.redis.sessions.endings`.
         """
         keys, shard = self._store.keys, self._store.keys.shard(mac)
         (edge,) = await self._store.call(
             "fleet_goodbye",
             [keys.own(shard), keys.session(mac), keys.device(mac)],
-            [owner.worker, owner.fence, session, prefix(shard), mac, why, int(told), apology],
+            [owner.worker, owner.fence, session, prefix(shard), mac, reason, int(goodbye_sent), apology],
         )
         return edge
 
-    async def orphans(self, owner: Owner, shard: int, live: Iterable[str], most: int) -> list[tuple[str, str]]:
-        """Return device and session of some of a shard's sessions whose edge is none of the live ones.
+    async def of_dead_edges(self, owner: Owner, shard: int, live: Iterable[str], most: int) -> list[tuple[str, str]]:
+        """Return device and session of some of a shard's sessions whose edge is not alive.
 
         Raises:
             Fenced: The shard is another worker's now.
@@ -143,7 +143,7 @@ class Sessions:
         return list(zip(found[::2], found[1::2], strict=True))
 
     async def keep(self, mac: str) -> None:
-        """Let the session live on for its whole life time."""
+        """Prolong the session to its full life."""
         await self._store.ask(self._store.client.expire(self._store.keys.session(mac), SESSION_SECONDS))
 
 

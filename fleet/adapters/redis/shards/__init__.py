@@ -1,1 +1,1 @@
-"""Shards: leases and their owners, the inboxes between shards and edges, the edges that live."""
+"""Shards: leases and their owners, the inboxes of shards and edges, the live edges."""

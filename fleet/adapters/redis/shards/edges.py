@@ -1,4 +1,4 @@
-"""The edges that live now."""
+"""The live edges."""
 
 from collections.abc import Awaitable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from fleet.adapters.redis.client.store import Store
 
 @dataclass(frozen=True, slots=True)
 class EdgeRecord:
-    """An edge's announcement. An empty `host` means: the host by which the device reached bootstrap."""
+    """An edge's announcement. An empty `host` means the host by which the device reached bootstrap."""
 
     id: str
     host: str
@@ -26,14 +26,14 @@ class Edges:
         self._store = store
 
     async def announce(self, edge: EdgeRecord) -> None:
-        """Say that an edge lives; to be repeated at least every two seconds."""
+        """Announce an edge; to be repeated at least every two seconds."""
         name = keys.edge(edge.id)
         fields = {"host": edge.host, "port": edge.port, "load": edge.load, "drain": int(edge.draining)}
         pipe = self._store.client.pipeline(transaction=False)
         pipe.hset(name, mapping={field: str(value) for field, value in fields.items()})
         pipe.expire(name, keys.EDGE_SECONDS)
         pipe.sadd(keys.EDGES, edge.id)
-        pipe.expire(keys.edge_mailbox(edge.id), keys.EDGE_MAIL_SECONDS)
+        pipe.expire(keys.edge_inbox(edge.id), keys.EDGE_INBOX_SECONDS)
         await self._store.ask(cast("Awaitable[list[int]]", pipe.execute()))
 
     async def retire(self, edge_id: str) -> None:
@@ -43,7 +43,7 @@ class Edges:
         await self._store.ask(cast("Awaitable[list[int]]", pipe.execute()))
 
     async def live(self) -> list[EdgeRecord]:
-        """Return the edges that announced themselves lately, and forget the others."""
+        """Return the edges with a recent announcement, and remove the others."""
         ids = sorted(await self._store.ask(cast("Awaitable[set[str]]", self._store.client.smembers(keys.EDGES))))
         pipe = self._store.client.pipeline(transaction=False)
         for edge_id in ids:

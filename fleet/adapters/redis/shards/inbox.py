@@ -1,4 +1,4 @@
-"""Inboxes: streams between edges and shards, and from the api. Text only."""
+"""Inboxes: streams between edges and shards, and from the api to shards. Text only."""
 
 import asyncio
 import math
@@ -18,7 +18,7 @@ _BATCH = 100
 T = TypeVar("T")
 
 _REMEMBERED: Final = 2000
-"""Entries by which a reader knows one that was written twice: more than arrive while a writer repeats itself."""
+"""Entries that a reader keeps to recognise duplicates; more than arrive while a writer retries a command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,66 +28,67 @@ class StreamEntry:
     shard: int
     id: str
     event: EdgeEvent | None
-    """None when this version does not know such a message, or has read it from another entry."""
+    """None if this version does not know the message, or if the entry is a duplicate."""
 
 
 class Inboxes:
-    """Writes into inboxes and reads them."""
+    """Writes and reads entries."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._edge_position: dict[str, str] = {}
         self._renewed: dict[str, float] = {}
-        """When the life time of each edge's inbox was set last, on the loop's clock."""
+        """When the expiry of each edge's inbox was last set, on the loop's clock."""
         self._seen: dict[str, str] = {}
         """The entry in which each mark was seen first."""
 
     async def to_shard(self, shard: int, event: EdgeEvent) -> None:
         fields = _fields(EDGE_EVENTS.dump_json(event))
-        name = self._store.keys.mailbox(shard)
-        await self._store.ask(self._store.client.xadd(name, fields, maxlen=keys.MAILBOX_LENGTH, approximate=True))
+        name = self._store.keys.inbox(shard)
+        await self._store.ask(self._store.client.xadd(name, fields, maxlen=keys.INBOX_LENGTH, approximate=True))
 
     async def to_edge(self, edge: str, *commands: EdgeCommand) -> None:
-        """Send an edge commands, all in one round trip."""
-        name = keys.edge_mailbox(edge)
+        """Send commands to an edge in one round trip."""
+        name = keys.edge_inbox(edge)
         pipe = self._store.client.pipeline(transaction=False)
         for command in commands:
-            pipe.xadd(name, _fields(EDGE_COMMANDS.dump_json(command)), maxlen=keys.MAILBOX_LENGTH, approximate=True)
+            pipe.xadd(name, _fields(EDGE_COMMANDS.dump_json(command)), maxlen=keys.INBOX_LENGTH, approximate=True)
         now = asyncio.get_running_loop().time()
-        stale = now - self._renewed.get(name, -math.inf) > keys.EDGE_MAIL_SECONDS / 4
+        stale = now - self._renewed.get(name, -math.inf) > keys.EDGE_INBOX_SECONDS / 4
         if stale:
-            pipe.expire(name, keys.EDGE_MAIL_SECONDS)
+            pipe.expire(name, keys.EDGE_INBOX_SECONDS)
         await self._store.ask(cast("Awaitable[list[object]]", pipe.execute()))
         if stale:
-            self._renewed = {edge: at for edge, at in self._renewed.items() if now - at < keys.EDGE_MAIL_SECONDS}
+            self._renewed = {edge: at for edge, at in self._renewed.items() if now - at < keys.EDGE_INBOX_SECONDS}
             self._renewed[name] = now
 
     async def read_shards(self, after: dict[int, str]) -> list[StreamEntry]:
-        """Wait a moment for entries of the given shards.
+        """Return new entries of the given shards; wait for them up to `BLOCK_SECONDS`.
 
         Args:
-            after: For each shard the id of the last entry that was read, `0` to begin with what an earlier owner left.
+            after: For each shard the id of the last entry that was read, `0` to begin with the entries that an earlier
+                owner left.
         """
-        names = {self._store.keys.mailbox(shard): shard for shard in after}
+        names = {self._store.keys.inbox(shard): shard for shard in after}
         return [
             StreamEntry(names[name], entry, self._open(EDGE_EVENTS, entry, fields))
             for name, entry, fields in await self._read({name: after[shard] for name, shard in names.items()})
         ]
 
     async def discard(self, entries: Iterable[StreamEntry]) -> None:
-        """Remove entries that were handled: their effect is in Redis."""
+        """Remove handled entries: their effect is in Redis."""
         pipe = self._store.client.pipeline(transaction=False)
         for entry in entries:
-            pipe.xdel(self._store.keys.mailbox(entry.shard), entry.id)
+            pipe.xdel(self._store.keys.inbox(entry.shard), entry.id)
         await self._store.ask(cast("Awaitable[list[int]]", pipe.execute()))
 
     async def read_edge(self, edge: str) -> AsyncIterator[EdgeCommand]:
-        """Yield an edge's commands for ever, from its first; called again, from where it was left.
+        """Yield an edge's commands for ever, from the first one; a second call continues where the first ended.
 
         Raises:
             Unavailable: Redis went away.
         """
-        name = keys.edge_mailbox(edge)
+        name = keys.edge_inbox(edge)
         while True:
             for _, entry, fields in await self._read({name: self._edge_position.get(name, "0")}):
                 self._edge_position[name] = entry
@@ -96,7 +97,7 @@ class Inboxes:
                     yield command
 
     async def _read(self, after: dict[str, str]) -> list[tuple[str, str, dict[str, str]]]:
-        """Wait for news in the streams; return the stream, id and fields of each."""
+        """Wait for new entries in the streams; return the stream, id and fields of each."""
         streams = await self._store.ask(self._store.reader.read_streams(after, _BATCH, BLOCK_SECONDS))
         return [(name, entry, fields) for name, entries in streams for entry, fields in entries]
 
@@ -113,5 +114,5 @@ class Inboxes:
 
 
 def _fields(message: bytes) -> dict[Any, Any]:
-    """Return a entry's fields; the mark shows when a command was repeated after a fault and wrote it twice."""
+    """Return an entry's fields; the mark identifies a duplicate, written when a command was retried after a fault."""
     return {"m": message, "k": secrets.token_hex(6)}

@@ -1,4 +1,4 @@
-"""Which worker owns which shard."""
+"""The leases of shards."""
 
 from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from fleet.adapters.redis.shards.owner import Owner
 
 @dataclass(frozen=True, slots=True)
 class LivingWorker:
-    """A worker that said that it lives: how many shards it owned then, and how many seconds ago that was."""
+    """A live worker: how many shards it announced, and how many seconds ago."""
 
     worker: str
     shards: int
@@ -34,11 +34,11 @@ class Leases:
         self._ttl = int(seconds * 1000)
 
     async def take(self, shard: int, lost: str = "") -> Owner | None:
-        """Take or keep the lease of a shard; None when it is another worker's.
+        """Take or keep the lease of a shard; None if another worker has it.
 
         Args:
-            shard: Which.
-            lost: The fence of an owner that lost its connection to the broker: its lease is taken away from it.
+            shard: The shard.
+            lost: The fence of an owner that lost its connection to the broker: this worker takes over its lease.
         """
         names = self._store.keys
         held, fence = await self._store.call(
@@ -57,7 +57,7 @@ class Leases:
         await self._store.call("fleet_release", [self._store.keys.own(shard)], [self.worker])
 
     async def free(self, shards: Iterable[int]) -> list[int]:
-        """Return those of the shards that nobody owns."""
+        """Return those of the shards that have no owner."""
         wanted = list(shards)
         pipe = self._store.client.pipeline(transaction=False)
         for shard in wanted:
@@ -66,12 +66,12 @@ class Leases:
         return [shard for shard, held in zip(wanted, owned, strict=True) if not held]
 
     async def announce(self, shards: int = 0) -> list[LivingWorker]:
-        """Say that this worker lives and owns so many shards; return who lives, itself included."""
+        """Announce this worker and its number of shards; return all live workers, itself included."""
         ttl = max(self._ttl, 1000)
         parts = await self._store.call("fleet_announce", [keys.WORKERS, keys.LOADS], [self.worker, ttl, shards])
         rows = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
         return [LivingWorker(worker, int(load), int(age) / 1000) for worker, load, age in rows]
 
     async def retire(self) -> None:
-        """Say that this worker is leaving, so that the others take its share at once."""
+        """Announce that this worker stops, so that the others take over its shards at once."""
         await self._store.call("fleet_retire", [keys.WORKERS, keys.LOADS], [self.worker])

@@ -1,4 +1,4 @@
-"""The proof of owning a shard, which fenced writes carry."""
+"""The owner of a shard, which fenced writes carry."""
 
 from dataclasses import dataclass
 

@@ -104,7 +104,7 @@ class ListeningPeriod:
             self._closed = True
             self._stream.close()
 
-    def hear(self, frame: VadFrame) -> None:
+    def on_frame(self, frame: VadFrame) -> None:
         """Collect a frame, and let the listener act on what it led to."""
         if self._closed:
             return

@@ -85,7 +85,7 @@ class Downlink:
         speech = self.speech
         if speech and speech.playout.started:
             left = self._transport.sent - timestamp // self._transport.downlink.frame_ms
-            speech.playout.miss(self._gauge.take(left, speech.playout.device.played_at, now))
+            speech.playout.add_loss(self._gauge.take(left, speech.playout.device.played_at, now))
 
     def silence(self) -> SpokenAnswer | None:
         """Send nothing more; return the answer that was cut off. The device is sent no `tts stop`."""

@@ -158,7 +158,7 @@ async def _speak(
     clock = asyncio.get_running_loop().time
     asked_at = renewed_at = clock()
     speech.texts[sentence.index] = sentence.text
-    speech.playout.mark(sentence.index)
+    speech.playout.begin_sentence(sentence.index)
     first = True
     try:
         async with asyncio.timeout(PACKET_SECONDS) as limit:
@@ -180,7 +180,7 @@ async def _speak(
                 speech.playout.add(packet)
                 taker.take_packets()
     finally:
-        speech.playout.rest()
+        speech.playout.end_sentence()
 
 
 def _note_first_audio(seconds: float) -> None:

@@ -15,7 +15,7 @@ from websockets.protocol import Event, Protocol, State
 from fleet.adapters.files.operator_tokens import Operator
 from fleet.core.rates import Buckets
 from fleet.roles.gateway.port.connection_limits import ConnectionLimits
-from fleet.wire.websocket_edges import FrameEdges
+from fleet.wire.websocket_frames import FrameTracker
 
 _PIECE = 4096
 """Bytes that are looked at before it is asked again whether there is room for more."""
@@ -67,7 +67,7 @@ class LimitedConnection(ServerConnection):
         self._head: bytearray | None = bytearray()
         self._held = bytearray()
         self._full = self._ended = False
-        self._edges, self._messages = FrameEdges(), 0
+        self._edges, self._messages = FrameTracker(), 0
         self._controls = Buckets(self.crowd.limits.controls, most=1)
         self._deadlines = Deadlines(self.end)
         super().connection_made(transport)

@@ -13,7 +13,7 @@ from websockets.http11 import Request, Response
 from websockets.server import ServerProtocol
 
 from fleet.adapters.net.tls.certificate import ServerCertificate
-from fleet.adapters.net.tls.listener import TlsEntry
+from fleet.adapters.net.tls.listener import TlsAcceptor
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings.tls import plain_host
 from fleet.roles.gateway.port.connection_limits import ConnectionLimits
@@ -102,7 +102,7 @@ class Port:
 
         async with asyncio.TaskGroup() as handshakes:
             seconds = self._crowd.limits.tls
-            entry = TlsEntry(self._certificate.context, handshakes, self._crowd.counts, seconds=seconds)
+            entry = TlsAcceptor(self._certificate.context, handshakes, self._crowd.counts, seconds=seconds)
             with entry.open(self._tls, make):
                 yield
 

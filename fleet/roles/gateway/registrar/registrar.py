@@ -27,7 +27,7 @@ from fleet.roles.gateway.turns.turn import Choices, GatewayTurn, Question
 from fleet.roles.gateway.turns.turns import MOST_WAITING, GatewayTurns
 from fleet.wire import gateway as api
 from fleet.wire.dialect_registrar import DIALECT
-from fleet.wire.json_text import MOST_VALUES, is_crowded, json_length
+from fleet.wire.json_text import MOST_VALUES, has_too_many_values, json_length
 from fleet.wire.jsonrpc import NO_REQUEST, UNABLE
 from fleet.wire.mcp import ToolSpec, clip
 from fleet.wire.messages import (
@@ -106,7 +106,7 @@ class Registrar:
         Raises:
             Gone: The client is gone.
         """
-        if is_crowded(frame):
+        if has_too_many_values(frame):
             await self._scribe.order(ErrorCommand(None, NO_REQUEST, f"a frame may hold {MOST_VALUES} values"))
             return
         raw = frame.encode("utf-8", "replace") if isinstance(frame, str) else frame
@@ -200,7 +200,7 @@ class Registrar:
 
     async def _answer(self, question: Question) -> None:
         notes, self._notes = self._notes, []
-        told = reports.tell([DeviceReport(0, note) for note in notes])
+        told = reports.describe([DeviceReport(0, note) for note in notes])
         resources = replace(self._resources, llm=NarratedLlm(self._resources.llm, self._scribe, told))
         await GatewayTurn(resources, self._scribe, self.calls, self._tools, question).run()
 

@@ -62,7 +62,7 @@ class DeadEdgeReaper:
         # Without a connection they would hear no goodbye, and would be forgotten.
         while self._directory.sure and shard.connected and shard.held:
             present = self._directory.present
-            found = await self._sessions.orphans(shard.owner, shard.number, present, _AT_ONCE)
+            found = await self._sessions.of_dead_edges(shard.owner, shard.number, present, _AT_ONCE)
             if not found:
                 return
             async with asyncio.TaskGroup() as group:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
-from fleet.adapters.redis.shards.census import Census, Count, place
+from fleet.adapters.redis.shards.shard_counts import ShardCounter, ShardCounts, entry_order
 from fleet.ground.metrics import broker, calls
 from fleet.ground.tasks import Backoff, keep_running
 from fleet.roles.worker.ownership.shard import Shard
@@ -23,12 +23,12 @@ class ShardGauges:
     """
 
     def __init__(
-        self, census: Census, owned: Callable[[], Mapping[int, Shard]], read: Callable[[], Mapping[int, str]]
+        self, census: ShardCounter, owned: Callable[[], Mapping[int, Shard]], read: Callable[[], Mapping[int, str]]
     ) -> None:
         self._census = census
         self._owned = owned
         self._read = read
-        self._count = Count()
+        self._count = ShardCounts()
 
     async def run(self) -> None:
         """Count until cancelled."""
@@ -58,6 +58,6 @@ class ShardGauges:
         What was unread when it was counted has mostly been read since.
         """
         read = self._read()
-        found = ((place(entry), read.get(shard)) for shard, entry in self._count.unread.items())
-        waiting = [written for (written, number), last in found if last and (written, number) > place(last)]
+        found = ((entry_order(entry), read.get(shard)) for shard, entry in self._count.unread.items())
+        waiting = [written for (written, number), last in found if last and (written, number) > entry_order(last)]
         return max(0.0, time.time_ns() / 1e9 - min(waiting) / 1000) if waiting else 0.0

@@ -106,7 +106,9 @@ class SessionOpener:
         shard.publish(mac, GoodbyeCommand(session), live.dialect)
         # Who began to speak while its edge ended gets no answer.
         apology = "interrupted" if reason == "leaving" else ""
-        edge = await self._resources.sessions.close(shard.owner, mac, session, reason, told=True, apology=apology)
+        edge = await self._resources.sessions.close(
+            shard.owner, mac, session, reason, goodbye_sent=True, apology=apology
+        )
         if apology:
             self.apologies.later(shard, mac)
         if edge:
@@ -121,7 +123,7 @@ class SessionOpener:
         shard.publish(mac, GoodbyeCommand(session), dialect)
         # What the user said meanwhile may have been lost with the edge.
         edge = await self._resources.sessions.close(
-            shard.owner, mac, session, "edge lost", told=True, apology="interrupted"
+            shard.owner, mac, session, "edge lost", goodbye_sent=True, apology="interrupted"
         )
         self.apologies.later(shard, mac)
         if edge:

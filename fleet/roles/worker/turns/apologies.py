@@ -80,7 +80,7 @@ class Apologies:
         Raises:
             Unavailable: Redis is away.
         """
-        age = await self._endings.farewell_age(mac, session)
+        age = await self._endings.goodbye_age(mac, session)
         return age is not None and age < _ECHO_SECONDS
 
     async def _show_later(self, shard: Shard, mac: str) -> None:

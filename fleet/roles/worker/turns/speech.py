@@ -9,9 +9,10 @@ import logging
 from fleet.adapters.redis.sessions.sessions import SessionRecord
 from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.core.text.emotion import emotion_of
-from fleet.core.text.pieces import Breath, bites
+from fleet.core.text.pieces import PIECE_CHARACTERS, cut_text
 from fleet.core.text.sentences import SentenceSplitter
 from fleet.core.text.speakable import speakable
+from fleet.ground.loop_yield import LoopYield
 from fleet.ground.metrics import turns as timed
 from fleet.ground.metrics.histogram import HistogramMetric
 from fleet.ground.tracing import spans
@@ -95,16 +96,16 @@ class AnswerSpeech:
         """Take a whole message that no model writes now, and that says nothing of how long one takes.
 
         Args:
-            text: The message; of a long one others have their turn between its pieces.
+            text: The message; other tasks run between the pieces of a long one.
             repeated: Whether it was written before this turn was taken up. An edge leaves out what it has. A device
                 that shows text could not: it gets no piece twice, and may miss one, but the whole answer in the end.
         """
         if text:
             self._began = None
-        self.messages.repeated, breath = repeated, Breath()
-        for bite in bites(text):
-            self.write(bite)
-            await breath.take(bite)
+        self.messages.repeated, loop_yield = repeated, LoopYield(PIECE_CHARACTERS)
+        for part in cut_text(text):
+            self.write(part)
+            await loop_yield.spend(len(part))
         self.flush()
         self.messages.repeated = False
 

@@ -14,7 +14,7 @@ from fleet.core.history import since_user
 from fleet.core.local_time import own_offset
 from fleet.core.ports import Message
 from fleet.core.prompt import DEVICE_PROMPT, local_now, write_prompt
-from fleet.core.reports import tell
+from fleet.core.reports import describe
 from fleet.core.server_tools import Caller, Persona
 from fleet.core.text.phrases import LANGUAGES, Phrase, phrase
 from fleet.core.toolbox import Toolbox
@@ -190,5 +190,5 @@ class WorkerTurn:
             local_now(offset),
             language=self._heard.language,
             persona=tools.introduce(context.persona) if tools else "",
-            reports=tell(context.reports),
+            reports=describe(context.reports),
         )

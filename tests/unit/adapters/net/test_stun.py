@@ -7,7 +7,7 @@ import pytest
 
 from fleet.adapters.net.stun import ask_stun
 from fleet.ground.errors import ConfigError, Unavailable
-from fleet.wire.stun import Seen
+from fleet.wire.stun import MappedAddress
 from tests.support.stun_server import message, stun_server, tell, xored
 
 
@@ -21,7 +21,7 @@ def free_udp() -> tuple[str, int]:
 async def test_the_servers_view_of_the_local_port_is_returned() -> None:
     local = free_udp()
     async with asyncio.timeout(10), stun_server(tell("203.0.113.7")) as server:
-        assert await ask_stun(server.place, local) == Seen("203.0.113.7", local[1])
+        assert await ask_stun(server.place, local) == MappedAddress("203.0.113.7", local[1])
 
 
 async def test_a_name_is_resolved() -> None:
@@ -47,7 +47,7 @@ async def test_a_foreign_answer_is_passed_over() -> None:
         return message(0x0101, request[8:20], (0x0020, xored("192.0.2.1", 1)))
 
     async with asyncio.timeout(10), stun_server(twice) as server:
-        assert await ask_stun(server.place, ("127.0.0.1", 0)) == Seen("192.0.2.1", 1)
+        assert await ask_stun(server.place, ("127.0.0.1", 0)) == MappedAddress("192.0.2.1", 1)
 
 
 async def test_silence_ends_with_a_reason() -> None:

@@ -1,6 +1,6 @@
 from redis.crc import key_slot
 
-from fleet.adapters.redis.keys import Keys, edge_mailbox
+from fleet.adapters.redis.keys import Keys, edge_inbox
 
 MAC = "aa:bb:cc:dd:ee:ff"
 
@@ -8,7 +8,7 @@ MAC = "aa:bb:cc:dd:ee:ff"
 def test_all_keys_of_a_shard_live_on_one_node_of_a_cluster() -> None:
     keys = Keys(16)
     shard = keys.shard(MAC)
-    names = [keys.own(shard), keys.fence(shard), keys.mailbox(shard), keys.deadlines(shard), keys.device(MAC)]
+    names = [keys.own(shard), keys.fence(shard), keys.inbox(shard), keys.deadlines(shard), keys.device(MAC)]
     names += [keys.session(MAC), keys.tools(MAC), keys.turn(MAC), keys.history(MAC), keys.reports(MAC)]
     names += [keys.call(MAC, 7), keys.idempotency(MAC, "turn{1}:call")]
     assert len({key_slot(name.encode()) for name in names}) == 1
@@ -20,4 +20,4 @@ def test_shards_are_spread_over_the_nodes_of_a_cluster() -> None:
 
 
 def test_edges_have_mailboxes_of_their_own() -> None:
-    assert key_slot(edge_mailbox("a").encode()) != key_slot(edge_mailbox("b").encode())
+    assert key_slot(edge_inbox("a").encode()) != key_slot(edge_inbox("b").encode())

@@ -129,7 +129,7 @@ async def test_a_closed_ear_hears_nothing_more(ears: AudioInput) -> None:
 
 async def test_one_listener_that_fails_costs_the_others_nothing(ears: AudioInput) -> None:
     class Failing:
-        def hear(self, frame: VadFrame) -> None:
+        def on_frame(self, frame: VadFrame) -> None:
             raise ValueError("listener")
 
     reported: list[str] = []

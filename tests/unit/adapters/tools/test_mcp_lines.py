@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet.adapters.tools import mcp_lines
-from fleet.adapters.tools.mcp_lines import LARGEST_MESSAGE, LinePace, Lines, TooLong
+from fleet.adapters.tools.mcp_lines import LARGEST_MESSAGE, ByteRate, Lines, TooLong
 
 
 @given(st.lists(st.binary(max_size=30)))
@@ -41,7 +41,7 @@ async def test_a_flood_is_taken_slowly_after_its_beginning(monkeypatch: pytest.M
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    pace = LinePace()
+    pace = ByteRate()
     monkeypatch.setattr(asyncio, "sleep", sleep)
     await pace.take(mcp_lines.BURST)
     assert slept == []

@@ -5,7 +5,7 @@ import random
 import pytest
 from websockets.frames import Frame, Opcode
 
-from fleet.wire.websocket_edges import FrameEdges
+from fleet.wire.websocket_frames import FrameTracker
 
 TEXT, MORE, PING, CLOSE = Opcode.TEXT, Opcode.CONT, Opcode.PING, Opcode.CLOSE
 
@@ -19,7 +19,7 @@ def written(opcode: Opcode, size: int, *, final: bool = True, mask: bool = True)
 def test_a_message_is_under_way_from_its_first_byte_to_its_last(size: int, mask: bool) -> None:
     raw = written(TEXT, size, mask=mask)
     for at in {0, 1, 2, 5, len(raw) // 2, len(raw) - 2}:
-        edges = FrameEdges()
+        edges = FrameTracker()
         edges.feed(raw[: at + 1])
         assert edges.between is (at + 1 >= len(raw))
         edges.feed(raw[at + 1 :])
@@ -28,7 +28,7 @@ def test_a_message_is_under_way_from_its_first_byte_to_its_last(size: int, mask:
 
 
 def test_fragments_are_one_message_and_a_ping_between_them_is_none() -> None:
-    edges = FrameEdges()
+    edges = FrameTracker()
     for part in (written(TEXT, 3, final=False), written(PING, 4), written(MORE, 0, final=False), written(PING, 0)):
         edges.feed(part)
         assert not edges.between
@@ -49,12 +49,12 @@ def test_pieces_make_no_difference() -> None:
         frames += [written(TEXT, 200, final=False), written(MORE, 66000)]
         dice.shuffle(frames[:5])
         raw = b"".join(frames)
-        edges, at = FrameEdges(), 0
+        edges, at = FrameTracker(), 0
         while at < len(raw):
             step = dice.choice((1, 2, 3, 7, 5000))
             edges.feed(raw[at : at + step])
             at += step
-        whole = FrameEdges()
+        whole = FrameTracker()
         whole.feed(raw)
         assert edges.between and whole.between
         assert edges.messages == whole.messages == sum(frame[0] & 0x0F == TEXT for frame in frames)

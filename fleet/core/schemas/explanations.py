@@ -1,4 +1,4 @@
-"""What a schema wants, in words for the model that wrote arguments which do not fit it."""
+"""Explanations of invalid arguments for the model that wrote them."""
 
 import json
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from fleet.core.schemas.json_types import is_list, is_number, types_of
 from fleet.core.schemas.verdict import Fault, Path
 
 LONGEST = 400
-"""Characters of what is said of one argument."""
+"""Characters about one argument."""
 
 _SHOWN = 60
 _MOST_CHOICES = 64
@@ -40,10 +40,10 @@ _EDGES = {
 
 
 def explain(fault: Fault, arguments: Mapping[str, JsonValue]) -> str:
-    """Return what is wrong with which argument, and what would be right.
+    """Return which argument is wrong, and which values are valid.
 
     Args:
-        fault: Of the arguments as they would be sent.
+        fault: Of the repaired arguments.
         arguments: As the model wrote them.
     """
     if not fault.path:
@@ -59,7 +59,7 @@ def explain(fault: Fault, arguments: Mapping[str, JsonValue]) -> str:
 
 
 def wanted(schema: Mapping[str, Any]) -> str:
-    """Return in words what a schema allows, as far as it is plain."""
+    """Return in words what a schema allows, for its simple keywords."""
     choices = [schema["const"]] if "const" in schema else schema.get("enum")
     if is_list(choices):
         return f"one of {_write(choices[:_MOST_CHOICES])}"[:LONGEST]
@@ -78,8 +78,8 @@ def wanted(schema: Mapping[str, Any]) -> str:
 def _alternatives(fault: Fault, arguments: Mapping[str, JsonValue]) -> str:
     if not any(one.path != fault.path for one in fault.inner):
         kinds = dict.fromkeys(wanted(one.schema) for one in fault.inner)
-        told = f"argument {_name(fault.path)} must be {' or '.join(kinds)}, but is "
-        return told + _brief(_find(arguments, fault.path)) if kinds and fault.path else ""
+        text = f"argument {_name(fault.path)} must be {' or '.join(kinds)}, but is "
+        return text + _brief(_find(arguments, fault.path)) if kinds and fault.path else ""
     return ", or ".join(dict.fromkeys(explain(one, arguments) for one in fault.inner))
 
 
@@ -95,7 +95,7 @@ def _names(schema: Mapping[str, Any]) -> str:
 
 
 def _find(value: JsonValue | Mapping[str, JsonValue], path: Path) -> JsonValue:
-    """Return the value at a path; of one that was unpacked from a text, the text."""
+    """Return the value at a path; for a value that was read from a text, the text."""
     found: Any = value
     for step in path:
         if isinstance(found, Mapping):

@@ -1,4 +1,4 @@
-"""Where the frames and messages of a WebSocket begin and end, without keeping any of them."""
+"""The boundaries of the frames and messages of a WebSocket, found without buffering them."""
 
 _FINAL, _OPCODE, _CONTROL = 0x80, 0x0F, 0x08
 _MASKED, _LENGTH = 0x80, 0x7F
@@ -6,8 +6,8 @@ _WIDER = {126: 2, 127: 8}
 """Bytes of the length behind these lengths."""
 
 
-class FrameEdges:
-    """Follows what one end of a WebSocket says, from its first frame on."""
+class FrameTracker:
+    """Follows the bytes that one end of a WebSocket sends, from its first frame on."""
 
     def __init__(self) -> None:
         self._head = bytearray()
@@ -16,15 +16,15 @@ class FrameEdges:
         self._open = False
         self._ends = False
         self.messages = 0
-        """Messages that have ended."""
+        """Number of complete messages."""
 
     @property
     def between(self) -> bool:
-        """Whether nothing is under way: no frame, and no message in fragments."""
+        """Whether there is no unfinished frame or fragmented message."""
         return not self._head and not self._left and not self._open
 
     def feed(self, data: bytes) -> None:
-        """Go on with what came next."""
+        """Take the next bytes."""
         at = 0
         while at < len(data):
             if self._left:

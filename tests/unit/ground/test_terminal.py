@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from fleet.core.text.visible import cell, visible
+from fleet.ground.terminal import cell, visible
 
 
 @pytest.mark.parametrize(
