@@ -11,6 +11,7 @@ Ruff refuses every other HTTP client (`banned-api` in pyproject.toml).
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack
 from typing import Any
 
 import httpx2
@@ -63,15 +64,13 @@ class BoundedClient(httpx2.AsyncClient):
         """
         until = None if self._seconds is None else asyncio.get_running_loop().time() + self._seconds
         try:
-            async with asyncio.timeout_at(until):
+            async with asyncio.timeout_at(until), AsyncExitStack() as stack:
                 response = await super().send(request, stream=True, **options)
-                try:
-                    self._bound(response, until)
-                    if not stream:
-                        await response.aread()
-                except BaseException:
-                    await response.aclose()
-                    raise
+                stack.push_async_callback(response.aclose)
+                self._bound(response, until)
+                if not stream:
+                    await response.aread()
+                stack.pop_all()
         except TimeoutError:
             raise httpx2.ReadTimeout("the answer took too long", request=request) from None
         return response

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from fleet.roles.edge.transport.proof import LARGEST_STEP, PROVED_ELSEWHERE, SAME_TOC, begin, follow
+from fleet.roles.edge.transport.proof import LARGEST_STEP, PROVED_ELSEWHERE
+from fleet.roles.edge.transport.sequential_test import SAME_TOC, begin, follow
 from fleet.roles.edge.transport.socket import Address
 
 RETURN_SECONDS: Final = 5.0

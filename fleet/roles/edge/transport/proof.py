@@ -4,11 +4,7 @@ A packet has no integrity tag. It is good when its first byte (TOC) says that it
 Without the key the payload is random: one in 256 has a given TOC, and `chance_of_length` of them the right length. So
 several good packets with following numbers prove together what one of them cannot.
 
-How many are needed is a sequential test (Wald 1945): a chain has a score, each good packet adds to it, each other
-packet of the same address takes from it, and it never falls below that of a new chain. A score of s is reached by
-guessing once in e^s packets, however the packets are spread over time, numbers and addresses. The test runs for several
-shares of good packets side by side (`SHARES`), so that a flood in the device's name makes a proof longer and does not
-prevent it.
+A sequential test (`fleet.roles.edge.transport.sequential_test`) says how many are needed.
 
 Copies of genuine packets are good, so a chain proves nothing while its numbers come from another address too
 (`Candidates.is_copied`).
@@ -16,10 +12,10 @@ Copies of genuine packets are good, so a chain proves nothing while its numbers 
 
 from collections import Counter, deque
 from collections.abc import Iterator
-from dataclasses import dataclass
-from math import log
-from typing import Final, NamedTuple
+from typing import Final
 
+from fleet.roles.edge.transport.chain import LONGEST_CHAIN, Candidate, Chain, GoodPacket, Packets, Proof, cut
+from fleet.roles.edge.transport.sequential_test import SAME_TOC, any_toc, begin, follow
 from fleet.roles.edge.transport.socket import Address
 
 PROVED: Final = 18.0
@@ -30,10 +26,6 @@ COMPARED: Final = 8
 """How many of the last packets of a chain are compared with what came from other addresses."""
 LIKELY: Final = 10.0
 """Score from which a packet counts as audio where the TOC may change."""
-SHARES: Final = (0.9, 1 / 6, 1 / 31, 1 / 120)
-"""Shares of good packets among those of an address that the test looks for; 1 in 31 is a flood of 500 a second."""
-SHARES_ANY: Final = (0.9, 1 / 2, 1 / 4, 1 / 8)
-"""The same where the TOC may change; those count that are well above the share of lucky guesses."""
 CHANGES: Final = 2
 """Changes of the TOC in a chain that show that the device does not keep it."""
 LONGEST_PAUSE: Final = 1.0
@@ -46,111 +38,8 @@ MOST_ALIKE: Final = 16
 """Candidates of one number from one address."""
 MOST_HELD: Final = 128
 """Candidates from the device's address, and as many from all others."""
-LONGEST_CHAIN: Final = 64
-"""Packets that are kept until their chain is proved."""
 EARLIER: Final = 64
 """Numbers before a proved chain whose packets from the same address are used too."""
-_LONG_FRAMES: Final = 60
-
-Packets = list[tuple[int, bytes]]
-"""Sequence numbers and payloads."""
-
-
-def chance_of_length(frame_ms: int) -> float:
-    """Return the largest share of random payloads that last so many milliseconds; their length matters a little."""
-    return 1 / 28 if frame_ms >= _LONG_FRAMES else 1 / 6
-
-
-class SequentialTest(NamedTuple):
-    """One sequential test: what a good packet adds to the score, and what another one takes from it."""
-
-    gain: float
-    cost: float
-
-    @classmethod
-    def for_share(cls, share: float, chance: float) -> "SequentialTest":
-        return cls(log(share / chance), log((1 - chance) / (1 - share)))
-
-
-Tests = tuple[SequentialTest, ...]
-Scores = tuple[float, ...]
-
-SAME_TOC: Final = tuple(SequentialTest.for_share(share, 1 / 256) for share in SHARES)
-
-
-def begin(tests: Tests) -> Scores:
-    """Return the scores of one good packet."""
-    return tuple([test.gain for test in tests])
-
-
-def follow(scores: Scores, others: int, tests: Tests) -> Scores:
-    """Return a chain's scores after one more good packet, with so many others of its address before it."""
-    return tuple([max(score - others * test.cost, 0.0) + test.gain for score, test in zip(scores, tests, strict=True)])
-
-
-class GoodPacket(NamedTuple):
-    """A packet that is good by itself."""
-
-    address: Address
-    sequence: int
-    payload: bytes
-
-
-@dataclass(slots=True, eq=False)
-class Chain:
-    """What a candidate has behind it."""
-
-    before: "Candidate | None"
-    began: float
-    tries: int
-    """Packets of the address until it began."""
-    scores: Scores
-    length: int = 1
-    changes: int = 0
-    """Of the TOC."""
-
-
-@dataclass(slots=True, eq=False)
-class Candidate:
-    """A good packet that is not used yet."""
-
-    address: Address
-    sequence: int
-    payload: bytes
-    at: float
-    admitted: int
-    """What the stream had admitted in the usual way when the packet came."""
-    tries: int
-    """Packets of the address until then."""
-    same: Chain
-    """With the same TOC."""
-    any: Chain
-    """With any TOC."""
-    alone: bool = True
-    """Whether no other candidate is in a chain with it: most guesses are so."""
-    held: bool = True
-
-    @property
-    def toc(self) -> int:
-        return self.payload[0]
-
-
-class Proof(NamedTuple):
-    """A chain that proves its address, with its last packet; `toc` is None where it changes."""
-
-    last: Candidate
-    chain: Chain
-    toc: int | None
-
-    def back(self, packets: int) -> Candidate:
-        """Return the candidate so many packets before the last, or the first of the chain."""
-        one = self.last
-        for _ in range(packets):
-            earlier = (one.any if self.toc is None else one.same).before
-            if earlier is None:
-                break
-            one = earlier
-        return one
 
 
 class Candidates:
@@ -169,8 +58,7 @@ class Candidates:
         self.toc: int | None = None
         """What the device's packets begin with; None while that is unknown, or changes."""
         self._drops = drops
-        chance = chance_of_length(frame_ms)
-        self._any_tests = tuple(SequentialTest.for_share(share, chance) for share in SHARES_ANY if share > 1.4 * chance)
+        self._any_tests = any_toc(frame_ms)
         self._held: dict[Address, dict[int, list[Candidate]]] = {}
         self._tries: dict[Address, int] = {}
         """Of the addresses that have candidates: only between two candidates does it matter."""
@@ -308,7 +196,7 @@ class Candidates:
                 best.changes = chain.changes + (before.toc != one.toc)
             best.scores = tuple(map(max, best.scores, scores))
         if best.length % LONGEST_CHAIN == 0:
-            _cut(best, same=same)
+            cut(best, same=same)
         return best
 
     def _hold(self, one: Candidate, now: float) -> None:
@@ -354,12 +242,3 @@ class Candidates:
         senders.remove(one)
         if not senders:
             del self._numbers[one.sequence]
-
-
-def _cut(chain: Chain, *, same: bool) -> None:
-    """Forget what lies so far behind a chain's end that it is not kept."""
-    for _ in range(LONGEST_CHAIN - 2):
-        if chain.before is None:
-            return
-        chain = chain.before.same if same else chain.before.any
-    chain.before = None

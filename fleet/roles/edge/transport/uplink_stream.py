@@ -14,8 +14,9 @@ from collections import Counter
 from typing import Final
 
 from fleet.roles.edge.transport.allowance import Allowance
+from fleet.roles.edge.transport.chain import GoodPacket, Packets, Proof
 from fleet.roles.edge.transport.former_address import FormerAddress
-from fleet.roles.edge.transport.proof import COMPARED, Candidates, GoodPacket, Packets, Proof
+from fleet.roles.edge.transport.proof import COMPARED, Candidates
 from fleet.roles.edge.transport.socket import Address
 from fleet.wire import toc
 from fleet.wire.messages import AudioFormat
