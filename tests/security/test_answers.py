@@ -30,8 +30,8 @@ from fleet.core.ports import Message
 from fleet.core.server_tools import Caller
 from fleet.ground.errors import FleetError, ProviderError
 from fleet.ground.settings import Settings, load
-from fleet.roles.api.vision import load_vision
 from fleet.run.llm import LLM_PROVIDERS, chat_model
+from fleet.run.vision import load_vision
 from fleet.wire.identity import CredentialKeys
 from tests.support.endless_server import BODIES, endless_server
 
