@@ -281,10 +281,10 @@ CATALOGUE = {
 def test_each_attack_is_tried(attack: str) -> None:
     for place in CATALOGUE[attack]:
         path, _, name = place.partition("::")
-        assert name in tests_of(path), place
+        assert name in functions_of(path), place
 
 
 @functools.cache
-def tests_of(path: str) -> set[str]:
+def functions_of(path: str) -> set[str]:
     nodes = ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))
     return {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}

@@ -12,16 +12,20 @@ from typing import Any
 import pytest
 
 _MOST_SHOWN = 40
+_LONGEST = 200
+
+Cases = Iterable[Any] | Callable[[], Iterable[Any]]
 
 
-def for_every(names: str, cases: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def for_every(names: str, cases: Cases) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Call a test once for each case, as `pytest.mark.parametrize` does, but as one test.
 
     Only for tests that change nothing: all cases share their fixtures.
 
     Args:
         names: The test's arguments that a case gives, with commas between them.
-        cases: The values (tuples where there are several names), one at least, in what can be gone through again.
+        cases: The values (tuples where there are several names), one at least; or a function that makes them
+            when the test runs, for large ones.
     """
     wanted = [name.strip() for name in names.split(",")]
 
@@ -29,7 +33,7 @@ def for_every(names: str, cases: Iterable[Any]) -> Callable[[Callable[..., None]
         @functools.wraps(test)
         def run(**fixtures: Any) -> None:
             wrong, tried = [], 0
-            for case in cases:
+            for case in cases() if callable(cases) else cases:
                 tried += 1
                 given = dict(zip(wanted, case if len(wanted) > 1 else (case,), strict=True))
                 try:
@@ -49,4 +53,4 @@ def for_every(names: str, cases: Iterable[Any]) -> Callable[[Callable[..., None]
 
 
 def _named(given: dict[str, Any]) -> str:
-    return ", ".join(str(value) for value in given.values())
+    return ", ".join(str(value)[:_LONGEST] for value in given.values())
