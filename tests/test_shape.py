@@ -124,7 +124,7 @@ def defined_names(path: Path) -> Iterator[str]:
             yield node.id
 
 
-@pytest.mark.parametrize("room", ROOMS_WITHOUT_RETIRED_WORDS)
+@for_every("room", ROOMS_WITHOUT_RETIRED_WORDS)
 def test_no_name_holds_a_retired_word(room: str) -> None:
     paths = sorted((ROOT / room).rglob("*.py"))
     assert paths
