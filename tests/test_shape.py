@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from tests.support.every import for_every
 
 ROOT = Path(__file__).parent.parent / "fleet"
 MODULES = sorted(ROOT.rglob("*.py"))
@@ -63,7 +63,7 @@ def length(function: Function) -> int:
     return (function.end_lineno or 0) - first.lineno + 1
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+@for_every("path", MODULES)
 def test_module_has_a_good_size_and_name(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST_FILE
     assert not BAD_NAMES & set(path.stem.split("_"))
@@ -72,7 +72,7 @@ def test_module_has_a_good_size_and_name(path: Path) -> None:
         assert lines <= LONGEST_FUNCTION, f"{function.name} has {lines} lines"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+@for_every("path", MODULES)
 def test_classes_are_small(path: Path) -> None:
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.ClassDef):
@@ -124,7 +124,7 @@ def defined_names(path: Path) -> Iterator[str]:
             yield node.id
 
 
-@pytest.mark.parametrize("room", ROOMS_WITHOUT_RETIRED_WORDS)
+@for_every("room", ROOMS_WITHOUT_RETIRED_WORDS)
 def test_no_name_holds_a_retired_word(room: str) -> None:
     paths = sorted((ROOT / room).rglob("*.py"))
     assert paths

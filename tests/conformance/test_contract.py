@@ -17,6 +17,7 @@ from fleet.workbench.conformance.run import Observer, Task, plan, run_all
 from fleet.workbench.conformance.steering.server import Steering
 from fleet.workbench.local_servers.ports import LOOPBACK
 from fleet.workbench.sim.profiles.profile import find_profile
+from tests.support.every import for_every
 
 pytestmark = pytest.mark.conformance
 
@@ -86,7 +87,7 @@ def test_the_server_conforms(once: dict[tuple[str, str], list[Result]], check: s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("check", "profile"), named(EVERYTHING))
+@for_every("check, profile", [(task.check.id, task.profile.name) for task in EVERYTHING])
 def test_the_server_conforms_every_time(
     again_and_again: dict[tuple[str, str], list[Result]], check: str, profile: str
 ) -> None:

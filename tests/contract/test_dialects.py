@@ -42,6 +42,7 @@ from fleet.wire.messages import (
     TranscriptCommand,
 )
 from tests.support import morse_dialect
+from tests.support.every import for_every
 
 EXPRESSION = {
     "name": "set_virtual_human_expression",
@@ -157,7 +158,7 @@ def test_captured_frames_are_understood(dialect: Dialect) -> None:
         assert dialect.receive(json.dumps(frame, ensure_ascii=True, indent=1).encode()) == event
 
 
-@pytest.mark.parametrize("frame", JUNK, ids=lambda frame: repr(frame[:24]))
+@for_every("frame", JUNK)
 def test_garbage_is_an_event(dialect: Dialect, frame: bytes) -> None:
     assert isinstance(dialect.receive(frame), MalformedEvent | BadRequestEvent | ResponseEvent)
 

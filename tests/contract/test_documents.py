@@ -13,6 +13,7 @@ from typer.main import get_command
 from fleet.cli import add_operators, add_people, app
 from tests.support.deployed_settings import unknown
 from tests.support.documents import ROOT, Document, documents
+from tests.support.every import for_every
 
 DOCUMENTS = documents()
 COMPOSE_ONLY = {"FLEET_IMAGE", "FLEET_SPEECH_IMAGE", "FLEET_CONFIG"}
@@ -55,7 +56,7 @@ def parse(command: TyperGroup | TyperCommand, words: list[str], *, parent: Conte
             parse(chosen, left, parent=context)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+@for_every("document", DOCUMENTS)
 def test_every_link_leads_somewhere(document: Document) -> None:
     for link in document.links():
         if re.match(r"[a-z]+:", link):
@@ -68,7 +69,7 @@ def test_every_link_leads_somewhere(document: Document) -> None:
             assert anchor in Document(target).anchors(), link
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+@for_every("document", DOCUMENTS)
 def test_every_command_in_a_code_block_is_one(document: Document, fleet: TyperGroup) -> None:
     for words in document.commands():
         try:
@@ -79,7 +80,7 @@ def test_every_command_in_a_code_block_is_one(document: Document, fleet: TyperGr
             pytest.fail(f"fleet {' '.join(words)}: {error.format_message()}")
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+@for_every("document", DOCUMENTS)
 def test_every_command_in_a_sentence_is_one(document: Document, fleet: TyperGroup) -> None:
     for span in document.spans():
         if not span.startswith("fleet ") or str(document) in NOT_OURS or re.search(r"[…|=;<]", span):
@@ -92,24 +93,24 @@ def test_every_command_in_a_sentence_is_one(document: Document, fleet: TyperGrou
             pytest.fail(f"{span}: {error.format_message()}")
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+@for_every("document", DOCUMENTS)
 def test_every_setting_that_is_named_is_one(document: Document) -> None:
     named = set(re.findall(r"(?<![\w$])(?:FLEET|CLOUD)_[A-Z_]*[A-Z](?![\w…*])", document.text))
     assert unknown(named) - COMPOSE_ONLY == set()
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+@for_every("document", DOCUMENTS)
 def test_every_script_that_is_named_is_there(document: Document) -> None:
     named = set(re.findall(r"(?<![\w/.])scripts/[a-z_-]+", document.text))
     assert [name for name in sorted(named) if not (ROOT / name).is_file()] == []
 
 
-@pytest.mark.parametrize("document", WRITTEN, ids=str)
+@for_every("document", WRITTEN)
 def test_a_line_of_prose_fits_into_an_editor(document: Document) -> None:
     assert [line for line in document.prose_lines() if len(line) > LONGEST_LINE] == []
 
 
-@pytest.mark.parametrize("document", WRITTEN, ids=str)
+@for_every("document", WRITTEN)
 def test_no_cell_of_a_table_is_a_paragraph(document: Document) -> None:
     cells = [cell for cell in document.cells() if not cell.startswith(PROOFS)]
     assert [cell for cell in cells if len(cell) > LONGEST_CELL] == []

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.every import for_every
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
 PLACES = re.findall(r"`(fleet/[\w/.]+)(?:::(\w+))?`", PAGE)
 
 
-@pytest.mark.parametrize(("path", "name"), PLACES)
+@for_every("path, name", PLACES)
 def test_a_place_is_there(path: str, name: str) -> None:
     text = (ROOT / path).read_text(encoding="utf-8")
     if name:

@@ -5,13 +5,14 @@ Both are only read: no test is imported or run.
 """
 
 import ast
+import functools
 import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
+from tests.support.every import for_every
 
 ROOT = Path(__file__).parent.parent.parent
 TABLES = ROOT / "docs" / "protocol"
@@ -69,6 +70,7 @@ def ids(node: ast.AST) -> Iterator[str]:
             yield from (str(one.value) if isinstance(one, ast.Constant) else "?" for one in call.args)
 
 
+@functools.cache
 def functions(path: Path) -> set[str]:
     return {node.name for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, Function)}
 
@@ -91,7 +93,7 @@ def test_every_id_is_used_once_and_says_something() -> None:
     assert [row.id for row in ROWS if len(row.statement) < 10] == []
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row.id))
+@for_every("row", ROWS)
 def test_a_statement_is_proven_by_the_tests_that_it_names(row: Row) -> None:
     assert row.tests, "names no test"
     for test in row.tests:

@@ -6,6 +6,7 @@ import yaml
 
 from tests.support.chart import CHART, OWN_REDIS, find, joined, kinds, notes, pods, render
 from tests.support.chart_values import SETS
+from tests.support.every import for_every
 from tests.support.kubernetes_schemas import VERSIONS, faults
 
 
@@ -13,7 +14,7 @@ def test_there_are_many_sets() -> None:
     assert len(SETS) >= 20
 
 
-@pytest.mark.parametrize("name", SETS)
+@for_every("name", SETS)
 def test_set_renders_to_objects_that_kubernetes_takes(name: str) -> None:
     manifests = render(SETS[name])
     assert manifests
@@ -30,7 +31,7 @@ def test_the_schemas_find_faults() -> None:
     assert len(faults(worker, VERSIONS[0])) == 2
 
 
-@pytest.mark.parametrize("name", SETS)
+@for_every("name", SETS)
 def test_every_selector_finds_its_pods(name: str) -> None:
     manifests = render(SETS[name])
     labels = [

@@ -2,14 +2,13 @@
 
 from typing import Any
 
-import pytest
-
 from tests.support.chart import environment, find, kinds, pods, render
 from tests.support.chart_values import SETS
 from tests.support.deployed_settings import unknown
+from tests.support.every import for_every
 
 
-@pytest.mark.parametrize("name", SETS)
+@for_every("name", SETS)
 def test_pods_are_restricted(name: str) -> None:
     for component, pod in pods(render(SETS[name])).items():
         outer = pod["securityContext"]
@@ -30,7 +29,7 @@ def told(pod: dict[str, Any]) -> dict[str, Any]:
     return environment(pod["containers"][0])
 
 
-@pytest.mark.parametrize("name", SETS)
+@for_every("name", SETS)
 def test_images_are_pinned(name: str) -> None:
     for pod in pods(render(SETS[name])).values():
         for container in pod["containers"]:
@@ -38,7 +37,7 @@ def test_images_are_pinned(name: str) -> None:
             assert "@sha256:" in image or image.rpartition(":")[2] not in ("", "latest", image), image
 
 
-@pytest.mark.parametrize("name", SETS)
+@for_every("name", SETS)
 def test_every_variable_is_a_setting(name: str) -> None:
     for pod in pods(render(SETS[name])).values():
         for container in pod["containers"]:
@@ -47,7 +46,7 @@ def test_every_variable_is_a_setting(name: str) -> None:
             assert len(names) == len(set(names)), names
 
 
-@pytest.mark.parametrize("name", SETS)
+@for_every("name", SETS)
 def test_no_secret_is_written_into_a_pod(name: str) -> None:
     for pod in pods(render(SETS[name])).values():
         for container in pod["containers"]:

@@ -9,6 +9,7 @@ import pytest
 
 from fleet.wire.messages import AudioFormat
 from tests.support.audio_air import AWAY, FORGERIES, HOME, STRANGER, Air, Outcome, besiege, noise, seal
+from tests.support.every import for_every
 
 MINUTE = 60.0
 SECONDS = [pytest.param(MINUTE, id="a minute"), pytest.param(600.0, id="ten minutes", marks=pytest.mark.slow)]
@@ -66,7 +67,7 @@ def test_who_is_first_with_copies_from_the_beginning_is_taken_for_the_device_unt
     assert air.numbers == list(range(1, 40))
 
 
-@pytest.mark.parametrize("seed", range(100))
+@for_every("seed", range(100))
 def test_a_new_port_is_followed_within_a_second_while_somebody_forges_from_the_old_one(seed: int) -> None:
     air, random, now = Air(), Random(seed), 0.0
     for number in range(1, 60):

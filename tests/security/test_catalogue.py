@@ -1,9 +1,10 @@
 """The attacks that fleet must withstand, and the tests that try them, wherever they are."""
 
 import ast
+import functools
 from pathlib import Path
 
-import pytest
+from tests.support.every import for_every
 
 ROOT = Path(__file__).parents[1]
 _ACCESS, _TRAPS = "integration/mosquitto/test_plugin_access.py", "integration/mosquitto/test_plugin_traps.py"
@@ -276,13 +277,14 @@ CATALOGUE = {
 }
 
 
-@pytest.mark.parametrize("attack", CATALOGUE)
+@for_every("attack", CATALOGUE)
 def test_each_attack_is_tried(attack: str) -> None:
     for place in CATALOGUE[attack]:
         path, _, name = place.partition("::")
-        known = {
-            node.name
-            for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        }
-        assert name in known, place
+        assert name in functions_of(path), place
+
+
+@functools.cache
+def functions_of(path: str) -> set[str]:
+    nodes = ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))
+    return {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}

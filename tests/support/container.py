@@ -6,10 +6,7 @@ import socket
 import time
 from pathlib import Path
 
-import docker  # type: ignore[import-untyped]  # has no types
-import docker.errors  # type: ignore[import-untyped]
 import pytest
-from testcontainers.core.container import DockerContainer
 
 from tests.support.ports import LOOPBACK
 from tests.support.process import STOP_SECONDS
@@ -23,6 +20,10 @@ def docker_answers() -> bool:
     host = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
     if host.startswith("unix://") and not _accepts(host.removeprefix("unix://")):
         return False
+    # Half a second, for every run: who has no engine does not pay it.
+    import docker  # type: ignore[import-untyped]  # has no types
+    import docker.errors  # type: ignore[import-untyped]
+
     try:
         client = docker.from_env(timeout=3)
     except docker.errors.DockerException:
@@ -61,6 +62,8 @@ class ServerContainer:
     ) -> None:
         inside, self._port = ports
         self._hello = hello
+        from testcontainers.core.container import DockerContainer
+
         self._container = DockerContainer(image)
         self._container.with_bind_ports(inside, self._port)
         if command:

@@ -1,5 +1,6 @@
 """An HTTP server on a thread of its own that answers every request with far more than anybody wants."""
 
+import functools
 import gzip
 import socket
 import threading
@@ -10,7 +11,6 @@ MEGABYTE = 1024 * 1024
 SIZE = 200 * MEGABYTE
 BODIES = ("announced", "chunked", "packed", "slow", "never ends", "headers", "deep", "wide")
 _PIECE = b'{"error":"' + b"x" * (64 * 1024)
-_BOMB = gzip.compress(bytes(SIZE), 6)
 _JUNK = {"deep": b"[" * 250_000, "wide": b"[" + b"[]," * 15_000 + b"[]]"}
 """JSON of no use that is small enough to be read."""
 _REASONS = {200: "OK", 500: "Internal Server Error", 404: "Not Found", 307: "Temporary Redirect"}
@@ -76,13 +76,13 @@ class EndlessServer:
     def _framing(self) -> str:
         return {
             "announced": f"Content-Length: {SIZE}",
-            "packed": f"Content-Encoding: gzip\r\nContent-Length: {len(_BOMB)}",
+            "packed": f"Content-Encoding: gzip\r\nContent-Length: {len(_bomb())}",
             **{name: f"Content-Length: {len(body)}" for name, body in _JUNK.items()},
         }.get(self._body, "Transfer-Encoding: chunked")
 
     def _pieces(self) -> Iterator[bytes]:
         if self._body == "packed":
-            yield _BOMB
+            yield _bomb()
             return
         if self._body in _JUNK:
             yield _JUNK[self._body]
@@ -104,3 +104,8 @@ def endless_server(status: int, body: str, kind: str = "application/json") -> It
         yield server
     finally:
         server.close()
+
+
+@functools.cache
+def _bomb() -> bytes:
+    return gzip.compress(bytes(SIZE), 6)

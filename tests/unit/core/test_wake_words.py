@@ -3,11 +3,12 @@
 import pytest
 
 from fleet.core.wake_words import STOCK, WakeWords, judge
+from tests.support.every import for_every
 
 MAC, OTHER = "02:00:00:00:00:07", "02:00:00:00:00:08"
 
 
-@pytest.mark.parametrize("text", [*STOCK, "hi esp", "ＨＩ，ＥＳＰ", "你好，小智！", " alexa "])
+@for_every("text", [*STOCK, "hi esp", "ＨＩ，ＥＳＰ", "你好，小智！", " alexa "])
 def test_stock_wake_words_are_known_however_they_are_written(text: str) -> None:
     assert WakeWords().knows(MAC, text)
 

@@ -1,8 +1,7 @@
 import secrets
 
-import pytest
-
 from fleet.wire import echo, packet
+from tests.support.every import for_every
 
 KEY = bytes(range(16))
 TOKEN = b"12345678"
@@ -19,7 +18,7 @@ def test_an_answer_brings_the_token_back_and_is_no_longer_than_the_question() ->
     assert answer[16:] != question[16:], "no keystream is used twice"
 
 
-@pytest.mark.parametrize("bit", range(8 * 24))
+@for_every("bit", range(8 * 24))
 def test_a_question_that_was_changed_on_the_way_has_no_answer(bit: int) -> None:
     question = bytearray(echo.ask(KEY, 7, 1, TOKEN))
     question[bit // 8] ^= 1 << bit % 8

@@ -1,14 +1,15 @@
+from itertools import product
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fleet.adapters.speech.opus import FRAME_MS, SAMPLE_RATES, Decoder, Encoder, OpusError
 from fleet.wire.toc import duration_ms, empty_packet
+from tests.support.every import for_every
 
 
-@pytest.mark.parametrize("frame_ms", FRAME_MS)
-@pytest.mark.parametrize("rate", SAMPLE_RATES)
-@pytest.mark.parametrize("bitrate", [6_000, 24_000, 64_000])
+@for_every("frame_ms, rate, bitrate", list(product(FRAME_MS, SAMPLE_RATES, [6_000, 24_000, 64_000])))
 def test_duration_is_that_of_encoded_packets(rate: int, frame_ms: int, bitrate: int) -> None:
     encoder = Encoder(rate, frame_ms, bitrate=bitrate, complexity=0)
     noise = bytes((number * 7919) % 251 for number in range(encoder.frame_bytes))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from fleet.core.schemas import keywords
 from fleet.core.schemas.arguments import LARGEST_INTEGER, fit
 from fleet.core.schemas.validator import DEEPEST, MOST_STEPS, SchemaValidator
+from tests.support.every import for_every
 from tests.unit.core.schemas.test_cleaning import OBJECTS
 
 JSON_TEXT = st.recursive(
@@ -191,39 +192,47 @@ def _nested(branches: int, levels: int) -> dict[str, Any]:
     return rule
 
 
-HOSTILE: dict[str, tuple[dict[str, Any], Any]] = {
-    "a pattern that backtracks": ({"properties": {"x": {"pattern": "(a+)+$"}}}, "a" * 60 + "!"),
-    "such a name pattern": ({"properties": {"x": {"patternProperties": {"(a+)+$": {}}}}}, {"a" * 60 + "!": 1}),
-    "itself": ({"$ref": "#"}, 1),
-    "itself, twice": ({"allOf": [{"$ref": "#"}, {"$ref": "#"}]}, 1),
-    "itself as alternatives": ({"anyOf": [{"$ref": "#"}] * 50, "oneOf": [{"$ref": "#"}] * 50}, 1),
-    "itself negated": ({"not": {"$ref": "#"}}, 1),
-    "a ring": ({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}, 1),
-    "dynamic": ({"$dynamicRef": "#node", "$dynamicAnchor": "node", "$recursiveRef": "#"}, 1),
-    "wide and deep": ({"properties": {"x": _nested(10, 12)}}, 1),
-    "deeper than the stack": ({"properties": {"x": _nested(1, 3000)}}, 1),
-    "a huge enum": ({"properties": {"x": {"enum": list(range(500_000))}}}, -1),
-    "many types": ({"properties": {"x": {"type": ["string"] * 500_000}}}, 1),
-    "much required": ({"required": [f"a{n}" for n in range(500_000)]}, 1),
-    "many keywords": ({"properties": {"x": {f"k{n}": {} for n in range(500_000)}}}, 1),
-    "unique items": ({"properties": {"x": {"uniqueItems": True}}}, [[n] for n in range(20_000)]),
-    "an item's schema for each": ({"properties": {"x": {"items": {"anyOf": [{"type": "null"}] * 100}}}}, [1] * 20_000),
-    "floats": ({"properties": {"x": {"multipleOf": 1e-300}}}, 1e300),
-    "no number": ({"properties": {"x": {"multipleOf": 0, "minimum": math.inf}}}, 1),
-    "big integers": ({"properties": {"x": {"multipleOf": 3, "minimum": 10**4000}}}, 10**4001),
-    "another base": ({"$id": "http://[", "properties": {"x": {"$id": 5, "$ref": "#/x"}}}, 1),
-    "other drafts": (
-        {"$schema": "http://json-schema.org/draft-03/schema#", "properties": {"x": {"required": True, "extends": {}}}},
-        1,
-    ),
-    "its own dialect": ({"properties": {"x": {"$schema": "http://x/y", "type": "string", "pattern": "(a+)+$"}}}, 1),
-    "nonsense": (
-        {"properties": {"x": {word: value for word in ("type", "anyOf", "items", "required") for value in (5,)}}},
-        1,
-    ),
-    "lists for objects": ({"properties": [], "additionalProperties": [], "required": {}, "enum": {}}, 1),
-    "a pointer without an end": ({"properties": {"x": {"$ref": "#/" + "a/" * 500_000}}}, 1),
-}
+def hostile() -> list[tuple[str, dict[str, Any], Any]]:
+    schemas: dict[str, tuple[dict[str, Any], Any]] = {
+        "a pattern that backtracks": ({"properties": {"x": {"pattern": "(a+)+$"}}}, "a" * 60 + "!"),
+        "such a name pattern": ({"properties": {"x": {"patternProperties": {"(a+)+$": {}}}}}, {"a" * 60 + "!": 1}),
+        "itself": ({"$ref": "#"}, 1),
+        "itself, twice": ({"allOf": [{"$ref": "#"}, {"$ref": "#"}]}, 1),
+        "itself as alternatives": ({"anyOf": [{"$ref": "#"}] * 50, "oneOf": [{"$ref": "#"}] * 50}, 1),
+        "itself negated": ({"not": {"$ref": "#"}}, 1),
+        "a ring": ({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}, 1),
+        "dynamic": ({"$dynamicRef": "#node", "$dynamicAnchor": "node", "$recursiveRef": "#"}, 1),
+        "wide and deep": ({"properties": {"x": _nested(10, 12)}}, 1),
+        "deeper than the stack": ({"properties": {"x": _nested(1, 3000)}}, 1),
+        "a huge enum": ({"properties": {"x": {"enum": list(range(500_000))}}}, -1),
+        "many types": ({"properties": {"x": {"type": ["string"] * 500_000}}}, 1),
+        "much required": ({"required": [f"a{n}" for n in range(500_000)]}, 1),
+        "many keywords": ({"properties": {"x": {f"k{n}": {} for n in range(500_000)}}}, 1),
+        "unique items": ({"properties": {"x": {"uniqueItems": True}}}, [[n] for n in range(20_000)]),
+        "an item's schema for each": (
+            {"properties": {"x": {"items": {"anyOf": [{"type": "null"}] * 100}}}},
+            [1] * 20_000,
+        ),
+        "floats": ({"properties": {"x": {"multipleOf": 1e-300}}}, 1e300),
+        "no number": ({"properties": {"x": {"multipleOf": 0, "minimum": math.inf}}}, 1),
+        "big integers": ({"properties": {"x": {"multipleOf": 3, "minimum": 10**4000}}}, 10**4001),
+        "another base": ({"$id": "http://[", "properties": {"x": {"$id": 5, "$ref": "#/x"}}}, 1),
+        "other drafts": (
+            {
+                "$schema": "http://json-schema.org/draft-03/schema#",
+                "properties": {"x": {"required": True, "extends": {}}},
+            },
+            1,
+        ),
+        "its own dialect": ({"properties": {"x": {"$schema": "http://x/y", "type": "string", "pattern": "(a+)+$"}}}, 1),
+        "nonsense": (
+            {"properties": {"x": {word: value for word in ("type", "anyOf", "items", "required") for value in (5,)}}},
+            1,
+        ),
+        "lists for objects": ({"properties": [], "additionalProperties": [], "required": {}, "enum": {}}, 1),
+        "a pointer without an end": ({"properties": {"x": {"$ref": "#/" + "a/" * 500_000}}}, 1),
+    }
+    return [(name, schema, value) for name, (schema, value) in schemas.items()]
 
 
 class Counted(SchemaValidator):
@@ -234,9 +243,8 @@ class Counted(SchemaValidator):
         return super().spend(steps)
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_schema_costs_a_bounded_number_of_steps(name: str) -> None:
-    schema, value = HOSTILE[name]
+@for_every("name, schema, value", hostile)
+def test_a_hostile_schema_costs_a_bounded_number_of_steps(name: str, schema: dict[str, Any], value: Any) -> None:
     validator = Counted(schema, LARGEST_INTEGER)
     validator.find_faults({"x": value})
     assert validator.asked <= MOST_STEPS + 20 * DEEPEST

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from fleet.core.text.sentences import SentenceSplitter
 from fleet.core.text.speakable import speakable
+from tests.support.every import for_every
 
 
 @pytest.mark.parametrize(
@@ -272,7 +273,7 @@ UNITS = [
 ]
 
 
-@pytest.mark.parametrize("unit", UNITS)
+@for_every("unit", UNITS)
 def test_a_long_text_of_anything_is_cleaned(unit: str) -> None:
     # A step that looked back, or ahead without a bound, would need minutes for each of these.
     speakable(unit * (60_000 // len(unit)) + "((a]")
@@ -283,7 +284,7 @@ def test_a_text_of_a_million_characters_is_cleaned(unit: str) -> None:
     speakable(unit * (1_000_000 // len(unit)))
 
 
-@pytest.mark.parametrize("unit", UNITS)
+@for_every("unit", UNITS)
 def test_twice_the_text_needs_twice_the_steps(unit: str) -> None:
     short, long = (_count_lines(unit * size) for size in (500, 1000))
     assert long <= 2.5 * short + 500

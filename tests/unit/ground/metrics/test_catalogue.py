@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
-import pytest
-
 from fleet.adapters.redis.devices.traces import RefusalReason
 from fleet.core.text.phrases import HelloRefusal
 from fleet.ground.metrics import audio, broker, http
@@ -16,6 +14,7 @@ from fleet.ground.metrics.definition import OTHER, Metric, slug
 from fleet.roles.api.throttle import LimitedRequest
 from fleet.roles.worker.plugin_counts import KINDS
 from fleet.wire import gateway, jsonrpc
+from tests.support.every import for_every
 
 ROOT = Path(__file__).parents[4]
 WANTED = {
@@ -68,7 +67,7 @@ def test_what_the_field_measures_is_there() -> None:
     assert {metric.name for metric in everything()} >= WANTED
 
 
-@pytest.mark.parametrize("metric", everything(), ids=lambda metric: metric.name)
+@for_every("metric", everything())
 def test_a_metric_is_named_as_prometheus_wants_and_has_few_series(metric: Metric) -> None:
     assert re.fullmatch(r"fleet_[a-z0-9_]+", metric.name)
     assert not metric.name.endswith("_total")
@@ -83,7 +82,7 @@ def test_a_metric_is_named_as_prometheus_wants_and_has_few_series(metric: Metric
     assert count <= MOST_SERIES
 
 
-@pytest.mark.parametrize("metric", everything(), ids=lambda metric: metric.name)
+@for_every("metric", everything())
 def test_no_value_from_outside_becomes_a_label(metric: Metric) -> None:
     strange = ["02:00:00:00:00:01", "a-tool-of-a-device", ""]
     for value in strange:

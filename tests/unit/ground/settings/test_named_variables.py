@@ -7,6 +7,7 @@ import pytest
 
 from fleet.ground.settings import Settings
 from fleet.ground.settings.wording import variables
+from tests.support.every import for_every
 
 ROOT = Path(__file__).parents[4]
 PREFIXES = ("FLEET_", "CLOUD_", "LLM_", "ASR_", "TTS_", "VISION_", "MCP_", "CLIENT_")
@@ -37,7 +38,7 @@ def wrong(text: str) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+@for_every("path", FILES)
 def test_the_variables_that_it_names_exist(path: Path) -> None:
     assert wrong(path.read_text(encoding="utf-8", errors="replace")) == set()
 

@@ -14,6 +14,7 @@ from fleet.ground.settings.fields import EVERY
 from fleet.ground.settings.reference import DOCUMENTED, TITLES, Entry, for_up, groups, is_changed
 from fleet.ground.settings.wording import plain_type, shown
 from fleet.run.gateway import log_settings, model_terms
+from tests.support.every import for_every
 from tests.support.setting_readers import readers
 
 ENTRIES = {entry.name: entry for group in groups() for entry in group.entries}
@@ -32,7 +33,7 @@ def test_every_setting_is_in_one_group() -> None:
     assert len({group.title for group in groups()}) == len(TITLES)
 
 
-@pytest.mark.parametrize("entry", ENTRIES.values(), ids=lambda entry: entry.variable)
+@for_every("entry", ENTRIES.values())
 def test_everything_is_said(entry: Entry) -> None:
     assert len(entry.meaning) > 8
     assert entry.meaning.endswith(".")
@@ -42,7 +43,7 @@ def test_everything_is_said(entry: Entry) -> None:
     assert entry.variable == variable(entry.name)
 
 
-@pytest.mark.parametrize("name", ENTRIES)
+@for_every("name", ENTRIES)
 def test_the_roles_that_are_named_read_it(name: str) -> None:
     assert set(ENTRIES[name].readers) == OTHERWISE.get(name, readers()[name])
 

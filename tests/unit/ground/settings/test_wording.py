@@ -7,6 +7,7 @@ import pytest
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings, load, variable
 from fleet.ground.settings.wording import allowed, shown
+from tests.support.every import for_every
 
 
 @pytest.fixture(autouse=True)
@@ -107,6 +108,6 @@ def test_values_are_shown_without_what_is_secret(value: object, text: str) -> No
     assert shown(value) == text
 
 
-@pytest.mark.parametrize("name", Settings.model_fields)
+@for_every("name", Settings.model_fields)
 def test_what_is_allowed_can_be_said(name: str) -> None:
     assert allowed(Settings.model_fields[name])

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from fleet.operations.doctor.examination import PARTS
+from tests.support.every import for_every
 
 ROOT = Path(__file__).parents[4]
 SOURCES = sorted((ROOT / "fleet" / "operations" / "doctor").glob("*.py"))
@@ -19,7 +20,7 @@ CHECKS = sorted({check for path in SOURCES for check in _CHECK.findall(path.read
 DOCUMENT = (ROOT / "docs" / "doctor.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("check", CHECKS)
+@for_every("check", CHECKS)
 def test_the_check_is_explained(check: str) -> None:
     assert f"`{check}`" in DOCUMENT
 

@@ -16,6 +16,7 @@ from fleet.workbench.demo_llm.reading import read
 from fleet.workbench.demo_llm.schemas import Tool, understand
 from fleet.workbench.demo_llm.words import say
 from tests.support.demo_tools import Calls, talk, tools_named
+from tests.support.every import for_every
 from tests.support.recordings import recordings
 
 _TABLE = (Path(__file__).parent / "sentences.txt").read_text(encoding="utf-8")
@@ -54,7 +55,7 @@ def server_tools() -> tuple[Tool, ...]:
     return asyncio.run(listed())
 
 
-@pytest.mark.parametrize(("name", "sentence", "calls", "answer"), rows())
+@for_every("name, sentence, calls, answer", rows())
 def test_a_sentence_gets_its_calls_and_its_answer(
     name: str, sentence: str, calls: str, answer: str, server_tools: tuple[Tool, ...]
 ) -> None:
@@ -62,7 +63,7 @@ def test_a_sentence_gets_its_calls_and_its_answer(
     assert answered(sentence, tools) == (calls, answer)
 
 
-@pytest.mark.parametrize("sentence", [row[1] for row in rows() if row[0] == "stock" and row[2]])
+@for_every("sentence", [row[1] for row in rows() if row[0] == "stock" and row[2]])
 def test_a_devices_own_matters_are_understood_beside_the_servers_tools(
     sentence: str, server_tools: tuple[Tool, ...]
 ) -> None:

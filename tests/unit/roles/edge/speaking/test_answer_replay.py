@@ -1,11 +1,12 @@
 """An answer that a device missed, because its MQTT connection was away when speech was announced."""
 
-import time
+import asyncio
 
 import pytest
 
 from fleet.core.text.phrases import phrase
 from tests.support.edge_stage import Device, Stage, on_stage
+from tests.support.virtual_time import VirtualTimeLoop
 
 ANSWER = ["start", "sentence_start", "stop"]
 
@@ -134,7 +135,9 @@ async def test_an_edge_notices_that_it_stood_still(monkeypatch: pytest.MonkeyPat
         await stage.listen()
         await stage.hears(device)
         device.be_silent(4)
-        time.sleep(0.3)  # noqa: ASYNC251 - that is what the test is about
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualTimeLoop)
+        loop.stall(0.3)
         await stage.told_at_least("start")
         assert stage.voice.spoken == [phrase("interrupted", "en")]
 

@@ -1,7 +1,10 @@
+from itertools import product
+
 import pytest
 
 from fleet.workbench.sim.profiles.profile import Mode
 from fleet.workbench.sim.runtime.state import State, StateMachine, after_speech_starts, after_speech_stops
+from tests.support.every import for_every
 
 ALLOWED = {
     ("starting", "idle"),
@@ -19,8 +22,7 @@ ALLOWED = {
 }
 
 
-@pytest.mark.parametrize("start", State)
-@pytest.mark.parametrize("to", State)
+@for_every("start, to", list(product(State, State)))
 def test_only_the_transitions_of_the_contract_are_possible(start: State, to: State) -> None:
     machine = StateMachine("auto")
     machine.state = start
