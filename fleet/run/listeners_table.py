@@ -5,10 +5,10 @@ import socket
 from dataclasses import dataclass, fields
 
 from fleet.ground.settings import Settings
-from fleet.ground.settings.fields import EVERYWHERE
+from fleet.ground.settings.fields import ANY_ADDRESS
 from fleet.ground.settings.tls import LOOPBACK
 
-_ANY = frozenset({EVERYWHERE, "::", ""})
+_ANY = frozenset({ANY_ADDRESS, "::", ""})
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def _opening(what: str, protocol: str, host: str, port: int, asks: str) -> Openi
     whom = (
         "this machine" if is_loopback(host) else "everybody on its networks" if host in _ANY else f"who reaches {host}"
     )
-    return Opening(what, protocol, f"{host or EVERYWHERE}:{port}", whom, asks)
+    return Opening(what, protocol, f"{host or ANY_ADDRESS}:{port}", whom, asks)
 
 
 def _policy(settings: Settings) -> str:

@@ -8,7 +8,7 @@ from fleet.adapters.net.mqtt.url import MqttAddress
 from fleet.adapters.redis.access.watch import AccessWatch
 from fleet.adapters.redis.client.store import Store
 from fleet.ground.settings import Settings
-from fleet.ground.settings.fields import EVERYWHERE
+from fleet.ground.settings.fields import ANY_ADDRESS
 from fleet.ground.tasks import running
 from fleet.roles.gateway.registrar.device_connection import DeviceConnections
 from fleet.roles.gateway.registrar.registrar import OpenLine
@@ -50,5 +50,5 @@ def _entrance(settings: Settings, broker: MqttAddress | None) -> MqttAddress | N
     if settings.mqtt_url is not None or broker is None:
         return broker
     # `fleet up` with an embedded broker: that takes the workers, and the front before it the devices.
-    host = "127.0.0.1" if settings.mqtt_host == EVERYWHERE else settings.mqtt_host
+    host = "127.0.0.1" if settings.mqtt_host == ANY_ADDRESS else settings.mqtt_host
     return MqttAddress(host, settings.mqtt_port, tls=False) if settings.mqtt_port else None

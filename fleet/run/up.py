@@ -16,7 +16,7 @@ from fleet.adapters.tools.load import ServerToolSettings, open_tools
 from fleet.ground.errors import ConfigError
 from fleet.ground.metrics import audio, bounds
 from fleet.ground.settings import Settings, variable
-from fleet.ground.settings.fields import EVERYWHERE
+from fleet.ground.settings.fields import ANY_ADDRESS
 from fleet.ground.settings.slices import slice_of
 from fleet.ground.tasks import running
 from fleet.roles.front.limits import FrontLimits
@@ -190,7 +190,7 @@ class _Port(NamedTuple):
         host, number = self.place(settings)
         for other in others:
             its_host, its_number = other.place(settings)
-            meet = host == its_host or EVERYWHERE in (host, its_host)
+            meet = host == its_host or ANY_ADDRESS in (host, its_host)
             if number and number == its_number and meet and other.kind is self.kind:
                 raise ConfigError(f"{variable(other.name)} and {variable(self.name)} are both {number}")
 
@@ -212,6 +212,6 @@ class _Port(NamedTuple):
 
 def _ota_url(settings: Settings, port: int) -> str:
     listening = settings.http_host
-    host = settings.public_host or (own_address() if listening == EVERYWHERE else listening)
+    host = settings.public_host or (own_address() if listening == ANY_ADDRESS else listening)
     scheme = "http" if settings.tls_cert is None else "https"
     return f"{scheme}://{host}:{port}/xiaozhi/ota/"
