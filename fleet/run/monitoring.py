@@ -35,11 +35,11 @@ async def watching(settings: Settings, role: str) -> AsyncIterator[Readiness]:
     raise_limit()
     async with AsyncExitStack() as stack:
         stack.enter_context(readiness.shown())
-        stack.enter_context(bounds.following_log())
+        stack.enter_context(bounds.following_log_sampling())
         if settings.otlp_endpoint is not None:
-            spans.switch_on(_tracer(settings.otlp_endpoint, role), pii=settings.log_pii)
+            spans.enable(_tracer(settings.otlp_endpoint, role), pii=settings.log_pii)
             # What waits is sent from a thread: it may take as long as the collector lets it.
-            stack.push_async_callback(asyncio.to_thread, spans.switch_off)
+            stack.push_async_callback(asyncio.to_thread, spans.disable)
         server = _server(settings, readiness)
         if server is not None:
             log.debug("metrics are served", extra={"port": server.port})
