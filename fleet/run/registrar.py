@@ -30,20 +30,20 @@ async def registrar_lines(
         ConfigError: The address or the keys are wrong.
         Unavailable: Redis does not answer.
     """
-    entrance = _entrance(settings, broker)
-    if entrance is None or (settings.keys is None and settings.keys_file is None):
+    device_broker = _device_broker(settings, broker)
+    if device_broker is None or (settings.keys is None and settings.keys_file is None):
         yield None
         return
     keys = read_keys(settings)
-    lines = DeviceConnections(entrance, keys, store)
-    access = AccessWatch(store, keys, expel=lines.expel)
+    connections = DeviceConnections(device_broker, keys, store)
+    access = AccessWatch(store, keys, expel=connections.expel)
     # Before anybody comes in.
     await access.look()
     async with follow_keys(settings, keys), running("gateway access", access.run):
-        yield lines.connect
+        yield connections.connect
 
 
-def _entrance(settings: Settings, broker: MqttAddress | None) -> MqttAddress | None:
+def _device_broker(settings: Settings, broker: MqttAddress | None) -> MqttAddress | None:
     """Return where devices connect."""
     if settings.registrar_mqtt_url is not None:
         return broker_address(settings.registrar_mqtt_url, settings.tls_ca)
