@@ -18,9 +18,9 @@ from fleet.operations.health_command import DEFAULT_URL, LIMIT_SECONDS, health
 from fleet.run.monitoring import watching
 from fleet.run.site import Site, site
 
-_ALONE = ("up", "worker", "edge", "gateway", "api", "front", "health", "version", "--version")
-_FOR_OPERATORS = ("devices", "keys", "tokens", "certs", "doctor", "settings")
-_FOR_PEOPLE = ("sim", "conformance", "endurance")
+_BUILT_IN = ("up", "worker", "edge", "gateway", "api", "front", "health", "version", "--version")
+_OPERATIONS = ("devices", "keys", "tokens", "certs", "doctor", "settings")
+_WORKBENCH = ("sim", "conformance", "endurance")
 _SETTINGS_HINT = (
     "Every setting is an environment variable, or a line of the TOML file that FLEET_CONFIG names: `fleet settings`."
 )
@@ -42,10 +42,10 @@ PublicHost = Annotated[str | None, typer.Option(help="Name or address for device
 def main() -> None:
     # To import the others takes as long as all that a role needs, and roles are started in a hurry.
     asked = next(iter(sys.argv[1:]), "")
-    if asked not in (*_ALONE, *_FOR_PEOPLE):
+    if asked not in (*_BUILT_IN, *_WORKBENCH):
         add_operators()
-    if asked not in (*_ALONE, *_FOR_OPERATORS):
-        add_people()
+    if asked not in (*_BUILT_IN, *_OPERATIONS):
+        add_workbench()
     app()
 
 
@@ -76,12 +76,12 @@ def run_worker(mqtt_url: MqttUrl = None, redis_url: RedisUrl = None, llm_base_ur
 def run_edge(mqtt_url: MqttUrl = None, redis_url: RedisUrl = None) -> None:
     """Run an edge: UDP audio, recognition, voices. Needs FLEET_UDP_PUBLIC, or a node or STUN servers that know it."""
     from fleet.run.edge import edge
-    from fleet.run.public_address import Discovery, find_public_address
+    from fleet.run.public_address import AddressSources, find_public_address
     from fleet.run.speech import load_speech
 
     @asynccontextmanager
     async def open_edge(here: Site) -> AsyncIterator[None]:
-        public = await find_public_address(Discovery.of(here.settings))
+        public = await find_public_address(AddressSources.of(here.settings))
         speech = await load_speech(here.settings)
         async with edge(here, speech, public=public):
             yield
@@ -196,7 +196,7 @@ def add_operators() -> None:
     app.command("commands")(commands)
 
 
-def add_people() -> None:
+def add_workbench() -> None:
     """Add the commands that are no part of a server."""
     try:
         from fleet.run.speech import synthesise
@@ -205,7 +205,7 @@ def add_people() -> None:
         from fleet.workbench.sim import command
     except ModuleNotFoundError as missing:
         needs = ConfigError(f"this needs the package {missing.name}: {install_hint('workbench')}")
-        for name in _FOR_PEOPLE:
+        for name in _WORKBENCH:
             app.command(name)(lambda: _fail(needs))
     else:
         app.command("sim")(command.build(synthesise))

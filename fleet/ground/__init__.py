@@ -1,1 +1,1 @@
-"""What every part stands on: settings, metrics, traces, log, errors, tasks."""
+"""Shared basics: settings, metrics, traces, log, errors, tasks."""

@@ -1,4 +1,4 @@
-"""Work beside everything else, whose failure is logged."""
+"""Background tasks whose failures are logged."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
@@ -8,19 +8,19 @@ from fleet.ground.tasks import isolate
 
 
 class BackgroundTasks:
-    """Starts work inside a task group that is open for a while; it ends with the group."""
+    """Starts tasks in a task group that lives as long as a block."""
 
     def __init__(self) -> None:
         self._group: asyncio.TaskGroup | None = None
 
     @property
     def open(self) -> bool:
-        """Whether work may be started."""
+        """Whether tasks may be started."""
         return self._group is not None
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[asyncio.TaskGroup]:
-        """Open a task group; the block's end waits for all that was started in it."""
+        """Open a task group; the end of the block waits for its tasks."""
         try:
             async with asyncio.TaskGroup() as self._group:
                 yield self._group
@@ -28,19 +28,19 @@ class BackgroundTasks:
             self._group = None
 
     def start(self, what: str, work: Coroutine[None, None, None]) -> asyncio.Task[object]:
-        """Start work whose failure is logged.
+        """Start a task; log its failure.
 
         Args:
             what: Names the work in the log.
-            work: Not yet awaited.
+            work: A coroutine that was not awaited yet.
 
         Raises:
-            RuntimeError: The group is not open; the work was closed.
+            RuntimeError: The group is not open. The coroutine is closed.
         """
         if self._group is None:
             work.close()
-            raise RuntimeError(f"nothing runs that could do this: {what}")
+            raise RuntimeError(f"the task group is not open: {what}")
         task = self._group.create_task(isolate(what, work), name=what)
-        # A task that is cancelled before it has begun never awaits its work.
+        # A task that is cancelled before its first step never awaits its coroutine.
         task.add_done_callback(lambda _: work.close())
         return task

@@ -1,10 +1,10 @@
 """The exception tree.
 
 FleetError
-├── ConfigError        a setting is missing, unknown or contradicts another: told to the operator, exit code 2
-├── Unavailable        something outside is away (broker, Redis, provider); trying again later may help
+├── ConfigError        a setting is missing, unknown or contradicts another: shown to the operator, exit code 2
+├── Unavailable        something outside does not answer (broker, Redis, provider); a retry may help
 │   └── ProviderError  a model endpoint refused or failed; `retryable` says whether the same request may succeed
-│       └── ProviderTimeout   it was silent for too long
+│       └── ProviderTimeout   it sent nothing for too long
 ├── Fenced             this process no longer owns the shard that it tried to write
 └── Overloaded         a bounded queue is full
 
@@ -15,7 +15,7 @@ from fleet import DISTRIBUTION
 
 
 class FleetError(Exception):
-    """Everything that fleet raises on purpose."""
+    """The base of all errors that fleet raises itself."""
 
 
 class ConfigError(FleetError):
@@ -23,14 +23,14 @@ class ConfigError(FleetError):
 
 
 class Unavailable(FleetError):
-    """Something outside this process is away."""
+    """Something outside this process does not answer."""
 
 
 class ProviderError(Unavailable):
     """A model endpoint refused or failed.
 
     Args:
-        message: One line for the log: who failed and how. Holds no speech and no key.
+        message: One line for the log: the endpoint and its failure. Holds no speech and no key.
         retryable: Whether the same request may succeed later.
     """
 
@@ -40,7 +40,7 @@ class ProviderError(Unavailable):
 
 
 class ProviderTimeout(ProviderError):
-    """A model endpoint was silent for too long."""
+    """A model endpoint sent nothing for too long."""
 
 
 class Fenced(FleetError):

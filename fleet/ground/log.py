@@ -1,7 +1,7 @@
 """Logging: constant messages with fields, as JSON or for a console.
 
-Fields of every line inside a session's work come from the context: device, session, turn. What people say and what
-models are told goes only under the key `pii`, which is dropped unless the operator switched it on.
+The context adds fields to each line: device, session, turn. Speech and prompts are logged only under the key `pii`,
+which is dropped unless the operator has switched it on (FLEET_LOG_PII).
 """
 
 import json
@@ -19,7 +19,7 @@ LogFormat = Literal["json", "console"]
 
 _context: ContextVar[Mapping[str, str]] = ContextVar("fleet_log_context", default={})  # noqa: B039 - never mutated
 LONGEST_FIELD = 2_000
-"""Characters of a field."""
+"""In characters."""
 _ENCODER = json.JSONEncoder(ensure_ascii=False, default=str)
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
@@ -43,7 +43,7 @@ def _collect(record: logging.LogRecord, pii: bool) -> dict[str, object]:
 
 
 def _shorten(text: str) -> str:
-    """Cut what is longer than anybody reads: some of it comes from outside."""
+    """Cut a long text: clients can choose the length of some fields."""
     return text if len(text) <= LONGEST_FIELD else f"{text[:LONGEST_FIELD]}…"
 
 
@@ -68,7 +68,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class ConsoleFormatter(logging.Formatter):
-    """A line for a person: time, level, message, key=value."""
+    """A readable line: time, level, message, key=value."""
 
     def __init__(self, *, pii: bool) -> None:
         super().__init__()
@@ -81,11 +81,11 @@ class ConsoleFormatter(logging.Formatter):
         return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
 
 
-class _Magnifier(logging.Filter):
-    """Lets all lines of a few devices through, whatever the level of the others.
+class _DeviceDebugFilter(logging.Filter):
+    """Passes all lines of some devices, down to the level debug, and of other devices only those of the usual level.
 
-    While there is no such device nothing is different from a log without it: the level of fleet's loggers keeps lines
-    from being made. With one, debug lines of all are made, and those of the others dropped here.
+    Without such a device it costs nothing: the level of fleet's loggers suppresses debug lines. With one, the loggers
+    create debug lines of all devices, and this filter drops those of the others.
     """
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class _Magnifier(logging.Filter):
         self._handler: logging.Handler | None = None
         self._level = logging.INFO
 
-    def begin(self, handler: logging.Handler, level: int) -> None:
+    def install(self, handler: logging.Handler, level: int) -> None:
         self._handler, self._level = handler, level
         self.watch(self._devices)
 
@@ -109,7 +109,7 @@ class _Magnifier(logging.Filter):
             self._handler.addFilter(self)
             ours.setLevel(logging.DEBUG)
 
-    def watches(self, device: str) -> bool:
+    def covers(self, device: str) -> bool:
         return device in self._devices
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -118,40 +118,40 @@ class _Magnifier(logging.Filter):
         return getattr(record, "device", None) in self._devices or _context.get().get("device") in self._devices
 
 
-_magnifier = _Magnifier()
+_device_filter = _DeviceDebugFilter()
 
 
 def watch_devices(devices: frozenset[str]) -> None:
-    """Write all lines of these devices (canonical MACs), down to the level debug, from now on and of no others."""
-    _magnifier.watch(devices)
+    """Write all lines of these devices (canonical MACs), down to the level debug; replaces the devices set before."""
+    _device_filter.watch(devices)
 
 
 def _subject(record: logging.LogRecord) -> str:
-    """Return the device or the address that a record is about; none for one that is looked at closely."""
+    """Return the device or the address of a record; empty for a device whose lines are all written."""
     device = str(getattr(record, "device", "") or _context.get().get("device", ""))
-    return "" if _magnifier.watches(device) else device or str(getattr(record, "address", ""))
+    return "" if _device_filter.covers(device) else device or str(getattr(record, "address", ""))
 
 
 def configure(
-    level: str, form: LogFormat, *, pii: bool, stream: TextIO | None = None, rate: tuple[float, int] | None = None
+    level: str, log_format: LogFormat, *, pii: bool, stream: TextIO | None = None, rate: tuple[float, int] | None = None
 ) -> None:
-    """Send all logging to one stream in one format.
+    """Send all log records to one stream in one format.
 
     Args:
-        level: Name of the lowest level that is written.
-        form: How a line looks.
-        pii: Whether speech and prompts (`pii` fields) are written.
-        stream: Where to; standard error without it.
-        rate: Lines of one message a second, and at once; without it nothing is left out.
+        level: Name of the lowest level.
+        log_format: Format of a line.
+        pii: Whether to write speech and prompts (`pii` fields).
+        stream: Standard error without it.
+        rate: Lines of one message a second, and at once; without it there is no limit.
     """
-    # What no line tells need not be found out for each: half of a line's time went into it.
+    # No format has these fields; collecting them took half of the time of a line.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
-    logging._srcfile = None  # noqa: SLF001 - the way that the logging HOWTO names
+    logging._srcfile = None  # noqa: SLF001 - the logging HOWTO recommends it
     handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(JsonFormatter(pii=pii) if form == "json" else ConsoleFormatter(pii=pii))
+    handler.setFormatter(JsonFormatter(pii=pii) if log_format == "json" else ConsoleFormatter(pii=pii))
     if rate is not None:
         handler.addFilter(Sampling(*rate, _subject, handler.handle))
-    _magnifier.begin(handler, logging.getLevelNamesMapping()[level.upper()])
+    _device_filter.install(handler, logging.getLevelNamesMapping()[level.upper()])
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     for noisy in ("httpx", "httpx2", "httpcore", "httpcore2", "openai", "uvicorn"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, logging.getLogger().level))

@@ -1,8 +1,8 @@
-"""What a log leaves out, so that nobody outside can fill the disk with any line.
+"""Rate limits of log lines, so that no client can fill the disk.
 
-Messages are constant, so each of them has a budget: so many lines at once, then so many a second. One device or
-address has a small part of it, so that one that is loud hides no other. What was left out is counted, and told once a
-minute in a line for each message.
+Messages are constant, so each message has a token bucket. A device or address may use only a part of it, so that one
+device cannot suppress the lines of others. Dropped lines are counted, and a summary line for each message is written
+once a minute.
 """
 
 import logging
@@ -14,19 +14,19 @@ from typing import Final
 SUMMARY: Final = "log lines left out"
 SUMMARY_SECONDS: Final = 60.0
 MOST_KEYS: Final = 4096
-"""Budgets that are remembered; the one used longest ago is forgotten first, and is whole when it comes back."""
+"""Most buckets in memory; the least recently used one is dropped first, and is full when it is made again."""
 SHARE: Final = 10
-"""A device or address has this part of a message's budget."""
+"""A device or address may use one SHARE-th of a message's rate."""
 
 left_out: Counter[str] = Counter()
-"""How many lines this process left out, under `lines`."""
+"""Lines that this process dropped, under the key `lines`."""
 
 
-class Budgets:
+class TokenBuckets:
     """A token bucket for each key.
 
     Args:
-        per_second: Lines a second of each key.
+        per_second: Lines a second for each key.
         burst: Lines at once.
     """
 
@@ -36,7 +36,7 @@ class Budgets:
         self._due: OrderedDict[tuple[str, ...], float] = OrderedDict()
 
     def take(self, key: tuple[str, ...], now: float) -> bool:
-        """Whether one more line of this key may be written."""
+        """Take a token; return whether one more line of this key may be written."""
         due = max(self._due.get(key, now), now)
         allowed = due - now <= self._slack
         self._due[key] = due + self._interval if allowed else due
@@ -47,14 +47,14 @@ class Budgets:
 
 
 class Sampling(logging.Filter):
-    """Leaves out lines beyond the budget of their message; debug lines are the operator's own wish and always pass.
+    """Drops lines beyond the rate of their message. Debug lines always pass: the operator has asked for them.
 
     Args:
-        per_second: Lines a second of each message.
+        per_second: Lines a second for each message.
         burst: Lines at once.
-        subject: Returns whom a record is about, a device or an address; empty for none.
-        write: Writes a summary.
-        clock: Seconds that never go back.
+        subject: Returns the device or the address of a record; empty if it has none.
+        write: Writes a summary record.
+        clock: A monotonic clock, in seconds.
     """
 
     def __init__(
@@ -66,35 +66,35 @@ class Sampling(logging.Filter):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()
-        self._messages = Budgets(per_second, burst)
-        self._subjects = Budgets(per_second / SHARE, burst / SHARE)
+        self._messages = TokenBuckets(per_second, burst)
+        self._subjects = TokenBuckets(per_second / SHARE, burst / SHARE)
         self._subject = subject
         self._write = write
         self._clock = clock
-        self._missing: Counter[tuple[str, ...]] = Counter()
-        self._told = clock()
+        self._dropped: Counter[tuple[str, ...]] = Counter()
+        self._summary_at = clock()
 
     def filter(self, record: logging.LogRecord) -> bool:
         now = self._clock()
-        if self._missing and now - self._told >= SUMMARY_SECONDS:
-            self._tell(now)
+        if self._dropped and now - self._summary_at >= SUMMARY_SECONDS:
+            self._write_summary(now)
         if record.levelno < logging.INFO or record.msg == SUMMARY:
             return True
-        # Of a library nobody knows whether its messages are constant.
+        # Messages of libraries may not be constant, so a library has one bucket for all of them.
         key = (record.name, str(record.msg)) if record.name.partition(".")[0] == "fleet" else (record.name,)
         subject = self._subject(record)
         if (not subject or self._subjects.take((*key, subject), now)) and self._messages.take(key, now):
             return True
-        if not self._missing:
-            self._told = now
-        self._missing[key] += 1
+        if not self._dropped:
+            self._summary_at = now
+        self._dropped[key] += 1
         left_out["lines"] += 1
         return False
 
-    def _tell(self, now: float) -> None:
-        missing, seconds, self._told = self._missing, round(now - self._told), now
-        self._missing = Counter()
-        for key, lines in missing.items():
+    def _write_summary(self, now: float) -> None:
+        dropped, seconds, self._summary_at = self._dropped, round(now - self._summary_at), now
+        self._dropped = Counter()
+        for key, lines in dropped.items():
             about = {"of": key[-1], "lines": lines, "seconds": seconds}
             record = logging.LogRecord(__name__, logging.WARNING, "", 0, SUMMARY, None, None)
             vars(record).update(about)

@@ -21,7 +21,7 @@ EXIT_MISCONFIGURED = 2
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 _MEGABYTE = 1024 * 1024
 _NEW_OBJECTS = 10_000
-"""How many more objects than before there are when Python looks for cycles among the new ones; its default is 700."""
+"""Threshold of the youngest generation of the garbage collector; Python's default is 700."""
 
 Main = Callable[[], Coroutine[None, None, int | None]]
 
@@ -29,20 +29,20 @@ Main = Callable[[], Coroutine[None, None, int | None]]
 def run(main: Main) -> int:
     """Run a process's main coroutine to its end and return the exit code.
 
-    The first SIGINT or SIGTERM cancels it, so that everything ends in order; a second one ends the process at once.
+    The first SIGINT or SIGTERM cancels it, so that all parts shut down in order; a second one exits at once.
     """
-    _spare_memory()
-    _collect_less()
+    _tune_allocator()
+    _tune_collector()
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            return runner.run(_guarded(main)) or 0
+            return runner.run(_until_signalled(main)) or 0
     except BaseExceptionGroup as group:
         return _explain(group)
     except FleetError as error:
         return _explain(error)
 
 
-async def _guarded(main: Main) -> int | None:
+async def _until_signalled(main: Main) -> int | None:
     task = asyncio.current_task()
     stopping = False
 
@@ -64,8 +64,8 @@ async def _guarded(main: Main) -> int | None:
         return 0
 
 
-def _spare_memory() -> None:
-    """Make the C library give freed memory back: with the speech engines it keeps 140 MB (of 720) for later."""
+def _tune_allocator() -> None:
+    """Make malloc return freed memory to the system: with the speech engines it would retain 140 MB of 720."""
     libc = ctypes.CDLL(None)
     if hasattr(libc, "mallopt"):
         libc.mallopt(_M_ARENA_MAX, 2)
@@ -73,15 +73,15 @@ def _spare_memory() -> None:
         libc.mallopt(_M_MMAP_THRESHOLD, _MEGABYTE)
 
 
-def _collect_less() -> None:
-    """Look for cycles more rarely, and not in what the imports made: that was an eighth of a worker's time."""
+def _tune_collector() -> None:
+    """Collect garbage less often, and not in imported modules: it took an eighth of a worker's CPU time."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_NEW_OBJECTS, 20, 20)
 
 
 def _explain(error: BaseException) -> int:
-    causes = list(_leaves(error))
+    causes = list(_flatten(error))
     for cause in causes:
         if isinstance(cause, FleetError):
             sys.stderr.write(f"fleet: {cause}\n")
@@ -90,9 +90,9 @@ def _explain(error: BaseException) -> int:
     return EXIT_FAILED
 
 
-def _leaves(error: BaseException) -> Iterator[BaseException]:
+def _flatten(error: BaseException) -> Iterator[BaseException]:
     if isinstance(error, BaseExceptionGroup):
         for inner in error.exceptions:
-            yield from _leaves(inner)
+            yield from _flatten(inner)
     else:
         yield error

@@ -1,4 +1,4 @@
-"""Running coroutines so that a failure stays where it belongs."""
+"""Run coroutines, and contain their failures."""
 
 import asyncio
 import logging
@@ -14,12 +14,12 @@ log = logging.getLogger(__name__)
 async def isolate(what: str, work: Awaitable[None], expected: tuple[type[Exception], ...] = ()) -> Exception | None:
     """Await `work`; return its failure instead of raising it, None when it succeeded.
 
-    The one place with a broad `except`: the failure of one device's work must not end its siblings' task group.
+    The only broad `except`: a failure in the work of one device must not cancel the task group of the others.
 
     Args:
         what: Names the work in the log.
-        work: The work, not yet awaited.
-        expected: Failures that the caller handles; every other one is logged here.
+        work: An awaitable that was not awaited yet.
+        expected: Failures that the caller handles; all others are logged here.
     """
     try:
         await work
@@ -53,12 +53,12 @@ class Backoff:
 
 
 async def keep_running(what: str, work: Callable[[], Awaitable[None]], backoff: Backoff | None = None) -> None:
-    """Run `work` for ever, starting it again with growing pauses when it fails with a `FleetError` or an `OSError`.
+    """Run `work` in a loop, with growing pauses; a `FleetError` or an `OSError` is logged, and the loop goes on.
 
     Args:
         what: Names the work in the log.
-        work: Makes one attempt; a return counts as an end that wants a new attempt.
-        backoff: Pauses between attempts; the work resets it when it has got through.
+        work: Makes one attempt; also after a return the next attempt follows.
+        backoff: Pauses between attempts; the work resets it after a success.
     """
     pauses = backoff or Backoff()
     while True:
@@ -86,11 +86,11 @@ async def running(what: str, work: Callable[[], Coroutine[None, None, None]]) ->
 
 
 async def finish(what: str, work: Coroutine[None, None, None]) -> None:
-    """Do something to its end, even if whoever waits for it is cancelled meanwhile; that comes out afterwards.
+    """Run a coroutine to its end even if the caller is cancelled meanwhile; then raise the cancellation.
 
     Args:
         what: Names the task.
-        work: Has a limit in time of its own.
+        work: Must have its own time limit.
     """
     task = asyncio.get_running_loop().create_task(work, name=what)
     cancelled: asyncio.CancelledError | None = None
@@ -104,8 +104,8 @@ async def finish(what: str, work: Coroutine[None, None, None]) -> None:
     task.result()
 
 
-def sole(group: BaseException) -> BaseException:
-    """Return the one failure inside a group of one, so that a block's own exceptions come out as they were raised."""
+def single_exception(group: BaseException) -> BaseException:
+    """Return the exception inside a group of one, so that callers see the exception that a block raised."""
     while isinstance(group, BaseExceptionGroup) and len(group.exceptions) == 1:
         group = group.exceptions[0]
     return group

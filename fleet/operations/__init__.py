@@ -1,1 +1,1 @@
-"""What an operator does to a running system: devices, keys."""
+"""Commands for operators of a running system."""

@@ -15,10 +15,10 @@ from fleet.core.local_time import offset
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
 from fleet.operations import ownership_command
+from fleet.operations.connect import open_store, read_mac, run
 from fleet.operations.devices_table import devices_table
 from fleet.operations.notify_command import notify
 from fleet.operations.ownership_command import SWITCH
-from fleet.operations.reach import reach_store, read_mac, run
 
 app = typer.Typer(help="Devices: list, bind, accept claims, renew passwords, revoke, notify.", no_args_is_help=True)
 app.add_typer(ownership_command.app)
@@ -32,12 +32,12 @@ def list_devices() -> None:
     """Show every device that was heard of within 90 days."""
 
     async def work(settings: Settings) -> int:
-        async with reach_store(settings) as store:
+        async with open_store(settings) as store:
             entries = await DeviceRegistry(store).entries()
-            standings = await Admissions(store).read_many([entry.device.mac for entry in entries])
+            admissions = await Admissions(store).read_many([entry.device.mac for entry in entries])
             revoked = await Revocations(store).read()
             state = await PolicyStore(store).read()
-        table = devices_table(entries, standings, revoked, state)
+        table = devices_table(entries, admissions, revoked, state)
         Console(width=None if Console().is_terminal else 200).print(table)
         unseen = revoked - {entry.device.mac for entry in entries}
         if unseen:
@@ -69,7 +69,7 @@ def timezone(
     async def work(settings: Settings) -> int:
         if zone and offset(zone, datetime.now(UTC)) is None:
             raise ConfigError(f"{zone} is no time zone")
-        async with reach_store(settings) as store:
+        async with open_store(settings) as store:
             await Admissions(store).set_timezone(read_mac(mac), zone)
         typer.echo(f"{read_mac(mac)}: {zone or 'as the server'}")
         return 0
@@ -86,7 +86,7 @@ def debug(
 
     async def work(settings: Settings) -> int:
         name = read_mac(mac)
-        async with reach_store(settings) as store:
+        async with open_store(settings) as store:
             await DebuggedDevices(store).set(name, minutes * 60)
         typer.echo(f"{name}: all log lines for {minutes:g} minutes" if minutes else f"{name}: as FLEET_LOG_LEVEL says")
         return 0
@@ -97,7 +97,7 @@ def debug(
 def _change(mac: str, *, revoked: bool) -> None:
     async def work(settings: Settings) -> int:
         name = read_mac(mac)
-        async with reach_store(settings) as store:
+        async with open_store(settings) as store:
             list_ = Revocations(store)
             changed = await (list_.add(name) if revoked else list_.remove(name))
             if revoked and changed:

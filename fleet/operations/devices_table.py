@@ -23,13 +23,13 @@ _OWNED: Final[Mapping[str, str]] = {
 
 
 def devices_table(
-    entries: Sequence[Entry], standings: Sequence[Admission], revoked: frozenset[str], state: PolicyState
+    entries: Sequence[Entry], admissions: Sequence[Admission], revoked: frozenset[str], state: PolicyState
 ) -> Table:
     """Return what is known of devices: who owns each, which password it has, and how often others asked for it."""
     table = Table(
         "device", "state", "board", "firmware", "last start", "connected as", "owner", "password", "others", "time zone"
     )
-    for entry, standing in zip(entries, standings, strict=True):
+    for entry, admission in zip(entries, admissions, strict=True):
         device = entry.device
         is_revoked = device.mac in revoked
         row = (
@@ -39,10 +39,10 @@ def devices_table(
             device.firmware,
             f"{entry.seen:%Y-%m-%d %H:%M}",
             _connected(entry),
-            owner(standing),
-            password(entry, standing, state),
-            str(standing.others or ""),
-            standing.timezone,
+            owner(admission),
+            password(entry, admission, state),
+            str(admission.others or ""),
+            admission.timezone,
         )
         table.add_row(*map(cell, row))
     return table
@@ -59,39 +59,46 @@ def claims_table(claims: Sequence[Claim]) -> Table:
     """Return who asks for MACs that are another's."""
     table = Table("device", Column("client", overflow="fold"), "address", "times", "first", "last")
     for claim in claims:
-        row = (claim.mac, claim.client, claim.address, str(claim.count), moment(claim.first), moment(claim.last))
+        row = (
+            claim.mac,
+            claim.client,
+            claim.address,
+            str(claim.count),
+            format_time(claim.first),
+            format_time(claim.last),
+        )
         table.add_row(*map(cell, row))
     return table
 
 
-def owner(standing: Admission) -> str:
+def owner(admission: Admission) -> str:
     """Return how a MAC got its owner; nothing for one that has none."""
-    if standing.unbound:
+    if admission.unbound:
         return "unbound"
-    if not standing.bound:
+    if not admission.bound:
         return ""
-    return _OWNED[standing.how or "code"] + ("" if standing.client else ", not seen yet")
+    return _OWNED[admission.how or "code"] + ("" if admission.client else ", not seen yet")
 
 
-def is_old(entry: Entry, standing: Admission, state: PolicyState) -> bool:
+def is_old(entry: Entry, admission: Admission, state: PolicyState) -> bool:
     """Whether a device has a password that is to be replaced."""
-    if not state.strict and standing.generation < 2:
+    if not state.strict and admission.generation < 2:
         return False
-    return held(entry) < standing.wanted
+    return held_generation(entry) < admission.wanted
 
 
-def held(entry: Entry) -> int:
+def held_generation(entry: Entry) -> int:
     """Return the generation of a device's password: that of its last connection, else what it was given last."""
     return entry.connected.generation if entry.connected is not None else entry.given
 
 
-def password(entry: Entry, standing: Admission, state: PolicyState) -> str:
+def password(entry: Entry, admission: Admission, state: PolicyState) -> str:
     """Return how a device's password stands, and until when an old one counts."""
-    if not is_old(entry, standing, state):
+    if not is_old(entry, admission, state):
         return ""
-    until = min((at for at in (standing.due, 0 if held(entry) else state.until) if at), default=0)
-    return f"old, until {moment(until)}" if until else "old"
+    until = min((at for at in (admission.due, 0 if held_generation(entry) else state.until) if at), default=0)
+    return f"old, until {format_time(until)}" if until else "old"
 
 
-def moment(at: int) -> str:
+def format_time(at: int) -> str:
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M}"

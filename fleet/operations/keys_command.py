@@ -14,7 +14,7 @@ from fleet.ground import runtime
 from fleet.ground.errors import ConfigError, Unavailable
 from fleet.ground.settings import Settings
 from fleet.ground.tasks import running
-from fleet.operations.reach import broker_url, reach_store, run
+from fleet.operations.connect import broker_url, open_store, run
 from fleet.operations.rotation import KeysFile, Pace, Rotation
 
 app = typer.Typer(help="Keys that passwords derive from: show, rotate.", no_args_is_help=True)
@@ -58,7 +58,7 @@ async def _rotate(settings: Settings, pace: Pace, *, force: bool) -> int:
     publisher = Publisher(
         broker_address(broker_url(settings), settings.tls_ca), lambda: file.read().issue("service", name)
     )
-    async with reach_store(settings) as store, running("publisher", publisher.run):
+    async with open_store(settings) as store, running("publisher", publisher.run):
         await _connected(publisher)
         rotation = Rotation(file, DeviceRegistry(store), publisher.publish, typer.echo, pace)
         if force:

@@ -15,7 +15,7 @@ from fleet.ground.errors import ConfigError, Unavailable
 from fleet.ground.settings import Settings
 from fleet.ground.tasks import running
 from fleet.ground.terminal import visible
-from fleet.operations.reach import broker_url, reach_store, read_mac, run
+from fleet.operations.connect import broker_url, open_store, read_mac, run
 from fleet.wire import dialects
 from fleet.wire import notify as codec
 from fleet.wire.identity import CredentialKeys
@@ -39,7 +39,7 @@ def notify(
     async def work(settings: Settings) -> int:
         name = read_mac(mac)
         message = _message(url, subtitle or [])
-        async with reach_store(settings) as store:
+        async with open_store(settings) as store:
             fault = _fault(await Devices(store).read(name))
         if fault:
             typer.echo(f"{name} {fault}", err=True)

@@ -17,8 +17,8 @@ from fleet.adapters.redis.devices.registry import DeviceRegistry
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
 from fleet.ground.terminal import visible
-from fleet.operations.devices_table import claims_table, held, is_old, moment
-from fleet.operations.reach import reach_store, read_mac, run
+from fleet.operations.connect import open_store, read_mac, run
+from fleet.operations.devices_table import claims_table, format_time, held_generation, is_old
 from fleet.wire.topics import canonical_mac
 
 app = typer.Typer()
@@ -36,9 +36,9 @@ def bind(who: Annotated[str, typer.Argument(help="The code that a device shows, 
     """Make the device that shows a code the owner of its MAC; by MAC the first that comes."""
 
     async def work(settings: Settings) -> int:
-        async with reach_store(settings) as store:
+        async with open_store(settings) as store:
             mac, client, serial = await _find(store, who)
-            return await _give(store, settings, mac, client, serial, now=now)
+            return await _bind(store, settings, mac, client, serial, now=now)
 
     run(work)
 
@@ -52,7 +52,7 @@ def unbind(mac: Mac) -> None:
 
     async def work(settings: Settings) -> int:
         name = read_mac(mac)
-        async with reach_store(settings) as store:
+        async with open_store(settings) as store:
             had, generation = await Admissions(store).unbind(name)
             await Revocations(store).require(name, generation)
         typer.echo(f"{name} {'is bound no more' if had else 'was not bound'}; its passwords are refused, {SWITCH}")
@@ -66,7 +66,7 @@ def claims(mac: Annotated[str, typer.Argument(help="MAC of a device; without it 
     """Show who asks with a MAC that is another's: `accept` or `refuse` them."""
 
     async def work(settings: Settings) -> int:
-        async with reach_store(settings) as store:
+        async with open_store(settings) as store:
             found = await (Claims(store).of(read_mac(mac)) if mac else Claims(store).all())
         Console(width=None if Console().is_terminal else 160).print(claims_table(found))
         return 0
@@ -79,9 +79,9 @@ def accept(mac: Mac, client: Who = "", now: Now = False) -> None:
     """Make the one who claims a MAC its owner; passwords of the earlier owner are replaced."""
 
     async def work(settings: Settings) -> int:
-        async with reach_store(settings) as store:
+        async with open_store(settings) as store:
             claim = await _claim(store, read_mac(mac), client)
-            return await _give(store, settings, claim.mac, claim.client, "", now=now)
+            return await _bind(store, settings, claim.mac, claim.client, "", now=now)
 
     run(work)
 
@@ -91,7 +91,7 @@ def refuse(mac: Mac, client: Who = "") -> None:
     """Forget a claim, and give that client no code for 30 days."""
 
     async def work(settings: Settings) -> int:
-        async with reach_store(settings) as store:
+        async with open_store(settings) as store:
             claim = await _claim(store, read_mac(mac), client)
             await Claims(store).refuse(claim)
         typer.echo(f"{visible(claim.client)} gets nothing with {claim.mac} for {REFUSED_SECONDS // 86_400} days")
@@ -108,7 +108,7 @@ def renew(mac: Annotated[str, typer.Argument(help="MAC of a device; without it a
     """
 
     async def work(settings: Settings) -> int:
-        async with reach_store(settings) as store:
+        async with open_store(settings) as store:
             if mac:
                 return await _renew(store, settings, read_mac(mac), now=now)
             return await _renew_all(store, now=now)
@@ -116,7 +116,7 @@ def renew(mac: Annotated[str, typer.Argument(help="MAC of a device; without it a
     run(work)
 
 
-async def _give(store: Store, settings: Settings, mac: str, client: str, serial: str, *, now: bool) -> int:
+async def _bind(store: Store, settings: Settings, mac: str, client: str, serial: str, *, now: bool) -> int:
     """Make a client the owner of a MAC, and say what becomes of earlier passwords."""
     until = _deadline(settings, now=now)
     if client:
@@ -125,7 +125,7 @@ async def _give(store: Store, settings: Settings, mac: str, client: str, serial:
     await Claims(store).settle(mac, client)
     typer.echo(f"{mac} is bound")
     if generation is not None:
-        await _tell(store, mac, generation, until)
+        await _replace_password(store, mac, generation, until)
     return 0
 
 
@@ -133,7 +133,7 @@ async def _renew(store: Store, settings: Settings, mac: str, *, now: bool) -> in
     if not (await Admissions(store).read(mac)).bound:
         raise ConfigError(f"{mac} has no owner yet: it gets another password at its next start")
     until = _deadline(settings, now=now)
-    await _tell(store, mac, await Admissions(store).renew(mac, until), until)
+    await _replace_password(store, mac, await Admissions(store).renew(mac, until), until)
     await Renewals(store).ask_now([] if now else [mac])
     return 0
 
@@ -141,12 +141,14 @@ async def _renew(store: Store, settings: Settings, mac: str, *, now: bool) -> in
 async def _renew_all(store: Store, *, now: bool) -> int:
     state = await PolicyStore(store).read()
     entries = await DeviceRegistry(store).entries()
-    standings = await Admissions(store).read_many([entry.device.mac for entry in entries])
-    both = [(one, standing) for one, standing in zip(entries, standings, strict=True) if is_old(one, standing, state)]
+    admissions = await Admissions(store).read_many([entry.device.mac for entry in entries])
+    both = [
+        (one, admission) for one, admission in zip(entries, admissions, strict=True) if is_old(one, admission, state)
+    ]
     if now:
-        for one, standing in both:
-            if held(one):
-                await Revocations(store).require(one.device.mac, standing.wanted)
+        for one, admission in both:
+            if held_generation(one):
+                await Revocations(store).require(one.device.mac, admission.wanted)
         if state.strict:
             await Revocations(store).require_all(1)
             await PolicyStore(store).close()
@@ -155,20 +157,20 @@ async def _renew_all(store: Store, *, now: bool) -> int:
     online = [one.device.mac for one, _ in both if one.device.online]
     await Renewals(store).ask_now(online)
     typer.echo(f"{len(both)} of {len(entries)} devices have an old password, {len(online)} are online")
-    for one, standing in both[:_MOST_NAMED]:
-        until = standing.due or state.until
-        counts = f"counts until {moment(until)}" if until else ""
+    for one, admission in both[:_MOST_NAMED]:
+        until = admission.due or state.until
+        counts = f"counts until {format_time(until)}" if until else ""
         typer.echo(f"{one.device.mac}  {'online' if one.device.online else 'offline'}  {counts}".rstrip())
     return 1 if both else 0
 
 
-async def _tell(store: Store, mac: str, generation: int, until: int) -> None:
+async def _replace_password(store: Store, mac: str, generation: int, until: int) -> None:
     if not until:
         await Revocations(store).require(mac, generation)
         typer.echo(f"earlier passwords of {mac} are refused: {SWITCH}")
         return
     typer.echo(
-        f"an earlier password of {mac} counts until the device has a new one, at the latest {moment(until)}; "
+        f"an earlier password of {mac} counts until the device has a new one, at the latest {format_time(until)}; "
         "it is asked to restart when it is idle (--now refuses it at once)"
     )
 

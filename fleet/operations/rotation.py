@@ -39,7 +39,7 @@ Step = Literal["accept", "sign", "reboot"]
 Publish = Callable[[str, bytes], bool]
 
 ASK_AGAIN_SECONDS = 300.0
-"""A device that did not come back by then is asked again; an idle one needs half a minute."""
+"""After this time a device that has not reconnected is asked again; an idle device needs half a minute."""
 LOOK_SECONDS = 2.0
 
 
@@ -109,19 +109,19 @@ class Rotation:
 
     Args:
         file: The keys.
-        roster: Tells which device has a password under which key.
+        registry: Has the key of each device's password.
         publish: Sends a message to a device.
-        tell: Told every step, in a sentence.
+        report: Called with a sentence for each step.
         pace: How fast.
     """
 
     def __init__(
-        self, file: KeysFile, roster: DeviceRegistry, publish: Publish, tell: Callable[[str], None], pace: Pace
+        self, file: KeysFile, registry: DeviceRegistry, publish: Publish, report: Callable[[str], None], pace: Pace
     ) -> None:
         self._file = file
-        self._roster = roster
+        self._registry = registry
         self._publish = publish
-        self._tell = tell
+        self._report = report
         self._pace = pace
         self._asked: dict[str, float] = {}
 
@@ -147,19 +147,19 @@ class Rotation:
         newest, *others = self._file.read().as_file().splitlines()
         self._file.write([newest])
         if others:
-            self._tell(f"retired: {', '.join(line.split()[0] for line in others)}")
+            self._report(f"retired: {', '.join(line.split()[0] for line in others)}")
 
     async def _accept(self) -> None:
         lines = self._file.read().as_file().splitlines()
         name = f"k{max(_number(line.split()[0]) for line in lines) + 1}"
         self._file.write([*lines, f"{name} {secrets.token_urlsafe(32)}"])
-        self._tell(f"accepted: {name}, not given to anybody yet")
+        self._report(f"accepted: {name}, not given to anybody yet")
         await asyncio.sleep(self._pace.settle)
 
     async def _sign(self) -> None:
         old, new = self._file.read().as_file().splitlines()
         self._file.write([new, old])
-        self._tell(f"signs now: {new.split()[0]}; {old.split()[0]} is still good")
+        self._report(f"signs now: {new.split()[0]}; {old.split()[0]} is still good")
         await asyncio.sleep(self._pace.settle)
 
     async def _reboot(self) -> list[Entry]:
@@ -167,12 +167,12 @@ class Rotation:
         newest = self._file.read().ids[0]
         loop = asyncio.get_running_loop()
         deadline, told = loop.time() + self._pace.patience, -1
-        self._say_who_is_guessed(await self._roster.entries())
+        self._report_unconfirmed(await self._registry.entries())
         while True:
-            left = [entry for entry in await self._roster.entries() if key_of(entry) != newest]
+            left = [entry for entry in await self._registry.entries() if key_of(entry) != newest]
             if len(left) != told:
                 told = len(left)
-                self._tell(
+                self._report(
                     f"{told} devices have an older password, {sum(one.device.online for one in left)} are online"
                 )
             if not left or loop.time() >= deadline or not any(one.device.online for one in left):
@@ -180,10 +180,10 @@ class Rotation:
             await self._restart(left, loop.time)
             await asyncio.sleep(LOOK_SECONDS)
 
-    def _say_who_is_guessed(self, entries: Sequence[Entry]) -> None:
+    def _report_unconfirmed(self, entries: Sequence[Entry]) -> None:
         guessed = sum(entry.connected is None for entry in entries)
         if guessed:
-            self._tell(
+            self._report(
                 f"of {guessed} devices no broker has said with which key they connected; "
                 "what they were given last at bootstrap counts, and anybody may ask that in their name"
             )

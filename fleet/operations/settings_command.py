@@ -1,4 +1,4 @@
-"""`fleet settings`: every setting, as it is now for people, or as the reference that the documents hold."""
+"""`fleet settings`: every setting with its current value, or the reference as Markdown."""
 
 import textwrap
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from rich.text import Text
 from fleet.ground import runtime
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings, load
-from fleet.ground.settings.reference import Entry, groups, is_changed
+from fleet.ground.settings.reference import SettingEntry, groups, is_changed
 from fleet.ground.settings.wording import shown
 from fleet.operations.settings_reference import write_reference
 
@@ -23,16 +23,16 @@ _INDENT = "    "
 
 
 def settings(
-    words: Annotated[list[str] | None, typer.Argument(help="Only settings with all of these words.")] = None,
+    words: Annotated[list[str] | None, typer.Argument(help="Only settings that contain all of these words.")] = None,
     role: Annotated[Reader | None, typer.Option(help="Only settings that this role reads.")] = None,
-    changed: Annotated[bool, typer.Option("--changed", help="Only settings that are not at their default.")] = False,
+    changed: Annotated[bool, typer.Option("--changed", help="Only settings that differ from their default.")] = False,
     form: Annotated[
-        Format, typer.Option("--format", help="`text`: with the values of now; `markdown`: docs/reference/settings.md.")
+        Format, typer.Option("--format", help="`text`: with current values; `markdown`: docs/reference/settings.md.")
     ] = "text",
 ) -> None:
-    """Show settings: variable, value, what is allowed, meaning. Secrets are masked.
+    """Show settings: variable, value, allowed values, description. Secrets are masked.
 
-    Text begins a line with each variable, `NAME = value`, so that it can be searched.
+    In text format each setting begins with a line `NAME = value`, which is easy to search.
     """
     if form == "markdown":
         typer.echo(write_reference(), nl=False)
@@ -57,18 +57,18 @@ def settings(
         raise typer.Exit(runtime.EXIT_FAILED)
 
 
-def _fits(entry: Entry, words: list[str], role: Reader | None) -> bool:
-    if role and (entry.alone if role == "up" else role not in entry.readers):
+def _fits(entry: SettingEntry, words: list[str], role: Reader | None) -> bool:
+    if role and (entry.roles_only if role == "up" else role not in entry.roles):
         return False
     text = f"{entry.variable} {entry.also} {entry.name} {entry.meaning}".lower()
     return all(word in text for word in words)
 
 
-def _show(console: Console, entries: list[Entry], loaded: Settings) -> None:
+def _show(console: Console, entries: list[SettingEntry], loaded: Settings) -> None:
     for entry in entries:
         console.print(Text.assemble((entry.variable, "bold cyan"), " = ", *_value(entry, loaded)), soft_wrap=True)
         for text in _lines(entry):
-            # What is no terminal is a pipe to a search, or a file: a line of it is a line.
+            # Do not wrap lines for a pipe or a file, so that searches find whole sentences.
             width = min(console.width, _WIDEST) if console.is_terminal else len(text) + len(_INDENT)
             typer.echo(
                 textwrap.fill(
@@ -82,7 +82,7 @@ def _show(console: Console, entries: list[Entry], loaded: Settings) -> None:
             )
 
 
-def _value(entry: Entry, loaded: Settings) -> Iterator[str | tuple[str, str]]:
+def _value(entry: SettingEntry, loaded: Settings) -> Iterator[str | tuple[str, str]]:
     value = shown(getattr(loaded, entry.name))
     if is_changed(entry.name, loaded):
         yield value, "bold green"
@@ -93,13 +93,13 @@ def _value(entry: Entry, loaded: Settings) -> Iterator[str | tuple[str, str]]:
         yield "not set", "dim"
 
 
-def _lines(entry: Entry) -> Iterator[str]:
+def _lines(entry: SettingEntry) -> Iterator[str]:
     yield entry.meaning.replace("`", "")
     parts = [f"Allowed: {entry.allowed}."]
-    if entry.without:
-        parts.append(f"Not set: {entry.without}.")
+    if entry.unset:
+        parts.append(f"Not set: {entry.unset}.")
     if entry.also:
-        parts.append(f"Also {entry.also}.")
-    if entry.same:
-        parts.append("Equal for all processes.")
-    yield " ".join([*parts, f"Read by {', '.join(entry.readers)}."]).replace("`", "")
+        parts.append(f"Also set by {entry.also}.")
+    if entry.equal:
+        parts.append("Equal in all processes.")
+    yield " ".join([*parts, f"Read by {', '.join(entry.roles)}."]).replace("`", "")

@@ -6,7 +6,7 @@ import typer
 
 from fleet.adapters.files.operator_tokens import SCOPES, OperatorTokens, tokens_path
 from fleet.ground.settings import Settings
-from fleet.operations.reach import run
+from fleet.operations.connect import run
 
 app = typer.Typer(help="Operators' tokens: new, list, revoke.", no_args_is_help=True)
 

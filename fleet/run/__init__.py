@@ -1,1 +1,1 @@
-"""Each role, put together from the settings; a module for each, because a process imports what it runs."""
+"""Each role, built from the settings; one module a role, so that a process imports only its own role."""

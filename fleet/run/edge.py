@@ -16,7 +16,7 @@ from fleet.ground.tasks import running
 from fleet.roles.edge.announcer import Announcer
 from fleet.roles.edge.app import Edge
 from fleet.roles.edge.settings import EdgeSettings
-from fleet.run.leaving import limited, new_name
+from fleet.run.draining import drain_limit, new_process_id
 from fleet.run.site import Site
 from fleet.run.speech import Speech
 
@@ -32,7 +32,7 @@ async def edge(here: Site, speech: Speech, *, public: tuple[str, int] | None) ->
     """
     if here.broker is None:
         raise ConfigError("an edge needs FLEET_MQTT_URL")
-    edge_id = new_name()
+    edge_id = new_process_id()
     publisher = Publisher(here.broker, lambda: here.keys.issue("service", f"fleet-edge-{edge_id}"))
     voice = Voice(speech.tts)
     role = Edge(
@@ -63,7 +63,7 @@ async def edge(here: Site, speech: Speech, *, public: tuple[str, int] | None) ->
             finally:
                 role.draining = True
                 announcer.hurry()
-                async with limited("edge", here.settings.drain_seconds):
+                async with drain_limit("edge", here.settings.drain_seconds):
                     await role.drain(here.settings.drain_seconds)
     finally:
         voice.close()

@@ -25,9 +25,9 @@ from fleet.roles.gateway.app import Gateway
 from fleet.roles.gateway.registrar.registrar import open_registrar
 from fleet.roles.gateway.resources import GatewayResources, ModelTerms
 from fleet.roles.gateway.settings import GatewaySettings
-from fleet.run.embedded.keeping import keep
+from fleet.run.draining import drain_limit
 from fleet.run.embedded.redis import EmbeddedRedis
-from fleet.run.leaving import limited
+from fleet.run.embedded.supervisor import supervise
 from fleet.run.llm import chat_model
 from fleet.run.monitoring import watching
 from fleet.run.registrar import registrar_lines
@@ -73,7 +73,7 @@ async def gateway(
         try:
             yield role
         finally:
-            async with limited("gateway", settings.drain_seconds):
+            async with drain_limit("gateway", settings.drain_seconds):
                 await role.drain(settings.drain_seconds)
 
 
@@ -117,12 +117,14 @@ async def _open_store(settings: Settings) -> AsyncIterator[Store]:
         if settings.redis_url is not None:
             store = await Store.open(settings.redis_url, settings.shards, settings.tls_ca)
         else:
-            store = await _join(settings, settings.data_dir, folder) or await _own(settings, folder, stack)
+            store = await _open_existing(settings, settings.data_dir, folder) or await _start_embedded(
+                settings, folder, stack
+            )
         stack.push_async_callback(store.close)
         yield store
 
 
-async def _join(settings: Settings, *folders: Path) -> Store | None:
+async def _open_existing(settings: Settings, *folders: Path) -> Store | None:
     """Return the Redis of a fleet that runs on this machine with the same data, if there is one."""
     for folder in folders:
         found = endpoints.find(folder)
@@ -138,15 +140,15 @@ async def _join(settings: Settings, *folders: Path) -> Store | None:
     return None
 
 
-async def _own(settings: Settings, folder: Path, stack: AsyncExitStack) -> Store:
+async def _start_embedded(settings: Settings, folder: Path, stack: AsyncExitStack) -> Store:
     redis = EmbeddedRedis(folder / "redis")
     try:
         await redis.start()
     except ConfigError:
         # Another gateway was a moment faster.
-        if store := await _join(settings, folder):
+        if store := await _open_existing(settings, folder):
             return store
         raise
-    await stack.enter_async_context(running("embedded Redis", lambda: keep("redis", redis)))
+    await stack.enter_async_context(running("embedded Redis", lambda: supervise("redis", redis)))
     stack.enter_context(endpoints.publish(folder, redis.url, ""))
     return await Store.open(redis.url, settings.shards)

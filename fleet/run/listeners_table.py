@@ -1,58 +1,58 @@
-"""What one box listens on, for whom, and what it asks for: the table of `fleet up`."""
+"""The listening ports of `fleet up`, who can connect to each, and what it requires: a table."""
 
 import ipaddress
 import socket
 from dataclasses import dataclass, fields
 
 from fleet.ground.settings import Settings
-from fleet.ground.settings.fields import EVERYWHERE
+from fleet.ground.settings.fields import ANY_ADDRESS
 from fleet.ground.settings.tls import LOOPBACK
 
-_ANY = frozenset({EVERYWHERE, "::", ""})
+_ANY = frozenset({ANY_ADDRESS, "::", ""})
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
-    """One port. `asks` is what who comes must show."""
+class Listener:
+    """One port. `requires` is what who comes must show."""
 
     what: str
     protocol: str
     address: str
     reachable: str
-    asks: str
+    requires: str
 
 
-def openings(settings: Settings, http_port: int | None = None) -> list[Opening]:
-    """Return what `fleet up` with these settings listens on.
+def listeners(settings: Settings, http_port: int | None = None) -> list[Listener]:
+    """Return the listening ports of `fleet up` with these settings.
 
     Args:
         settings: Of the process.
-        http_port: The api's true port where the settings leave it to the system.
+        http_port: The api's actual port if the settings leave it to the system.
     """
     plain, found = settings.plain_host, []
     http = settings.http_port if http_port is None else http_port
-    found.append(_opening("devices: bootstrap", "http", plain(settings.http_host), http, _policy(settings)))
+    found.append(_listener("devices: bootstrap", "http", plain(settings.http_host), http, _policy(settings)))
     if settings.tls_cert is not None:
         found.append(
-            _opening("devices: bootstrap", "https", settings.http_host, settings.https_port, _policy(settings))
+            _listener("devices: bootstrap", "https", settings.http_host, settings.https_port, _policy(settings))
         )
     if settings.mqtt_url is None:
         login = "the device's password"
-        found.append(_opening("devices: messages", "mqtt", plain(settings.mqtt_host), settings.mqtt_port, login))
+        found.append(_listener("devices: messages", "mqtt", plain(settings.mqtt_host), settings.mqtt_port, login))
         if settings.tls_cert is not None:
-            found.append(_opening("devices: messages", "mqtts", settings.mqtt_host, settings.mqtts_port, login))
-    found.append(_opening("devices: audio", "udp", settings.udp_host, settings.udp_port, "the session's key"))
+            found.append(_listener("devices: messages", "mqtts", settings.mqtt_host, settings.mqtts_port, login))
+    found.append(_listener("devices: audio", "udp", settings.udp_host, settings.udp_port, "the session's key"))
     tokens = "a token" if settings.gateway_tokens else "nothing: open"
-    found.append(_opening("text clients", "websocket", plain(settings.cloud_host), settings.cloud_port, tokens))
+    found.append(_listener("text clients", "websocket", plain(settings.cloud_host), settings.cloud_port, tokens))
     if settings.tls_cert is not None:
-        found.append(_opening("text clients", "websocket + tls", settings.cloud_host, settings.wss_port, tokens))
+        found.append(_listener("text clients", "websocket + tls", settings.cloud_host, settings.wss_port, tokens))
     if settings.metrics_port:
         host, port = settings.metrics_host, settings.metrics_port
-        found.append(_opening("metrics and health", "http", host, port, "nothing: open"))
+        found.append(_listener("metrics and health", "http", host, port, "nothing: open"))
     return found
 
 
-def table(rows: list[Opening]) -> str:
+def table(rows: list[Listener]) -> str:
     """Return the rows as plain ASCII, one a line, with a heading."""
     lines = [("LISTENS FOR", "PROTOCOL", "ADDRESS", "REACHABLE BY", "ASKS FOR")]
     lines += [tuple(getattr(row, field.name) for field in fields(row)) for row in rows]
@@ -61,7 +61,7 @@ def table(rows: list[Opening]) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether nobody beyond this machine reaches who listens there."""
+    """Whether only this machine can connect to the address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -78,11 +78,11 @@ def own_address() -> str:
         return str(probe.getsockname()[0])
 
 
-def _opening(what: str, protocol: str, host: str, port: int, asks: str) -> Opening:
+def _listener(what: str, protocol: str, host: str, port: int, requires: str) -> Listener:
     whom = (
         "this machine" if is_loopback(host) else "everybody on its networks" if host in _ANY else f"who reaches {host}"
     )
-    return Opening(what, protocol, f"{host or EVERYWHERE}:{port}", whom, asks)
+    return Listener(what, protocol, f"{host or ANY_ADDRESS}:{port}", whom, requires)
 
 
 def _policy(settings: Settings) -> str:

@@ -16,12 +16,12 @@ from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
 
 VOICE_SECONDS = 8.0
-"""Longest silence of the model where LLM_SILENCE_SECONDS is not set: somebody who speaks waits no longer."""
+"""Longest silence of the model for voice users, if LLM_SILENCE_SECONDS is not set."""
 
 
 @asynccontextmanager
 async def chat_model(settings: Settings, silence: float = VOICE_SECONDS) -> AsyncIterator[Llm]:
-    """Give the model that the settings name, with its fallback; leaving the block closes their connections.
+    """Open the model that the settings name, with its fallback; the end of the block closes their connections.
 
     With a fallback each of the two may be silent for half of the time, so that a user waits no longer than without one.
 
@@ -33,8 +33,8 @@ async def chat_model(settings: Settings, silence: float = VOICE_SECONDS) -> Asyn
         ConfigError: There is no endpoint or no such plugin, or an address is none.
     """
     load = _provider(settings)
-    borne = silence_of(settings, silence)
-    each = borne if settings.llm_fallback_base_url is None else borne / 2
+    seconds = silence_of(settings, silence)
+    each = seconds if settings.llm_fallback_base_url is None else seconds / 2
     model = settings.llm_model if "llm_model" in settings.model_fields_set else None
     async with AsyncExitStack() as stack:
         first = load(_options(settings, settings.llm_base_url, settings.llm_api_key, model, each))
@@ -50,7 +50,7 @@ async def chat_model(settings: Settings, silence: float = VOICE_SECONDS) -> Asyn
 
 
 def silence_of(settings: Settings, usual: float) -> float:
-    """Return the longest silence in seconds that is borne of the model; nobody waits longer than for the whole."""
+    """Return the longest allowed silence of the model in seconds; at most the time of the whole request."""
     chosen = usual if settings.llm_silence_seconds is None else settings.llm_silence_seconds
     return min(chosen, settings.llm_timeout)
 

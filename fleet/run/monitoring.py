@@ -1,4 +1,4 @@
-"""What tells outside how a process is doing, from the settings: its port for metrics and health, its traces."""
+"""Metrics, health and traces of a process, from the settings."""
 
 import asyncio
 import logging
@@ -35,11 +35,11 @@ async def watching(settings: Settings, role: str) -> AsyncIterator[Readiness]:
     raise_limit()
     async with AsyncExitStack() as stack:
         stack.enter_context(readiness.shown())
-        stack.enter_context(bounds.following_log())
+        stack.enter_context(bounds.following_log_sampling())
         if settings.otlp_endpoint is not None:
-            spans.switch_on(_tracer(settings.otlp_endpoint, role), pii=settings.log_pii)
+            spans.enable(_tracer(settings.otlp_endpoint, role), pii=settings.log_pii)
             # What waits is sent from a thread: it may take as long as the collector lets it.
-            stack.push_async_callback(asyncio.to_thread, spans.switch_off)
+            stack.push_async_callback(asyncio.to_thread, spans.disable)
         server = _server(settings, readiness)
         if server is not None:
             log.debug("metrics are served", extra={"port": server.port})
@@ -51,7 +51,7 @@ async def watching(settings: Settings, role: str) -> AsyncIterator[Readiness]:
 def _server(settings: Settings, readiness: Readiness) -> "MetricsServer | None":
     if not settings.metrics_port:
         return None
-    # Commands that serve nobody need not wait for its import.
+    # Imported late: most commands do not serve metrics.
     from fleet.adapters.net.http.metrics_server import MetricsServer
 
     try:
@@ -59,7 +59,7 @@ def _server(settings: Settings, readiness: Readiness) -> "MetricsServer | None":
     except ConfigError as error:
         if "metrics_port" in settings.model_fields_set:
             raise
-        # Several roles on one machine by hand: nobody asked for this port.
+        # Several roles on one machine: the operator has not set this port.
         log.warning("no metrics", extra={"reason": str(error)})
         return None
 

@@ -1,4 +1,4 @@
-"""By which address devices reach an edge that runs on its own: said, or found out, but never guessed.
+"""The public address of an edge that runs as a separate process: configured or discovered, never guessed.
 
 In this order: FLEET_UDP_PUBLIC; the label or the external address of the Kubernetes node; what STUN servers see. A
 wrong address means devices that connect and stay silent.
@@ -26,8 +26,8 @@ _ENOUGH = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Discovery:
-    """How an edge may find out its address.
+class AddressSources:
+    """Where an edge can get its public address.
 
     Args:
         public: FLEET_UDP_PUBLIC, host:port; nothing else counts then.
@@ -46,32 +46,34 @@ class Discovery:
     cluster: Cluster = field(default_factory=Cluster)
 
     @classmethod
-    def of(cls, settings: Settings) -> "Discovery":
+    def of(cls, settings: Settings) -> "AddressSources":
         """Return what the settings say of it."""
         local = (settings.udp_host, settings.udp_port)
         return cls(settings.udp_public, local, settings.node_name, settings.node_label, settings.stun_servers)
 
 
-async def find_public_address(way: Discovery) -> Address:
+async def find_public_address(sources: AddressSources) -> Address:
     """Return host and port by which devices reach the edge; call it before the edge opens its socket.
 
     Raises:
         ConfigError: There is no way to know.
-        Unavailable: Whoever should know it does not answer; trying again later may help.
+        Unavailable: Kubernetes or the STUN servers do not answer; a retry may help.
     """
-    if way.public:
-        return read_address(way.public)
-    if way.node:
-        host = (await read_node(way.node, way.cluster)).public_host(way.label)
+    if sources.public:
+        return read_address(sources.public)
+    if sources.node:
+        host = (await read_node(sources.node, sources.cluster)).public_host(sources.label)
         if host is not None:
-            log.info("public address", extra={"address": f"{host}:{way.local[1]}", "source": "node"})
-            return host, way.local[1]
-        log.info("the node has no public address", extra={"node": way.node, "label": way.label})
-    if way.stun_servers.strip(", "):
-        seen = await _ask_around(way)
+            log.info("public address", extra={"address": f"{host}:{sources.local[1]}", "source": "node"})
+            return host, sources.local[1]
+        log.info("the node has no public address", extra={"node": sources.node, "label": sources.label})
+    if sources.stun_servers.strip(", "):
+        seen = await _ask_stun_servers(sources)
         log.info("public address", extra={"address": f"{seen.host}:{seen.port}", "source": "stun"})
         return seen.host, seen.port
-    tried = f"node {way.node} has neither the label {way.label} nor an external address: " if way.node else ""
+    tried = (
+        f"node {sources.node} has neither the label {sources.label} nor an external address: " if sources.node else ""
+    )
     raise ConfigError(f"{tried}{_REMEDY}")
 
 
@@ -89,20 +91,20 @@ def read_address(text: str, port: int | None = None) -> Address:
     return host, int(number)
 
 
-async def _ask_around(way: Discovery) -> MappedAddress:
-    servers = [read_address(name, STUN_PORT) for name in way.stun_servers.split(",") if name.strip()]
+async def _ask_stun_servers(sources: AddressSources) -> MappedAddress:
+    servers = [read_address(name, STUN_PORT) for name in sources.stun_servers.split(",") if name.strip()]
     answers: list[MappedAddress] = []
     failures: list[str] = []
     for server in servers:
         try:
-            answers.append(await ask_stun(server, way.local))
+            answers.append(await ask_stun(server, sources.local))
         except Unavailable as error:
             failures.append(str(error))
         if len(answers) == _ENOUGH:
             break
     if not answers:
         raise Unavailable("; ".join(failures))
-    return _agreed(answers, way.local[1])
+    return _agreed(answers, sources.local[1])
 
 
 def _agreed(answers: list[MappedAddress], port: int) -> MappedAddress:

@@ -8,7 +8,7 @@ from fleet.adapters.net.mqtt.url import MqttAddress
 from fleet.adapters.redis.access.watch import AccessWatch
 from fleet.adapters.redis.client.store import Store
 from fleet.ground.settings import Settings
-from fleet.ground.settings.fields import EVERYWHERE
+from fleet.ground.settings.fields import ANY_ADDRESS
 from fleet.ground.tasks import running
 from fleet.roles.gateway.registrar.device_connection import DeviceConnections
 from fleet.roles.gateway.registrar.registrar import OpenLine
@@ -30,25 +30,25 @@ async def registrar_lines(
         ConfigError: The address or the keys are wrong.
         Unavailable: Redis does not answer.
     """
-    entrance = _entrance(settings, broker)
-    if entrance is None or (settings.keys is None and settings.keys_file is None):
+    device_broker = _device_broker(settings, broker)
+    if device_broker is None or (settings.keys is None and settings.keys_file is None):
         yield None
         return
     keys = read_keys(settings)
-    lines = DeviceConnections(entrance, keys, store)
-    access = AccessWatch(store, keys, expel=lines.expel)
+    connections = DeviceConnections(device_broker, keys, store)
+    access = AccessWatch(store, keys, expel=connections.expel)
     # Before anybody comes in.
     await access.look()
     async with follow_keys(settings, keys), running("gateway access", access.run):
-        yield lines.connect
+        yield connections.connect
 
 
-def _entrance(settings: Settings, broker: MqttAddress | None) -> MqttAddress | None:
+def _device_broker(settings: Settings, broker: MqttAddress | None) -> MqttAddress | None:
     """Return where devices connect."""
     if settings.registrar_mqtt_url is not None:
         return broker_address(settings.registrar_mqtt_url, settings.tls_ca)
     if settings.mqtt_url is not None or broker is None:
         return broker
     # `fleet up` with an embedded broker: that takes the workers, and the front before it the devices.
-    host = "127.0.0.1" if settings.mqtt_host == EVERYWHERE else settings.mqtt_host
+    host = "127.0.0.1" if settings.mqtt_host == ANY_ADDRESS else settings.mqtt_host
     return MqttAddress(host, settings.mqtt_port, tls=False) if settings.mqtt_port else None

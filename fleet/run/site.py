@@ -1,4 +1,4 @@
-"""What the roles of a process share."""
+"""Resources that the roles of a process share."""
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -20,7 +20,7 @@ from fleet.wire.identity import CredentialKeys
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What all roles of a process share."""
+    """Resources that all roles of a process share."""
 
     settings: Settings
     keys: CredentialKeys
@@ -28,12 +28,12 @@ class Site:
     """None for a role that does not speak MQTT."""
     store: Store
     readiness: Readiness = field(default_factory=Readiness)
-    """Told by every role what it needs."""
+    """Each role registers its requirements here."""
 
 
 @asynccontextmanager
 async def site(settings: Settings, *, broker: bool = True, readiness: Readiness | None = None) -> AsyncIterator[Site]:
-    """Open what a role on its own needs; everything must be named in the settings.
+    """Open the resources of a role that runs as a separate process; the settings must name all of them.
 
     Args:
         settings: Of the process.

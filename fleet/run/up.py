@@ -1,4 +1,4 @@
-"""`fleet up`: all roles in one process, with embedded parts for whatever the settings do not name."""
+"""`fleet up`: all roles in one process, with embedded servers for those that the settings do not name."""
 
 import errno
 import logging
@@ -16,7 +16,7 @@ from fleet.adapters.tools.load import ServerToolSettings, open_tools
 from fleet.ground.errors import ConfigError
 from fleet.ground.metrics import audio, bounds
 from fleet.ground.settings import Settings, variable
-from fleet.ground.settings.fields import EVERYWHERE
+from fleet.ground.settings.fields import ANY_ADDRESS
 from fleet.ground.settings.slices import slice_of
 from fleet.ground.tasks import running
 from fleet.roles.front.limits import FrontLimits
@@ -24,12 +24,12 @@ from fleet.roles.front.listener import Front
 from fleet.run.api import api
 from fleet.run.edge import edge
 from fleet.run.embedded.broker import EmbeddedBroker
-from fleet.run.embedded.keeping import keep
 from fleet.run.embedded.redis import EmbeddedRedis
 from fleet.run.embedded.renewal import LARGEST_MEMORY, MOST_DEVICES, Renewal
+from fleet.run.embedded.supervisor import supervise
 from fleet.run.front import measured, secure_listener
 from fleet.run.gateway import gateway
-from fleet.run.listeners_table import openings, own_address, table
+from fleet.run.listeners_table import listeners, own_address, table
 from fleet.run.monitoring import watching
 from fleet.run.public_address import read_address
 from fleet.run.site import Site, follow_debugging, follow_keys, read_keys
@@ -59,12 +59,12 @@ async def up(
     """
     public = read_address(settings.udp_public) if settings.udp_public else None
     settings = _with_metrics(settings)
-    _claim_ports(settings)
+    _check_ports(settings)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         readiness = await enter(watching(settings, "up"))
         redis_url = settings.redis_url if settings.redis_url else await enter(_redis(settings))
-        # Nobody takes over here, and who pressed Ctrl-C waits.
+        # No other process takes over, and the user waits after Ctrl-C: do not drain.
         settings = _with_keys(settings).model_copy(update={"drain_seconds": 0.0})
         keys = read_keys(settings)
         await enter(follow_keys(settings, keys))
@@ -85,7 +85,7 @@ async def up(
         await enter(gateway(settings, store, here.broker, tools))
         stack.enter_context(endpoints.publish(settings.data_dir, redis_url, broker_url))
         stack.enter_context(readiness.serving())
-        show(table(openings(settings, server.port)))
+        show(table(listeners(settings, server.port)))
         log.info("fleet is up", extra={"ota": _ota_url(settings, server.port)})
         await while_up()
 
@@ -94,7 +94,7 @@ async def up(
 async def _redis(settings: Settings) -> AsyncIterator[str]:
     redis = EmbeddedRedis(settings.data_dir / "redis")
     await redis.start()
-    async with running("embedded Redis", lambda: keep("redis", redis)):
+    async with running("embedded Redis", lambda: supervise("redis", redis)):
         yield redis.url
 
 
@@ -108,11 +108,11 @@ async def _broker(settings: Settings, keys: CredentialKeys, store: Store) -> Asy
         limits = FrontLimits(devices=MOST_DEVICES)
         front = Front(host=host, port=settings.mqtt_port, upstream=broker.url, keys=keys, limits=limits, secure=secure)
         access = AccessWatch(store, keys, expel=front.expel)
-        # Before anybody comes in.
+        # Load revocations before the first connection.
         await access.look()
-        await enter(running("embedded broker", lambda: keep("broker", broker)))
+        await enter(running("embedded broker", lambda: supervise("broker", broker)))
         stack.enter_context(measured(front))
-        renewal = Renewal(broker, lambda: front.admission.met, _nobody_speaks, front.admission.forget)
+        renewal = Renewal(broker, lambda: front.admission.met, _no_sessions, front.admission.forget)
         stack.enter_context(bounds.following("broker_devices", lambda: front.admission.met, MOST_DEVICES))
         stack.enter_context(bounds.following("broker_memory_bytes", lambda: renewal.memory, LARGEST_MEMORY))
         await enter(running("embedded broker's memory", renewal.run))
@@ -122,7 +122,7 @@ async def _broker(settings: Settings, keys: CredentialKeys, store: Store) -> Asy
         yield broker.url
 
 
-def _nobody_speaks() -> bool:
+def _no_sessions() -> bool:
     return not sum(audio.sessions.read().values())
 
 
@@ -152,8 +152,8 @@ def _with_metrics(settings: Settings) -> Settings:
     return here
 
 
-def _claim_ports(settings: Settings) -> None:
-    """Fail at once, and with the setting's name, when a port is taken: loading the models takes seconds."""
+def _check_ports(settings: Settings) -> None:
+    """Fail before loading the models, which takes seconds, if a port is taken; the error names the setting."""
     wanted = [
         _Port("udp_port", "udp_host", socket.SOCK_DGRAM),
         _Port("http_port", "http_host"),
@@ -168,11 +168,11 @@ def _claim_ports(settings: Settings) -> None:
         if settings.tls_cert is not None:
             wanted.append(_Port("mqtts_port", "mqtt_host"))
     for at, port in enumerate(wanted):
-        port.part(settings, wanted[:at])
+        port.check_distinct(settings, wanted[:at])
     for port in wanted:
         # Where nobody asked for the port of metrics and another fleet has it, this one goes on without.
         if port.name != "metrics_port" or port.name in settings.model_fields_set:
-            port.claim(settings)
+            port.check_free(settings)
 
 
 class _Port(NamedTuple):
@@ -185,17 +185,17 @@ class _Port(NamedTuple):
     def place(self, settings: Settings) -> tuple[str, int]:
         return getattr(settings, self.host), getattr(settings, self.name)
 
-    def part(self, settings: Settings, others: list["_Port"]) -> None:
+    def check_distinct(self, settings: Settings, others: list["_Port"]) -> None:
         """Fail when another of our own settings names the same port."""
         host, number = self.place(settings)
         for other in others:
             its_host, its_number = other.place(settings)
-            meet = host == its_host or EVERYWHERE in (host, its_host)
+            meet = host == its_host or ANY_ADDRESS in (host, its_host)
             if number and number == its_number and meet and other.kind is self.kind:
                 raise ConfigError(f"{variable(other.name)} and {variable(self.name)} are both {number}")
 
-    def claim(self, settings: Settings) -> None:
-        """Fail when somebody has it."""
+    def check_free(self, settings: Settings) -> None:
+        """Fail if the port is in use."""
         host, number = self.place(settings)
         with socket.socket(socket.AF_INET, self.kind) as probe:
             if self.kind is socket.SOCK_STREAM:
@@ -212,6 +212,6 @@ class _Port(NamedTuple):
 
 def _ota_url(settings: Settings, port: int) -> str:
     listening = settings.http_host
-    host = settings.public_host or (own_address() if listening == EVERYWHERE else listening)
+    host = settings.public_host or (own_address() if listening == ANY_ADDRESS else listening)
     scheme = "http" if settings.tls_cert is None else "https"
     return f"{scheme}://{host}:{port}/xiaozhi/ota/"

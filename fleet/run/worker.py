@@ -16,7 +16,7 @@ from fleet.ground.tasks import running
 from fleet.roles.worker.app import Worker
 from fleet.roles.worker.resources import WorkerResources
 from fleet.roles.worker.settings import WorkerSettings
-from fleet.run.leaving import limited, new_name
+from fleet.run.draining import drain_limit, new_process_id
 from fleet.run.llm import chat_model
 from fleet.run.site import Site
 
@@ -43,7 +43,7 @@ async def worker(here: Site, shared: ServerTools | None = None) -> AsyncIterator
             tools = shared or await stack.enter_async_context(open_tools(slice_of(settings, ServerToolSettings)))
         role = Worker(
             WorkerResources.of(slice_of(settings, WorkerSettings), here.keys, llm, here.store, tools),
-            new_name(),
+            new_process_id(),
             here.broker,
         )
         stack.enter_context(metrics.refusals.following(role.counts))
@@ -57,7 +57,7 @@ async def worker(here: Site, shared: ServerTools | None = None) -> AsyncIterator
                 await _until_ready("the broker", role)
                 yield
             finally:
-                async with limited("worker", settings.drain_seconds):
+                async with drain_limit("worker", settings.drain_seconds):
                     await role.drain(settings.drain_seconds)
 
 

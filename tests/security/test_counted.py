@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from fleet.adapters.redis.access.admissions import Admissions, BootstrapAsker, most_young
-from fleet.ground.metrics.catalogue import everything
+from fleet.ground.metrics.catalogue import all_metrics
 from fleet.wire.identity import Credentials
 from fleet.wire.topics import down_topic, up_topic
 from tests.security.test_catalogue import CATALOGUE
@@ -102,7 +102,7 @@ COUNTED: dict[str, list[tuple[str, str]] | str] = {
 def test_each_attack_has_its_counter_and_each_counter_exists() -> None:
     of_others = {attack for attack, places in CATALOGUE.items() if all("gateway" in place for place in places)}
     assert set(CATALOGUE) - of_others <= set(COUNTED)
-    known = {(metric.name, value) for metric in everything() for values in metric.labels.values() for value in values}
+    known = {(metric.name, value) for metric in all_metrics() for values in metric.labels.values() for value in values}
     named = {one for found in COUNTED.values() if isinstance(found, list) for one in found}
     assert named <= known
 

@@ -13,7 +13,7 @@ from fleet.adapters.llm.sse import BodyReader
 from fleet.adapters.model_endpoint import Body
 from fleet.core.ports import USUAL, CallsAsked, LlmEvent, LlmOptions, Message, ThoughtDelta, ToolOffer
 from fleet.ground.errors import ProviderError
-from fleet.ground.tracing.models import chatting
+from fleet.ground.tracing.models import chat_span
 
 RETRIES = 2
 _REST_SECONDS = 0.25
@@ -92,7 +92,7 @@ class OpenAiLlm:
         model = await self._model.find(deadline)
         # `extra_body` avoids the library's type checks: 9 ms for 20 messages and 20 tools.
         asking = completions.create(model=model, messages=[], stream=True, extra_body=request)
-        with chatting(model, request, answer.usage):
+        with chat_span(model, request, answer.usage):
             async with self._endpoint.open(asking, deadline) as body:
                 reader = BodyReader()
                 data: bytes | None = None

@@ -23,7 +23,7 @@ from fleet.adapters.tools.weather_open_meteo import OpenMeteo
 from fleet.core.ports import ProviderOptions
 from fleet.core.server_tools import ServerTool, ServerTools, ToolFactory
 from fleet.ground.errors import ConfigError
-from fleet.ground.settings.server_tools import WeatherSource
+from fleet.ground.settings.server_tools import WeatherProvider
 from fleet.ground.tasks import running
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class ServerToolSettings:
     mcp_enabled: bool
     mcp_server_name: str
     mcp_protocol_version: str
-    weather: WeatherSource
+    weather: WeatherProvider
     weather_url: str
     geocoding_url: str
     weather_api_key: SecretStr | None

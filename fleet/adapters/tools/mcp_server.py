@@ -18,7 +18,7 @@ from fleet.adapters.tools.mcp_config import Program, Server
 from fleet.adapters.tools.tool import failed
 from fleet.core.server_tools import ServerResult
 from fleet.ground.errors import Unavailable
-from fleet.ground.tasks import Backoff, isolate, keep_running, sole
+from fleet.ground.tasks import Backoff, isolate, keep_running, single_exception
 from fleet.wire.mcp import LARGEST_RESULT, ToolSpec, clip, parse_page, parse_result
 
 log = logging.getLogger(__name__)
@@ -133,7 +133,7 @@ class McpServer:
             self._reason = str(error)
         except ExceptionGroup as group:
             # From the tasks of a transport: that of HTTP ends so when its server cannot be reached.
-            self._reason = f"the connection broke off ({type(sole(group)).__name__})"
+            self._reason = f"the connection broke off ({type(single_exception(group)).__name__})"
 
     def _streams(self) -> AbstractAsyncContextManager[mcp_stdio.Streams | mcp_http.Streams]:
         if isinstance(self._server, Program):

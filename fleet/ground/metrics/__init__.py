@@ -1,4 +1,4 @@
-"""What a process counts and times, for Prometheus: one file for each thing that is measured, all in `catalogue`.
+"""Metrics of a process, for Prometheus: one file for each subject; `catalogue` has all of them.
 
-Everything belongs to the event loop's thread: no locks, and a measurement costs about as much as a dictionary entry.
+Only the event loop's thread uses them: there are no locks, and a measurement costs about as much as a dictionary entry.
 """

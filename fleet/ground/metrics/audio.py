@@ -1,4 +1,4 @@
-"""Audio: packets in both directions, and the sessions that they belong to."""
+"""Audio: packets in both directions, and sessions."""
 
 from typing import Final
 
@@ -35,37 +35,37 @@ DROPS: Final = (
     "unproved",
     "unwanted",
 )
-"""What an edge's `counters` count besides what is no drop."""
+"""Reasons of drops: the keys of an edge's `counters`, except those that are no drops."""
 
-sessions: Final = GaugeMetric("fleet_sessions", "Sessions whose audio this edge has.", "edge")
+sessions: Final = GaugeMetric("fleet_sessions", "Sessions on this edge.", "edge")
 packets: Final = CounterMetric(
     "fleet_udp_packets_received",
-    "Datagrams that came from devices, or from whomever.",
+    "Datagrams received, from devices or from any other sender.",
     "edge",
     split=lambda key: () if key == _RECEIVED else None,
 )
 drops: Final = CounterMetric(
     "fleet_edge_drops",
-    "What an edge did not use: packets, sentences and mail, by reason.",
+    "Packets, sentences and inbox entries that an edge dropped, by reason.",
     "edge",
     {"reason": DROPS},
     split=lambda key: None if key in _NO_DROPS else (slug(key),),
 )
 first_uplink_delay: Final = HistogramMetric(
     "fleet_udp_first_uplink_delay_seconds",
-    "From the opening of a session to the device's first packets that are believed.",
+    "From the start of a session to the device's first packets at a proved address.",
     "edge",
     (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0),
 )
 loss: Final = HistogramMetric(
     "fleet_udp_loss_ratio",
-    "Part of a session's packets that never came, seen when it ends.",
+    "Share of a session's uplink packets that were lost, observed at its end.",
     "edge",
     (0.0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0),
 )
 lateness: Final = HistogramMetric(
     "fleet_downlink_frame_lateness_seconds",
-    "How long after its time the last packet of a tick was sent, of ticks that had anything to send.",
+    "Delay of the last packet of a tick against its due time, for ticks that sent a packet.",
     "edge",
     (0.001, 0.002, 0.005, 0.01, 0.02, 0.04, 0.06, 0.1, 0.2, 0.5),
 )

@@ -1,4 +1,4 @@
-"""Bounds over all devices and clients together: how much of each is used, and what was left out of the log."""
+"""Bounds over all devices and clients together: the use of each bound, and dropped log lines."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -26,12 +26,12 @@ BOUNDS: Final = (
 _ROLES: Final = "worker edge front api gateway"
 
 used: Final = GaugeMetric(
-    "fleet_bound_used", "How much of a bound is used; what is beyond it is refused.", _ROLES, {"bound": BOUNDS}
+    "fleet_bound_used", "Current use of a bound; the process refuses what exceeds it.", _ROLES, {"bound": BOUNDS}
 )
-limit: Final = GaugeMetric("fleet_bound_limit", "The bound itself.", _ROLES, {"bound": BOUNDS})
+limit: Final = GaugeMetric("fleet_bound_limit", "Limit of a bound.", _ROLES, {"bound": BOUNDS})
 log_lines: Final = CounterMetric(
     "fleet_log_lines_left_out",
-    "Lines that are not in the log because there were too many of their message, see FLEET_LOG_RATE.",
+    "Log lines dropped because their message exceeded FLEET_LOG_RATE.",
     _ROLES,
     split=lambda _: (),
 )
@@ -39,19 +39,19 @@ log_lines: Final = CounterMetric(
 
 @contextmanager
 def following(bound: str, now: Callable[[], float | None], most: float) -> Iterator[None]:
-    """Show how much of a bound is used during the block.
+    """Export the use of a bound during the block.
 
     Args:
         bound: One of `BOUNDS`.
-        now: Returns how much is used; None while nobody knows.
-        most: The bound.
+        now: Returns the current use; None while it is unknown.
+        most: The limit.
     """
     with used.following(now, bound), limit.following(lambda: most, bound):
         yield
 
 
 @contextmanager
-def following_log(left_out: Counter[str] = log_sampling.left_out) -> Iterator[None]:
-    """Show what the log leaves out during the block."""
+def following_log_sampling(left_out: Counter[str] = log_sampling.left_out) -> Iterator[None]:
+    """Export the number of dropped log lines during the block."""
     with log_lines.following(left_out):
         yield

@@ -1,4 +1,4 @@
-"""What comes through the broker: devices, shards, messages."""
+"""Devices, shards and messages of the broker."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ from fleet.ground.metrics.histogram import SHORT, HistogramMetric
 
 _HELLOS: Final = ("refused", "unavailable")
 LISTS: Final = ("broken off", "page too long", "too long", "too many lists", "too slow", "unreadable")
-"""Why tool lists of devices were not read to their end."""
+"""Reasons why the tool list of a device was not read to its end."""
 _CODES: Final = (-32700, -32600, -32601, -32602, -32000)
 REFUSALS: Final = slugs(
     [
@@ -22,40 +22,40 @@ REFUSALS: Final = slugs(
         *(f"broker: {kind}" for kind in ("connections", "messages", "subscriptions", "floods")),
     ]
 )
-"""What a worker's `counts` count."""
+"""The keys of a worker's `counts`."""
 MALFORMED: Final = ("device", "presence", "topic", "loss", "boot")
 
-devices: Final = GaugeMetric("fleet_devices_online", "Devices of this worker's shards that are connected.", "worker")
+devices: Final = GaugeMetric("fleet_devices_online", "Connected devices of this worker's shards.", "worker")
 shards: Final = GaugeMetric("fleet_shards_owned", "Shards that this worker owns.", "worker")
-deaf: Final = GaugeMetric(
-    "fleet_shards_disconnected", "Shards that this worker owns, and whose devices it does not hear now.", "worker"
+disconnected: Final = GaugeMetric(
+    "fleet_shards_disconnected", "Shards that this worker owns without a connection to the broker.", "worker"
 )
 mailbox_lag: Final = GaugeMetric(
-    "fleet_mailbox_lag_seconds", "Age of the oldest letter of an edge that this worker has not read.", "worker"
+    "fleet_mailbox_lag_seconds", "Age of the oldest unread stream entry in this worker's inboxes.", "worker"
 )
 refusals: Final = CounterMetric(
     "fleet_worker_refusals",
-    "What devices asked for and were refused, by reason; `broker_…` by the Mosquitto plugin, which tells the workers; "
-    "`tools_too_late`: turns that began without the device's tools, whose list had not come within 2 s.",
+    "Refused requests of devices, by reason; `broker_…`: refused by the Mosquitto plugin, which reports them to the "
+    "workers; `tools_too_late`: turns that began without the device's tools, because no list came within 2 s.",
     "worker",
     {"reason": REFUSALS},
 )
 renewals: Final = CounterMetric(
     "fleet_password_renewals",
-    "Devices asked to restart for a new password, those whose earlier passwords were refused afterwards, and those "
-    "whose were not because the list is full.",
+    "Renewals of passwords, by step: `restart`: devices asked to restart; `refused`: devices whose old passwords are "
+    "refused since; `list_full`: devices whose old passwords stay valid because the list is full.",
     "worker",
     {"step": ("restart", "refused", "list_full")},
 )
 malformed: Final = CounterMetric(
     "fleet_malformed_frames",
-    "Messages that could not be read, by what they claimed to be.",
+    "Messages that could not be parsed, by source.",
     "worker",
     {"source": MALFORMED},
 )
 hello_latency: Final = HistogramMetric(
     "fleet_hello_latency_seconds",
-    "From a device's hello to its answer, a refusal too.",
+    "From a device's hello to the server's answer, refusals included.",
     "worker",
     SHORT,
 )

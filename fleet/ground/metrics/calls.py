@@ -1,4 +1,4 @@
-"""Calls of tools: the device's, the server's own, and those of gateway clients."""
+"""Calls of tools: of devices, of the server, and of gateway clients."""
 
 from typing import Final
 
@@ -8,33 +8,33 @@ from fleet.ground.metrics.histogram import SECONDS, HistogramMetric
 
 PLACES: Final = ("device", "server", "client")
 OUTCOMES: Final = ("ok", "error", "not_sent", "unknown", "refused")
-"""As `fleet.roles.worker.calls.device_calls` has them. A gateway client's call that nobody answered is unknown. A
-refused one was never begun: there is no such tool, or the arguments do not fit its schema."""
+"""As in `fleet.roles.worker.calls.device_calls`. A call of a gateway client's tool without a result is unknown. A
+refused call was never begun: there is no such tool, or the arguments do not match its schema."""
 
 duration: Final = HistogramMetric(
     "fleet_tool_call_duration_seconds",
-    "From a call's beginning to its outcome, by where the tool runs.",
+    "From the start of a call to its outcome, by the place of the tool.",
     "worker gateway",
     SECONDS,
     {"place": PLACES},
 )
 outcomes: Final = CounterMetric(
     "fleet_tool_calls",
-    "Calls by their outcome; unknown ones may have happened, refused ones name no tool or do not fit its schema.",
+    "Calls by outcome; unknown: the tool may have run; refused: unknown tool or arguments against its schema.",
     "worker gateway",
     {"place": PLACES, "outcome": OUTCOMES},
 )
 pending: Final = GaugeMetric(
-    "fleet_pending_calls", "Calls to devices of this worker's shards that wait for an answer.", "worker"
+    "fleet_pending_calls", "Calls to devices of this worker's shards that wait for their result.", "worker"
 )
 
 
 def end(place: str, outcome: str, seconds: float) -> None:
-    """Note that a call has ended."""
+    """Count a call that ended."""
     duration.observe(seconds, place)
     outcomes.add(place, outcome)
 
 
 def refuse(place: str) -> None:
-    """Note that a call was refused before it began."""
+    """Count a call that was refused before it began."""
     outcomes.add(place, "refused")

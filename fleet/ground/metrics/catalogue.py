@@ -1,24 +1,24 @@
-"""Every metric there is."""
+"""All metrics."""
 
 from collections.abc import Sequence
 
 from fleet.ground.metrics import audio, bounds, broker, calls, http, process, providers, turns
-from fleet.ground.metrics.definition import DEFINED, OTHER, Metric
+from fleet.ground.metrics.definition import METRICS, OTHER, Metric
 
 MODULES = (turns, calls, audio, broker, http, providers, process, bounds)
 
 
-def everything() -> Sequence[Metric]:
-    """Return all metrics, by name."""
-    return [DEFINED[name] for name in sorted(DEFINED)]
+def all_metrics() -> Sequence[Metric]:
+    """Return all metrics in the order of their names."""
+    return [METRICS[name] for name in sorted(METRICS)]
 
 
 def table() -> str:
-    """Return the reference of all metrics as a table in Markdown."""
+    """Return the Markdown table of all metrics."""
     lines = ["| metric | kind | roles | labels | meaning |", "|---|---|---|---|---|"]
     lines += [
         f"| `{metric.series}` | {metric.kind} | {', '.join(metric.roles)} | {_labels(metric)} | {metric.meaning} |"
-        for metric in everything()
+        for metric in all_metrics()
     ]
     return "\n".join(lines) + "\n"
 

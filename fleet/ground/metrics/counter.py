@@ -1,4 +1,4 @@
-"""Counts of what happened."""
+"""Counters."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -7,18 +7,18 @@ from contextlib import contextmanager
 from fleet.ground.metrics.definition import Labels, Metric, slug
 
 Split = Callable[[str], tuple[str, ...] | None]
-"""Gives the labels' values of a followed counter's key; None for a key that is none of this metric's."""
+"""Returns the label values for a key of a followed `Counter`; None for a key that this metric ignores."""
 
 
 class CounterMetric(Metric):
-    """A counter: of its own, and of what others count already in a `Counter`, which is read when somebody asks.
+    """A counter with its own counts, and those of `Counter` objects of other parts, which it reads on each scrape.
 
     Args:
         name: Without `_total`.
         meaning: One sentence.
-        roles: Those that count.
-        labels: With all of their values.
-        split: Reads the keys of followed counters.
+        roles: Roles that have it.
+        labels: Labels with all of their values.
+        split: Maps the keys of followed counters to label values.
     """
 
     kind = "counter"
@@ -32,12 +32,12 @@ class CounterMetric(Metric):
         self._followed: list[Counter[str]] = []
 
     def add(self, *values: str) -> None:
-        """Count once more under the labels' values."""
-        self._own[self.bound(values)] += 1
+        """Add 1 under these label values."""
+        self._own[self.known_values(values)] += 1
 
     @contextmanager
     def following(self, *counters: Counter[str]) -> Iterator[None]:
-        """Show what these count during the block, and what they have counted after it."""
+        """Include these counters during the block; their counts stay afterwards."""
         self._followed += counters
         try:
             yield
@@ -47,7 +47,7 @@ class CounterMetric(Metric):
                 self._own += self._read(counter)
 
     def read(self) -> Counter[tuple[str, ...]]:
-        """Return all counts by the labels' values."""
+        """Return all counts by label values."""
         total = self._own.copy()
         for counter in self._followed:
             total.update(self._read(counter))
@@ -55,7 +55,7 @@ class CounterMetric(Metric):
             total[()] += 0
         return total
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         self._own.clear()
 
     def _read(self, counter: Counter[str]) -> Counter[tuple[str, ...]]:
@@ -63,5 +63,5 @@ class CounterMetric(Metric):
         for key, count in counter.items():
             values = self._split(key)
             if values is not None:
-                found[self.bound(values)] += count
+                found[self.known_values(values)] += count
         return found

@@ -1,4 +1,4 @@
-"""What every metric has: a name, a meaning, and labels with values from fixed sets."""
+"""The base of metrics: a name, a meaning, and labels with values from fixed sets."""
 
 import re
 from abc import ABC, abstractmethod
@@ -6,21 +6,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal
 
 OTHER: Final = "other"
-"""Stands for a label's value that is none of those that are known, so that nobody outside can make new time series."""
+"""Replaces unknown label values, so that clients cannot create new time series."""
 
 Kind = Literal["counter", "gauge", "histogram"]
 Labels = Mapping[str, Sequence[str]]
-"""For each label all values that it can have, besides `OTHER`."""
+"""All values of each label, except `OTHER`."""
 
 
 class Metric(ABC):
-    """A metric; made once, when its module is imported.
+    """A metric; created once, at the import of its module.
 
     Args:
-        name: As Prometheus shows it, without `_total`.
+        name: The name in Prometheus, without `_total`.
         meaning: One sentence.
-        roles: Those that measure it, `worker edge`.
-        labels: With all of their values.
+        roles: Roles that have it, `worker edge`.
+        labels: Labels with all of their values.
     """
 
     kind: Kind
@@ -31,29 +31,29 @@ class Metric(ABC):
         self.roles = tuple(roles.split())
         self.labels: dict[str, tuple[str, ...]] = {label: tuple(known) for label, known in (labels or {}).items()}
         self._known = [frozenset(known) for known in self.labels.values()]
-        if DEFINED.setdefault(name, self) is not self:
+        if METRICS.setdefault(name, self) is not self:
             raise ValueError(f"there are two metrics {name}")
 
     @property
     def series(self) -> str:
-        """The name under which queries find it."""
+        """The name in queries."""
         return f"{self.name}_total" if self.kind == "counter" else self.name
 
-    def bound(self, values: Sequence[str]) -> tuple[str, ...]:
-        """Return the labels' values, `OTHER` for those that are not known."""
+    def known_values(self, values: Sequence[str]) -> tuple[str, ...]:
+        """Return the label values, unknown ones replaced by `OTHER`."""
         return tuple(value if value in known else OTHER for value, known in zip(values, self._known, strict=True))
 
     @abstractmethod
-    def forget(self) -> None:
-        """Begin anew, for tests."""
+    def reset(self) -> None:
+        """Delete all values, for tests."""
 
 
-DEFINED: Final[dict[str, Metric]] = {}
-"""Every metric of this process's imported modules, by name."""
+METRICS: Final[dict[str, Metric]] = {}
+"""All metrics of imported modules, by name."""
 
 
 def slug(text: str) -> str:
-    """Return a text as a label's value: `hello: too often` is `hello_too_often`."""
+    """Return a text as a label value: `hello: too often` becomes `hello_too_often`."""
     return re.sub(r"\W+", "_", text.lower()).strip("_")
 
 

@@ -1,4 +1,4 @@
-"""The text that Prometheus reads; the only module that needs its library, imported by who serves the text."""
+"""The text format of Prometheus; the only module that imports its library."""
 
 from collections.abc import Iterator
 from itertools import accumulate
@@ -21,7 +21,7 @@ from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
 from fleet.ground.metrics.counter import CounterMetric
-from fleet.ground.metrics.definition import DEFINED
+from fleet.ground.metrics.definition import METRICS
 from fleet.ground.metrics.gauge import GaugeMetric
 from fleet.ground.metrics.histogram import HistogramMetric
 
@@ -29,10 +29,10 @@ CONTENT_TYPE: Final = CONTENT_TYPE_PLAIN_0_0_4
 
 
 class _Fleet(Collector):
-    """Shows every metric of the imported modules that has something to show."""
+    """Collects all metrics that have values."""
 
     def collect(self) -> Iterator[Family]:
-        for metric in list(DEFINED.values()):
+        for metric in list(METRICS.values()):
             if isinstance(metric, HistogramMetric):
                 yield _histogram(metric)
             elif isinstance(metric, CounterMetric):
@@ -41,7 +41,7 @@ class _Fleet(Collector):
                 yield _gauge(metric)
 
     def describe(self) -> Iterator[Family]:
-        # Without this the library would collect everything once, to find names that are used twice.
+        # Without this method the library collects all metrics once to find duplicate names.
         return iter(())
 
 
@@ -80,5 +80,5 @@ _REGISTRY: Final = _registry()
 
 
 def render() -> bytes:
-    """Return everything in Prometheus's text format."""
+    """Return all metrics in Prometheus's text format."""
     return generate_latest(_REGISTRY)

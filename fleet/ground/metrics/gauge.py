@@ -1,4 +1,4 @@
-"""How much there is of something now."""
+"""Gauges."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -6,17 +6,17 @@ from contextlib import contextmanager
 from fleet.ground.metrics.definition import Labels, Metric
 
 Reading = Callable[[], float | None]
-"""Returns the value now; None while there is none."""
+"""Returns the current value; None while there is none."""
 
 
 class GaugeMetric(Metric):
-    """A gauge: what is asked when somebody looks, summed up where a process has more than one of it.
+    """A gauge whose values are read on each scrape; several readings with equal label values are added.
 
     Args:
         name: Ends with its unit, if it has one.
         meaning: One sentence.
-        roles: Those that have it.
-        labels: With all of their values.
+        roles: Roles that have it.
+        labels: Labels with all of their values.
     """
 
     kind = "gauge"
@@ -27,8 +27,8 @@ class GaugeMetric(Metric):
 
     @contextmanager
     def following(self, reading: Reading, *values: str) -> Iterator[None]:
-        """Show what `reading` returns during the block, under the labels' values."""
-        entry = (self.bound(values), reading)
+        """Export the result of `reading` under these label values during the block."""
+        entry = (self.known_values(values), reading)
         self._readings.append(entry)
         try:
             yield
@@ -36,12 +36,12 @@ class GaugeMetric(Metric):
             self._readings.remove(entry)
 
     def read(self) -> dict[tuple[str, ...], float]:
-        """Return all values by those of the labels."""
+        """Return all values by label values."""
         found: dict[tuple[str, ...], float] = {}
         for values, reading in self._readings:
             if (value := reading()) is not None:
                 found[values] = found.get(values, 0.0) + value
         return found
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         self._readings.clear()

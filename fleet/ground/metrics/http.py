@@ -1,4 +1,4 @@
-"""What comes through open doors: the api's, the front's and the gateway's."""
+"""Connections, requests and refusals of api, front and gateway."""
 
 import re
 from typing import Final
@@ -27,7 +27,7 @@ STATUSES: Final = tuple(
 API_REFUSALS: Final = slugs(
     [
         "activation: wrong proof",
-        *(f"address: {door}" for door in ("activation", "bootstrap", "firmware", "invitation", "operator", "photo")),
+        *(f"address: {route}" for route in ("activation", "bootstrap", "firmware", "invitation", "operator", "photo")),
         "answer not read",
         "body: broken off",
         "body: slow",
@@ -38,7 +38,7 @@ API_REFUSALS: Final = slugs(
         "bootstrap: not on the list",
         "bootstrap: revoked",
         "claims: crowded out",
-        *(f"device: {door}" for door in ("activation", "bootstrap", "input", "photo")),
+        *(f"device: {route}" for route in ("activation", "bootstrap", "input", "photo")),
         "devices: crowded out",
         "firmware: no such image",
         "firmware: offered before",
@@ -142,29 +142,29 @@ def _split_other(key: str) -> tuple[str, ...] | None:
 
 api_requests: Final = CounterMetric(
     "fleet_api_requests_refused",
-    "Requests that were answered with an error, by route and status.",
+    "Requests answered with an error, by route and status.",
     "api",
     {"route": ROUTES, "status": STATUSES},
     split=_split,
 )
 api_refusals: Final = CounterMetric(
     "fleet_api_refusals",
-    "What the api refused, and connections that its port ended, by reason.",
+    "Requests that the api refused, and connections that it closed, by reason.",
     "api",
     {"reason": API_REFUSALS},
     split=_split_other,
 )
 front_events: Final = CounterMetric(
     "fleet_front_events",
-    "What the front refused or dropped, and connections that ended, by reason; `left` and `lost` are everyday ends.",
+    "Refusals, drops and ended connections of the front, by reason; `left` and `lost` are normal ends.",
     "front",
     {"reason": FRONT},
 )
-front_connections: Final = GaugeMetric("fleet_front_connections", "Connections of devices through this front.", "front")
-gateway_connections: Final = GaugeMetric("fleet_gateway_connections", "Clients of this gateway.", "gateway")
+front_connections: Final = GaugeMetric("fleet_front_connections", "Device connections through this front.", "front")
+gateway_connections: Final = GaugeMetric("fleet_gateway_connections", "Client connections of this gateway.", "gateway")
 gateway_refusals: Final = CounterMetric(
     "fleet_gateway_refusals",
-    "Frames of clients that were answered with an error, by its code.",
+    "Frames of clients answered with an error, by its code.",
     "gateway",
     {
         "code": (
@@ -178,7 +178,7 @@ gateway_refusals: Final = CounterMetric(
 )
 gateway_turned_away: Final = CounterMetric(
     "fleet_gateway_turned_away",
-    "Connections that the gateway turned away or ended, and messages beyond the rate, by reason.",
+    "Connections that the gateway refused or closed, and messages beyond the rate, by reason.",
     "gateway",
     {"reason": GATEWAY},
 )

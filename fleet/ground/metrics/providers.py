@@ -1,4 +1,4 @@
-"""The endpoints and engines behind fleet: chat model, recognition, voice, vision."""
+"""Failures of providers: chat model, recognition, voices, vision."""
 
 from typing import Final
 
@@ -25,7 +25,7 @@ KINDS: Final = (
 
 errors: Final = CounterMetric(
     "fleet_provider_errors",
-    "Failed requests to a model or engine, those that were repeated too, by kind.",
+    "Failed requests to a model or engine, including retried ones, by kind.",
     "worker edge gateway api",
     {"provider": PROVIDERS, "kind": KINDS},
 )
@@ -41,5 +41,5 @@ _STATUSES: Final = {
 
 
 def kind_of(status: int) -> str:
-    """Return the kind of an HTTP status."""
+    """Return the kind of failure of an HTTP status."""
     return _STATUSES.get(status, "server" if status >= 500 else "refused")

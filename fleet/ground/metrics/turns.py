@@ -1,4 +1,4 @@
-"""Turns: how long a user waits, and for which part of the work."""
+"""Turns: the user's wait, and its parts."""
 
 from typing import Final
 
@@ -7,45 +7,45 @@ from fleet.ground.metrics.histogram import SECONDS, HistogramMetric
 
 e2e_latency: Final = HistogramMetric(
     "fleet_turn_e2e_latency_seconds",
-    "On the edge's clock, from the last speech that it heard to the first packet of the answer's voice.",
+    "From the last speech that the edge detected to the first audio packet of the answer, on the edge's clock.",
     "edge",
     SECONDS,
 )
 end_of_turn_delay: Final = HistogramMetric(
     "fleet_turn_end_of_turn_delay_seconds",
-    "On the edge's clock, from the last speech that it heard to the decision that the user has ended.",
+    "From the last speech that the edge detected to the end of the utterance, on the edge's clock.",
     "edge",
     SECONDS,
 )
 transcription_delay: Final = HistogramMetric(
     "fleet_turn_transcription_delay_seconds",
-    "From that decision to the text of what was said.",
+    "From the end of the utterance to its transcript.",
     "edge",
     SECONDS,
 )
 llm_ttft: Final = HistogramMetric(
     "fleet_turn_llm_ttft_seconds",
-    "From the beginning of a turn in its worker to the model's first word.",
+    "From the start of a turn in its worker to the model's first token.",
     "worker",
     SECONDS,
 )
 llm_ttfs: Final = HistogramMetric(
     "fleet_turn_llm_ttfs_seconds",
-    "From the beginning of a turn in its worker to the model's first whole sentence.",
+    "From the start of a turn in its worker to the model's first whole sentence.",
     "worker",
     SECONDS,
 )
 tts_ttfb: Final = HistogramMetric(
     "fleet_turn_tts_ttfb_seconds",
-    "From giving the voice an answer's first sentence to its first packet.",
+    "From the start of synthesis of an answer's first sentence to its first packet.",
     "edge",
     SECONDS,
 )
 utterances: Final = CounterMetric(
     "fleet_utterances",
-    "What was heard of users: understood, empty (no words in it), failed (not recognised), undelivered (no worker), "
-    "unheard (push-to-talk without a word); "
-    "and texts that devices detected: wake_word, typed, typed_too_long, typed_too_often.",
+    "Utterances by outcome: understood, empty (no words in it), failed (recognition failed), undelivered (no worker), "
+    "unheard (push-to-talk without speech); and texts that devices detected: wake_word, typed, typed_too_long, "
+    "typed_too_often.",
     "edge",
     {
         "outcome": (
@@ -63,19 +63,19 @@ utterances: Final = CounterMetric(
 )
 outcomes: Final = CounterMetric(
     "fleet_turns",
-    "Turns that ended: answered, failed (the user heard an apology), interrupted (by the user or a newer turn).",
+    "Ended turns: answered, failed (the user got an apology), interrupted (by the user or a newer turn).",
     "worker",
     {"outcome": ("answered", "failed", "interrupted")},
 )
 given_up: Final = CounterMetric(
     "fleet_turns_given_up",
-    "Turns that an edge gave up: no_audio_path (the device sent no packet), no_worker (nothing came from its shard).",
+    "Turns that an edge ended: no_audio_path (no packet came from the device), no_worker (no answer from its shard).",
     "edge",
     {"reason": ("no_audio_path", "no_worker")},
 )
 gateway: Final = CounterMetric(
     "fleet_gateway_turns",
-    "Questions of gateway clients: answered, or the error that the client was sent.",
+    "Questions of gateway clients: answered, or the error that the client got.",
     "gateway",
     {
         "outcome": (

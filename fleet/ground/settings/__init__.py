@@ -1,8 +1,8 @@
 """All settings, and the only reader of the environment.
 
-Each setting is a `FLEET_…` variable; those of the models keep the names that their users know (`LLM_BASE_URL`). A TOML
+Each setting is a `FLEET_…` variable; those of the models have their well-known names (`LLM_BASE_URL`). A TOML
 file named by `FLEET_CONFIG` may hold the same names in lower case, without `fleet_`; the environment wins over it. A
-`FLEET_…` variable that is no setting is an error, so that a typing mistake does not pass unseen.
+`FLEET_…` variable that is no setting is an error, so that a typing mistake is found.
 """
 
 import os
@@ -13,41 +13,41 @@ from pydantic import ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from fleet.ground.errors import ConfigError
-from fleet.ground.settings.conversation import Conversation
-from fleet.ground.settings.emqx import Emqx
+from fleet.ground.settings.addresses import AddressGroup
+from fleet.ground.settings.conversation import ConversationGroup
+from fleet.ground.settings.emqx import EmqxGroup
 from fleet.ground.settings.fields import PREFIX
-from fleet.ground.settings.gateway import GatewayApi
-from fleet.ground.settings.gateway_access import GatewayAccess
-from fleet.ground.settings.identity import Identity
-from fleet.ground.settings.logs import Logging
-from fleet.ground.settings.metrics import Metering
-from fleet.ground.settings.models import Models
-from fleet.ground.settings.operators import Operating
-from fleet.ground.settings.places import Places
-from fleet.ground.settings.rates import Rates
-from fleet.ground.settings.registrar import Registering
-from fleet.ground.settings.server_tools import ServerSide
-from fleet.ground.settings.sharding import Sharding
-from fleet.ground.settings.tls import Tls
+from fleet.ground.settings.gateway import GatewayApiGroup
+from fleet.ground.settings.gateway_access import GatewayAccessGroup
+from fleet.ground.settings.identity import IdentityGroup
+from fleet.ground.settings.logs import LoggingGroup
+from fleet.ground.settings.models import ModelGroup
+from fleet.ground.settings.monitoring import MonitoringGroup
+from fleet.ground.settings.operators import OperatorGroup
+from fleet.ground.settings.rates import RateGroup
+from fleet.ground.settings.registrar import RegistrarGroup
+from fleet.ground.settings.server_tools import ServerToolGroup
+from fleet.ground.settings.sharding import ShardingGroup
+from fleet.ground.settings.tls import TlsGroup
 from fleet.ground.settings.wording import explain, unknown, variables
 
 
 class Settings(
-    Places,
-    Tls,
-    Identity,
-    Emqx,
-    Rates,
-    Operating,
-    Registering,
-    Sharding,
-    Conversation,
-    Models,
-    ServerSide,
-    GatewayApi,
-    GatewayAccess,
-    Metering,
-    Logging,
+    AddressGroup,
+    TlsGroup,
+    IdentityGroup,
+    EmqxGroup,
+    RateGroup,
+    OperatorGroup,
+    RegistrarGroup,
+    ShardingGroup,
+    ConversationGroup,
+    ModelGroup,
+    ServerToolGroup,
+    GatewayApiGroup,
+    GatewayAccessGroup,
+    MonitoringGroup,
+    LoggingGroup,
     BaseSettings,
 ):
     """Every setting of every role."""
@@ -93,8 +93,8 @@ def variable(name: str) -> str:
 
 
 def _refuse_unknown_variables() -> None:
-    known = {one for name, field in Settings.model_fields.items() for one in variables(name, field)}
+    known = {alias for name, field in Settings.model_fields.items() for alias in variables(name, field)}
     wrong = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known | {f"{PREFIX}CONFIG"})
     if wrong:
-        told = ", ".join(unknown(name, Settings.model_fields) for name in wrong)
-        raise ConfigError(f"{told}; `fleet settings` lists all")
+        faults = ", ".join(unknown(name, Settings.model_fields) for name in wrong)
+        raise ConfigError(f"{faults}; `fleet settings` lists all")

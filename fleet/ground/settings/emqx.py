@@ -1,26 +1,26 @@
-"""The settings of EMQX, beside those of every broker."""
+"""The settings for EMQX, in addition to those for every broker."""
 
 from pydantic import BaseModel, SecretStr
 
 from fleet.ground.settings.fields import setting
 
 
-class Emqx(BaseModel):
-    """How EMQX and the api know each other. With another broker none of them is set."""
+class EmqxGroup(BaseModel):
+    """How EMQX and the api authenticate to each other. Other brokers need none of them."""
 
     broker_token: SecretStr | None = setting(
         None,
-        "Bearer token with which EMQX asks the api who may connect; EMQX's configuration holds the same one.",
+        "Bearer token of EMQX's authentication requests to the api; EMQX's configuration holds the same one.",
         ("api",),
-        without="the api answers no such question",
+        unset="the api has no route for these requests",
     )
     emqx_api_url: str | None = setting(
         None,
-        "EMQX's REST API, at which the api closes the connections of revoked devices. Needs FLEET_EMQX_API_KEY.",
+        "EMQX's REST API, by which the api closes connections of revoked devices. Needs FLEET_EMQX_API_KEY.",
         ("api",),
-        form="http(s)://host:port",
-        without="nothing is closed there",
+        syntax="http(s)://host:port",
+        unset="the api closes no connections",
     )
     emqx_api_key: SecretStr | None = setting(
-        None, "API key of EMQX with its secret, for FLEET_EMQX_API_URL.", ("api",), form="key:secret"
+        None, "API key of EMQX with its secret, for FLEET_EMQX_API_URL.", ("api",), syntax="key:secret"
     )

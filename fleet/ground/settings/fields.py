@@ -1,4 +1,4 @@
-"""What the groups of settings share: how a setting is declared, and what an operator is told of it."""
+"""How a setting is declared: its default, its limits and its documentation."""
 
 import re
 from typing import Any, Literal, TypedDict, Unpack
@@ -6,78 +6,78 @@ from typing import Any, Literal, TypedDict, Unpack
 from pydantic import AliasChoices, Field
 
 PREFIX = "FLEET_"
-EVERYWHERE = "0.0.0.0"  # noqa: S104 - devices reach these ports from outside
+ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - devices connect to these ports from other machines
 
 Role = Literal["worker", "edge", "api", "gateway", "front"]
-EVERY: tuple[Role, ...] = ("worker", "edge", "api", "gateway", "front")
-Hidden = Literal["value", "part", "file"]
-"""What of a setting is secret: all of its value, a password or key in it, what is in the file that it names."""
+ALL_ROLES: tuple[Role, ...] = ("worker", "edge", "api", "gateway", "front")
+Masked = Literal["value", "part", "file"]
+"""The secret part of a setting: its value, a password or key in it, or the content of the file that it names."""
 
 
-class Limits(TypedDict, total=False):
-    """The edges of a number."""
+class Bounds(TypedDict, total=False):
+    """The bounds of a number."""
 
     gt: float
     ge: float
     le: float
 
 
-class Told(TypedDict, total=False):
-    """What an operator is told beside the type, the default and the edges."""
+class Details(TypedDict, total=False):
+    """Documentation beside the type, the default and the bounds."""
 
     unit: str
-    form: str
-    """What a value looks like, where the type does not say it."""
-    without: str
-    """What counts while it is not set, where the default is None or empty."""
-    same: bool
-    """Whether all processes that read it must have one value."""
-    hidden: Hidden
-    alone: bool
-    """Whether `fleet up` does not read it: it is for roles that run as processes of their own."""
+    syntax: str
+    """The form of a value, where the type does not say it."""
+    unset: str
+    """The effective value while it is not set, where the default is None or empty."""
+    equal: bool
+    """Whether all processes that read it must have an equal value."""
+    masked: Masked
+    roles_only: bool
+    """Whether only roles that run as separate processes read it, and `fleet up` does not."""
 
 
-class Declared(Limits, Told, total=False):
-    """All that may be said of a setting."""
+class Declaration(Bounds, Details, total=False):
+    """The optional arguments of `setting`."""
 
     variable: str
-    """Its variable, where its users know it by a name without FLEET_."""
+    """Its variable, where that has no prefix FLEET_."""
     also: str
-    """A further variable that gives it."""
+    """A second variable that sets it."""
 
 
-def setting(default: Any, meaning: str, readers: tuple[Role, ...], **more: Unpack[Declared]) -> Any:
+def setting(default: Any, meaning: str, roles: tuple[Role, ...], **more: Unpack[Declaration]) -> Any:
     """Return the field of a setting.
 
     Args:
-        default: Its value while nothing sets it.
-        meaning: What it does, in whole sentences.
-        readers: The roles that read it.
-        more: See `Declared`.
+        default: Its value while it is not set.
+        meaning: Its effect, in whole sentences.
+        roles: The roles that read it.
+        more: See `Declaration`.
     """
-    told: dict[str, Any] = {key: value for key, value in more.items() if key in Told.__annotations__}
-    edges: dict[str, Any] = {key: value for key, value in more.items() if key in Limits.__annotations__}
+    details: dict[str, Any] = {key: value for key, value in more.items() if key in Details.__annotations__}
+    bounds: dict[str, Any] = {key: value for key, value in more.items() if key in Bounds.__annotations__}
     return Field(
         default,
         description=meaning,
         validation_alias=_names(more.get("variable"), more.get("also")),
-        json_schema_extra={"readers": list(readers), **told},
-        **edges,
+        json_schema_extra={"roles": list(roles), **details},
+        **bounds,
     )
 
 
 def _names(variable: str | None, also: str | None) -> AliasChoices | None:
-    """Return what gives a setting; None for its own name with the prefix."""
+    """Return the variables and the key of the file that set it; None for its own name with the prefix."""
     if variable is None:
         return None
     return AliasChoices(variable, *((also,) if also else ()), variable.removeprefix(PREFIX).lower())
 
 
-def canonical(mac: str) -> str:
-    """Return a MAC as devices are named everywhere: lower case, with colons.
+def canonical_mac(mac: str) -> str:
+    """Return a MAC in canonical form: lower case, with colons.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is no MAC.
     """
     digits = re.sub(r"[:\-._\s]", "", mac).lower()
     if not re.fullmatch("[0-9a-f]{12}", digits):

@@ -1,15 +1,15 @@
-"""The settings of the LLM Gateway API, under the names of its document (section 8), without a prefix."""
+"""The settings of the LLM Gateway API, with the names of its document (section 8), without a prefix."""
 
 from typing import Literal
 
 from pydantic import BaseModel, field_validator
 
-from fleet.ground.settings.fields import EVERYWHERE, setting
+from fleet.ground.settings.fields import ANY_ADDRESS, setting
 
 TEMPERATURE = 0.7
-"""Of LLM_TEMPERATURE."""
+"""Default of LLM_TEMPERATURE in the gateway."""
 MAX_TOKENS = 2048
-"""Of LLM_MAX_TOKENS."""
+"""Default of LLM_MAX_TOKENS in the gateway."""
 
 Level = Literal["debug", "info", "warning", "error"]
 
@@ -17,28 +17,28 @@ _LEVELS = {"warn": "warning", "critical": "error", "fatal": "error"}
 _FORMATS = {"text": "console", "plain": "console", "simple": "console"}
 
 
-class GatewayApi(BaseModel):
-    """The gateway's own settings. Those of the model it shares, with its document's defaults where they differ."""
+class GatewayApiGroup(BaseModel):
+    """Settings that only the gateway reads. It shares those of the model, with the document's defaults."""
 
     cloud_host: str = setting(
-        EVERYWHERE,
-        "Address on which the gateway listens. It asks nobody for a password.",
+        ANY_ADDRESS,
+        "Address on which the gateway listens. Clients need no password unless FLEET_GATEWAY_TOKENS is true.",
         ("gateway",),
         variable="CLOUD_HOST",
-        form="address of this machine",
+        syntax="address of this machine",
     )
     cloud_port: int = setting(
         9400,
         "Port of the gateway: WebSocket, the test page at /test, /healthz and /readyz.",
         ("gateway",),
         variable="CLOUD_PORT",
-        form="port",
+        syntax="port",
         ge=0,
         le=65535,
     )
     cloud_ping_interval: float = setting(
         30.0,
-        "Time between the gateway's pings. A proxy before it must bear a longer silence.",
+        "Time between the gateway's pings. The idle timeout of a proxy before it must be longer.",
         ("gateway",),
         variable="CLOUD_PING_INTERVAL",
         unit="seconds",
@@ -54,7 +54,7 @@ class GatewayApi(BaseModel):
     )
     cloud_max_connections: int = setting(
         100,
-        "Connections of one gateway; the next is closed with 1013.",
+        "Most connections of one gateway; it closes further ones with 1013.",
         ("gateway",),
         variable="CLOUD_MAX_CONNECTIONS",
         ge=1,
@@ -69,45 +69,44 @@ class GatewayApi(BaseModel):
     )
     cloud_log_level: Level | None = setting(
         None,
-        "Lowest level that `fleet gateway` writes. Capital letters and the names warn, critical and fatal are "
-        "understood too.",
+        "Lowest log level of `fleet gateway`. Capital letters and the names warn, critical and fatal are allowed too.",
         ("gateway",),
         variable="CLOUD_LOG_LEVEL",
-        without="FLEET_LOG_LEVEL",
-        alone=True,
+        unset="FLEET_LOG_LEVEL",
+        roles_only=True,
     )
     cloud_log_format: Literal["json", "console"] | None = setting(
         None,
-        "Form of the log of `fleet gateway`. text, plain and simple mean `console`.",
+        "Format of the log of `fleet gateway`. text, plain and simple mean `console`.",
         ("gateway",),
         variable="CLOUD_LOG_FORMAT",
-        without="FLEET_LOG_FORMAT if it is set, else `json`",
-        alone=True,
+        unset="FLEET_LOG_FORMAT if it is set, else `json`",
+        roles_only=True,
     )
     llm_enable_context: bool = setting(
         False,
-        "Whether the gateway's model is given the session's history before a client says so with `configure`.",
+        "Whether the gateway's model gets the session's history before a client sets that with `configure`.",
         ("gateway",),
         variable="LLM_ENABLE_CONTEXT",
     )
     mcp_enabled: bool = setting(
         True,
-        "Whether there are tools of the server at all, for clients and for voice devices.",
+        "Whether the server offers tools of its own, to clients and to voice devices.",
         ("worker", "gateway"),
         variable="MCP_ENABLED",
     )
     mcp_server_name: str = setting(
         "arcs-mini-mcp-server",
-        "fleet's name towards MCP servers.",
+        "Name by which fleet introduces itself to MCP servers.",
         ("worker", "gateway"),
         variable="MCP_SERVER_NAME",
     )
     mcp_protocol_version: str = setting(
         "2024-11-05",
-        "Lowest version of MCP that is spoken with MCP servers.",
+        "Lowest version of MCP that fleet accepts from MCP servers.",
         ("worker", "gateway"),
         variable="MCP_PROTOCOL_VERSION",
-        form="date of the version",
+        syntax="date of the version",
     )
     client_tools_enabled: bool = setting(
         True,
@@ -116,7 +115,7 @@ class GatewayApi(BaseModel):
         variable="CLIENT_TOOLS_ENABLED",
     )
     client_tools_max_count: int = setting(
-        32, "Tools that one connection may register.", ("gateway",), variable="CLIENT_TOOLS_MAX_COUNT", ge=1
+        32, "Most tools that one connection may register.", ("gateway",), variable="CLIENT_TOOLS_MAX_COUNT", ge=1
     )
     client_tool_timeout: float = setting(
         30.0,
@@ -128,7 +127,7 @@ class GatewayApi(BaseModel):
     )
     client_tool_result_queue_size: int = setting(
         10,
-        "Calls of a connection's tools that wait for their result at a time; the client is told of others later.",
+        "Most pending calls of a connection's tools; the gateway sends further calls to the client later.",
         ("gateway",),
         variable="CLIENT_TOOL_RESULT_QUEUE_SIZE",
         ge=1,

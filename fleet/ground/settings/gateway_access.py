@@ -1,4 +1,4 @@
-"""The settings of who may use the gateway, and how much. Its API's document has none of these; hence the prefix."""
+"""The settings of access to the gateway. The document of its API has none of them, so they have the prefix."""
 
 import re
 
@@ -8,47 +8,47 @@ from fleet.ground.settings.fields import setting
 from fleet.ground.settings.rates import RATE, checked_rate
 
 
-class GatewayAccess(BaseModel):
-    """Who may use the gateway. By default all programs may, as its API's document has it, and few web pages."""
+class GatewayAccessGroup(BaseModel):
+    """Access to the gateway. By default all programs have it, as in the document of its API, but few web pages."""
 
     wss_port: int = setting(
         9443,
-        "Port of the gateway with TLS: wss:// and https://. It is open where there is FLEET_TLS_CERT.",
+        "Port of the gateway with TLS: wss:// and https://. Needs FLEET_TLS_CERT.",
         ("gateway",),
-        form="port",
+        syntax="port",
         ge=0,
         le=65535,
     )
     gateway_tokens: bool = setting(
         False,
-        "Whether clients of the gateway need an operator's token with the scope `gateway:connect`; without one they "
-        "get 401 in place of a connection.",
+        "Whether clients of the gateway need an operator's token with the scope `gateway:connect`. Clients without "
+        "one get 401.",
         ("gateway",),
     )
     gateway_origins: str = setting(
         "local",
-        "Web pages that may use the gateway through their visitors' browsers, besides those of its own host. `local` "
-        "are pages of the browser's own machine, and files where the gateway is on it too; `null` are all files, and "
-        "every page that hides where it is from; `*` are all. Programs are not asked.",
+        "Origins of web pages that may use the gateway, besides pages of its own host. `local`: pages of the "
+        "browser's own machine, and files if the gateway is on that machine too. `null`: all files, and every page "
+        "that hides its origin. `*`: all. Programs that send no Origin header are not restricted.",
         ("gateway",),
-        form="http(s)://host[:port], `local`, `null` or `*`, separated by commas",
-        without="only pages of the gateway's own host",
+        syntax="http(s)://host[:port], `local`, `null` or `*`, separated by commas",
+        unset="only pages of the gateway's own host",
     )
     gateway_each: int | None = setting(
         None,
-        "Connections of one address (IPv6: one /64) to a gateway; the next is closed with 1013. A site behind one "
-        "router has one address: raise it where more than these use the gateway from there.",
+        "Most connections of one address (IPv6: one /64) to a gateway; it closes further ones with 1013. All clients "
+        "behind one router share its address: raise the value for larger sites.",
         ("gateway",),
-        without="a quarter of CLOUD_MAX_CONNECTIONS, at least 10; all of them for a trusted proxy that does not say "
-        "for whom it asks",
+        unset="a quarter of CLOUD_MAX_CONNECTIONS, at least 10; all of them for a trusted proxy that sends no "
+        "address of its client",
         ge=1,
     )
     rate_gateway: str = setting(
         "100/1000",
-        "Messages of one connection of the gateway; each 8 KiB of a large one count as one more. Beyond it: "
-        "INTERNAL_ERROR, and the next is read later.",
+        "Messages of one connection of the gateway; each 8 KiB of a large message count as one more. Beyond the "
+        "rate the gateway answers INTERNAL_ERROR, and reads the next message later.",
         ("gateway",),
-        form=RATE,
+        syntax=RATE,
     )
 
     @field_validator("gateway_origins")

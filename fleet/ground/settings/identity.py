@@ -1,53 +1,55 @@
-"""The settings of who may connect."""
+"""The settings of credentials and admission of devices."""
 
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, SecretStr, field_validator
 
-from fleet.ground.settings.fields import EVERY, canonical, setting
+from fleet.ground.settings.fields import ALL_ROLES, canonical_mac, setting
 
 Policy = Literal["open", "first", "code", "closed"]
-"""Which devices are served."""
+"""Which devices the server admits."""
 
 
-class Identity(BaseModel):
-    """Who may connect, and what devices are told of it at bootstrap."""
+class IdentityGroup(BaseModel):
+    """Credentials and admission of devices, and what bootstrap sends to them."""
 
     keys: SecretStr | None = setting(
         None,
-        "Keys that all passwords of devices and roles derive from, the newest first: the first one signs, all are "
-        "accepted. A key has 16 characters or more. The broker's plugin needs the same ones. Instead of it: "
-        "FLEET_KEYS_FILE, never both. The gateway needs keys only for WebSocket clients that are devices.",
-        EVERY,
-        form="id:key,…",
-        without="none, and only `fleet up` starts: it makes one and keeps it in FLEET_DATA_DIR",
-        same=True,
+        "Keys from which the passwords of devices and roles derive, the newest first: new passwords use the first "
+        "key, passwords of all keys are valid. A key has 16 characters or more. The broker's plugin needs the same "
+        "keys. Set this or FLEET_KEYS_FILE, not both. The gateway needs keys only for WebSocket clients that are "
+        "devices.",
+        ALL_ROLES,
+        syntax="id:key,…",
+        unset="none, and only `fleet up` starts: it makes one and stores it in FLEET_DATA_DIR",
+        equal=True,
     )
     keys_file: Path | None = setting(
         None,
-        "File with the keys, `id key` a line, in place of FLEET_KEYS. Its changes count without a restart, so "
-        "`fleet keys rotate` needs it.",
-        EVERY,
-        form="file",
-        same=True,
-        hidden="file",
+        "File with the keys, one `id key` a line, instead of FLEET_KEYS. Changes take effect without a restart; "
+        "`fleet keys rotate` needs such a file.",
+        ALL_ROLES,
+        syntax="file",
+        equal=True,
+        masked="file",
     )
     activation: Policy = setting(
         "first",
-        "Which devices are served. `first`: every one, and whoever first asks with a MAC owns it; another Client-Id "
-        "with that MAC shows a code and waits for an operator (`fleet devices claims`). `code`: those that an operator "
-        "has bound with the code that they show (`fleet devices bind CODE`). `closed`: those bound before by their "
-        "MAC, and those of FLEET_SERIALS_FILE. `open`, for laboratories: every one, and anybody gets credentials for "
-        "any MAC. Devices that were connected before a stricter policy began stay admitted.",
+        "Policy: which devices the server admits. `first`: all; the first Client-Id that sends a MAC becomes its "
+        "owner, and another Client-Id with that MAC shows a code and waits for an operator (`fleet devices claims`). "
+        "`code`: devices that an operator has bound with the code on their screen (`fleet devices bind CODE`). "
+        "`closed`: devices that an operator has bound by MAC, and those of FLEET_SERIALS_FILE. `open`, for "
+        "laboratories: all, and every request gets credentials for any MAC. Devices that were connected before a "
+        "stricter policy began stay admitted.",
         ("api",),
-        same=True,
+        equal=True,
     )
     renewal_days: float = setting(
         7.0,
-        "How long an old password still counts, after a stricter policy began, a device got another owner, or "
-        "`fleet devices renew` asked for another one. Devices fetch a password only when they start; those that are "
-        "online are asked to restart. With `--now` the commands do not wait.",
+        "How long old passwords stay valid after a stricter policy began, after a device got another owner, or after "
+        "`fleet devices renew`. Devices get a new password only when they start; the server asks devices that are "
+        "online to restart. With `--now` the commands refuse old passwords at once.",
         ("api",),
         unit="days",
         ge=0,
@@ -55,30 +57,31 @@ class Identity(BaseModel):
     )
     serials_file: Path | None = setting(
         None,
-        "Serial numbers and keys that were burnt into devices, `SERIAL KEY [MAC]` a line; such a device proves itself.",
+        "Serial numbers and keys that are burnt into devices, one `SERIAL KEY [MAC]` a line, for activation by key.",
         ("api",),
-        form="file",
-        hidden="file",
+        syntax="file",
+        masked="file",
     )
     revocations_file: Path | None = setting(
         None,
-        "Where the api writes for the Mosquitto plugin (its `revoked_file`) which devices are revoked and which "
-        "generations of passwords count, in a folder in which fleet may write and which the broker may read.",
+        "File of revoked devices and valid generations of passwords, which the api writes for the Mosquitto plugin "
+        "(its `revoked_file`). fleet needs write access to its folder, the broker read access.",
         ("api",),
-        form="file",
-        without="not written: the plugin refuses nobody for that reason",
+        syntax="file",
+        unset="not written: the plugin does not check revocations",
     )
     firmware_dir: Path | None = setting(
         None,
-        "Firmware that devices are offered: BOARD/VERSION.bin with BOARD/VERSION.bin.sha256. A file BOARD/force with "
-        "a version brings all devices of the board there.",
+        "Firmware images: BOARD/VERSION.bin with BOARD/VERSION.bin.sha256. The api offers each device the newest "
+        "image of its board. A file BOARD/force with a version makes all devices of the board install that version.",
         ("api",),
-        form="folder",
-        without="no firmware is offered",
+        syntax="folder",
+        unset="the api offers no firmware",
     )
     keepalive: int = setting(
         30,
-        "MQTT keep-alive that devices are told: how soon the broker misses one that is gone.",
+        "MQTT keep-alive of devices, sent to them at bootstrap. A lower value lets the broker detect a lost device "
+        "sooner.",
         ("api",),
         unit="seconds",
         ge=10,
@@ -86,23 +89,23 @@ class Identity(BaseModel):
     )
     refused_devices: str = setting(
         "",
-        "Devices whose hello is refused, with an alert on their display.",
+        "Devices whose hello the server refuses, with an alert on their display.",
         ("worker",),
-        form="MACs, separated by commas",
-        without="none",
+        syntax="MACs, separated by commas",
+        unset="none",
     )
     timezone_offset: int = setting(
         0,
-        "Time zone that devices and the model are told, east of UTC. A device with a time zone of its own "
-        "(`fleet devices timezone`) has that.",
+        "Time zone of devices and of the model, east of UTC. A time zone that is set for a device "
+        "(`fleet devices timezone`) overrides it.",
         ("worker", "api", "gateway"),
         unit="minutes",
         ge=-840,
         le=840,
-        same=True,
+        equal=True,
     )
 
     @field_validator("refused_devices")
     @classmethod
     def _are_macs(cls, value: str) -> str:
-        return ",".join(canonical(mac) for mac in value.split(",") if mac.strip())
+        return ",".join(canonical_mac(mac) for mac in value.split(",") if mac.strip())

@@ -5,32 +5,33 @@ from typing import Literal
 from pydantic import BaseModel, field_validator
 
 from fleet.ground.log import LogFormat
-from fleet.ground.settings.fields import EVERY, setting
+from fleet.ground.settings.fields import ALL_ROLES, setting
 from fleet.ground.settings.rates import RATE, checked_rate
 
 
-class Logging(BaseModel):
-    """What is written down, to standard error. The gateway has CLOUD_LOG_LEVEL and CLOUD_LOG_FORMAT beside them."""
+class LoggingGroup(BaseModel):
+    """The log on standard error. For the gateway see also CLOUD_LOG_LEVEL and CLOUD_LOG_FORMAT."""
 
     log_level: Literal["debug", "info", "warning", "error"] = setting(
         "info",
-        "Lowest level that is written. `fleet devices debug` writes all lines of one device without a restart.",
-        EVERY,
+        "Lowest level of the log. `fleet devices debug` writes all lines of one device without a restart.",
+        ALL_ROLES,
     )
     log_format: LogFormat = setting(
-        "console", "`console` is for people on a terminal, `json` is an object a line for programs.", EVERY
+        "console", "`console` is readable text, `json` is one JSON object a line.", ALL_ROLES
     )
     log_rate: str = setting(
         "2/200",
-        "Lines of one message that are written, a tenth of them of one device or address, so that nobody outside fills "
-        "the disk; a line a minute tells how many were left out. `none` writes all; so does the level debug.",
-        EVERY,
-        form=f"{RATE} or none",
+        "Most log lines of one message; one device or address may cause a tenth of them. This keeps clients from "
+        "filling the disk. One line a minute counts the lines that were left out. `none`, and the level debug, write "
+        "all lines.",
+        ALL_ROLES,
+        syntax=f"{RATE} or none",
     )
     log_pii: bool = setting(
         False,
-        "Also log what people say and what models are told, and put it into traces. It is personal data.",
-        EVERY,
+        "Also log speech and prompts, and add them to traces. They are personal data.",
+        ALL_ROLES,
     )
 
     @field_validator("log_rate")
@@ -40,7 +41,7 @@ class Logging(BaseModel):
 
 
 def log_budget(rate: str, level: str) -> tuple[float, int] | None:
-    """Return how many lines of one message are written a second, and at once; None for all."""
+    """Return lines of one message a second, and at once; None for no limit."""
     if rate == "none" or level == "debug":
         return None
     per_second, _, burst = rate.partition("/")

@@ -1,4 +1,4 @@
-"""The settings of operators: people and programs that act on devices through the api."""
+"""The settings of operators: people and programs that control devices through the api."""
 
 from pathlib import Path
 
@@ -8,20 +8,20 @@ from fleet.ground.settings.fields import setting
 from fleet.ground.settings.rates import RATE, checked_rate
 
 
-class Operating(BaseModel):
-    """Which people and programs may act on devices, or use the gateway, and how often."""
+class OperatorGroup(BaseModel):
+    """Tokens and rates of people and programs that control devices or use the gateway."""
 
     operator_tokens_file: Path | None = setting(
         None,
-        "File with the hashes of operators' bearer tokens; `fleet tokens new` writes it, and its changes count at "
-        "once. The gateway reads it where FLEET_GATEWAY_TOKENS is true.",
+        "File with the hashes of operators' bearer tokens. `fleet tokens new` writes it; changes take effect at once. "
+        "The gateway reads it if FLEET_GATEWAY_TOKENS is true.",
         ("api", "gateway"),
-        same=True,
-        form="file",
-        without="`operator-tokens` in FLEET_DATA_DIR",
+        equal=True,
+        syntax="file",
+        unset="`operator-tokens` in FLEET_DATA_DIR",
     )
     rate_input: str = setting(
-        "1/20", "Texts that operators enter for one device, and that its own user types.", ("api", "edge"), form=RATE
+        "1/20", "Texts for one device, from operators and from its own user.", ("api", "edge"), syntax=RATE
     )
 
     @field_validator("rate_input")

@@ -1,4 +1,4 @@
-"""The settings of how often something may be done."""
+"""The settings of rate limits."""
 
 import re
 
@@ -10,54 +10,56 @@ RATE = "PER_SECOND/BURST"
 
 
 def checked_rate(value: str) -> str:
-    """Return a rate as it is.
+    """Return a rate unchanged.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is no rate.
     """
     if not re.fullmatch(r"(?=.*[1-9].*/)\d{1,6}(\.\d{1,6})?/0*[1-9]\d{0,6}", value):
         raise ValueError("must be PER_SECOND/BURST, such as 0.5/10, both above 0")
     return value
 
 
-class Rates(BaseModel):
-    """How often something may be done, `PER_SECOND/BURST`: so often for long, and so often at once.
+class RateGroup(BaseModel):
+    """Rate limits, `PER_SECOND/BURST`: the long-term rate, and how many at once.
 
-    `0.5/10` is ten at once, then one every two seconds. Each process counts for itself.
+    `0.5/10` allows ten at once, then one every two seconds. Each process counts separately.
     """
 
     rate_address: str = setting(
         "500/5000",
-        "HTTP requests of one address, for bootstrap, activation, photos, firmware and operators each. Behind a "
-        "router a whole site has one address. Beyond it: 429 with Retry-After.",
+        "HTTP requests of one address, separately for bootstrap, activation, photos, firmware and operators. All "
+        "devices behind one router share its address. Beyond it: 429 with Retry-After.",
         ("api",),
-        form=RATE,
+        syntax=RATE,
     )
     rate_device: str = setting(
         "20/100",
         "Bootstrap and activation requests of one device from one address. Beyond it: 429 with Retry-After.",
         ("api",),
-        form=RATE,
+        syntax=RATE,
     )
-    rate_photos: str = setting("0.2/10", "Photos of one device. Beyond it: 429 with Retry-After.", ("api",), form=RATE)
+    rate_photos: str = setting(
+        "0.2/10", "Photos of one device. Beyond it: 429 with Retry-After.", ("api",), syntax=RATE
+    )
     rate_hellos: str = setting(
         "1/20",
-        "Hellos of one device, and registrations of one client. Beyond it a device is shown an alert.",
+        "Hellos of one device, and registrations of one client. Beyond it a device shows an alert.",
         ("worker",),
-        form=RATE,
+        syntax=RATE,
     )
     rate_tools: str = setting(
         "5/50",
-        "Tool calls to one device. Beyond it the model is told that the call was not made.",
+        "Tool calls to one device. Beyond it the model gets the result that the call was not made.",
         ("worker",),
-        form=RATE,
+        syntax=RATE,
     )
     trusted_proxies: str = setting(
         "127.0.0.1,::1",
-        "Proxies whose X-Forwarded-… headers are believed. All visitors behind a proxy that is not "
-        "named here share its address and its rate.",
+        "Proxies whose X-Forwarded-… headers fleet uses. All clients behind a proxy that is not in this list share "
+        "its address and its rate.",
         ("api", "gateway"),
-        form="addresses or networks, separated by commas",
+        syntax="addresses or networks, separated by commas",
     )
 
     @field_validator("rate_address", "rate_device", "rate_photos", "rate_hellos", "rate_tools")

@@ -1,4 +1,4 @@
-"""Every setting with what an operator must know of it, in groups: what `fleet settings` shows."""
+"""The documentation of every setting, in groups: the content of `fleet settings`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,44 +9,44 @@ from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
 from fleet.ground.settings import Settings
-from fleet.ground.settings.conversation import Conversation
-from fleet.ground.settings.emqx import Emqx
-from fleet.ground.settings.fields import Hidden
-from fleet.ground.settings.gateway import GatewayApi
-from fleet.ground.settings.gateway_access import GatewayAccess
-from fleet.ground.settings.identity import Identity
-from fleet.ground.settings.logs import Logging
-from fleet.ground.settings.metrics import Metering
-from fleet.ground.settings.models import Models
-from fleet.ground.settings.operators import Operating
-from fleet.ground.settings.places import Places
-from fleet.ground.settings.rates import Rates
-from fleet.ground.settings.registrar import Registering
-from fleet.ground.settings.server_tools import ServerSide
-from fleet.ground.settings.sharding import Sharding
-from fleet.ground.settings.tls import Tls
-from fleet.ground.settings.wording import allowed, plain_type, shown, told, variables
+from fleet.ground.settings.addresses import AddressGroup
+from fleet.ground.settings.conversation import ConversationGroup
+from fleet.ground.settings.emqx import EmqxGroup
+from fleet.ground.settings.fields import Masked
+from fleet.ground.settings.gateway import GatewayApiGroup
+from fleet.ground.settings.gateway_access import GatewayAccessGroup
+from fleet.ground.settings.identity import IdentityGroup
+from fleet.ground.settings.logs import LoggingGroup
+from fleet.ground.settings.models import ModelGroup
+from fleet.ground.settings.monitoring import MonitoringGroup
+from fleet.ground.settings.operators import OperatorGroup
+from fleet.ground.settings.rates import RateGroup
+from fleet.ground.settings.registrar import RegistrarGroup
+from fleet.ground.settings.server_tools import ServerToolGroup
+from fleet.ground.settings.sharding import ShardingGroup
+from fleet.ground.settings.tls import TlsGroup
+from fleet.ground.settings.wording import allowed, details, plain_type, shown, variables
 
 TITLES: Final[Mapping[type[BaseModel], str]] = {
-    Places: "Addresses and ports",
-    Identity: "Devices and keys",
-    Tls: "TLS",
-    Models: "Models",
-    Conversation: "Conversations",
-    ServerSide: "Tools of the server",
-    GatewayApi: "Gateway",
-    GatewayAccess: "Access to the gateway",
-    Registering: "Clients that are devices",
-    Sharding: "Processes",
-    Rates: "Limits",
-    Operating: "Operators",
-    Emqx: "EMQX",
-    Metering: "Metrics, health, traces",
-    Logging: "Log",
+    AddressGroup: "Addresses and ports",
+    IdentityGroup: "Devices and keys",
+    TlsGroup: "TLS",
+    ModelGroup: "ModelGroup",
+    ConversationGroup: "Conversations",
+    ServerToolGroup: "Tools of the server",
+    GatewayApiGroup: "Gateway",
+    GatewayAccessGroup: "Access to the gateway",
+    RegistrarGroup: "Clients that are devices",
+    ShardingGroup: "Processes",
+    RateGroup: "Bounds",
+    OperatorGroup: "Operators",
+    EmqxGroup: "EMQX",
+    MonitoringGroup: "Metrics, health, traces",
+    LoggingGroup: "Log",
 }
 
-DOCUMENTED: Final[Mapping[str, tuple[str, str]]] = {
-    "CLOUD_HOST": ("host", "0.0.0.0"),  # noqa: S104 - what the document says
+GATEWAY_DOCUMENT: Final[Mapping[str, tuple[str, str]]] = {
+    "CLOUD_HOST": ("host", "0.0.0.0"),  # noqa: S104 - the document's default
     "CLOUD_PORT": ("port", "9400"),
     "CLOUD_PING_INTERVAL": ("ping_interval", "30"),
     "CLOUD_PING_TIMEOUT": ("ping_timeout", "300"),
@@ -69,78 +69,78 @@ DOCUMENTED: Final[Mapping[str, tuple[str, str]]] = {
     "CLIENT_TOOL_TIMEOUT": ("client_tool_timeout", "30"),
     "CLIENT_TOOL_RESULT_QUEUE_SIZE": ("client_tool_result_queue_size", "10"),
 }
-"""Section 8 of the LLM Gateway API's document: its parameter and its default of each variable."""
+"""Section 8 of the LLM Gateway API's document: parameter and default of each variable."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A setting."""
+class SettingEntry:
+    """The documentation of one setting."""
 
     name: str
     variable: str
     also: str
-    """A further variable that gives it; empty without one."""
+    """A second variable that sets it; empty if there is none."""
     allowed: str
     default: str
-    """As it is written into a variable; empty where nothing is the default."""
-    without: str
-    """What counts while it is not set and has no default."""
-    readers: tuple[str, ...]
-    alone: bool
-    same: bool
-    hidden: Hidden | None
+    """As the value of a variable; empty if there is no default."""
+    unset: str
+    """The effective value while it is not set and has no default."""
+    roles: tuple[str, ...]
+    roles_only: bool
+    equal: bool
+    masked: Masked | None
     meaning: str
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class SettingsGroup:
     """Settings that belong together."""
 
     title: str
     purpose: str
-    entries: tuple[Entry, ...]
+    entries: tuple[SettingEntry, ...]
 
 
-def groups() -> tuple[Group, ...]:
+def groups() -> tuple[SettingsGroup, ...]:
     """Return all settings in their groups."""
     return tuple(
-        Group(title, _purpose(part), tuple(_entry(name, part.model_fields[name]) for name in part.model_fields))
+        SettingsGroup(title, _purpose(part), tuple(_entry(name, part.model_fields[name]) for name in part.model_fields))
         for part, title in TITLES.items()
     )
 
 
-def for_up() -> str:
-    """Return the variables that `fleet up` does not read, in one sentence's words."""
-    alone = [entry.variable for group in groups() for entry in group.entries if entry.alone]
-    return ", ".join(f"`{one}`" for one in alone)
+def roles_only_variables() -> str:
+    """Return the variables that `fleet up` does not read, separated by commas."""
+    names = [entry.variable for group in groups() for entry in group.entries if entry.roles_only]
+    return ", ".join(f"`{one}`" for one in names)
 
 
 def is_changed(name: str, settings: Settings) -> bool:
-    """Return whether a setting has another value than its default."""
+    """Return whether a setting differs from its default."""
     return bool(getattr(settings, name) != Settings.model_fields[name].default)
 
 
-def _entry(name: str, field: FieldInfo) -> Entry:
+def _entry(name: str, field: FieldInfo) -> SettingEntry:
     usual, *others = variables(name, field)
-    about = told(field)
-    hidden: Hidden | None = "value" if plain_type(field) is SecretStr else about.get("hidden")
-    return Entry(
+    about = details(field)
+    masked: Masked | None = "value" if plain_type(field) is SecretStr else about.get("masked")
+    return SettingEntry(
         name=name,
         variable=usual,
         also=", ".join(others),
         allowed=allowed(field),
         default=_default(field.default),
-        without=about.get("without", "none" if field.default is None else ""),
-        readers=tuple(about["readers"]),
-        alone=about.get("alone", False),
-        same=about.get("same", False),
-        hidden=hidden,
+        unset=about.get("unset", "none" if field.default is None else ""),
+        roles=tuple(about["roles"]),
+        roles_only=about.get("roles_only", False),
+        equal=about.get("equal", False),
+        masked=masked,
         meaning=field.description or "",
     )
 
 
 def _default(value: object) -> str:
-    """Return a default as everybody has it: that of a path is below the reader's own home."""
+    """Return a default in a form that is the same for all users: a path below the home folder begins with `~`."""
     if isinstance(value, Path) and value.is_relative_to(Path.home()):
         return f"~/{value.relative_to(Path.home())}"
     return shown(value)

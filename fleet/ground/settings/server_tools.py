@@ -8,74 +8,76 @@ from pydantic import BaseModel, SecretStr, field_validator
 
 from fleet.ground.settings.fields import setting
 
-WeatherSource = Literal["open-meteo", "off"]
-"""Who tells the weather."""
+WeatherProvider = Literal["open-meteo", "off"]
+"""The provider of weather forecasts."""
 
 
-class ServerSide(BaseModel):
-    """What the model may call beside the tools of devices and clients. Workers and gateways should have the same."""
+class ServerToolGroup(BaseModel):
+    """Tools that run on the server, beside those of devices and clients. Give workers and gateways equal values."""
 
     device_server_tools: bool = setting(
-        True, "Whether the model may call the server's tools for voice devices too, not only for clients.", ("worker",)
+        True,
+        "Whether the model may call the server's tools for voice devices too, not only for clients of the gateway.",
+        ("worker",),
     )
-    weather: WeatherSource = setting(
+    weather: WeatherProvider = setting(
         "open-meteo",
-        "Who tells the weather. `open-meteo` needs no key, and is free of charge for non-commercial use only. `off`: "
-        "the tool is not offered.",
+        "Provider of the weather tool. `open-meteo` needs no key, and is free of charge for non-commercial use only. "
+        "`off`: there is no weather tool.",
         ("worker", "gateway"),
     )
     weather_url: str = setting(
         "https://api.open-meteo.com",
-        "Server of the forecasts, one that answers as Open-Meteo does.",
+        "Server of the forecasts, with the API of Open-Meteo.",
         ("worker", "gateway"),
-        form="http(s)://…, without `/v1/forecast`",
+        syntax="http(s)://…, without `/v1/forecast`",
     )
     geocoding_url: str = setting(
         "https://geocoding-api.open-meteo.com",
-        "Server that finds places by their names, one that answers as Open-Meteo does.",
+        "Server that finds places by name, with the API of Open-Meteo.",
         ("worker", "gateway"),
-        form="http(s)://…, without `/v1/search`",
+        syntax="http(s)://…, without `/v1/search`",
     )
     weather_api_key: SecretStr | None = setting(
-        None, "Key for both servers, for whoever has a contract.", ("worker", "gateway"), without="none is sent"
+        None, "Key for both servers, for contracts with the provider.", ("worker", "gateway"), unset="none is sent"
     )
     location: str | None = setting(
         None,
-        "Where the server's users are, all of them.",
+        "Location of all users of the server.",
         ("worker", "gateway"),
-        form="`City` or `City, Region, Country`",
-        without="not known, but for FLEET_LOCATION_URL",
+        syntax="`City` or `City, Region, Country`",
+        unset="unknown, unless FLEET_LOCATION_URL is set",
     )
     location_url: str | None = setting(
         None,
-        "Service that knows where public addresses are; it is told each client's address.",
+        "Service that locates public IP addresses. The server sends it each client's address.",
         ("worker", "gateway"),
-        form="http(s)://… with `{ip}` in it once",
-        without="nobody is asked",
-        hidden="part",
+        syntax="http(s)://… with `{ip}` in it once",
+        unset="the server queries no service",
+        masked="part",
     )
     characters: Path | None = setting(
         None,
-        "Characters of the role play, in the form of fleet/adapters/tools/characters.toml. Read at start.",
+        "Characters of the role-play tool, in the form of fleet/adapters/tools/characters.toml. Read at start.",
         ("worker", "gateway"),
-        form="TOML file",
-        without="a few of fleet's own",
+        syntax="TOML file",
+        unset="fleet's built-in characters",
     )
     tool_plugins: str = setting(
         "",
-        "Installed plugins whose tools are offered. A plugin runs inside the server, with all of its rights.",
+        "Installed plugins whose tools the server offers. A plugin runs inside the server, with all of its rights.",
         ("worker", "gateway"),
-        form="names, separated by commas",
-        without="none",
+        syntax="names, separated by commas",
+        unset="none",
     )
     mcp_servers: Path | None = setting(
         None,
-        'MCP servers whose tools are offered: {"mcpServers": {NAME: {"command": …} or {"url": …}}}. It may hold '
-        "logins. Read at start.",
+        'MCP servers whose tools the server offers: {"mcpServers": {NAME: {"command": …} or {"url": …}}}. The file '
+        "may hold credentials. Read at start.",
         ("worker", "gateway"),
-        form="JSON file",
-        without="none",
-        hidden="file",
+        syntax="JSON file",
+        unset="none",
+        masked="file",
     )
 
     @field_validator("weather_url", "geocoding_url")

@@ -1,4 +1,4 @@
-"""Settings in words: what a value may be, what one is shown as, and what is wrong with one."""
+"""Settings in words: allowed values, values for display, and descriptions of faults."""
 
 import difflib
 import re
@@ -28,8 +28,8 @@ def variables(name: str, field: FieldInfo) -> tuple[str, ...]:
     return tuple(str(choice) for choice in alias.choices if choice != name)
 
 
-def told(field: FieldInfo) -> dict[str, Any]:
-    """Return what was said of a setting beside its type, default and edges (`fields.Told`)."""
+def details(field: FieldInfo) -> dict[str, Any]:
+    """Return the documentation of a setting beside its type, default and bounds (`fields.Details`)."""
     return dict(field.json_schema_extra) if isinstance(field.json_schema_extra, dict) else {}
 
 
@@ -42,19 +42,19 @@ def plain_type(field: FieldInfo) -> Any:
 
 
 def allowed(field: FieldInfo) -> str:
-    """Return in words what a setting may be."""
-    kind, about = plain_type(field), told(field)
+    """Return the allowed values of a setting in words."""
+    kind, about = plain_type(field), details(field)
     if get_origin(kind) is Literal:
         return _listed([f"`{choice}`" for choice in get_args(kind)])
     unit = about.get("unit")
     word = _NUMBERS.get(kind) or _OTHERS[kind]
     if unit:
         word = f"whole number of {unit}" if kind is int else str(unit)
-    return ", ".join(filter(None, (about.get("form") or word, _range(field))))
+    return ", ".join(filter(None, (about.get("syntax") or word, _range(field))))
 
 
 def shown(value: object) -> str:
-    """Return a value for people, on one line: what is secret in it is masked."""
+    """Return a value for display, on one line; secrets in it are masked."""
     if value is None:
         return ""
     if isinstance(value, SecretStr):
@@ -63,18 +63,18 @@ def shown(value: object) -> str:
         return str(value).lower()
     text = f"{value:g}" if isinstance(value, float) else str(value)
     text = re.sub(r"(://)[^/?#]*@", rf"\1{MASK}@", text) if "://" in text else text
-    # Keys of services are often in the query; a place in it is not.
+    # Keys of services are often in the query; the placeholder {ip} is not a secret.
     text = re.sub(r"([?&][^=&\s]+=)(?!\{ip\})[^&\s]+", rf"\1{MASK}", text) if "://" in text else text
     return text.replace("\n", " ")
 
 
 def explain(fault: ErrorDetails, fields: Mapping[str, FieldInfo], file: str | None) -> str:
-    """Return what is wrong with a setting: its variable, its value unless that is secret, what is allowed.
+    """Return a description of a fault: the variable, its value unless that is secret, and the allowed values.
 
     Args:
-        fault: As pydantic tells it.
+        fault: From pydantic.
         fields: All settings.
-        file: That may hold settings too, if there is one.
+        file: The TOML file, if there is one.
     """
     message = fault["msg"].removeprefix("Value error, ")
     if not fault["loc"]:
@@ -94,12 +94,12 @@ def explain(fault: ErrorDetails, fields: Mapping[str, FieldInfo], file: str | No
 
 
 def unknown(name: str, fields: Mapping[str, FieldInfo], file: str | None = None) -> str:
-    """Return that there is no such setting, and which one may be meant.
+    """Return a message about an unknown setting, with the setting of the most similar name.
 
     Args:
-        name: Of a variable, or of a line of the file.
+        name: A variable, or a key of the file.
         fields: All settings.
-        file: Where the name is, if it is not the environment.
+        file: The file that holds the name; None for the environment.
     """
     every = {one for key, field in fields.items() for one in variables(key, field)}
     known = sorted(every if file is None else fields)
@@ -110,26 +110,26 @@ def unknown(name: str, fields: Mapping[str, FieldInfo], file: str | None = None)
 
 
 def _name(place: str, fields: Mapping[str, FieldInfo]) -> str | None:
-    """Return the setting that a fault is in: pydantic tells it by its name or by what gave it."""
+    """Return the name of the setting with the fault; pydantic gives that name or the variable."""
     if place in fields:
         return place
     return next((name for name, field in fields.items() if place in variables(name, field)), None)
 
 
 def _range(field: FieldInfo) -> str:
-    edges: dict[type, Any] = {}
+    bounds: dict[type, Any] = {}
     for edge in field.metadata:
         if isinstance(edge, Ge):
-            edges[Ge] = edge.ge
+            bounds[Ge] = edge.ge
         elif isinstance(edge, Gt):
-            edges[Gt] = edge.gt
+            bounds[Gt] = edge.gt
         elif isinstance(edge, Le):
-            edges[Le] = edge.le
-    low = edges.get(Ge)
-    if Le in edges:
-        return f"{low:g} to {edges[Le]:g}"
-    if Gt in edges:
-        return f"above {edges[Gt]:g}"
+            bounds[Le] = edge.le
+    low = bounds.get(Ge)
+    if Le in bounds:
+        return f"{low:g} to {bounds[Le]:g}"
+    if Gt in bounds:
+        return f"above {bounds[Gt]:g}"
     return "" if low is None else f"{low:g} or more"
 
 

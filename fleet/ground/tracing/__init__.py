@@ -1,1 +1,1 @@
-"""Traces: what became of one turn, across edge and worker. Off unless a collector is named."""
+"""Traces of turns across edge and worker. Off unless FLEET_OTLP_ENDPOINT names a collector."""

@@ -1,4 +1,4 @@
-"""The spans of requests to chat models, with the names of OpenTelemetry's conventions for generative AI."""
+"""Spans of requests to chat models, named by OpenTelemetry's conventions for generative AI."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -15,13 +15,13 @@ _OPTIONS = {
 
 
 @contextmanager
-def chatting(model: str, request: Mapping[str, object], usage: Mapping[str, int]) -> Iterator[None]:
-    """Make the block the span of a request; usable in generators, as nothing becomes its child.
+def chat_span(model: str, request: Mapping[str, object], usage: Mapping[str, int]) -> Iterator[None]:
+    """Make the block the span of a request. It never becomes the current span, so generators may use it.
 
     Args:
         model: The model's name.
-        request: Its body.
-        usage: What the endpoint says of tokens, complete at the block's end.
+        request: The body of the request.
+        usage: The endpoint's token counts, complete at the end of the block.
     """
     span = spans.begin(f"chat {model}")
     if span is OFF:
@@ -29,13 +29,14 @@ def chatting(model: str, request: Mapping[str, object], usage: Mapping[str, int]
         return
     span.set({"gen_ai.operation.name": "chat", "gen_ai.request.model": model, "gen_ai.request.stream": True})
     span.set({name: value for key, name in _OPTIONS.items() if isinstance(value := request.get(key), int | float)})
-    spans.private(span, {"gen_ai.input.messages": json.dumps(request.get("messages"), ensure_ascii=False, default=str)})
+    messages = json.dumps(request.get("messages"), ensure_ascii=False, default=str)
+    spans.set_private(span, {"gen_ai.input.messages": messages})
     done = False
     try:
         yield
         done = True
     except GeneratorExit:
-        # Who asked wants no more.
+        # The caller closed the stream.
         done = True
         raise
     finally:

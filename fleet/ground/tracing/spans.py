@@ -1,7 +1,7 @@
-"""Spans, for whoever does a part of a turn; while no tracer is set each of these functions is one comparison.
+"""Spans of the steps of a turn. While no tracer is set, each of these functions costs one comparison.
 
-The span that work belongs to is found by context, in this task and its children; a parent of another process is named
-by a `traceparent` (W3C Trace Context), which is all that travels.
+The current span is a context variable, inherited by child tasks. A parent in another process is named by its
+`traceparent` (W3C Trace Context).
 """
 
 import time
@@ -15,51 +15,51 @@ Attributes = Mapping[str, Value]
 
 
 class Span(Protocol):
-    """Some work that takes time."""
+    """A timed operation."""
 
     @property
     def traceparent(self) -> str:
-        """Names it to others; empty while traces are off."""
+        """Identifies the span for other processes; empty while traces are off."""
 
     def set(self, attributes: Attributes) -> None:
-        """Add what is known of it."""
+        """Set attributes."""
 
-    def note(self, event: str) -> None:
-        """Something happened in it now."""
+    def add_event(self, event: str) -> None:
+        """Add an event at the current time."""
 
     def fail(self, reason: str) -> None:
-        """It did not do what it should."""
+        """Mark the span as failed."""
 
     def end(self) -> None:
-        """It is over; a second end is none."""
+        """End the span; a second call does nothing."""
 
 
 class Tracer(Protocol):
-    """Makes spans and sends them somewhere."""
+    """Creates spans and exports them."""
 
     def begin(self, name: str, parent: str, attributes: Attributes, started: int) -> Span:
         """Return a new span.
 
         Args:
-            name: Of the kind of work.
-            parent: Its `traceparent`; empty for the first span of a trace.
-            attributes: What is known of it.
-            started: When, in nanoseconds since 1970.
+            name: Kind of the operation.
+            parent: Its `traceparent`; empty for the root span of a trace.
+            attributes: First attributes.
+            started: Start time in nanoseconds since 1970.
         """
 
     def close(self) -> None:
-        """Send what waits; blocks for some seconds at most."""
+        """Export waiting spans; blocks for some seconds at most."""
 
 
 class _Off:
-    """Stands for every span while traces are off."""
+    """The span while traces are off: does nothing."""
 
     traceparent = ""
 
     def set(self, attributes: Attributes) -> None:
         """Nothing."""
 
-    def note(self, event: str) -> None:
+    def add_event(self, event: str) -> None:
         """Nothing."""
 
     def fail(self, reason: str) -> None:
@@ -76,14 +76,14 @@ _pii = False
 _current: ContextVar[Span] = ContextVar("fleet_span", default=OFF)
 
 
-def switch_on(tracer: Tracer, *, pii: bool) -> None:
-    """Make spans from now on; `pii` says whether they may hold what people say and models are told."""
+def enable(tracer: Tracer, *, pii: bool) -> None:
+    """Create spans from now on; `pii`: whether they may hold speech and prompts."""
     global _tracer, _pii
     _tracer, _pii = tracer, pii
 
 
-def switch_off() -> None:
-    """Make no more spans, and send those that wait."""
+def disable() -> None:
+    """Create no more spans, and export the waiting ones."""
     global _tracer, _pii
     tracer, _tracer, _pii = _tracer, None, False
     if tracer is not None:
@@ -91,18 +91,18 @@ def switch_off() -> None:
 
 
 def current() -> Span:
-    """Return the span that this work belongs to."""
+    """Return the current span."""
     return _current.get()
 
 
 def begin(name: str, attributes: Attributes | None = None, parent: str = "", ago: float = 0.0) -> Span:
-    """Return a new span, to be ended by the caller.
+    """Return a new span; the caller must end it.
 
     Args:
-        name: Of the kind of work.
-        attributes: What is known of it.
-        parent: Its `traceparent`; without it the span of the context, if there is one.
-        ago: Seconds since it began.
+        name: Kind of the operation.
+        attributes: First attributes.
+        parent: Its `traceparent`; without it the current span.
+        ago: Seconds since its start.
     """
     if _tracer is None:
         return OFF
@@ -112,7 +112,7 @@ def begin(name: str, attributes: Attributes | None = None, parent: str = "", ago
 
 @contextmanager
 def span(name: str, attributes: Attributes | None = None, parent: str = "", ago: float = 0.0) -> Iterator[Span]:
-    """Make the block a span, and what is begun in it its children; see `begin`."""
+    """Make the block a span, the current one inside the block; see `begin`."""
     if _tracer is None:
         yield OFF
         return
@@ -127,7 +127,7 @@ def span(name: str, attributes: Attributes | None = None, parent: str = "", ago:
 
 @contextmanager
 def root(name: str, attributes: Attributes, ago: float) -> Iterator[Span]:
-    """Begin a trace, and make what is begun in the block children of its first span, which the caller ends."""
+    """Begin a trace; its root span is the current one inside the block. The caller ends it."""
     if _tracer is None:
         yield OFF
         return
@@ -139,7 +139,7 @@ def root(name: str, attributes: Attributes, ago: float) -> Iterator[Span]:
         _current.reset(token)
 
 
-def private(made: Span, attributes: Attributes) -> None:
-    """Add what people say or models are told, where the operator has switched that on."""
+def set_private(made: Span, attributes: Attributes) -> None:
+    """Set attributes with speech or prompts, if the operator has allowed it (FLEET_LOG_PII)."""
     if _pii:
         made.set(attributes)

@@ -1,4 +1,4 @@
-"""The spans of tool calls, with the names of OpenTelemetry's conventions for generative AI."""
+"""Spans of tool calls, named by OpenTelemetry's conventions for generative AI."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -9,13 +9,13 @@ from fleet.ground.tracing.spans import OFF
 
 
 @contextmanager
-def calling(tool: str, call: str, arguments: object) -> Iterator[Callable[[str, object], None]]:
-    """Make the block the span of a call; give what takes its outcome (`ok`, `error`, …) and its result.
+def tool_span(tool: str, call: str, arguments: object) -> Iterator[Callable[[str, object], None]]:
+    """Make the block the span of a call; yield a function that records its outcome (`ok`, `error`, …) and result.
 
     Args:
-        tool: Its name.
+        tool: The tool's name.
         call: The model's id of the call.
-        arguments: Part of the trace only where the operator wants that.
+        arguments: Part of the trace only if FLEET_LOG_PII is true.
     """
     about = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool, "gen_ai.tool.type": "function"}
     with spans.span(f"execute_tool {tool}", about) as span:
@@ -24,13 +24,13 @@ def calling(tool: str, call: str, arguments: object) -> Iterator[Callable[[str, 
             if span is OFF:
                 return
             span.set({"fleet.outcome": outcome})
-            spans.private(span, {"gen_ai.tool.call.result": _text(result)})
+            spans.set_private(span, {"gen_ai.tool.call.result": _text(result)})
             if outcome != "ok":
                 span.fail(outcome)
 
         if span is not OFF:
             span.set({"gen_ai.tool.call.id": call})
-            spans.private(span, {"gen_ai.tool.call.arguments": _text(arguments)})
+            spans.set_private(span, {"gen_ai.tool.call.arguments": _text(arguments)})
         yield note
 
 

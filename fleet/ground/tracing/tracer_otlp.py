@@ -1,4 +1,4 @@
-"""Spans for a collector that takes OTLP over HTTP; imported only where one is named."""
+"""Exports spans by OTLP over HTTP; imported only if a collector is configured."""
 
 from typing import Final
 
@@ -15,15 +15,15 @@ _PATH: Final = "/v1/traces"
 _EXPORT_SECONDS: Final = 5.0
 _PAUSE_MS: Final = 1000
 _MOST_WAITING: Final = 4096
-"""Spans that wait to be sent; more are dropped."""
+"""Spans that wait for export; further ones are dropped."""
 
 
 class OtlpTracer:
-    """Sends spans in batches, from a thread.
+    """Exports spans in batches, from a thread.
 
     Args:
         endpoint: The collector, http(s)://host:port.
-        role: What this process is.
+        role: The role of this process.
     """
 
     def __init__(self, endpoint: str, role: str) -> None:
@@ -39,12 +39,12 @@ class OtlpTracer:
     def begin(self, name: str, parent: str, attributes: Attributes, started: int) -> "OtlpSpan":
         """Return a new span; see `fleet.ground.tracing.spans.Tracer`."""
         above = read_traceparent(parent)
-        # An empty span and not None: None would be whatever another library made current.
+        # An empty span instead of None: with None the parent is the current span of another library.
         context = set_span_in_context(NonRecordingSpan(above or SpanContext(0, 0, is_remote=False)))
         return OtlpSpan(self._tracer.start_span(name, context, attributes=dict(attributes), start_time=started))
 
     def close(self) -> None:
-        """Send what waits."""
+        """Export waiting spans."""
         self._provider.shutdown()
 
 
@@ -59,7 +59,7 @@ class OtlpSpan:
     def set(self, attributes: Attributes) -> None:
         self._recorded.set_attributes(dict(attributes))
 
-    def note(self, event: str) -> None:
+    def add_event(self, event: str) -> None:
         self._recorded.add_event(event)
 
     def fail(self, reason: str) -> None:
@@ -72,7 +72,7 @@ class OtlpSpan:
 
 
 def read_traceparent(text: str) -> SpanContext | None:
-    """Return what a `traceparent` names; None for one that names nothing."""
+    """Return the context that a `traceparent` names; None if it is invalid."""
     parts = text.split("-")
     if len(parts) != 4 or [len(part) for part in parts] != [2, 32, 16, 2]:
         return None

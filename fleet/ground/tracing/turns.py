@@ -1,4 +1,4 @@
-"""The spans of an edge's turns: begun with the recognition of an utterance, ended when its answer is over."""
+"""Spans of turns on an edge: from the recognition of an utterance to the end of its answer."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,38 +8,38 @@ from fleet.ground.tracing import spans
 from fleet.ground.tracing.spans import OFF, Attributes, Span
 
 MOST: Final = 20_000
-"""Turns at a time whose end is awaited; of more the oldest are ended as they are."""
+"""Most open spans of turns; beyond it the oldest are ended."""
 
 _open: dict[str, Span] = {}
 _unnamed: set[Span] = set()
-"""Of utterances that are being recognised."""
+"""Spans of utterances in recognition, whose turn has no id yet."""
 
 
-class _Elsewhere:
-    """A turn whose span belongs to another process."""
+class _RemoteSpan:
+    """A turn whose span is in another process: only its `traceparent` is known."""
 
     def __init__(self, traceparent: str) -> None:
         self.traceparent = traceparent
 
     def set(self, attributes: Attributes) -> None:
-        """Not ours."""
+        """Do nothing."""
 
-    def note(self, event: str) -> None:
-        """Not ours."""
+    def add_event(self, event: str) -> None:
+        """Do nothing."""
 
     def fail(self, reason: str) -> None:
-        """Not ours."""
+        """Do nothing."""
 
     def end(self) -> None:
-        """Not ours."""
+        """Do nothing."""
 
 
 @contextmanager
-def hearing(attributes: Attributes, ago: float) -> Iterator[None]:
-    """Begin a turn's span for the block; it ends with the block unless it was adopted.
+def utterance_span(attributes: Attributes, ago: float) -> Iterator[None]:
+    """Begin the span of a turn; it ends with the block unless `adopt` was called.
 
     Args:
-        attributes: What is known of it.
+        attributes: First attributes.
         ago: Seconds since the user stopped speaking.
     """
     with spans.root("turn", attributes, ago) as root:
@@ -56,7 +56,7 @@ def hearing(attributes: Attributes, ago: float) -> Iterator[None]:
 
 
 def adopt(turn: str) -> str:
-    """Let the span of this work be a turn's, until that ends; return its `traceparent`."""
+    """Give the current span of an utterance to a turn, until `end`; return its `traceparent`."""
     root = spans.current()
     if root not in _unnamed:
         return ""
@@ -67,18 +67,18 @@ def adopt(turn: str) -> str:
 
 
 def join(turn: str, traceparent: str) -> None:
-    """Take part in a turn whose span another process has."""
+    """Register a turn whose span is in another process."""
     if traceparent and turn not in _open:
-        _keep(turn, _Elsewhere(traceparent))
+        _keep(turn, _RemoteSpan(traceparent))
 
 
 def find(turn: str) -> Span:
-    """Return a turn's span."""
+    """Return the span of a turn."""
     return _open.get(turn, OFF)
 
 
 def end(turn: str, outcome: str = "") -> None:
-    """A turn is over."""
+    """End the span of a turn."""
     if _open and (found := _open.pop(turn, None)) is not None:
         if outcome:
             found.set({"fleet.outcome": outcome})

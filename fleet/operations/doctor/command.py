@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from fleet.operations.reach import run
+from fleet.operations.connect import run
 
 PARTS = (
     *("settings", "broker", "redis", "roles", "api", "session"),

@@ -8,13 +8,13 @@ import typer
 
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
+from fleet.operations.connect import open_store, read_mac
 from fleet.operations.doctor.device import examine_device
 from fleet.operations.doctor.examination import PARTS, examine
 from fleet.operations.doctor.finding import Finding, exit_code
 from fleet.operations.doctor.remote import examine_remote
 from fleet.operations.doctor.report import show, write_json
 from fleet.operations.doctor.site import open_site
-from fleet.operations.reach import reach_store, read_mac
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def choose_parts(only: str) -> frozenset[str]:
 async def _examine(settings: Settings, request: DoctorRequest) -> Sequence[Finding]:
     if request.device:
         mac = read_mac(request.device)
-        async with reach_store(settings) as store:
+        async with open_store(settings) as store:
             return await examine_device(store, mac, settings)
     if request.ota:
         return await examine_remote(settings, request.ota)

@@ -4,7 +4,7 @@ import asyncio
 import ipaddress
 
 from fleet.ground.settings import variable
-from fleet.ground.settings.fields import EVERYWHERE
+from fleet.ground.settings.fields import ANY_ADDRESS
 from fleet.operations.doctor.finding import Finding, Findings, judge, ok, skipped, warning, wrong
 from fleet.operations.doctor.site import SiteUnderTest
 from fleet.run.listeners_table import own_address
@@ -56,7 +56,7 @@ async def examine(site: SiteUnderTest) -> Findings:
 
 async def _is_exposed(host: str, port: int) -> bool:
     """Whether a port stands on a public address; one that listens everywhere is tried on this machine's own."""
-    if host != EVERYWHERE:
+    if host != ANY_ADDRESS:
         return _is_global(host)
     own = own_address()
     if not _is_global(own):

@@ -1,4 +1,4 @@
-"""Server programs that live no longer than this process."""
+"""Server programs as child processes, which end with this process."""
 
 import asyncio
 import contextlib
@@ -71,12 +71,14 @@ class Child:
         running = self._process is not None and self._process.returncode is None
         return self._process.pid if self._process is not None and running else None
 
-    async def start(self, ready: Callable[[], Awaitable[bool]], *, told: bytes = b"", keep: Sequence[int] = ()) -> None:
+    async def start(
+        self, ready: Callable[[], Awaitable[bool]], *, stdin: bytes = b"", keep: Sequence[int] = ()
+    ) -> None:
         """Start it and wait until it is ready.
 
         Args:
             ready: Says whether it answers.
-            told: Written to its standard input, which is then closed.
+            stdin: Bytes for its standard input, which is closed after them.
             keep: File descriptors that it inherits.
 
         Raises:
@@ -99,7 +101,7 @@ class Child:
         async with contextlib.AsyncExitStack() as unless_ready:
             unless_ready.push_async_callback(self.stop)
             if self._process.stdin is not None:
-                self._process.stdin.write(told)
+                self._process.stdin.write(stdin)
                 self._process.stdin.close()
             await self._wait_until(ready, self._process)
             unless_ready.pop_all()
@@ -116,7 +118,7 @@ class Child:
         code = await process.wait()
         if self._process is process:
             self._process = None
-            raise Unavailable(f"{self._name} ended with code {code}: {self._last_words()}")
+            raise Unavailable(f"{self._name} ended with code {code}: {self._output_tail()}")
 
     async def stop(self) -> None:
         """End it in order, after a limit at once; does nothing when it does not run."""
@@ -137,14 +139,14 @@ class Child:
             async with asyncio.timeout(READY_SECONDS):
                 while not await ready():
                     if process.returncode is not None:
-                        raise Unavailable(f"{self._name} did not start: {self._last_words()}")
+                        raise Unavailable(f"{self._name} did not start: {self._output_tail()}")
                     await asyncio.sleep(_PROBE_SECONDS)
         except TimeoutError:
             raise Unavailable(
-                f"{self._name} was not ready within {READY_SECONDS:.0f} s: {self._last_words()}"
+                f"{self._name} was not ready within {READY_SECONDS:.0f} s: {self._output_tail()}"
             ) from None
 
-    def _last_words(self) -> str:
+    def _output_tail(self) -> str:
         try:
             return self._output.read_text(errors="replace")[-_TAIL:].strip() or "it said nothing"
         except OSError as error:

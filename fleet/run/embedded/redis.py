@@ -76,7 +76,7 @@ class EmbeddedRedis:
         try:
             await self._take(lock)
             # The child keeps the lock, not this process: it may outlive this one by the time that it needs to save.
-            await self._child.start(self._answers, told=self._config().encode(), keep=[lock])
+            await self._child.start(self._answers, stdin=self._config().encode(), keep=[lock])
         finally:
             os.close(lock)
 

@@ -5,15 +5,22 @@ from pathlib import Path
 from pydantic import BaseModel, SecretStr
 
 from fleet.ground.settings import load
-from fleet.ground.settings.conversation import Conversation
-from fleet.ground.settings.gateway import GatewayApi
-from fleet.ground.settings.logs import Logging
-from fleet.ground.settings.models import Models
-from fleet.ground.settings.server_tools import ServerSide
-from fleet.ground.settings.sharding import Sharding
+from fleet.ground.settings.conversation import ConversationGroup
+from fleet.ground.settings.gateway import GatewayApiGroup
+from fleet.ground.settings.logs import LoggingGroup
+from fleet.ground.settings.models import ModelGroup
+from fleet.ground.settings.server_tools import ServerToolGroup
+from fleet.ground.settings.sharding import ShardingGroup
 from fleet.workbench.local_servers.server import Value
 
-_TAKEN: tuple[type[BaseModel], ...] = (Models, Conversation, ServerSide, Sharding, GatewayApi, Logging)
+_TAKEN: tuple[type[BaseModel], ...] = (
+    ModelGroup,
+    ConversationGroup,
+    ServerToolGroup,
+    ShardingGroup,
+    GatewayApiGroup,
+    LoggingGroup,
+)
 """The cluster sets addresses, keys and ports itself."""
 
 

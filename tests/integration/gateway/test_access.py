@@ -17,7 +17,7 @@ from fleet.adapters.files.operator_tokens import DEVICES_INPUT, GATEWAY_CONNECT,
 from fleet.adapters.redis.client.store import Store
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import load
-from fleet.ground.tasks import sole
+from fleet.ground.tasks import single_exception
 from tests.support.certificates import Pki, serial
 from tests.support.gateway_stage import PATIENCE, ScriptedModel, Stage, gateway_stage, says
 from tests.support.redis_store import opened
@@ -269,7 +269,7 @@ async def test_a_taken_port_for_tls_is_a_clear_error(redis_url: str, pki: Pki) -
         with pytest.raises(BaseExceptionGroup) as raised:
             async with gateway_stage(redis_url, model(), wss_port=stage.gateway.ports.tls_number, **pki.settings):
                 pass
-        error = sole(raised.value)
+        error = single_exception(raised.value)
         assert isinstance(error, ConfigError)
         assert "FLEET_WSS_PORT" in str(error)
 

@@ -66,7 +66,7 @@ async def test_devices_are_restarted_and_the_old_key_goes_when_nobody_has_it(sto
 
 async def test_who_talks_or_is_away_keeps_the_old_key_alive(store: Store, path: Path) -> None:
     KeysFile(path).write(["k2 the-newer-key-of-this-test", "k1 a-key-of-this-test-only"])
-    roster, devices, asked = DeviceRegistry(store), Devices(store), list[str]()
+    registry, devices, asked = DeviceRegistry(store), Devices(store), list[str]()
     for mac in (BUSY, AWAY):
         await note_device(store, mac, {"kid": "k1", **({"sid": "abc"} if mac == BUSY else {})})
     await devices.appear(BUSY, online=True, epoch=1)
@@ -75,7 +75,7 @@ async def test_who_talks_or_is_away_keeps_the_old_key_alive(store: Store, path: 
         asked.append(topic)
         return True
 
-    rotation = Rotation(KeysFile(path), roster, publish, lambda _: None, Pace(patience=0.1))
+    rotation = Rotation(KeysFile(path), registry, publish, lambda _: None, Pace(patience=0.1))
     async with asyncio.timeout(10):
         left = await rotation.run()
     assert [entry.device.mac for entry in left] == [BUSY, AWAY]

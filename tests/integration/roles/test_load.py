@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet.ground.metrics.catalogue import everything
+from fleet.ground.metrics.catalogue import all_metrics
 from fleet.ground.metrics.definition import OTHER, Metric
 from fleet.ground.metrics.histogram import HistogramMetric
 from fleet.workbench.conformance.context import CheckContext, Setup
@@ -165,7 +165,7 @@ def check_counters(after: Mapping[str, Scraped]) -> None:
 
 def check_histograms(role: str, scraped: Scraped) -> None:
     """Buckets never fall, the last one has all, and the sum fits them."""
-    for metric in everything():
+    for metric in all_metrics():
         if not isinstance(metric, HistogramMetric):
             continue
         buckets = scraped.buckets(metric.name)
@@ -186,7 +186,7 @@ def check_times(after: Mapping[str, Scraped]) -> None:
     worker, edge = after["worker"], after["edge"]
     for name, (role, least, most) in TIMES.items():
         assert least <= after[role].mean(name) <= most, (name, after[role].mean(name))
-    assert {metric.name for metric in everything() if metric.kind == "histogram"} == set(TIMES)
+    assert {metric.name for metric in all_metrics() if metric.kind == "histogram"} == set(TIMES)
     assert worker.value("fleet_hello_latency_seconds_count") == SESSIONS + 1
     assert edge.value("fleet_udp_first_uplink_delay_seconds_count") == HEARD
     assert edge.value("fleet_turn_transcription_delay_seconds_count") == ANSWERED + 1
@@ -211,8 +211,8 @@ def check_loss(edge: Scraped) -> None:
 
 def check_catalogue(during: Mapping[str, Scraped], after: Mapping[str, Scraped], deaf: Mapping[str, Scraped]) -> None:
     """Every metric has a value at one of the times unless `ZERO` says why not, and only where its definition says."""
-    seen: dict[str, set[str]] = {metric.name: set() for metric in everything()}
-    for metric in everything():
+    seen: dict[str, set[str]] = {metric.name: set() for metric in all_metrics()}
+    for metric in all_metrics():
         for role in after:
             if any(value_of(scraped[role], metric) for scraped in (during, after, deaf)):
                 seen[metric.name].add(role)

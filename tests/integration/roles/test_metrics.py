@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet.ground.metrics.catalogue import everything
+from fleet.ground.metrics.catalogue import all_metrics
 from fleet.ground.metrics.definition import OTHER
 from fleet.workbench.conformance.steering import voice
 from fleet.workbench.conformance.steering.script import calls
@@ -121,7 +121,7 @@ def check_values(found: dict[str, Scraped]) -> None:
 def check_labels(found: dict[str, Scraped]) -> None:
     known = {
         (series, label, value)
-        for metric in everything()
+        for metric in all_metrics()
         for series in (metric.series, *(f"{metric.name}_{part}" for part in ("bucket", "sum", "count")))
         for label, values in metric.labels.items()
         for value in values

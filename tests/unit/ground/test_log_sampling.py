@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from fleet.ground import log, log_sampling
-from fleet.ground.log_sampling import SUMMARY, SUMMARY_SECONDS, Budgets, Sampling
+from fleet.ground.log_sampling import SUMMARY, SUMMARY_SECONDS, Sampling, TokenBuckets
 
 
 @contextmanager
@@ -81,7 +81,7 @@ def test_debug_lines_pass_and_what_was_left_out_is_counted() -> None:
 
 
 def test_budgets_are_bounded_in_number() -> None:
-    budgets = Budgets(1.0, 1)
+    budgets = TokenBuckets(1.0, 1)
     for number in range(3 * log_sampling.MOST_KEYS):
         assert budgets.take((str(number),), 0.0)
     assert len(budgets._due) == log_sampling.MOST_KEYS

@@ -1,14 +1,14 @@
 """What `fleet up` shows of its ports."""
 
 from fleet.ground.settings import Settings
-from fleet.run.listeners_table import openings, table
+from fleet.run.listeners_table import listeners, table
 
 
 def test_every_port_is_shown_with_who_reaches_it_and_what_it_asks_for() -> None:
     settings = Settings(
         activation="code", http_host="127.0.0.1", metrics_host="10.0.0.7", gateway_tokens=True, mqtt_port=1884
     )
-    rows = {(row.what, row.protocol): row for row in openings(settings, 8123)}
+    rows = {(row.what, row.protocol): row for row in listeners(settings, 8123)}
     assert set(rows) == {
         ("devices: bootstrap", "http"),
         ("devices: messages", "mqtt"),
@@ -17,24 +17,28 @@ def test_every_port_is_shown_with_who_reaches_it_and_what_it_asks_for() -> None:
         ("metrics and health", "http"),
     }
     bootstrap = rows["devices: bootstrap", "http"]
-    assert (bootstrap.address, bootstrap.reachable, bootstrap.asks) == ("127.0.0.1:8123", "this machine", "policy code")
+    assert (bootstrap.address, bootstrap.reachable, bootstrap.requires) == (
+        "127.0.0.1:8123",
+        "this machine",
+        "policy code",
+    )
     assert rows["devices: messages", "mqtt"].reachable == "everybody on its networks"
     assert rows["metrics and health", "http"].reachable == "who reaches 10.0.0.7"
-    assert rows["text clients", "websocket"].asks == "a token"
+    assert rows["text clients", "websocket"].requires == "a token"
 
 
 def test_what_is_open_is_called_so() -> None:
-    asks = [row.asks for row in openings(Settings(activation="open")) if row.asks.startswith("nothing")]
-    assert asks == ["nothing: open (FLEET_ACTIVATION)", "nothing: open", "nothing: open"]
+    requires = [row.requires for row in listeners(Settings(activation="open")) if row.requires.startswith("nothing")]
+    assert requires == ["nothing: open (FLEET_ACTIVATION)", "nothing: open", "nothing: open"]
 
 
 def test_a_broker_of_your_own_and_metrics_that_are_off_are_no_ports_of_ours() -> None:
-    shown = {row.what for row in openings(Settings(mqtt_url="mqtt://broker", metrics_port=0))}
+    shown = {row.what for row in listeners(Settings(mqtt_url="mqtt://broker", metrics_port=0))}
     assert shown == {"devices: bootstrap", "devices: audio", "text clients"}
 
 
 def test_the_table_is_plain_ascii_in_columns() -> None:
-    lines = table(openings(Settings())).splitlines()
+    lines = table(listeners(Settings())).splitlines()
     assert all(line.isascii() and line == line.rstrip() for line in lines)
     starts = lines[0].index("PROTOCOL")
     assert {line[starts - 1] for line in lines} == {" "}

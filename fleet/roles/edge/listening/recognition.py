@@ -87,14 +87,14 @@ class Recognition:
     async def _recognise(self, utterance: Utterance, early: "_Early | None") -> None:
         clock = asyncio.get_running_loop().time
         asked_at = clock()
-        with traced.hearing({"fleet.speech_seconds": utterance.voiced_ms / 1000}, asked_at - utterance.ended_at):
+        with traced.utterance_span({"fleet.speech_seconds": utterance.voiced_ms / 1000}, asked_at - utterance.ended_at):
             try:
                 with spans.span("transcribe", _ABOUT) as span:
                     transcript = await _outcome(early, utterance)
                     if transcript is None:
                         async with asyncio.timeout(LONGEST_SECONDS):
                             transcript = await self._services.asr.transcribe(utterance.pcm)
-                    spans.private(span, {"fleet.transcript": transcript.text})
+                    spans.set_private(span, {"fleet.transcript": transcript.text})
             except (FleetError, TimeoutError) as error:
                 reason = str(error) or "no transcript within the limit"
                 log.warning("recognition failed", extra={"reason": reason, "kind": type(error).__name__})

@@ -183,6 +183,6 @@ def _note_first_packet(transport: DownlinkTransport, speech: SpokenAnswer, now: 
     since = {} if speech.since is None else {"since_end_of_speech": round(now - speech.since, 3)}
     if speech.since is not None:
         timed.e2e_latency.observe(now - speech.since)
-    traced.find(speech.turn).note("first packet sent")
+    traced.find(speech.turn).add_event("first packet sent")
     with transport.fields(speech.turn):
         log.info("first packet sent", extra=since)

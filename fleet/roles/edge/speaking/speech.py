@@ -138,7 +138,7 @@ async def synthesise(speech: SpokenAnswer, voice: Voice, downlink: AudioFormat, 
         while (sentence := await speech.next()) is not None:
             with spans.span("speak", _ABOUT, traced.find(speech.turn).traceparent) as span:
                 span.set({"fleet.sentence": sentence.index})
-                spans.private(span, {"fleet.text": sentence.text})
+                spans.set_private(span, {"fleet.text": sentence.text})
                 async with aclosing(voice.packets(sentence.text, sentence.language, downlink)) as packets:
                     await _speak(sentence, speech, packets, taker)
     except (FleetError, TimeoutError) as error:
@@ -185,5 +185,5 @@ async def _speak(
 
 def _note_first_audio(seconds: float) -> None:
     timed.tts_ttfb.observe(seconds)
-    spans.current().note("first audio")
+    spans.current().add_event("first audio")
     log.info("first audio ready", extra={"tts_seconds": round(seconds, 3)})

@@ -17,7 +17,7 @@ from fleet.adapters.net.mqtt.url import MqttAddress
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.ground.errors import FleetError, Overloaded, Unavailable
-from fleet.ground.tasks import running, sole
+from fleet.ground.tasks import running, single_exception
 from fleet.roles.gateway.client import Client, ClientGone
 from fleet.roles.gateway.registrar.registrar import RegistrarDevice, RegistrarRefused
 from fleet.wire.edge_messages import UtteranceEvent
@@ -61,7 +61,7 @@ class DeviceConnection:
         try:
             await self._session.run(self._settled.set)
         except* FleetError as ended:
-            self._refusal = str(sole(ended))
+            self._refusal = str(single_exception(ended))
         was_connected = self._settled.is_set()
         self._settled.set()
         if was_connected:

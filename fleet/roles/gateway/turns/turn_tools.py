@@ -125,7 +125,7 @@ class TurnTools:
         # The loop's own clock counts whole milliseconds; many of these tools need less.
         persona, begun = self._caller.persona, perf_counter()
         try:
-            with traced.calling(call.name, call_id, call.arguments) as note:
+            with traced.tool_span(call.name, call_id, call.arguments) as note:
                 async with asyncio.timeout(self._seconds):
                     result = await self._server.call(call.name, call.arguments, self._caller)
                 note("error" if result.failed else "ok", result.value)
@@ -161,7 +161,7 @@ class TurnTools:
         await self._round.announce(call_id)
         name = ready.tool.name
         begun = perf_counter()
-        with traced.calling(name, call_id, ready.arguments) as note:
+        with traced.tool_span(name, call_id, ready.arguments) as note:
             answer = await self._callbacks.call(name, ready.arguments)
             outcome = "unknown" if answer is None else "ok" if answer.success else "error"
             note(outcome, answer.result if answer else "")

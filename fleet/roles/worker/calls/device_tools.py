@@ -83,7 +83,7 @@ class DeviceTools:
         name, clock = prepared.tool.name, asyncio.get_running_loop().time
         begun = clock()
         kind = kind_of(name) if dialects.find(self._session.dialect).capabilities.firmware_tools else QUICK
-        with traced.calling(name, call.id, prepared.arguments) as note:
+        with traced.tool_span(name, call.id, prepared.arguments) as note:
             outcome = await self._pass(prepared, call.id, kind)
             note(outcome.status, outcome.text)
         counted.end("device", outcome.status, clock() - begun)

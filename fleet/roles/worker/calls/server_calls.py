@@ -47,7 +47,7 @@ class ServerCalls:
     async def _call(self, call: str, name: str, arguments: dict[str, JsonValue]) -> ServerResult:
         clock, persona = asyncio.get_running_loop().time, self._caller.persona
         begun = clock()
-        with traced.calling(name, call, arguments) as note:
+        with traced.tool_span(name, call, arguments) as note:
             result = await self._tools.call(name, arguments, self._caller)
             note("error" if result.failed else "ok", result.value)
         counted.end("server", "error" if result.failed else "ok", clock() - begun)

@@ -44,7 +44,7 @@ class ShardGauges:
             show(calls.pending.following(lambda: self._count.pending))
             show(broker.mailbox_lag.following(self._lag))
             show(broker.shards.following(lambda: len(self._owned())))
-            show(broker.deaf.following(lambda: sum(not shard.connected for shard in self._owned().values())))
+            show(broker.disconnected.following(lambda: sum(not shard.connected for shard in self._owned().values())))
             yield
 
     async def _repeat(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fleet.ground.errors import Unavailable
-from fleet.ground.tasks import sole
+from fleet.ground.tasks import single_exception
 from fleet.workbench.sim.bootstrap.ota import Bootstrap
 from fleet.workbench.sim.firmware.boot import Boot
 from fleet.workbench.sim.network.download import download
@@ -73,7 +73,7 @@ class Power:
                 finally:
                     life.cancel()
         except BaseExceptionGroup as group:
-            raise sole(group) from None
+            raise single_exception(group) from None
 
     async def _live(self) -> None:
         profile, journal = self._context.profile, self._context.journal

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from fleet.ground.errors import Unavailable
-from fleet.ground.tasks import sole
+from fleet.ground.tasks import single_exception
 from fleet.workbench.sim.bootstrap.ota import Bootstrap, MqttAccess
 from fleet.workbench.sim.bootstrap.request import reply_topic
 from fleet.workbench.sim.firmware import notifications
@@ -86,7 +86,7 @@ class ConnectedDevice:
                 finally:
                     self._end()
         except BaseExceptionGroup as group:
-            raise sole(group) from None
+            raise single_exception(group) from None
 
     def spawn(self, work: Coroutine[None, None, None], name: str) -> asyncio.Task[None]:
         """Run something beside the test; it ends with the device."""

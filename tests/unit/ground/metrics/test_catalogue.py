@@ -9,7 +9,7 @@ from typing import get_args
 from fleet.adapters.redis.devices.traces import RefusalReason
 from fleet.core.text.phrases import HelloRefusal
 from fleet.ground.metrics import audio, broker, http
-from fleet.ground.metrics.catalogue import everything, table
+from fleet.ground.metrics.catalogue import all_metrics, table
 from fleet.ground.metrics.definition import OTHER, Metric, slug
 from fleet.roles.api.throttle import LimitedRequest
 from fleet.roles.worker.plugin_counts import KINDS
@@ -47,8 +47,8 @@ def sources(folder: str) -> str:
 
 def series() -> set[str]:
     """Return every name that a query may use."""
-    found = {metric.series for metric in everything()} | _OURS_ELSEWHERE
-    for metric in everything():
+    found = {metric.series for metric in all_metrics()} | _OURS_ELSEWHERE
+    for metric in all_metrics():
         if metric.kind == "histogram":
             found |= {f"{metric.name}_{part}" for part in ("bucket", "count", "sum")}
     return found
@@ -64,10 +64,10 @@ def expressions() -> Iterator[str]:
 
 
 def test_what_the_field_measures_is_there() -> None:
-    assert {metric.name for metric in everything()} >= WANTED
+    assert {metric.name for metric in all_metrics()} >= WANTED
 
 
-@for_every("metric", everything())
+@for_every("metric", all_metrics())
 def test_a_metric_is_named_as_prometheus_wants_and_has_few_series(metric: Metric) -> None:
     assert re.fullmatch(r"fleet_[a-z0-9_]+", metric.name)
     assert not metric.name.endswith("_total")
@@ -82,11 +82,11 @@ def test_a_metric_is_named_as_prometheus_wants_and_has_few_series(metric: Metric
     assert count <= MOST_SERIES
 
 
-@for_every("metric", everything())
+@for_every("metric", all_metrics())
 def test_no_value_from_outside_becomes_a_label(metric: Metric) -> None:
     strange = ["02:00:00:00:00:01", "a-tool-of-a-device", ""]
     for value in strange:
-        assert metric.bound([value] * len(metric.labels)) == (OTHER,) * len(metric.labels)
+        assert metric.known_values([value] * len(metric.labels)) == (OTHER,) * len(metric.labels)
 
 
 def test_every_reason_for_which_an_edge_drops_something_is_known() -> None:
@@ -132,7 +132,7 @@ def test_every_query_of_dashboard_and_alerts_names_what_exists() -> None:
 
 def test_every_metric_is_on_the_dashboard() -> None:
     shown = " ".join(expressions())
-    assert [metric.name for metric in everything() if metric.name not in shown] == []
+    assert [metric.name for metric in all_metrics() if metric.name not in shown] == []
 
 
 def test_every_alert_has_a_runbook() -> None:

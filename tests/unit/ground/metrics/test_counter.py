@@ -8,7 +8,7 @@ from fleet.ground.metrics.definition import OTHER
 
 @pytest.fixture(autouse=True)
 def own_definitions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fleet.ground.metrics.definition.DEFINED", {})
+    monkeypatch.setattr("fleet.ground.metrics.definition.METRICS", {})
 
 
 def make() -> CounterMetric:

@@ -5,7 +5,7 @@ from fleet.ground.metrics.gauge import GaugeMetric
 
 @pytest.fixture(autouse=True)
 def own_definitions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fleet.ground.metrics.definition.DEFINED", {})
+    monkeypatch.setattr("fleet.ground.metrics.definition.METRICS", {})
 
 
 def test_readings_are_summed_up_while_they_last() -> None:

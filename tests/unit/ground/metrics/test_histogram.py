@@ -1,12 +1,12 @@
 import pytest
 
-from fleet.ground.metrics.definition import DEFINED, OTHER
+from fleet.ground.metrics.definition import METRICS, OTHER
 from fleet.ground.metrics.histogram import HistogramMetric
 
 
 @pytest.fixture(autouse=True)
 def no_traces_of_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fleet.ground.metrics.definition.DEFINED", {})
+    monkeypatch.setattr("fleet.ground.metrics.definition.METRICS", {})
 
 
 def test_a_value_falls_into_the_first_bucket_that_holds_it() -> None:
@@ -34,10 +34,10 @@ def test_forgetting_keeps_the_tallies_that_others_hold() -> None:
     histogram = HistogramMetric("h_seconds", "Some time.", "edge", (1.0,))
     held = histogram.tally()
     held.observe(0.5)
-    histogram.forget()
+    histogram.reset()
     held.observe(0.5)
     assert histogram.tally().counts == [1, 0]
 
 
 def test_the_real_definitions_are_not_those_of_tests() -> None:
-    assert "h_seconds" not in DEFINED
+    assert "h_seconds" not in METRICS

@@ -3,16 +3,16 @@ from collections.abc import Iterator
 import pytest
 
 from fleet.ground.tracing import spans, turns
-from fleet.ground.tracing.tools import calling
+from fleet.ground.tracing.tools import tool_span
 from tests.support.noted_spans import NotedTracer
 
 
 @pytest.fixture
 def tracer() -> Iterator[NotedTracer]:
     tracer = NotedTracer()
-    spans.switch_on(tracer, pii=False)
+    spans.enable(tracer, pii=False)
     yield tracer
-    spans.switch_off()
+    spans.disable()
     assert tracer.closed
 
 
@@ -20,7 +20,7 @@ def test_while_traces_are_off_nothing_is_made() -> None:
     with spans.span("work", {"a": 1}) as span:
         assert span is spans.OFF
         assert spans.current().traceparent == ""
-    with turns.hearing({}, 0.5):
+    with turns.utterance_span({}, 0.5):
         assert turns.adopt("t") == ""
     assert turns.find("t") is spans.OFF
 
@@ -39,13 +39,13 @@ def test_the_span_of_another_process_can_be_its_parent(tracer: NotedTracer) -> N
 
 
 def test_a_turn_that_nobody_adopts_ends_with_its_recognition(tracer: NotedTracer) -> None:
-    with turns.hearing({}, 0.5):
+    with turns.utterance_span({}, 0.5):
         pass
     assert tracer.made[0].ended
 
 
 def test_an_adopted_turn_ends_when_its_answer_is_over(tracer: NotedTracer) -> None:
-    with turns.hearing({}, 0.5):
+    with turns.utterance_span({}, 0.5):
         traceparent = turns.adopt("t")
     assert traceparent and not tracer.made[0].ended
     assert turns.find("t").traceparent == traceparent
@@ -65,7 +65,7 @@ def test_a_turn_of_another_process_is_only_joined(tracer: NotedTracer) -> None:
 def test_turns_whose_end_is_never_told_are_bounded(tracer: NotedTracer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "MOST", 2)
     for name in ("a", "b", "c"):
-        with turns.hearing({}, 0.0):
+        with turns.utterance_span({}, 0.0):
             turns.adopt(name)
     assert [span.ended for span in tracer.made] == [1, 0, 0]
     for name in ("b", "c"):
@@ -73,7 +73,7 @@ def test_turns_whose_end_is_never_told_are_bounded(tracer: NotedTracer, monkeypa
 
 
 def test_arguments_and_results_are_private(tracer: NotedTracer) -> None:
-    with calling("lamp", "call_1", {"on": True}) as note:
+    with tool_span("lamp", "call_1", {"on": True}) as note:
         note("error", "no lamp")
     [span] = tracer.made
     assert span.name == "execute_tool lamp"
@@ -81,8 +81,8 @@ def test_arguments_and_results_are_private(tracer: NotedTracer) -> None:
     assert span.attributes["gen_ai.tool.call.id"] == "call_1"
     assert span.failure == "error"
     assert "gen_ai.tool.call.arguments" not in span.attributes
-    spans.switch_on(tracer, pii=True)
-    with calling("lamp", "", {"on": True}) as note:
+    spans.enable(tracer, pii=True)
+    with tool_span("lamp", "", {"on": True}) as note:
         note("ok", "done")
     assert tracer.made[1].attributes["gen_ai.tool.call.arguments"] == '{"on": true}'
     assert tracer.made[1].attributes["gen_ai.tool.call.result"] == "done"

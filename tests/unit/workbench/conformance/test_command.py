@@ -1,9 +1,9 @@
 import pytest
 from typer.testing import CliRunner
 
-from fleet.cli import add_people, app
+from fleet.cli import add_workbench, app
 
-add_people()
+add_workbench()
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 
 from fleet.ground.errors import Unavailable
 from fleet.ground.tasks import Backoff
-from fleet.run.embedded import keeping
-from fleet.run.embedded.keeping import MOST_STARTS, keep
+from fleet.run.embedded import supervisor
+from fleet.run.embedded.supervisor import MOST_STARTS, supervise
 
 
 class Mortal:
@@ -33,13 +33,13 @@ class Mortal:
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeping, "Backoff", lambda **_: Backoff(first=0, limit=0))
+    monkeypatch.setattr(supervisor, "Backoff", lambda **_: Backoff(first=0, limit=0))
 
 
 @pytest.mark.parametrize("deaths", [[], ["end"], ["end", "start", "end"], ["end"] * MOST_STARTS])
 async def test_what_dies_is_started_again(deaths: list[str]) -> None:
     server = Mortal(deaths)
-    keeping_it = asyncio.create_task(keep("broker", server))
+    keeping_it = asyncio.create_task(supervise("broker", server))
     async with asyncio.timeout(5):
         await server.lives.wait()
     assert server.starts == len(deaths)
@@ -51,5 +51,5 @@ async def test_what_dies_too_often_is_given_up_with_its_last_words(death: str) -
     server = Mortal(["end", *[death] * 100])
     with pytest.raises(Unavailable, match=f"died again after {MOST_STARTS} starts: {death} failed"):
         async with asyncio.timeout(5):
-            await keep("redis", server)
+            await supervise("redis", server)
     assert server.starts == MOST_STARTS

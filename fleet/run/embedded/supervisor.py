@@ -1,4 +1,4 @@
-"""Keeps a server that belongs to this process alive: starts it again when it dies."""
+"""Restarts an embedded server when it dies."""
 
 import asyncio
 import logging
@@ -12,12 +12,12 @@ from fleet.ground.tasks import Backoff
 log = logging.getLogger(__name__)
 
 MOST_STARTS = 5
-"""Within `WITHIN_SECONDS`: a server that dies again and again has a cause that a start does not mend."""
+"""Most restarts within `WITHIN_SECONDS`: further restarts would not remove the cause."""
 WITHIN_SECONDS = 300.0
 
 
 class Server(Protocol):
-    """A server that was started, and can be again, at the same place."""
+    """A server that can be started again at the same address."""
 
     async def start(self) -> None:
         """Return when it answers; raises `FleetError` when it does not."""
@@ -26,7 +26,7 @@ class Server(Protocol):
         """Wait until it ends; raises `Unavailable` then. Stops it when cancelled."""
 
 
-async def keep(part: str, server: Server) -> None:
+async def supervise(part: str, server: Server) -> None:
     """Wait until cancelled; start the server again whenever it ends by itself.
 
     Args:

@@ -2,38 +2,38 @@
 
 from pydantic import BaseModel, field_validator
 
-from fleet.ground.settings.fields import EVERY, EVERYWHERE, setting
+from fleet.ground.settings.fields import ALL_ROLES, ANY_ADDRESS, setting
 
 _OFF = frozenset({"", "none", "off"})
 
 
-class Metering(BaseModel):
-    """What tells how a process is doing."""
+class MonitoringGroup(BaseModel):
+    """Metrics, health checks and traces of a process."""
 
     metrics_host: str = setting(
-        EVERYWHERE,
-        "Address on which metrics and health are served. They ask for no password. `fleet up` serves them on 127.0.0.1 "
-        "unless this is set.",
-        EVERY,
-        form="address of this machine",
+        ANY_ADDRESS,
+        "Address of the port for metrics and health, which need no password. `fleet up` uses 127.0.0.1 unless this "
+        "is set.",
+        ALL_ROLES,
+        syntax="address of this machine",
     )
     metrics_port: int = setting(
         9464,
-        "Port of /metrics, /healthz and /readyz; with 0 or `none` there are none. Roles on one machine need one each: "
-        "where the port is taken a process runs without if nobody set it, and does not start if somebody did.",
-        EVERY,
-        form="port, or `none`",
+        "Port of /metrics, /healthz and /readyz; 0 or `none` switches them off. Each role on a machine needs its own "
+        "port. If the port is taken, a process runs without metrics if this is not set, and does not start if it is.",
+        ALL_ROLES,
+        syntax="port, or `none`",
         ge=0,
         le=65535,
     )
     otlp_endpoint: str | None = setting(
         None,
         "Collector of traces (OTLP over HTTP). Needs the packages of the extra `server`.",
-        EVERY,
+        ALL_ROLES,
         variable="FLEET_OTLP_ENDPOINT",
         also="OTEL_EXPORTER_OTLP_ENDPOINT",
-        form="http(s)://host:4318",
-        without="no traces",
+        syntax="http(s)://host:4318",
+        unset="no traces",
     )
 
     @field_validator("metrics_port", mode="before")

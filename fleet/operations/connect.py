@@ -1,4 +1,4 @@
-"""Reaching a running system from a command."""
+"""Connect a command to a running system."""
 
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ from fleet.wire.topics import canonical_mac
 
 
 def run(work: Callable[[Settings], Coroutine[None, None, int]]) -> NoReturn:
-    """Run a command and end the process with its exit code; a fault is told in one line."""
+    """Run a command and exit with its code; print a configuration error in one line."""
     try:
         settings = load()
     except ConfigError as error:
@@ -26,8 +26,8 @@ def run(work: Callable[[Settings], Coroutine[None, None, int]]) -> NoReturn:
 
 
 @asynccontextmanager
-async def reach_store(settings: Settings) -> AsyncIterator[Store]:
-    """Give the system's Redis: the one that is set, or that of the `fleet up` on this machine.
+async def open_store(settings: Settings) -> AsyncIterator[Store]:
+    """Open the system's Redis: FLEET_REDIS_URL, or that of the `fleet up` on this machine.
 
     Raises:
         ConfigError: Neither is there.
