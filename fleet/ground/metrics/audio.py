@@ -10,13 +10,13 @@ from fleet.ground.metrics.histogram import HistogramMetric
 _RECEIVED: Final = "received"
 _NO_DROPS: Final = frozenset({_RECEIVED, "coughs"})
 DROPS: Final = (
+    "command_without_session",
     "duplicate",
     "flags",
     "jump",
     "late",
     "late_sentences",
     "lost",
-    "mail_without_session",
     "malformed",
     "not_audio",
     "not_listening",
@@ -35,18 +35,18 @@ DROPS: Final = (
     "unproved",
     "unwanted",
 )
-"""What an edge's `counters` count besides what is no drop."""
+"""Keys of an edge's `counters` that are drops."""
 
 sessions: Final = GaugeMetric("fleet_sessions", "Sessions whose audio this edge has.", "edge")
 packets: Final = CounterMetric(
     "fleet_udp_packets_received",
-    "Datagrams that came from devices, or from whomever.",
+    "Datagrams that came, from any sender.",
     "edge",
     split=lambda key: () if key == _RECEIVED else None,
 )
 drops: Final = CounterMetric(
     "fleet_edge_drops",
-    "What an edge did not use: packets, sentences and mail, by reason.",
+    "What an edge did not use: packets, sentences and commands, by reason.",
     "edge",
     {"reason": DROPS},
     split=lambda key: None if key in _NO_DROPS else (slug(key),),

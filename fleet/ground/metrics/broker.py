@@ -31,7 +31,7 @@ deaf: Final = GaugeMetric(
     "fleet_shards_disconnected", "Shards that this worker owns, and whose devices it does not hear now.", "worker"
 )
 mailbox_lag: Final = GaugeMetric(
-    "fleet_mailbox_lag_seconds", "Age of the oldest letter of an edge that this worker has not read.", "worker"
+    "fleet_mailbox_lag_seconds", "Age of the oldest message of an edge that this worker has not read.", "worker"
 )
 refusals: Final = CounterMetric(
     "fleet_worker_refusals",

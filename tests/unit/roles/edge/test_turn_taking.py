@@ -464,7 +464,7 @@ async def test_closed_session_falls_silent_without_a_word() -> None:
         await stage.speak(turn, "C")
         assert stage.told() == told
         assert stage.edge.load == 0
-        assert stage.edge.counters["mail_without_session"] == 3
+        assert stage.edge.counters["command_without_session"] == 3
 
 
 async def test_new_session_of_a_device_ends_the_old_one_silently() -> None:

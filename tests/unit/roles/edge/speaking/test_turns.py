@@ -132,7 +132,7 @@ async def test_a_turn_that_goes_on_is_waited_for() -> None:
         [session] = stage.edge._registry
         waiting = session._turn_taking.turns._turn
         assert waiting
-        waiting.touched -= 60
+        waiting.progress_at -= 60
         await stage.send("turn_working", turn=turn)
         await stage.send("turn_working", turn="another")
         stage.pass_time(60)
