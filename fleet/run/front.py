@@ -27,7 +27,7 @@ def measured(role: Front) -> Iterator[None]:
         metrics.front_events.following(role.counts),
         metrics.front_connections.following(lambda: role.connections),
         bounds.following("front_connections", lambda: role.connections, limits.connections),
-        bounds.following("front_strangers", lambda: role.strangers, limits.strangers),
+        bounds.following("front_strangers", lambda: role.unauthenticated, limits.unauthenticated),
     ):
         yield
 

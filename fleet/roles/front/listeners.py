@@ -1,4 +1,4 @@
-"""Where devices connect: a listener without TLS, and one with it."""
+"""The listening sockets of the front: one without TLS, and optionally one with TLS."""
 
 import asyncio
 import socket
@@ -17,7 +17,7 @@ _QUEUE = 1024
 
 @dataclass(frozen=True, slots=True)
 class Secure:
-    """A listener with TLS; port 0 takes a free one. `certificate` is followed by who made it."""
+    """A listener with TLS; port 0 takes a free one. The caller renews `certificate`."""
 
     host: str
     port: int
@@ -28,10 +28,10 @@ class Listeners:
     """The listeners of a front.
 
     Args:
-        plain: Host and port of the one without TLS.
-        secure: The one with it, if there is to be one.
-        limits: `greeting` bounds a handshake, `strangers` how many there are at a time.
-        counts: Counts handshakes that fail.
+        plain: Host and port without TLS.
+        secure: The listener with TLS, if there is one.
+        limits: `connect` limits the time of a handshake, `unauthenticated` the number of concurrent ones.
+        counts: Count failed handshakes.
     """
 
     def __init__(
@@ -49,10 +49,10 @@ class Listeners:
 
         Args:
             group: Owns the handshakes.
-            accept: Makes the protocol of a connection; with TLS not before its handshake is done.
+            accept: Makes the protocol of a connection; with TLS it is called after the handshake.
 
         Raises:
-            ConfigError: An address cannot be listened on.
+            ConfigError: It cannot listen on an address.
         """
         with ExitStack() as stack:
             listener = _listen(self._host, self.port)
@@ -68,7 +68,7 @@ class Listeners:
 
     def _entry(self, secure: Secure, group: asyncio.TaskGroup) -> TlsAcceptor:
         context, limits = secure.certificate.context, self._limits
-        return TlsAcceptor(context, group, self._counts, seconds=limits.greeting, most=limits.strangers)
+        return TlsAcceptor(context, group, self._counts, seconds=limits.connect, most=limits.unauthenticated)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -100,7 +100,7 @@ def test_the_same_on_the_loop_that_servers_run_on(
     plain_broker: MosquittoServer, keys: CredentialKeys, pki: Pki
 ) -> None:
     async def main() -> None:
-        async with secure_front(plain_broker.url, keys, pki, FrontLimits(greeting=0.5)) as front:
+        async with secure_front(plain_broker.url, keys, pki, FrontLimits(connect=0.5)) as front:
             await exchange(front, plain_broker, keys, pki.client)
             mute = await FrontClient.open(LOOPBACK, front.tls_port or 0)
             await mute.closed()
@@ -187,7 +187,7 @@ async def test_certificate_for_another_name_is_refused(
 async def test_a_handshake_that_never_ends_is_ended(
     plain_broker: MosquittoServer, keys: CredentialKeys, pki: Pki, drip: bytes = bytes.fromhex("160301")
 ) -> None:
-    async with secure_front(plain_broker.url, keys, pki, FrontLimits(greeting=0.5)) as front:
+    async with secure_front(plain_broker.url, keys, pki, FrontLimits(connect=0.5)) as front:
         silent = [await FrontClient.open(LOOPBACK, front.tls_port or 0) for _ in range(20)]
         slow = await FrontClient.open(LOOPBACK, front.tls_port or 0)
 
@@ -209,7 +209,7 @@ async def test_a_handshake_that_never_ends_is_ended(
 async def test_silence_after_the_handshake_is_bounded_as_without_tls(
     plain_broker: MosquittoServer, keys: CredentialKeys, pki: Pki
 ) -> None:
-    async with secure_front(plain_broker.url, keys, pki, FrontLimits(greeting=0.5)) as front:
+    async with secure_front(plain_broker.url, keys, pki, FrontLimits(connect=0.5)) as front:
         mute = await connect(front, pki.client)
         await mute.closed()
         assert front.counts["no greeting"] == 1
@@ -228,7 +228,7 @@ def test_the_oldest_handshake_is_ended_for_one_more_than_are_allowed(
     plain_broker: MosquittoServer, keys: CredentialKeys, pki: Pki, loop: Callable[[], asyncio.AbstractEventLoop]
 ) -> None:
     async def main() -> None:
-        async with secure_front(plain_broker.url, keys, pki, FrontLimits(strangers=3, greeting=30.0)) as front:
+        async with secure_front(plain_broker.url, keys, pki, FrontLimits(unauthenticated=3, connect=30.0)) as front:
             silent = [await FrontClient.open(LOOPBACK, front.tls_port or 0) for _ in range(3)]
             client = await secure_device(front, keys, MAC, pki.client)
             await silent[0].closed()

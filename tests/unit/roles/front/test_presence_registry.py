@@ -35,11 +35,11 @@ async def connection() -> ProxiedConnection:
 
 
 async def test_device_that_was_announced_is_announced_as_gone_once(register: PresenceRegistry, told: Told) -> None:
-    stay, old = register.enter(MAC, await connection(), 1000)
+    stay, old = register.add(MAC, await connection(), 1000)
     assert (old, told) == (None, [])
-    register.confirm(stay)
-    register.leave(stay)
-    register.leave(stay)
+    register.mark_announced(stay)
+    register.remove(stay)
+    register.remove(stay)
     assert told == [(False, 1000)]
     news = stay.announcement("10.0.0.1")
     assert json.loads(news.online) == {"online": True, "epoch": 1000, "ip": "10.0.0.1"}
@@ -47,45 +47,45 @@ async def test_device_that_was_announced_is_announced_as_gone_once(register: Pre
 
 
 async def test_device_that_never_got_through_is_not_announced(register: PresenceRegistry, told: Told) -> None:
-    register.leave(register.enter(MAC, await connection(), 1000)[0])
+    register.remove(register.add(MAC, await connection(), 1000)[0])
     assert told == []
 
 
 async def test_replaced_stay_ends_unannounced(register: PresenceRegistry, told: Told) -> None:
-    first, _ = register.enter(MAC, await connection(), 1000)
-    register.confirm(first)
-    second, old = register.enter(MAC, await connection(), 1000)
+    first, _ = register.add(MAC, await connection(), 1000)
+    register.mark_announced(first)
+    second, old = register.add(MAC, await connection(), 1000)
     assert old is first
-    register.leave(first)
+    register.remove(first)
     assert told == []
-    register.leave(second)
+    register.remove(second)
     assert told == [(False, 1001)]
 
 
 async def test_replaced_stay_that_was_announced_meanwhile_counts_for_the_next(
     register: PresenceRegistry, told: Told
 ) -> None:
-    first, _ = register.enter(MAC, await connection(), 1000)
-    second, _ = register.enter(MAC, await connection(), 2000)
-    register.confirm(first)
-    register.leave(first)
-    register.leave(second)
+    first, _ = register.add(MAC, await connection(), 1000)
+    second, _ = register.add(MAC, await connection(), 2000)
+    register.mark_announced(first)
+    register.remove(first)
+    register.remove(second)
     assert told == [(False, 2000)]
 
 
 async def test_replacement_that_does_not_get_through_announces_the_absence(
     register: PresenceRegistry, told: Told
 ) -> None:
-    first, _ = register.enter(MAC, await connection(), 1000)
-    register.confirm(first)
-    second, _ = register.enter(MAC, await connection(), 2000)
-    register.leave(first)
-    register.leave(second)
+    first, _ = register.add(MAC, await connection(), 1000)
+    register.mark_announced(first)
+    second, _ = register.add(MAC, await connection(), 2000)
+    register.remove(first)
+    register.remove(second)
     assert told == [(False, 2000)]
 
 
 async def test_a_device_that_fell_silent_is_announced_as_expired(register: PresenceRegistry, told: Told) -> None:
-    stay, _ = register.enter(MAC, await connection(), 1000)
-    register.confirm(stay)
+    stay, _ = register.add(MAC, await connection(), 1000)
+    register.mark_announced(stay)
     stay.connection.end(SILENT)
     assert json.loads(stay.absence()) == {"online": False, "epoch": 1000, "expired": True}
