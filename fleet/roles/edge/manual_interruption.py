@@ -64,7 +64,7 @@ class ManualInterruption:
         """Handle a packet that came outside of a listening period: in its speaking state a device sends none."""
         self._turns.replay.note_packet(now)
         speech = self._turns.downlink.speech
-        if self.crossed and speech and speech.unheard >= MISSED_PACKETS:
+        if self.crossed and speech and speech.missed_packets >= MISSED_PACKETS:
             self._cut(now)
 
     def check(self, now: float) -> None:

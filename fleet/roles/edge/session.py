@@ -58,7 +58,7 @@ class EdgeSession:
         self._turn_taking = TurnTaking(self._transport, services, now)
         self._detected = DetectedTextFilter(self._transport, services, self._turn_taking)
         self._echo = EchoResponder(opened.key, services.socket)
-        self._returned = Timer(self)
+        self._return_timer = Timer(self)
         self._opened_at: float | None = now
         """When the session was opened; None after the first packet."""
 
@@ -67,7 +67,7 @@ class EdgeSession:
         earlier = self._stream.address
         payload = self._stream.admit(header, datagram, address, now)
         if self._stream.address != earlier:
-            self._move(now)
+            self._note_address(now)
         if payload is None:
             if header.flags == echo.FLAGS:
                 self._echo.take(datagram, address)
@@ -140,7 +140,7 @@ class EdgeSession:
 
     def close(self) -> None:
         """Stop everything at once; send nothing to the device."""
-        self._services.socket.wheel.cancel(self._returned)
+        self._services.socket.wheel.cancel(self._return_timer)
         self._detected.close()
         self._turn_taking.close()
         self._note("end", f"{self._stream.newest} {self._transport.sent}")
@@ -159,7 +159,7 @@ class EdgeSession:
             case AbortAnswerCommand():
                 self._turn_taking.abort(now)
             case DeviceReturnedCommand():
-                self._services.socket.wheel.set(self._returned, now + RETURN_SECONDS)
+                self._services.socket.wheel.set(self._return_timer, now + RETURN_SECONDS)
             case _:
                 # EdgeDispatcher opens and closes sessions.
                 return
@@ -179,7 +179,7 @@ class EdgeSession:
     def _note(self, what: EdgeNote, text: str) -> None:
         self._services.traces.note(self.opened.device, what, f"{self.opened.session} {text}")
 
-    def _move(self, now: float) -> None:
+    def _note_address(self, now: float) -> None:
         if self._opened_at is not None:
             audio.first_uplink_delay.observe(now - self._opened_at)
             self._opened_at = None

@@ -188,7 +188,7 @@ class TurnTaking:
             if self._mode in ("auto", "realtime") and self.uplink.gate == "held":
                 self.uplink.resume()
             elif self._mode is None and self.uplink.pressed:
-                self._press.answer_silence()
+                self._press.answer_silent_press()
             return
         self._services.traces.note(self._transport.opened.device, "understood")
         self.language = transcript.language or self.language

@@ -16,7 +16,7 @@ from fleet.roles.front.connect_check import Admitted, ConnectCheck
 from fleet.roles.front.gate import FrontGate
 from fleet.roles.front.leg import Leg
 from fleet.roles.front.limits import FrontLimits
-from fleet.roles.front.listeners import Listeners, Secure
+from fleet.roles.front.listeners import Listeners, TlsBinding
 from fleet.roles.front.presence import PresenceOutbox
 from fleet.roles.front.presence_link import PresenceLink
 from fleet.roles.front.presence_registry import ConnectedDevice, PresenceRegistry
@@ -63,7 +63,7 @@ class Front:
         keys: CredentialKeys,
         login: Credentials | None = None,
         limits: FrontLimits | None = None,
-        secure: Secure | None = None,
+        secure: TlsBinding | None = None,
     ) -> None:
         self.started = asyncio.Event()
         self.counts: Counter[str] = Counter()

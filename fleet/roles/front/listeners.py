@@ -16,7 +16,7 @@ _QUEUE = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Secure:
+class TlsBinding:
     """A listener with TLS; port 0 takes a free one. The caller renews `certificate`."""
 
     host: str
@@ -35,7 +35,7 @@ class Listeners:
     """
 
     def __init__(
-        self, plain: tuple[str, int], secure: Secure | None, limits: FrontLimits, counts: Counter[str]
+        self, plain: tuple[str, int], secure: TlsBinding | None, limits: FrontLimits, counts: Counter[str]
     ) -> None:
         self._host, self.port = plain
         self._secure = secure
@@ -66,7 +66,7 @@ class Listeners:
             stack.callback(server.close)
             yield
 
-    def _entry(self, secure: Secure, group: asyncio.TaskGroup) -> TlsAcceptor:
+    def _entry(self, secure: TlsBinding, group: asyncio.TaskGroup) -> TlsAcceptor:
         context, limits = secure.certificate.context, self._limits
         return TlsAcceptor(context, group, self._counts, seconds=limits.connect, most=limits.unauthenticated)
 

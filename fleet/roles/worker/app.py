@@ -69,7 +69,7 @@ class Worker:
         leases = Leases(resources.store, worker_id, settings.lease_seconds)
         self._shards = ShardBalancer(leases, settings.shards, self._make_shard, self._owner_losses)
         self._inbox = InboxReader(resources.inboxes, lambda: self._shards.owned, session_opener, turns)
-        self.figures = ShardGauges(ShardCounter(resources.store), lambda: self._shards.owned, self._inbox.positions)
+        self.gauges = ShardGauges(ShardCounter(resources.store), lambda: self._shards.owned, self._inbox.positions)
         self._renewals = PasswordRenewals(resources, lambda: self._shards.owned)
         self._watchers: Mapping[str, CallExpirer | DeadEdgeReaper | PasswordRenewals] = {
             "call expirer": CallExpirer(resources.calls, lambda: self._shards.owned),
@@ -89,7 +89,7 @@ class Worker:
             group.create_task(keep_running("inboxes", self._inbox.run, self._inbox.backoff), name="inboxes")
             for name, watcher in self._watchers.items():
                 group.create_task(watcher.run(), name=name)
-            group.create_task(self.figures.run(), name="shard gauges")
+            group.create_task(self.gauges.run(), name="shard gauges")
 
     async def drain(self, seconds: float) -> None:
         """Hand all shards over to the other workers; wait at most `seconds` for running turns."""

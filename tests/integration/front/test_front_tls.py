@@ -11,7 +11,7 @@ import uvloop
 
 from fleet.ground.errors import ConfigError
 from fleet.roles.front import Front, FrontLimits
-from fleet.roles.front.listeners import Secure
+from fleet.roles.front.listeners import TlsBinding
 from fleet.wire.identity import CredentialKeys
 from fleet.wire.topics import down_topic, up_topic
 from tests.support.certificates import Pki, serial
@@ -33,7 +33,7 @@ async def secure_front(
 ) -> AsyncIterator[Front]:
     """Run a front with both listeners and a certificate that is followed."""
     shown = pki.server()
-    secure = Secure(LOOPBACK, 0, shown)
+    secure = TlsBinding(LOOPBACK, 0, shown)
     front = Front(host=LOOPBACK, port=0, upstream=upstream, keys=keys, limits=limits, secure=secure)
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(front.run()), group.create_task(shown.run())]
@@ -249,7 +249,7 @@ async def test_a_port_that_is_taken_is_told(plain_broker: MosquittoServer, keys:
         port=0,
         upstream=plain_broker.url,
         keys=keys,
-        secure=Secure(LOOPBACK, plain_broker.port, pki.server()),
+        secure=TlsBinding(LOOPBACK, plain_broker.port, pki.server()),
     )
     with pytest.raises(ExceptionGroup) as caught:
         await front.run()

@@ -155,7 +155,7 @@ async def test_a_shard_whose_new_owner_leaves_is_taken_again_at_once(team: Team,
     [(number, shard)] = list(second.owned.items())[:1]
     second._holder.closed = True  # as dead as one can be inside the same process
     if released:
-        await second._holder.give(number)
+        await second._holder.hand_over(number)
     else:
         team.wire.spread(number, shard.owner.fence, released=False)
     await team.until(lambda: number in first.owned)

@@ -41,7 +41,7 @@ class DetectedTextFilter:
         # Read this now: firmware opens its microphone right after the text.
         self._listening = self._turn_taking.busy or self._turn_taking.uplink.gate == "open"
         self._turn_taking.uplink.settle(now)
-        if not self._judge(now, late=False):
+        if not self._decide(now, late=False):
             self._services.socket.wheel.set(self._timer, now + LATE_SECONDS)
 
     def close(self) -> None:
@@ -51,9 +51,9 @@ class DetectedTextFilter:
     def on_timer(self, now: float) -> None:
         """Decide on a text whose waiting time is over."""
         with self._transport.fields():
-            self._judge(now, late=True)
+            self._decide(now, late=True)
 
-    def _judge(self, now: float, *, late: bool) -> bool:
+    def _decide(self, now: float, *, late: bool) -> bool:
         """Decide, if possible, and act on the decision; return whether it was possible."""
         mac, words, text = self._transport.opened.device, self._services.wake_words, self._text
         uplink = self._turn_taking.uplink

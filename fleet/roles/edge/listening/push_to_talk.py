@@ -67,7 +67,7 @@ class PushToTalk:
         self._seconds = 0.0 if self._began is None else now - self._began
         self._began = None
 
-    def answer_silence(self) -> None:
+    def answer_silent_press(self) -> None:
         """Answer a press without speech as FLEET_UNHEARD_REPLY says; do not answer a press by accident."""
         timed.utterances.add("unheard")
         if self._session.busy:

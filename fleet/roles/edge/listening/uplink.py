@@ -61,18 +61,18 @@ class Uplink:
             # The device is not proved to have sent it. So it never opens a listening period, and lengthens a press by
             # at most `PADDING_MS`.
             if self.period and self.period.may_pad():
-                self._hear(None, now)
+                self._pass_gate(None, now)
             else:
                 self._services.counters["unwanted"] += 1
             return
         self.burst.add(now)
         for released in self.jitter.push(sequence, payload, now):
-            self._hear(released, now)
+            self._pass_gate(released, now)
 
     def rejoin(self, packets: list[tuple[int, bytes]], now: float) -> None:
         """Take packets that were proved together, in order; the stream may have restarted at lower numbers."""
         for released in self.jitter.rejoin(packets[0][0]):
-            self._hear(released, now)
+            self._pass_gate(released, now)
         for sequence, payload in packets:
             self.push(sequence, payload, now)
 
@@ -137,7 +137,7 @@ class Uplink:
         if not self.period:
             return None
         for released in self.jitter.flush():
-            self._hear(released, now)
+            self._pass_gate(released, now)
         if not self.period.caught_up and now < self._deadline:
             return now + _POLL_SECONDS
         utterance = self.period.finish()
@@ -145,7 +145,7 @@ class Uplink:
         if utterance:
             self._consumers.listener.take_utterance(utterance, now)
         elif self.pressed:
-            self._consumers.press.answer_silence()
+            self._consumers.press.answer_silent_press()
         return None
 
     def _listen(self, packets: Sequence[bytes]) -> None:
@@ -166,7 +166,7 @@ class Uplink:
             self.period = None
         self.gate = gate
 
-    def _hear(self, released: bytes | None, now: float) -> None:
+    def _pass_gate(self, released: bytes | None, now: float) -> None:
         packet = toc.empty_packet(self._format.frame_ms) if released is None else released
         if self._settles_at is not None:
             if now < self._settles_at:

@@ -37,11 +37,11 @@ class AnswerReplay:
         """Count a packet that the device sent outside of a listening period."""
         speech = self._downlink.speech
         if speech and speech.playout.started and now - speech.begun_at > TAKEN_SECONDS:
-            speech.unheard += 1
+            speech.missed_packets += 1
 
     def finish(self, speech: SpokenAnswer, now: float) -> bool:
         """Take an answer that was spoken to its end; return whether it is being repeated."""
-        missed = speech.unheard >= MISSED_PACKETS and not speech.repeated
+        missed = speech.missed_packets >= MISSED_PACKETS and not speech.repeated
         self._speech = speech if missed else None
         return self._back_at >= speech.begun_at and self._repeat(now)
 
@@ -61,7 +61,7 @@ class AnswerReplay:
         log.info("answer missed, repeated", extra={"turn": missed.turn})
         speech = SpokenAnswer(uuid4().hex, local=True, lazy=True, repeated=True)
         self._downlink.begin(speech, now)
-        for sentence in missed.said:
+        for sentence in missed.sentences:
             speech.add(sentence.model_copy(update={"turn": speech.turn}))
         speech.end()
         return True

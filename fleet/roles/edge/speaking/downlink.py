@@ -71,12 +71,12 @@ class Downlink:
             log.info("speech begins")
             self._services.socket.wheel.set(self._timer, now)
         elif not speech.lazy:
-            self._announce(now)
+            self._send_start(now)
 
     def retry(self, now: float) -> None:
         """Retry `tts start` or `tts stop`: the device's address was unknown, or the broker was away."""
         if self.speech and not self.speech.lazy:
-            self._announce(now)
+            self._send_start(now)
         elif self.speech is None and self._stop_unsent:
             self.stop()
 
@@ -111,7 +111,7 @@ class Downlink:
             return False
         return now - speech.begun_at >= HOLD_SECONDS
 
-    def _announce(self, now: float) -> None:
+    def _send_start(self, now: float) -> None:
         speech = self.speech
         if not speech or speech.playout.started or not self._transport.addressed:
             return
@@ -143,7 +143,7 @@ class Downlink:
         playout = speech.playout
         if speech.lazy and playout.waiting:
             speech.lazy = False
-            self._announce(self._clock())
+            self._send_start(self._clock())
         # If more than one packet waits, the timer is set already.
         if playout.drained or (playout.waiting == 1 and playout.started):
             self._services.socket.wheel.set(self._timer, self._clock())
@@ -183,9 +183,9 @@ class Downlink:
 
 def _note_first_packet(transport: DownlinkTransport, speech: SpokenAnswer, now: float) -> None:
     speech.first_sent = True
-    since = {} if speech.since is None else {"since_end_of_speech": round(now - speech.since, 3)}
-    if speech.since is not None:
-        timed.e2e_latency.observe(now - speech.since)
+    since = {} if speech.speech_ended_at is None else {"since_end_of_speech": round(now - speech.speech_ended_at, 3)}
+    if speech.speech_ended_at is not None:
+        timed.e2e_latency.observe(now - speech.speech_ended_at)
     traced.find(speech.turn).note("first packet sent")
     with transport.fields(speech.turn):
         log.info("first packet sent", extra=since)

@@ -34,27 +34,27 @@ _ABOUT: Final = {"gen_ai.operation.name": "text_to_speech"}
 
 @dataclass(slots=True)
 class SpokenAnswer:
-    """The state of one answer; call `prepare` first.
-
-    `local` marks an answer that the edge made itself (an apology, a repeated answer): the shard does not know it.
-    `lazy`: `tts start` is sent when there is audio. `repeated`: it was spoken before. `since`: when the user stopped
-    speaking, on the loop's clock. `emotion`: still to be sent to the device.
-    """
+    """The state of one answer; call `prepare` first."""
 
     turn: str
-    since: float | None = None
+    speech_ended_at: float | None = None
+    """When the user stopped speaking, on the loop's clock."""
     local: bool = False
+    """Whether the edge made the answer itself (an apology, a repeated answer), so that the shard does not know it."""
     lazy: bool = False
+    """Whether `tts start` waits for the first audio."""
     repeated: bool = False
+    """Whether it repeats an answer that the device missed."""
     emotion: str = ""
+    """The emotion that is still to be sent to the device."""
     begun_at: float = 0.0
     first_sent: bool = False
     playout: Playout = field(init=False)
     texts: dict[int, str] = field(default_factory=dict)
     """Sentences that wait for their first packet."""
-    said: deque[SpeakSentenceCommand] = field(default_factory=lambda: deque(maxlen=MOST_SENTENCES))
+    sentences: deque[SpeakSentenceCommand] = field(default_factory=lambda: deque(maxlen=MOST_SENTENCES))
     """The sentences for a repetition; of a very long answer only its end."""
-    unheard: int = 0
+    missed_packets: int = 0
     """Packets that the device sent when it should have been in its speaking state."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     _waiting: deque[SpeakSentenceCommand] = field(default_factory=deque)
@@ -92,7 +92,7 @@ class SpokenAnswer:
         self._newest = sentence.index
         self.emotion = sentence.emotion or self.emotion
         self._waiting.append(sentence)
-        self.said.append(sentence)
+        self.sentences.append(sentence)
         self.changed.set()
 
     def end(self) -> None:

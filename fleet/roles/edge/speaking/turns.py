@@ -36,16 +36,15 @@ _REASONS = {"no_audio_path": "the device sends no audio", "no_worker": "nothing 
 
 @dataclass(slots=True)
 class AwaitedTurn:
-    """A turn that a shard works on.
-
-    `progress_at`: when the shard last sent a command for it. `since`: when the user stopped speaking; None for a turn
-    that the server began. Both are on the loop's clock. `language`: ISO 639-1 code.
-    """
+    """A turn that a shard works on. Times are on the loop's clock."""
 
     id: str
     progress_at: float
-    since: float | None = None
+    """When the shard last sent a command for it."""
+    speech_ended_at: float | None = None
+    """When the user stopped speaking; None for a turn that the server began."""
     language: str = ""
+    """ISO 639-1 code."""
 
 
 class TurnListener(Protocol):
@@ -129,8 +128,8 @@ class SessionTurns:
         if not self._turn or self._turn.id != command.turn:
             self._turn = AwaitedTurn(command.turn, now, language=self._turn.language if self._turn else "")
         traced.join(command.turn, command.traceparent)
-        self._turn.progress_at, since = now, self._turn.since
-        self.downlink.begin(SpokenAnswer(command.turn, since), now)
+        self._turn.progress_at, speech_ended_at = now, self._turn.speech_ended_at
+        self.downlink.begin(SpokenAnswer(command.turn, speech_ended_at), now)
         return True
 
     def note_progress(self, command: TurnProgressCommand, now: float) -> None:

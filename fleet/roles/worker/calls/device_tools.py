@@ -84,7 +84,7 @@ class DeviceTools:
         begun = clock()
         kind = kind_of(name) if dialects.find(self._session.dialect).capabilities.firmware_tools else QUICK
         with traced.calling(name, call.id, prepared.arguments) as note:
-            outcome = await self._pass(prepared, call.id, kind)
+            outcome = await self._schedule(prepared, call.id, kind)
             note(outcome.status, outcome.text)
         counted.end("device", outcome.status, clock() - begun)
         log.info(
@@ -98,7 +98,7 @@ class DeviceTools:
         )
         return outcome.for_model()
 
-    async def _pass(self, prepared: Prepared, name: str, kind: ToolKind) -> Outcome:
+    async def _schedule(self, prepared: Prepared, name: str, kind: ToolKind) -> Outcome:
         terms = CallTerms(
             self._turn,
             name,

@@ -143,7 +143,7 @@ class DeviceDispatcher:
         if session is not None and self._session_opener.is_lost(session):
             await self._end_lost(shard, mac, session)
             return
-        known = session and (event.session in ("", session.id) or self._replaced.holds(mac, event.session))
+        known = session and (event.session in ("", session.id) or self._replaced.contains(mac, event.session))
         if session is None or not known:
             await self._reject_outdated(shard, mac, dialect, event)
             return

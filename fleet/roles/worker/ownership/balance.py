@@ -14,7 +14,7 @@ def share(count: int, peers: Sequence[LivingWorker]) -> int:
     return math.ceil(count / max(len(peers), 1))
 
 
-def should_give(me: str, owned: int, count: int, peers: Sequence[LivingWorker]) -> bool:
+def should_hand_over(me: str, owned: int, count: int, peers: Sequence[LivingWorker]) -> bool:
     """Return whether this worker should now give one shard to another.
 
     Another worker must own at least two fewer, so that no shard moves to and fro. If nobody owns more than a share,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from fleet.adapters.redis.shards.leases import Leases, LivingWorker
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.ground.errors import FleetError, Unavailable
-from fleet.roles.worker.ownership.balance import FRESH_SECONDS, share, should_give
+from fleet.roles.worker.ownership.balance import FRESH_SECONDS, share, should_hand_over
 from fleet.roles.worker.ownership.lease_holder import LeaseHolder
 from fleet.roles.worker.ownership.owner_loss import OwnerLossListener
 from fleet.roles.worker.ownership.shard import Shard
@@ -74,7 +74,7 @@ class ShardBalancer:
             async with asyncio.TaskGroup() as group:
                 for number, shard in self.owned.items():
                     if late or not shard.turns:
-                        group.create_task(self._holder.give(number), name=f"hand over {number}")
+                        group.create_task(self._holder.hand_over(number), name=f"hand over {number}")
             await asyncio.sleep(0.05)
 
     async def take_lost(self, number: int, fence: str, released: bool) -> None:
@@ -110,7 +110,7 @@ class ShardBalancer:
         if self._holder.closed:
             return STEP_SECONDS
         await self._holder.drop_ended()
-        await self._give_disconnected()
+        await self._hand_over_disconnected()
         if not self._losses.connected:
             # A worker without a connection takes no shards; the others must not count it as a peer.
             await self._leases.retire()
@@ -118,7 +118,7 @@ class ShardBalancer:
         peers = await self._leases.announce(len(self.owned))
         return await self._even_out(peers)
 
-    async def _give_disconnected(self) -> None:
+    async def _hand_over_disconnected(self) -> None:
         """Give away shards that have been disconnected for long: another worker may be able to connect."""
         for number, shard in self.owned.items():
             if (
@@ -126,15 +126,15 @@ class ShardBalancer:
                 and time.monotonic() - shard.disconnected_since > 2 * self._leases.seconds
             ):
                 log.warning("shard disconnected for too long", extra={"shard": number})
-                await self._holder.give(number)
+                await self._holder.hand_over(number)
 
     async def _even_out(self, peers: list[LivingWorker]) -> float:
         me, owned, most = self._leases.worker, self.owned, share(self._count, peers)
         self._least = min((peer.shards for peer in peers if peer.worker != me), default=self._count)
         self.spare = len(peers) > self._count
         now = time.monotonic()
-        if now >= self._no_move_until and should_give(me, len(owned), self._count, peers):
-            await self._holder.give(min(owned, key=lambda number: owned[number].turns))
+        if now >= self._no_move_until and should_hand_over(me, len(owned), self._count, peers):
+            await self._holder.hand_over(min(owned, key=lambda number: owned[number].turns))
             if len(owned) - 1 > most:
                 return min(STEP_SECONDS, _SPREAD_SECONDS / most)
         elif len(owned) < most and now >= self._fill_at:

@@ -97,7 +97,7 @@ class LeaseHolder:
         finally:
             self._taking.discard(number)
 
-    async def give(self, number: int) -> None:
+    async def hand_over(self, number: int) -> None:
         """Finish the shard's messages, release its lease and announce that; the next owner continues its work."""
         held = self._owned.get(number)
         if held is None:

@@ -73,9 +73,9 @@ class OwnerLossListener:
         self.reached.set()
 
     async def _receive(self, topic: str, payload: bytes) -> None:
-        shard, news = _LOST.fullmatch(topic), _FENCE.fullmatch(payload)
-        if shard is None or news is None:
+        shard, match = _LOST.fullmatch(topic), _FENCE.fullmatch(payload)
+        if shard is None or match is None:
             metrics.malformed.add("loss")
             log.warning("malformed loss of a shard", extra={"topic": topic[:64]})
             return
-        await self._on_lost(int(shard[1]), news[1].decode(), news[2] is not None)
+        await self._on_lost(int(shard[1]), match[1].decode(), match[2] is not None)

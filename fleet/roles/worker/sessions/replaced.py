@@ -17,10 +17,10 @@ class ReplacedSessions:
         self._sessions[mac] = session
         asyncio.get_running_loop().call_later(MEMORY_SECONDS, self._forget, mac, session)
 
-    def holds(self, mac: str, session: str) -> bool:
+    def contains(self, mac: str, session: str) -> bool:
         """Return whether a message with this session id belongs to the session that replaced it."""
         return self._sessions.get(mac) == session
 
     def _forget(self, mac: str, session: str) -> None:
-        if self.holds(mac, session):
+        if self.contains(mac, session):
             del self._sessions[mac]

@@ -40,7 +40,7 @@ class ScreenMessages:
     def __init__(self, shard: Shard, session: SessionRecord) -> None:
         self._shard = shard
         self._session = session
-        self._how: Final[Literal["pieces", "alert", ""]] = _way(session)
+        self._mode: Final[Literal["pieces", "alert", ""]] = _text_mode(session)
         self._raw = ""
         """Text that is not cut into pieces yet."""
         self._next = ""
@@ -64,7 +64,7 @@ class ScreenMessages:
         end = _find(self._raw, piece)
         text, self._raw = self._raw[:end], self._raw[end:]
         self._whole.append(text)
-        if not self.repeated and self._how == "pieces":
+        if not self.repeated and self._mode == "pieces":
             self._next += text
 
     def end_message(self) -> None:
@@ -78,7 +78,7 @@ class ScreenMessages:
             Fenced: The lease may have ended.
         """
         self._send_thought()
-        if self._how != "pieces" or not self._next.strip():
+        if self._mode != "pieces" or not self._next.strip():
             return
         with suppress(Unavailable, Overloaded):
             self._publish(AiMessageCommand("chunk", self._next))
@@ -103,9 +103,9 @@ class ScreenMessages:
             Overloaded: The broker does not keep up; a retry is safe.
         """
         self.send()
-        if self._how == "pieces" and self.whole.strip():
+        if self._mode == "pieces" and self.whole.strip():
             self._publish(AiMessageCommand("final", self.whole))
-        elif self._how == "alert" and (text := speakable(self.whole[:_MOST_CLEANED])):
+        elif self._mode == "alert" and (text := speakable(self.whole[:_MOST_CLEANED])):
             shown = text if len(text) <= LONGEST_ALERT else f"{text[: LONGEST_ALERT - 1]}…"
             face = emotion_of(self.whole) or "neutral"
             self._publish(AlertCommand("", shown, face))
@@ -117,13 +117,13 @@ class ScreenMessages:
             Fenced: The lease may have ended.
         """
         sent = self.whole.removesuffix(self._next)
-        if self._how == "pieces" and sent.strip():
+        if self._mode == "pieces" and sent.strip():
             with suppress(Unavailable, Overloaded):
                 self._publish(AiMessageCommand("final", sent))
 
     def _send_thought(self) -> None:
         thought, self._thought = self._thought, ""
-        if self._how == "pieces" and thought.strip():
+        if self._mode == "pieces" and thought.strip():
             with suppress(Unavailable, Overloaded):
                 self._publish(AiMessageCommand("thought", thought))
 
@@ -131,7 +131,7 @@ class ScreenMessages:
         self._shard.publish(self._session.device, command, self._session.dialect)
 
 
-def _way(session: SessionRecord) -> Literal["pieces", "alert", ""]:
+def _text_mode(session: SessionRecord) -> Literal["pieces", "alert", ""]:
     way = dialects.capabilities(session.dialect).text
     return "" if way == "alert" and session.edge else way
 

@@ -79,10 +79,10 @@ class WorkerTurn:
             log.info("turn taken up", extra={"state": self._journal.state, "sentences": self._journal.sentences})
         else:
             log.info("turn begins", extra={"pii": {"text": self._heard.text}})
-            self._show()
+            self._show_typed()
         if self._journal.state == "cut":
             await self._speech.abort()
-            await self._reply("interrupted")
+            await self._store_reply("interrupted")
             return
         before = await self._writer.replay() if self._resumed else Progress()
         if self._journal.state == "running":
@@ -95,7 +95,7 @@ class WorkerTurn:
                 await self._apologise(failure)
             await self._writer.keep()
         await self._speech.end()
-        await self._reply("failed" if self._writer.apologised else "answered")
+        await self._store_reply("failed" if self._writer.apologised else "answered")
         log.info("turn written", extra={"sentences": self._speech.handed})
 
     async def cut(self) -> None:
@@ -109,15 +109,15 @@ class WorkerTurn:
         async with asyncio.timeout(_CUT_SECONDS):
             await self._writer.cut()
             await self._speech.abort()
-            await self._reply("interrupted")
+            await self._store_reply("interrupted")
 
-    def _show(self) -> None:
+    def _show_typed(self) -> None:
         """Send the device a typed text to show, as the edge does with a recognised one."""
         if self._heard.typed and self._session.edge:
             with suppress(Unavailable, Overloaded):
                 self._publish(TranscriptCommand(self._session.id, self._heard.text))
 
-    async def _reply(self, state: ReplyState) -> None:
+    async def _store_reply(self, state: ReplyState) -> None:
         """Count the outcome, and store the reply to a typed text."""
         timed.outcomes.add(state)
         if self._heard.typed:
@@ -163,15 +163,15 @@ class WorkerTurn:
         caller = Caller(self._session.id or mac, timezone_offset=offset, persona=context.persona)
         link = DeviceLink(self._resources, self._calls, self._shard, self._session)
         own = DeviceTools(toolbox, link, self._heard.turn, self._deadline, settings.tool_seconds)
-        return prompt, self._beside(own, caller, before)
+        return prompt, self._mix_tools(own, caller, before)
 
     def _publish(self, command: DeviceCommand) -> None:
         self._shard.publish(self._session.device, command, self._session.dialect)
 
-    def _beside(self, own: DeviceTools, caller: Caller, before: Progress) -> agent.AgentTools:
+    def _mix_tools(self, own: DeviceTools, caller: Caller, before: Progress) -> agent.AgentTools:
         """Return the device's tools together with the server's, if there are any."""
         tools = self._resources.server_tools
-        return own if tools is None else ServerCalls(tools, self._change, caller).mix_with(own, before)
+        return own if tools is None else ServerCalls(tools, self._save_persona, caller).mix_with(own, before)
 
     async def _apologise(self, failure: Phrase) -> None:
         """Apologise in the language of the speech, else of the utterance, else of the server."""
@@ -180,7 +180,7 @@ class WorkerTurn:
         self._speech.set_language(language)
         await self._writer.apologise(phrase(failure, language))
 
-    async def _change(self, persona: Persona) -> None:
+    async def _save_persona(self, persona: Persona) -> None:
         """Store a new persona, and speak in its language."""
         await self._resources.personas.keep(self._shard.owner, self._session.device, persona)
         self._speech.set_language(persona.language)
