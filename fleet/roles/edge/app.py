@@ -93,7 +93,7 @@ class Edge:
 
     @property
     def bound(self) -> bool:
-        """Whether it has its UDP port."""
+        """Whether the UDP port is bound."""
         return self._services.socket.bound
 
     @property

@@ -118,7 +118,7 @@ class Worker:
 
     @property
     def settled(self) -> bool:
-        """Whether it is ready, or owns nothing because there are more workers than shards."""
+        """Whether the worker is ready, or owns no shard because there are more workers than shards."""
         return self.ready or (self._shards.spare and not self._shards.owned)
 
     def _make_shard(self, number: int, owner: Owner) -> Shard:

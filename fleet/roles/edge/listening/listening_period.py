@@ -43,7 +43,7 @@ class SpeechConsumers:
     recognition: Recognition
     """Begins to recognise at a pause."""
     press: PushToTalk
-    """Answers a press in which nothing was heard."""
+    """Answers a press without speech."""
 
 
 class ListeningPeriod:

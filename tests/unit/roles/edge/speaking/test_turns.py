@@ -17,7 +17,7 @@ async def speaking(stage: Stage) -> tuple[Device, str]:
 
 
 def interruptions(stage: Stage) -> list[tuple[str, int]]:
-    return [(letter.turn, letter.spoken) for letter in stage.posted if isinstance(letter, AnswerInterruptedEvent)]
+    return [(event.turn, event.spoken) for event in stage.posted if isinstance(event, AnswerInterruptedEvent)]
 
 
 async def test_the_shard_hears_how_much_was_spoken_before_an_abort() -> None:
