@@ -62,7 +62,7 @@ async def edge(here: Site, speech: Speech, *, public: tuple[str, int] | None) ->
                 yield role
             finally:
                 role.draining = True
-                announcer.hurry()
+                announcer.announce_now()
                 async with drain_limit("edge", here.settings.drain_seconds):
                     await role.drain(here.settings.drain_seconds)
     finally:

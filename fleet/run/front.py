@@ -15,7 +15,7 @@ from fleet.ground.settings import Settings
 from fleet.ground.tasks import running
 from fleet.roles.front.limits import FrontLimits
 from fleet.roles.front.listener import Front
-from fleet.roles.front.listeners import Secure
+from fleet.roles.front.listeners import TlsBinding
 from fleet.run.site import follow_debugging, follow_keys, read_keys
 
 
@@ -27,7 +27,7 @@ def measured(role: Front) -> Iterator[None]:
         metrics.front_events.following(role.counts),
         metrics.front_connections.following(lambda: role.connections),
         bounds.following("front_connections", lambda: role.connections, limits.connections),
-        bounds.following("front_strangers", lambda: role.strangers, limits.strangers),
+        bounds.following("front_strangers", lambda: role.unauthenticated, limits.unauthenticated),
     ):
         yield
 
@@ -69,11 +69,11 @@ async def front(settings: Settings, readiness: Readiness) -> AsyncIterator[Front
 
 
 @asynccontextmanager
-async def secure_listener(settings: Settings) -> AsyncIterator[Secure | None]:
+async def secure_listener(settings: Settings) -> AsyncIterator[TlsBinding | None]:
     """Give the listener with TLS that the settings want, its certificate followed beside the block; None without one.
 
     Raises:
         ConfigError: The certificate cannot be used.
     """
     async with followed_certificate(settings.tls_cert, settings.tls_key) as shown:
-        yield Secure(settings.mqtt_host, settings.mqtts_port, shown) if shown is not None else None
+        yield TlsBinding(settings.mqtt_host, settings.mqtts_port, shown) if shown is not None else None

@@ -49,7 +49,7 @@ async def worker(here: Site, shared: ServerTools | None = None) -> AsyncIterator
         stack.enter_context(metrics.refusals.following(role.counts))
         stack.enter_context(bounds.following("tool_lists_bytes", lambda: role.lists.used, role.lists.limit))
         stack.enter_context(bounds.following("new_devices", lambda: role.new_devices, most_young(settings.shards)))
-        stack.enter_context(role.figures.shown())
+        stack.enter_context(role.gauges.shown())
         stack.enter_context(here.readiness.requiring("broker", lambda: role.connected))
         stack.enter_context(here.readiness.requiring("leases", lambda: role.settled))
         async with running("worker", role.run):

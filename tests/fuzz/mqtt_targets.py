@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from random import Random
 
-from fleet.roles.front.admission import Admitted, admit
+from fleet.roles.front.connect_check import Admitted, admit
 from fleet.roles.front.gate import Announcement, FrontGate, GateStep
 from fleet.wire.identity import CredentialKeys, Credentials
 from fleet.wire.mqtt import packets as mqtt

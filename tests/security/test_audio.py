@@ -145,9 +145,9 @@ async def test_guessing_an_ssrc_gets_nowhere_and_fills_nothing() -> None:
 async def test_a_known_ssrc_without_the_key_moves_nobody_and_is_seldom_heard() -> None:
     chooser = random.Random(7)
     async with undisturbed() as (stage, device), attacker(stage) as forger:
-        heard = len(stage.ears.seen)
+        heard = len(stage.audio_input.seen)
         await flood(stage, forger, [header(device.sequence + 1, chooser.randbytes(80)) for _ in range(20)])
-        passed = len(stage.ears.seen) - heard
+        passed = len(stage.audio_input.seen) - heard
         assert passed <= 3, "one in some twenty looks like audio, and only the first of a number passes"
 
 
@@ -179,9 +179,9 @@ async def test_what_was_sent_before_is_not_heard_again() -> None:
         for datagram in recorded:
             device.send_raw(datagram)
         await stage.received(23)
-        seen, before = len(stage.ears.seen), stage.edge.counters["replay"]
+        seen, before = len(stage.audio_input.seen), stage.edge.counters["replay"]
         await flood(stage, forger, recorded * 3)
-        assert len(stage.ears.seen) == seen
+        assert len(stage.audio_input.seen) == seen
         assert stage.edge.counters["replay"] == before + 60
 
 
@@ -202,7 +202,7 @@ async def test_a_flood_with_the_key_is_cut_to_what_a_device_sends() -> None:
         async with attacker(stage) as forger:
             await flood(stage, forger, [device.seal(opus_like(0, 0.05)) for _ in range(SOME)])
         assert stage.edge.counters["rate"] + stage.edge.counters["jump"] > SOME // 2
-        assert len(stage.ears.seen) < SOME // 2
+        assert len(stage.audio_input.seen) < SOME // 2
 
 
 def test_the_first_byte_and_the_header_are_no_key() -> None:

@@ -35,7 +35,7 @@ async def attacked_front(
         yield front
         await serves(front, broker, keys)
         async with asyncio.timeout(10):
-            while front.connections or front._strangers:
+            while front.connections or front._unauthenticated:
                 await asyncio.sleep(0.02)
         await FrontClient.discard_all()
         await here.no_more()
@@ -69,7 +69,7 @@ async def strangers(front: Front, first: bytes, count: int = MANY) -> None:
 async def test_silent_strangers_keep_no_device_out(
     plain_broker: MosquittoServer, keys: CredentialKeys, first: bytes
 ) -> None:
-    limits = FrontLimits(strangers=50, greeting=1.0)
+    limits = FrontLimits(unauthenticated=50, connect=1.0)
     async with attacked_front(plain_broker, keys, limits) as front:
         await strangers(front, first)
         await serves(front, plain_broker, keys)

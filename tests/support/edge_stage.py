@@ -37,12 +37,12 @@ class ScriptedFrame:
 class ScriptedEar:
     """Hears what `opus_like` wrote into a packet: one sample value a frame, and a probability."""
 
-    def __init__(self, uplink: AudioFormat, listener: Any, ears: "ScriptedEars") -> None:
-        self._frame_ms, self._listener, self._ears = uplink.frame_ms, listener, ears
+    def __init__(self, uplink: AudioFormat, listener: Any, audio_input: "ScriptedAudioInput") -> None:
+        self._frame_ms, self._listener, self._audio_input = uplink.frame_ms, listener, audio_input
         self._closed = False
 
     def feed(self, packet: bytes) -> bool:
-        self._ears.seen.append(packet)
+        self._audio_input.seen.append(packet)
         speech = packet[1] / 255 if len(packet) > 3 else 0.0
         sample = packet[2:4] if len(packet) > 3 else b"\0\0"
         frame = ScriptedFrame(sample * (16 * self._frame_ms), speech)
@@ -50,8 +50,8 @@ class ScriptedEar:
         return True
 
     def _hear(self, frame: ScriptedFrame) -> None:
-        if self._ears.late:
-            self._ears.unheard.append(lambda: self._hear(frame))
+        if self._audio_input.late:
+            self._audio_input.unheard.append(lambda: self._hear(frame))
         elif not self._closed:
             self._listener.on_frame(frame)
 
@@ -59,7 +59,7 @@ class ScriptedEar:
         self._closed = True
 
 
-class ScriptedEars:
+class ScriptedAudioInput:
     def __init__(self) -> None:
         self.seen: list[bytes] = []
         """Every packet that was fed."""
@@ -199,7 +199,7 @@ class Stage:
     """The edge and all that is around it."""
 
     def __init__(self, **settings: Any) -> None:
-        self.asr, self.voice, self.ears = ScriptedAsr(), ScriptedVoice(), ScriptedEars()
+        self.asr, self.voice, self.audio_input = ScriptedAsr(), ScriptedVoice(), ScriptedAudioInput()
         self.orders: list[dict[str, Any]] = []
         self.posted: list[edge_messages.EdgeEvent] = []
         self.refused: list[edge_messages.EdgeEvent] = []
@@ -211,7 +211,7 @@ class Stage:
         self.edge = Edge(
             settings=slice_of(Settings(udp_host="127.0.0.1", udp_port=0, endpoint_ms=200, **settings), EdgeSettings),
             edge_id="e1",
-            audio_input=self.ears,
+            audio_input=self.audio_input,
             asr=self.asr,
             voice=self.voice,
             publisher=self,
@@ -232,12 +232,12 @@ class Stage:
             self.orders.append(json.loads(payload))
         return not self.offline
 
-    async def to_shard(self, shard: int, letter: edge_messages.EdgeEvent) -> None:
+    async def to_shard(self, shard: int, event: edge_messages.EdgeEvent) -> None:
         if self.post_failure:
-            self.refused.append(letter)
+            self.refused.append(event)
             raise self.post_failure
         assert shard == 3
-        self.posted.append(letter)
+        self.posted.append(event)
 
     async def send(self, kind: str, session: str = "s1", **rest: Any) -> None:
         """Put mail into the edge's mailbox; return when the edge has read it."""
@@ -274,10 +274,10 @@ class Stage:
         return [order.get("state", order["type"]) for order in self.orders]
 
     def kinds(self) -> list[str]:
-        return [letter.kind for letter in self.posted]
+        return [event.kind for event in self.posted]
 
     def utterances(self) -> list[edge_messages.UtteranceEvent]:
-        return [letter for letter in self.posted if isinstance(letter, edge_messages.UtteranceEvent)]
+        return [event for event in self.posted if isinstance(event, edge_messages.UtteranceEvent)]
 
     def pass_time(self, seconds: float) -> None:
         """Let the edge look after its limits as if so much time had passed."""
@@ -299,7 +299,7 @@ class Stage:
     async def hears(self, device: Device) -> None:
         """Send quiet frames until they are heard, as a microphone that has been opened does."""
         async with asyncio.timeout(LIMIT):
-            while not self.ears.seen:
+            while not self.audio_input.seen:
                 device.be_silent(PROOF)
                 await asyncio.sleep(0.02)
 

@@ -10,13 +10,13 @@ from fleet.ground.metrics.histogram import HistogramMetric
 _RECEIVED: Final = "received"
 _NO_DROPS: Final = frozenset({_RECEIVED, "coughs"})
 DROPS: Final = (
+    "command_without_session",
     "duplicate",
     "flags",
     "jump",
     "late",
     "late_sentences",
     "lost",
-    "mail_without_session",
     "malformed",
     "not_audio",
     "not_listening",

@@ -1,4 +1,4 @@
-"""Saying that an edge lives, where devices reach it, and how busy it is."""
+"""Announce in Redis that an edge runs, its public address, and its load."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,17 +12,17 @@ PAUSE_SECONDS = 1.0
 
 
 class Announcer:
-    """Keeps an edge's announcement alive; takes it back at the end.
+    """Renews an edge's announcement, and deletes it at the end.
 
     Args:
-        edges: Where edges are announced.
-        describe: Says how the edge stands now.
+        edges: The announcements in Redis.
+        describe: Returns the current announcement.
     """
 
     def __init__(self, edges: Edges, describe: Callable[[], EdgeRecord]) -> None:
         self._edges = edges
         self._describe = describe
-        self._hurry = asyncio.Event()
+        self._now = asyncio.Event()
         self.announced = asyncio.Event()
 
     async def run(self) -> None:
@@ -32,23 +32,23 @@ class Announcer:
         finally:
             await self._retire()
 
-    def hurry(self) -> None:
-        """Announce at once how the edge stands now."""
-        self._hurry.set()
+    def announce_now(self) -> None:
+        """Announce the current state at once."""
+        self._now.set()
 
     async def _repeat(self, backoff: Backoff) -> None:
         while True:
-            self._hurry.clear()
+            self._now.clear()
             await self._edges.announce(self._describe())
             self.announced.set()
             backoff.reset()
             with suppress(TimeoutError):
                 async with asyncio.timeout(PAUSE_SECONDS):
-                    await self._hurry.wait()
+                    await self._now.wait()
 
     async def _retire(self) -> None:
         try:
             async with asyncio.timeout(PAUSE_SECONDS):
                 await self._edges.retire(self._describe().id)
         except (Unavailable, TimeoutError):
-            return  # it lapses by itself
+            return  # the key expires

@@ -25,15 +25,15 @@ from fleet.roles.edge.transport.stall_detector import StallDetector
 log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 1.0
-"""Time between looks at limits that are counted in seconds."""
+"""Time between two checks of limits that are counted in seconds."""
 GOODBYE_SECONDS = 2.0
-"""How long the shards have to say goodbye to the sessions of an edge that ends."""
+"""Time for the shards to say goodbye to the sessions of an edge that ends."""
 NOTICE_SECONDS = 1.5
-"""How long a worker may give sessions to an edge that has said that it drains: workers look once a second."""
-ASLEEP_SECONDS = 3.0
-"""Between two looks: an edge that stood still for longer (stopped, or its machine) has lost what was said meanwhile."""
-AWAKE_SECONDS = 2.0
-"""From then until it has read the commands that waited, and heard the packets that were not lost."""
+"""Time in which workers may still open sessions on an edge that drains: they read the announcements once a second."""
+STOPPED_SECONDS = 3.0
+"""Time between two checks that means that the process or its machine was stopped: speech meanwhile was lost."""
+RECOVERY_SECONDS = 2.0
+"""Time after such a stop in which the edge reads waiting commands and packets."""
 _CHECKED_AT_ONCE = 250
 
 
@@ -42,15 +42,15 @@ class Edge:
 
     Args:
         settings: Of the process.
-        edge_id: Names this edge in logs.
+        edge_id: Names this edge in logs and in Redis.
         audio_input: Decodes packets and detects speech.
         asr: Recognises utterances.
         voice: Speaks sentences.
         publisher: Sends commands to devices; may drop them while offline.
-        inboxes: This edge's, and those of the shards.
+        inboxes: The inbox of this edge, and those of the shards.
     """
 
-    def __init__(  # noqa: PLR0913 - everything outside is handed in, so that tests and `fleet up` can
+    def __init__(  # noqa: PLR0913 - tests and `fleet up` pass their own parts
         self,
         *,
         settings: EdgeSettings,
@@ -63,12 +63,12 @@ class Edge:
     ) -> None:
         self.id = edge_id
         self.counters: Counter[str] = Counter()
-        """Packets `received`, and all that was dropped, by reason."""
+        """Packets `received`, and drops by reason."""
         self.draining = False
-        """Whether it is to be given no more sessions."""
+        """Whether the announcement asks workers for no more sessions."""
         self._registry = SessionRegistry()
         self._router = PacketRouter(self._registry, self.counters)
-        stalls = StallDetector(asyncio.get_running_loop().time(), self._lapse)
+        stalls = StallDetector(asyncio.get_running_loop().time(), self._discard_sessions)
         self._services = EdgeServices(
             settings=settings,
             audio_input=audio_input,
@@ -83,17 +83,17 @@ class Edge:
             counters=self.counters,
         )
         self.traces = self._services.traces
-        """What is to be written down of devices; its `run` writes."""
+        """Notes about devices; its `run` writes them to Redis."""
         self._dispatcher = EdgeDispatcher(edge_id, self._registry, self._services, self._router)
 
     @property
     def load(self) -> int:
-        """Sessions."""
+        """Number of sessions."""
         return len(self._registry)
 
     @property
     def bound(self) -> bool:
-        """Whether it has its UDP port."""
+        """Whether the UDP port is bound."""
         return self._services.socket.bound
 
     @property
@@ -102,21 +102,22 @@ class Edge:
         return self._services.socket.port
 
     async def drain(self, seconds: float) -> None:
-        """End each session as soon as nobody waits for an answer in it or hears one, at the latest in `seconds`.
+        """End each session when no answer is awaited or spoken in it, at the latest after `seconds`.
 
-        The sessions' shards say goodbye; `run` says it to the other devices when it is cancelled, and to all of them
-        where there is no time. Sessions that come meanwhile, from a worker that has not heard yet, end likewise.
+        The sessions' shards say goodbye. When `run` is cancelled, it says goodbye to the devices that are left, and to
+        all devices if `seconds` is 0. A worker that has not read the announcement yet may open more sessions; they end
+        in the same way.
         """
         if not seconds:
             return
         clock = asyncio.get_running_loop().time
-        heard, deadline = clock() + min(seconds, NOTICE_SECONDS), clock() + seconds
-        dismissed: set[str] = set()
-        while self._services.tasks.open and clock() < (deadline + GOODBYE_SECONDS if len(self._registry) else heard):
+        noticed, deadline = clock() + min(seconds, NOTICE_SECONDS), clock() + seconds
+        ended: set[str] = set()
+        while self._services.tasks.open and clock() < (deadline + GOODBYE_SECONDS if len(self._registry) else noticed):
             for session in self._registry:
-                if session.opened.session not in dismissed and (not session.busy or clock() >= deadline):
-                    dismissed.add(session.opened.session)
-                    session.dismiss()
+                if session.opened.session not in ended and (not session.busy or clock() >= deadline):
+                    ended.add(session.opened.session)
+                    session.shut_down()
             await asyncio.sleep(0.05)
 
     def bind(self) -> None:
@@ -144,39 +145,39 @@ class Edge:
                 group.create_task(self._check(), name="edge check")
                 group.create_task(self._services.stalls.run(), name="edge beat")
         finally:
-            self._leave()
+            self._say_goodbye()
             self._services.socket.close()
 
-    def _leave(self) -> None:
-        """Say goodbye to the devices, so that none waits for an answer that cannot come."""
+    def _say_goodbye(self) -> None:
+        """Say goodbye to all devices, so that they stop waiting for answers."""
         for session in self._registry:
-            session.leave()
+            session.say_goodbye()
 
-    def _lapse(self) -> None:
-        """Forget all sessions unheard: what they would say now their devices may hear beside another edge."""
+    def _discard_sessions(self) -> None:
+        """Close all sessions without sending audio: another edge may serve their devices already."""
         for session in list(self._registry):
-            session.resign()
+            session.request_end()
             self._registry.remove(session.opened.device)
 
     async def _check(self) -> None:
         clock = asyncio.get_running_loop().time
-        looked, wakes = clock(), math.inf
+        checked_at, recover_at = clock(), math.inf
         while True:
             await asyncio.sleep(CHECK_SECONDS)
             now = clock()
-            if now - looked > ASLEEP_SECONDS:
-                wakes = now + AWAKE_SECONDS
-            looked, woken = now, now >= wakes
-            wakes = math.inf if woken else wakes
+            if now - checked_at > STOPPED_SECONDS:
+                recover_at = now + RECOVERY_SECONDS
+            checked_at, recover = now, now >= recover_at
+            recover_at = math.inf if recover else recover_at
             self._router.expire(now)
             for number, session in enumerate(self._registry, start=1):
-                await isolate("edge check", self._check_one(session, now, woken))
+                await isolate("edge check", self._check_one(session, now, recover))
                 if not number % _CHECKED_AT_ONCE:
-                    # Packets must not wait until all sessions were looked at.
+                    # Let packets through before all sessions are checked.
                     await asyncio.sleep(0)
 
-    async def _check_one(self, session: EdgeSession, now: float, woken: bool) -> None:
+    async def _check_one(self, session: EdgeSession, now: float, recover: bool) -> None:
         if self._registry.by_ssrc.get(session.opened.ssrc) is session:
             session.check(now)
-            if woken:
-                session.wake()
+            if recover:
+                session.recover()

@@ -1,4 +1,4 @@
-"""What an edge does with the commands in its inbox."""
+"""Dispatch the commands in an edge's inbox to its sessions."""
 
 import asyncio
 import logging
@@ -20,13 +20,13 @@ _KEY = re.compile("[0-9a-fA-F]{32}")
 
 
 class EdgeDispatcher:
-    """Reads the edge's inbox, and hands each command to its session.
+    """Reads the edge's inbox, and passes each command to its session.
 
     Args:
-        edge_id: Whose inbox.
+        edge_id: The edge.
         registry: The edge's sessions.
         services: Of the edge.
-        router: Knows the packets that came before their session.
+        router: Holds the packets that came before their session.
     """
 
     def __init__(self, edge_id: str, registry: SessionRegistry, services: EdgeServices, router: PacketRouter) -> None:
@@ -39,7 +39,7 @@ class EdgeDispatcher:
         """Read until cancelled.
 
         Raises:
-            Unavailable: Redis went away; call it again.
+            Unavailable: Redis does not answer; call it again.
         """
         clock, commands = asyncio.get_running_loop().time, self._services.inboxes.read_edge(self._edge_id)
         async for command in commands:
@@ -47,23 +47,23 @@ class EdgeDispatcher:
             self._services.stalls.beat(now)
             session = self._registry.find(command.device, command.session)
             if session is None or isinstance(command, OpenSessionCommand | CloseSessionCommand):
-                await isolate("edge inbox", self._change(command, session, now))
+                await isolate("edge inbox", self._open_or_close(command, session, now))
             else:
                 await isolate("edge inbox", session.take(command, now))
 
-    async def _change(self, command: EdgeCommand, session: EdgeSession | None, now: float) -> None:
-        """Open or close a session; any other command is for a session that is over, and is counted."""
+    async def _open_or_close(self, command: EdgeCommand, session: EdgeSession | None, now: float) -> None:
+        """Open or close a session; count any other command as one for an ended session."""
         if isinstance(command, OpenSessionCommand):
             if session is None:
                 with fields(session=command.session, device=command.device):
                     self._open(command, now)
         elif session is None:
-            self._services.counters["mail_without_session"] += 1
+            self._services.counters["command_without_session"] += 1
         else:
             self._registry.remove(command.device)
 
     def _open(self, command: OpenSessionCommand, now: float) -> None:
-        reason = self._refuse(command)
+        reason = self._refusal(command)
         if reason:
             log.warning("session refused", extra={"reason": reason})
             unused = SessionSilentEvent(device=command.device, session=command.session, reason="unused")
@@ -73,7 +73,7 @@ class EdgeDispatcher:
         self._registry.add(session)
         self._router.admit(session, now)
 
-    def _refuse(self, command: OpenSessionCommand) -> str | None:
+    def _refusal(self, command: OpenSessionCommand) -> str | None:
         if not dialects.capabilities(command.dialect).audio:
             return "unknown dialect"
         if not _KEY.fullmatch(command.key):

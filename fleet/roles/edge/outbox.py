@@ -1,4 +1,4 @@
-"""Notices to shards that nobody waits for."""
+"""Events to shards that are delivered in the background."""
 
 import asyncio
 import logging
@@ -11,15 +11,15 @@ from fleet.wire.edge_messages import EdgeEvent
 log = logging.getLogger(__name__)
 
 LONGEST = 1024
-"""Notices that wait; more are dropped and counted."""
+"""Events that wait; more are dropped and counted."""
 
 
 class NotificationQueue:
-    """Posts notices in order.
+    """Delivers events in order.
 
     Args:
         inboxes: Of the shards; a delivery is bounded in time.
-        counters: Counts what was not delivered.
+        counters: Count events that were not delivered.
     """
 
     def __init__(self, inboxes: Inboxes, counters: Counter[str]) -> None:
@@ -28,14 +28,14 @@ class NotificationQueue:
         self._queue: asyncio.Queue[tuple[int, EdgeEvent]] = asyncio.Queue(LONGEST)
 
     def put(self, shard: int, event: EdgeEvent) -> None:
-        """Queue a notice; dropped and counted when too many wait."""
+        """Queue an event; it is dropped and counted if too many wait."""
         try:
             self._queue.put_nowait((shard, event))
         except asyncio.QueueFull:
             self._counters["outbox_full"] += 1
 
     async def run(self) -> None:
-        """Deliver until cancelled; a notice that cannot be delivered is logged and given up."""
+        """Deliver until cancelled; log and discard an event that cannot be delivered."""
         while True:
             shard, event = await self._queue.get()
             try:
@@ -43,5 +43,5 @@ class NotificationQueue:
             except (FleetError, TimeoutError) as error:
                 self._counters["outbox_failed"] += 1
                 log.warning(
-                    "notice not delivered", extra={"device": event.device, "notice": event.kind, "reason": str(error)}
+                    "event not delivered", extra={"device": event.device, "kind": event.kind, "reason": str(error)}
                 )

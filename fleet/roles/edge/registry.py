@@ -6,7 +6,7 @@ from fleet.roles.edge.session import EdgeSession
 
 
 class SessionRegistry:
-    """Holds each device's newest session."""
+    """The newest session of each device."""
 
     def __init__(self) -> None:
         self.by_ssrc: dict[int, EdgeSession] = {}
@@ -19,12 +19,12 @@ class SessionRegistry:
         return iter(list(self._by_device.values()))
 
     def find(self, device: str, session: str) -> EdgeSession | None:
-        """Return a session that is live; an older one of the same device is not."""
+        """Return a session if it is the newest of its device."""
         found = self._by_device.get(device)
         return found if found and found.opened.session == session else None
 
     def add(self, session: EdgeSession) -> None:
-        """Add a session; the device's earlier one is closed."""
+        """Add a session; close the device's earlier one."""
         self.remove(session.opened.device)
         self._by_device[session.opened.device] = session
         self.by_ssrc[session.opened.ssrc] = session

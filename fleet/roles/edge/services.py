@@ -1,4 +1,4 @@
-"""What the sessions of an edge share."""
+"""The parts that all sessions of an edge share."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -20,27 +20,27 @@ from fleet.roles.edge.transport.stall_detector import StallDetector
 
 @dataclass(slots=True)
 class EdgeServices:
-    """The outside of a session: models, inboxes, MQTT, the socket, tasks."""
+    """Models, inboxes, MQTT, the socket, tasks."""
 
     settings: EdgeSettings
     audio_input: AudioInput
     asr: Asr
     voice: Voice
     publisher: Publisher
-    """To the devices, at QoS 0; drops what it cannot send now."""
+    """Publishes to devices at QoS 0; drops what it cannot send now."""
     inboxes: Inboxes
-    """Of the shards; an event that nothing may lose goes here."""
+    """Of the shards, for events that must not be lost."""
     outbox: NotificationQueue
-    """For events of the shards on which nothing depends: nobody waits for them."""
+    """For events to the shards that may be lost."""
     socket: AudioSocket
     stalls: StallDetector
     tasks: BackgroundTasks
     counters: Counter[str] = field(default_factory=Counter)
     traces: TraceQueue = field(default_factory=TraceQueue)
-    """For who asks later why a device was silent."""
+    """For `fleet doctor --device`."""
     wake_words: WakeWords = field(init=False)
     questions: Buckets = field(init=False)
-    """How often a device may send typed questions, by its MAC."""
+    """Rate limits of typed questions, by MAC."""
 
     def __post_init__(self) -> None:
         self.wake_words = WakeWords(self.settings.wake_words.split(","))

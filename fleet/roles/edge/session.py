@@ -1,4 +1,4 @@
-"""One hello until goodbye: packets and commands of the shard in, packets and commands to the device out."""
+"""One session on its edge: packets and the shard's commands come in; packets and commands to the device go out."""
 
 import logging
 
@@ -34,7 +34,8 @@ from fleet.wire.packet import Channel, Header
 log = logging.getLogger(__name__)
 
 RETURN_SECONDS = 0.5
-"""How long a device that came back may say hello first: what it then hears of this session would harm the new one."""
+"""Time for a device that reconnected to send a new hello. What is sent for the old session after it would disturb the
+new session."""
 
 
 class EdgeSession:
@@ -42,7 +43,7 @@ class EdgeSession:
 
     Args:
         opened: What the session's shard agreed with the device.
-        dialect: How the device speaks.
+        dialect: Of the device.
         services: Of the edge.
         now: The time.
     """
@@ -57,33 +58,33 @@ class EdgeSession:
         self._turn_taking = TurnTaking(self._transport, services, now)
         self._detected = DetectedTextFilter(self._transport, services, self._turn_taking)
         self._echo = EchoResponder(opened.key, services.socket)
-        self._returned = Timer(self)
+        self._return_timer = Timer(self)
         self._opened_at: float | None = now
-        """Until the device is heard."""
+        """When the session was opened; None after the first packet."""
 
     def receive(self, header: Header, datagram: bytes, address: Address, now: float) -> None:
         """Take one packet that carries this session's ssrc."""
         earlier = self._stream.address
         payload = self._stream.admit(header, datagram, address, now)
         if self._stream.address != earlier:
-            self._move(now)
+            self._note_address(now)
         if payload is None:
             if header.flags == echo.FLAGS:
                 self._echo.take(datagram, address)
             return
         if header.timestamp and self.opened.aec:
-            self._turn_taking.turns.downlink.played(header.timestamp, now)
+            self._turn_taking.turns.downlink.note_played(header.timestamp, now)
         uplink = self._turn_taking.uplink
         if self._stream.proved:
             uplink.rejoin(self._stream.proved, now)
             self._stream.proved = []
         uplink.push(header.sequence, payload, now)
-        # Where the server cancels the echo a device always sends.
+        # With echo cancellation in the server a device always sends.
         if payload and uplink.gate != "open" and not self.opened.aec:
-            self._turn_taking.interjection.hear(now)
+            self._turn_taking.manual_interruption.note_packet(now)
 
     async def take(self, command: EdgeCommand, now: float) -> None:
-        """Do what a shard says about this session."""
+        """Carry out a command of the shard."""
         turns = self._turn_taking.turns
         with self._transport.fields(getattr(command, "turn", "")):
             log.debug("command of the shard", extra={"kind": command.kind})
@@ -91,46 +92,46 @@ class EdgeSession:
                 case SpeakSentenceCommand():
                     if answer := turns.answer_of(command, now):
                         answer.add(command)
-                        turns.downlink.show_face()
+                        turns.downlink.send_emotion()
                 case StartAnswerCommand():
-                    self._turn_taking.begin_speech(command, now)
+                    self._turn_taking.start_answer(command, now)
                 case TurnProgressCommand():
-                    turns.touch(command, now)
+                    turns.note_progress(command, now)
                 case EndAnswerCommand():
                     turns.end(command, now)
                 case _:
-                    self._obey(command, now)
+                    self._apply_device_state(command, now)
 
     @property
     def busy(self) -> bool:
-        """Whether somebody says something, waits for an answer, or hears one."""
+        """Whether the user speaks, or an answer is awaited or spoken."""
         period = self._turn_taking.uplink.period
         return self._turn_taking.busy or (period is not None and period.speaking)
 
-    def dismiss(self) -> None:
-        """Fall silent because the edge ends, and ask the shard to end the session."""
+    def shut_down(self) -> None:
+        """Stop the answer because the edge ends, and ask the shard to end the session."""
         if self._turn_taking.busy:
-            self._turn_taking.turns.leave()
+            self._turn_taking.turns.cancel_and_report()
             self._transport.send_command(AnswerStopCommand(self.opened.session))
-        self.resign()
+        self.request_end()
 
-    def resign(self) -> None:
-        """Ask the shard to end the session, if it has not long ago."""
+    def request_end(self) -> None:
+        """Ask the shard to end the session; the shard ignores this if the session has ended."""
         silent = SessionSilentEvent(device=self.opened.device, session=self.opened.session, reason="leaving")
         self._services.outbox.put(self.opened.shard, silent)
 
     def check(self, now: float) -> None:
-        """Look after time limits; a few times a second."""
+        """Check time limits; call it about once a second."""
         self._turn_taking.check(now)
 
-    def wake(self) -> None:
-        """The edge stood still: who said something meanwhile waits for an answer that nobody knows of."""
+    def recover(self) -> None:
+        """Apologise after a stop of the process: an utterance may have been lost while the device listened."""
         if self._turn_taking.uplink.gate == "open" and not self.busy:
             with self._transport.fields():
                 self._turn_taking.fail("interrupted")
 
-    def leave(self) -> None:
-        """Fall silent because the edge ends, and say goodbye, so that the device begins anew elsewhere."""
+    def say_goodbye(self) -> None:
+        """Stop the answer because the edge ends, and say goodbye, so that the device opens a session elsewhere."""
         downlink = self._turn_taking.turns.downlink
         if downlink.speaking or downlink.stop_in_doubt:
             self._transport.send_command(AnswerStopCommand(self.opened.session))
@@ -138,16 +139,16 @@ class EdgeSession:
         self._transport.send_command(GoodbyeCommand(self.opened.session))
 
     def close(self) -> None:
-        """Fall silent at once; send nothing."""
-        self._services.socket.wheel.cancel(self._returned)
+        """Stop everything at once; send nothing to the device."""
+        self._services.socket.wheel.cancel(self._return_timer)
         self._detected.close()
         self._turn_taking.close()
         self._note("end", f"{self._stream.newest} {self._transport.sent}")
         with self._transport.fields():
             log.debug("audio ends", extra={"uplink": self._stream.newest, "downlink": self._transport.sent})
 
-    def _obey(self, command: EdgeCommand, now: float) -> None:
-        """Do what the device said on its way through the shard."""
+    def _apply_device_state(self, command: EdgeCommand, now: float) -> None:
+        """Apply what the device reported to its shard."""
         match command:
             case StartListeningCommand():
                 self._turn_taking.start_listening(command.mode, now)
@@ -158,18 +159,19 @@ class EdgeSession:
             case AbortAnswerCommand():
                 self._turn_taking.abort(now)
             case DeviceReturnedCommand():
-                self._services.socket.wheel.set(self._returned, now + RETURN_SECONDS)
+                self._services.socket.wheel.set(self._return_timer, now + RETURN_SECONDS)
             case _:
-                # Opening and closing are the registry's.
+                # EdgeDispatcher opens and closes sessions.
                 return
 
     def on_timer(self, now: float) -> None:
-        """The device is back, and may have missed an answer or its end; the end of what is being spoken it will hear.
+        """Repeat what a device that reconnected may have missed: an answer, or `tts stop`.
 
-        A device that has heard the end, or was never spoken to, is sent nothing: py-xiaozhi would stop to record.
+        While an answer is spoken its `tts stop` is still to come. A device that received `tts stop`, or never received
+        `tts start`, is sent nothing: on `tts stop` py-xiaozhi stops recording.
         """
         turns = self._turn_taking.turns
-        if turns.replay.meet(now):
+        if turns.replay.device_returned(now):
             self._turn_taking.uplink.shut()
         elif turns.downlink.stop_in_doubt and not turns.downlink.speaking:
             turns.downlink.stop()
@@ -177,7 +179,7 @@ class EdgeSession:
     def _note(self, what: EdgeNote, text: str) -> None:
         self._services.traces.note(self.opened.device, what, f"{self.opened.session} {text}")
 
-    def _move(self, now: float) -> None:
+    def _note_address(self, now: float) -> None:
         if self._opened_at is not None:
             audio.first_uplink_delay.observe(now - self._opened_at)
             self._opened_at = None
@@ -185,4 +187,4 @@ class EdgeSession:
         self._note("audio", "{}:{}".format(*self._stream.address) if self._stream.address else "")
         with self._transport.fields():
             log.info("device address", extra={"address": self._stream.address})
-            self._turn_taking.turns.downlink.try_again(now)
+            self._turn_taking.turns.downlink.retry(now)

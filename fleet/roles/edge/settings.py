@@ -6,7 +6,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class EdgeSettings:
-    """The settings that an edge reads."""
+    """The slice of the settings that `fleet edge` uses."""
 
     languages: str
     wake_words: str

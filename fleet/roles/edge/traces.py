@@ -1,6 +1,6 @@
-"""What an edge writes down of its devices, so that an operator can find out later why one of them was silent.
+"""Notes about devices for `fleet doctor --device`, which explains why a device was silent.
 
-Noting costs a dictionary entry; all notes are written together, once a second and only when there are any.
+A note costs a dictionary entry. All notes are written together, once a second, if there are any.
 """
 
 import asyncio
@@ -13,20 +13,20 @@ from fleet.ground.tasks import Backoff, keep_running
 
 PAUSE_SECONDS = 1.0
 MOST = 5_000
-"""Devices with notes that wait to be written; of others nothing is noted until there is room."""
+"""Devices whose notes wait; notes of further devices are dropped."""
 
 Notes = Mapping[str, Mapping[str, str]]
 Write = Callable[[Notes], Awaitable[None]]
 
 
 class TraceQueue:
-    """The notes that wait to be written: the latest of each kind of each device."""
+    """The notes that wait to be written: for each device the latest of each kind."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, dict[str, str]] = {}
 
     def note(self, device: str, what: EdgeNote, text: str = "") -> None:
-        """Note that something happened now."""
+        """Note an event with the current time."""
         notes = self._waiting.get(device)
         if notes is None:
             if len(self._waiting) >= MOST:
@@ -35,7 +35,7 @@ class TraceQueue:
         notes[what] = f"{int(datetime.now(UTC).timestamp())} {text}".rstrip()
 
     async def run(self, write: Write) -> None:
-        """Write until cancelled, and what is left then. Without Redis notes wait, the newest of each kind."""
+        """Write until cancelled, then write what is left. While Redis is away the newest notes of each kind wait."""
         backoff = Backoff(limit=PAUSE_SECONDS)
         try:
             await keep_running("traces", lambda: self._repeat(write, backoff), backoff)
@@ -69,4 +69,4 @@ class TraceQueue:
             async with asyncio.timeout(PAUSE_SECONDS):
                 await self._write(write)
         except (Unavailable, TimeoutError):
-            return  # only an operator would have read it
+            return  # notes are diagnostics: losing them harms nothing

@@ -1,11 +1,11 @@
-"""What the front passes between one device and the broker, decided without IO.
+"""Decide which packets pass between one device and the broker, without IO.
 
-The device's messages may go to its own up topic only. The front subscribes for the device before it sends the device
-its CONNACK, and answers the device's own SUBSCRIBE itself: so everything arrives, and once. The subscription has QoS 0:
-a tool call must not act twice, and the broker must keep nothing for a device that is away.
+The device may publish on its own up topic only. The front subscribes for the device before it sends the device its
+CONNACK, and answers the device's own SUBSCRIBE itself. So each message arrives, and once. The subscription has QoS 0: a
+tool call must not run twice, and the broker must keep nothing for a device that is offline.
 
-The presence "online" goes on the same connection, and the device gets its CONNACK only when the broker has acknowledged
-it. So no frame of the device reaches the broker before its presence (docs/adr/0021).
+The presence `online` is published on the same connection, and the device gets its CONNACK after the broker has
+acknowledged it. So no frame of the device reaches the broker before its presence (docs/adr/0021).
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from fleet.roles.front.admission import Admitted
+from fleet.roles.front.connect_check import Admitted
 from fleet.wire.identity import Credentials
 from fleet.wire.mqtt import packets as mqtt
 from fleet.wire.mqtt.framing import Kind, Packet, Splitter
@@ -22,16 +22,16 @@ from fleet.wire.topics import down_topic, presence_topic, up_topic
 _SUBSCRIPTION: Final = 1
 _PRESENCE: Final = 2
 _ABSENCE: Final = 3
-"""Packet ids of the front's SUBSCRIBE and messages; free again before the device's first packet passes."""
+"""Packet ids of the front's SUBSCRIBE and messages; they are free before the device's first packet passes."""
 _MOST_EARLY: Final = 8 * 1024
-"""Bytes for a device that may wait for its CONNACK; stock firmware is sent messages of at most 1 KB."""
+"""Bytes of messages that may wait for the device's CONNACK; messages for stock firmware have at most 1 KB."""
 _MOST_REFUSED: Final = 64
 """QoS 2 messages that may be between their refusal and their PUBREL."""
 
 
 @dataclass(slots=True)
 class GateStep:
-    """What to write now; `end` is the reason to end the connection, empty while it goes on."""
+    """The bytes to write now; `end` is the reason to end the connection, else empty."""
 
     to_device: bytes = b""
     to_broker: bytes = b""
@@ -40,7 +40,7 @@ class GateStep:
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """The presence messages with which a device's connection begins and ends; they have one epoch."""
+    """The presence messages for the begin and end of a device's connection, with the same epoch."""
 
     online: bytes
     offline: bytes
@@ -50,46 +50,46 @@ class FrontGate:
     """One device's connection from its admission to its end.
 
     Args:
-        device: Who was let in.
-        counts: Counts what is dropped.
-        affords: Says whether the device may send one more message of so many bytes now.
+        device: The admitted device.
+        counts: Count dropped messages.
+        allows: Returns whether the device may send one more message of this number of bytes now.
     """
 
-    def __init__(self, device: Admitted, counts: Counter[str], affords: Callable[[int], bool] = lambda _: True) -> None:
+    def __init__(self, device: Admitted, counts: Counter[str], allows: Callable[[int], bool] = lambda _: True) -> None:
         self._device = device
         self._counts = counts
-        self._affords = affords
+        self._allows = allows
         self._up = up_topic(device.mac)
         self._down = down_topic(device.mac)
         self._from_broker = Splitter()
         self._refused: set[int] = set()
-        self._left = False
-        self._news = Announcement(b"", b"")
+        self._disconnected = False
+        self._presence = Announcement(b"", b"")
         self._awaited = {Kind.SUBACK, Kind.PUBACK}
         self._early = b""
         self.state: Literal["connecting", "announcing", "open"] = "connecting"
 
     @property
     def keepalive(self) -> int:
-        """The device's, in seconds; 0 is none."""
+        """The keep-alive of the device in seconds; 0 for none."""
         return self._device.keepalive
 
     @property
     def announced(self) -> bool:
-        """Whether the broker may know the device as online."""
+        """Whether the presence `online` may have reached the broker."""
         return self.state != "connecting"
 
-    def connect_packet(self, news: Announcement, login: Credentials | None) -> bytes:
+    def connect_packet(self, presence: Announcement, login: Credentials | None) -> bytes:
         """Return the CONNECT for the broker.
 
-        Always a clean session: nothing of a device stays behind in the broker.
+        It is a clean session, so that the broker keeps nothing of a device.
 
         Args:
-            news: The device's presence; the broker publishes its end should the front die.
-            login: User name and password of the front; the client id stays the device's.
+            presence: The device's presence; its `offline` is the Will, for a crash of the front.
+            login: User name and password of the front; the client id is the device's.
         """
-        self._news = news
-        will = mqtt.Will(presence_topic(self._device.mac), news.offline, qos=1)
+        self._presence = presence
+        will = mqtt.Will(presence_topic(self._device.mac), presence.offline, qos=1)
         name, password = (login.username, login.password) if login else (None, None)
         return mqtt.connect(mqtt.Connect(self._device.mac, name, password, self._device.keepalive, will))
 
@@ -106,7 +106,7 @@ class FrontGate:
         return step
 
     def from_device(self, packet: Packet, step: GateStep) -> None:
-        """Take one packet of the device's, of an open gate; write the effect into `step`."""
+        """Take one packet of the device when the gate is open; add the effect to `step`."""
         match packet.kind:
             case Kind.PUBLISH:
                 self._publish(packet, step)
@@ -119,32 +119,33 @@ class FrontGate:
             case Kind.PUBREL:
                 self._release(packet, step)
             case Kind.PUBACK | Kind.PUBREC | Kind.PUBCOMP:
-                # Nothing above QoS 0 is delivered; some brokers close a connection for an unknown packet id.
+                # Messages for the device have QoS 0, so nothing can be acknowledged. Some brokers close a connection
+                # on an unknown packet id.
                 self._counts["stray acknowledgement"] += 1
             case Kind.DISCONNECT:
-                self._left = True
+                self._disconnected = True
                 step.end = "left"
             case _:
                 step.end = "protocol"
 
     def closing_packets(self) -> bytes:
-        """Return the last packets for the broker: the device's Will unless it sent DISCONNECT itself, then DISCONNECT.
+        """Return the last packets for the broker: the device's Will unless it sent DISCONNECT, then DISCONNECT.
 
-        A presence that the broker has not acknowledged may still be read after a message of another connection, so its
-        end follows on this one.
+        If the broker has not acknowledged `online` yet, it may process it after messages of other connections.
+        Therefore `offline` follows on the same connection.
         """
         if self.state == "connecting":
             return b""
         if self.state == "announcing":
-            return _announce(self._device.mac, self._news.offline, _ABSENCE) + mqtt.DISCONNECT
-        return (b"" if self._left else self._device.will) + mqtt.DISCONNECT
+            return _announce(self._device.mac, self._presence.offline, _ABSENCE) + mqtt.DISCONNECT
+        return (b"" if self._disconnected else self._device.will) + mqtt.DISCONNECT
 
     def _prepare(self, packet: Packet, step: GateStep) -> None:
         if self.state == "connecting" and packet.kind == Kind.CONNACK and _accepts(packet):
             self.state = "announcing"
-            # In this order: a worker answers the presence, and the device is to get that.
+            # Subscribe first: a worker answers the presence, and the device must get the answer.
             step.to_broker += mqtt.subscribe([self._down], 0, _SUBSCRIPTION)
-            step.to_broker += _announce(self._device.mac, self._news.online, _PRESENCE)
+            step.to_broker += _announce(self._device.mac, self._presence.online, _PRESENCE)
         elif self.state == "announcing" and packet.kind == Kind.PUBLISH:
             self._keep(packet.raw)
         elif self.state == "announcing" and self._grants(packet):
@@ -160,7 +161,7 @@ class FrontGate:
         return packet.kind == Kind.PUBACK and mqtt.parse_id(packet) == _PRESENCE
 
     def _keep(self, message: bytes) -> None:
-        """Keep a message that came before the device has its CONNACK: nothing else may come to it before that."""
+        """Keep a message until the device has its CONNACK, which must be its first packet."""
         if len(self._early) + len(message) > _MOST_EARLY:
             self._counts["early"] += 1
         else:
@@ -177,13 +178,13 @@ class FrontGate:
             step.end = "malformed"
         elif head.topic != self._up or head.retain:
             self._drop(head, step, "foreign topic")
-        elif not self._affords(len(packet.raw)):
+        elif not self._allows(len(packet.raw)):
             self._drop(head, step, "flood")
         else:
             step.to_broker += packet.raw
 
     def _drop(self, head: mqtt.Publish, step: GateStep, reason: str) -> None:
-        """Drop a message as MQTT 3.1.1 has it: acknowledged, for there is no way to refuse one (3.3.5)."""
+        """Drop a message, but acknowledge it: MQTT 3.1.1 has no way to refuse one (3.3.5)."""
         self._counts[reason] += 1
         if head.qos == 1:
             step.to_device += mqtt.acknowledge(Kind.PUBACK, head.packet_id)
@@ -202,11 +203,11 @@ class FrontGate:
             step.to_broker += packet.raw
 
     def _subscribe(self, packet: Packet, step: GateStep) -> None:
-        wish = mqtt.parse_subscribe(packet)
-        if wish is None:
+        request = mqtt.parse_subscribe(packet)
+        if request is None:
             step.end = "malformed"
             return
-        number, wanted = wish
+        number, wanted = request
         codes = bytes(0 if topic == self._down else mqtt.SUBSCRIBE_DENIED for topic, _ in wanted)
         self._counts["foreign filter"] += codes.count(mqtt.SUBSCRIBE_DENIED)
         step.to_device += mqtt.suback(number, codes)

@@ -1,4 +1,4 @@
-"""One TCP connection of the front, without tasks: bytes come by callback, and what is written is bounded."""
+"""One TCP connection of the front: it calls back with received bytes, needs no task, and reports its backlog."""
 
 import asyncio
 import contextlib
@@ -13,38 +13,38 @@ class Leg(asyncio.Protocol):
     """A TCP connection to a device or to the broker.
 
     Args:
-        receive: Called with whatever arrives.
-        lost: Called once, when the connection is gone.
-        pressed: Called with True when what was written waits for the other end, with False when it no longer does.
-        prompt: Acknowledge at once what arrives; to a device on a radio that would cost packets.
+        receive: Called with received bytes.
+        lost: Called once, when the connection is closed.
+        on_backpressure: Called with True when written bytes begin to wait for the peer, with False when none wait.
+        quick_ack: Send TCP acknowledgements at once; on a radio link that would cost packets.
     """
 
     def __init__(
         self,
         receive: Callable[[bytes], None],
         lost: Callable[[], None],
-        pressed: Callable[[bool], None] = lambda _: None,
+        on_backpressure: Callable[[bool], None] = lambda _: None,
         *,
-        prompt: bool = False,
+        quick_ack: bool = False,
     ) -> None:
         self._receive = receive
         self._lost = lost
-        self._pressed = pressed
-        self._prompt = prompt
+        self._on_backpressure = on_backpressure
+        self._quick_ack = quick_ack
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._socket: socket.socket | None = None
-        self._unwanted = False
-        self.heard = self._loop.time()
-        """When the other end last sent something, on the loop's clock."""
-        self.stuck: float | None = None
-        """Since when something has been waiting for the other end; None while nothing does."""
-        self.gone = asyncio.Event()
-        """Set when the connection is over."""
+        self._aborted = False
+        self.received_at = self._loop.time()
+        """When the peer last sent bytes, on the loop's clock."""
+        self.blocked_since: float | None = None
+        """When written bytes began to wait for the peer, on the loop's clock; None while none wait."""
+        self.closed = asyncio.Event()
+        """Set when the connection is closed."""
 
     @property
     def address(self) -> str:
-        """The other end's IP address, empty when there is none."""
+        """The peer's IP address, empty if there is none."""
         peer = self._transport.get_extra_info("peername") if self._transport else None
         return str(peer[0]) if peer else ""
 
@@ -57,43 +57,43 @@ class Leg(asyncio.Protocol):
         if data and self._transport and not self._transport.is_closing():
             self._transport.write(data)
 
-    def hold(self, still: bool) -> None:
-        """Read no more for now, or again."""
+    def pause_reading(self, paused: bool) -> None:
+        """Pause or resume reading."""
         if self._transport is None or self._transport.is_closing():
             return
-        if still:
+        if paused:
             self._transport.pause_reading()
         else:
-            self.heard = self._loop.time()
+            self.received_at = self._loop.time()
             self._transport.resume_reading()
 
     def close(self) -> None:
-        """Close in order, or at once when the other end does not even take what was written."""
+        """Close the connection; abort it if written bytes still wait for the peer."""
         if self._transport and self.backlog == 0:
             self._transport.close()
         else:
-            self.cut()
+            self.abort()
 
     async def wait_closed(self, seconds: float) -> None:
-        """Wait until the other end closes, then close, at the latest after `seconds`."""
+        """Wait at most `seconds` until the peer closes, then close."""
         if self._transport is not None:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
-                    await self.gone.wait()
-        self.cut()
+                    await self.closed.wait()
+        self.abort()
 
-    def cut(self) -> None:
-        """Close at once; a connection that is only being made is closed when it is."""
-        self._unwanted = True
+    def abort(self) -> None:
+        """Close at once; a connection that is still being made is closed when it is made."""
+        self._aborted = True
         if self._transport:
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport = cast("asyncio.Transport", transport)
-        if self._unwanted:
+        if self._aborted:
             transport.abort()
             return
-        # So that a waiting packet counts as stuck. With TLS a limit of 0 is reached when nothing waits.
+        # So that `pause_writing` is called when one packet waits. With TLS a limit of 0 is reached when none waits.
         transport.set_write_buffer_limits(high=1, low=0)
         self._socket = transport.get_extra_info("socket")
         if self._socket is not None:
@@ -101,20 +101,20 @@ class Leg(asyncio.Protocol):
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
     def data_received(self, data: bytes) -> None:
-        self.heard = self._loop.time()
-        if self._prompt and self._socket is not None:
+        self.received_at = self._loop.time()
+        if self._quick_ack and self._socket is not None:
             acknowledge(self._socket)
         self._receive(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.stuck = None
-        self.gone.set()
+        self.blocked_since = None
+        self.closed.set()
         self._lost()
 
     def pause_writing(self) -> None:
-        self.stuck = self._loop.time()
-        self._pressed(True)
+        self.blocked_since = self._loop.time()
+        self._on_backpressure(True)
 
     def resume_writing(self) -> None:
-        self.stuck = None
-        self._pressed(False)
+        self.blocked_since = None
+        self._on_backpressure(False)

@@ -1,4 +1,4 @@
-"""The front's listener and the life of every connection through it."""
+"""The front: accept the connections of devices, and proxy each to the broker."""
 
 import asyncio
 import logging
@@ -12,11 +12,11 @@ from fleet.adapters.net.mqtt.session import tls_context
 from fleet.adapters.net.mqtt.url import MqttAddress, parse_mqtt_url
 from fleet.core.rates import Buckets, Rate
 from fleet.ground.tasks import isolate
-from fleet.roles.front.admission import Admitted, ConnectCheck
+from fleet.roles.front.connect_check import Admitted, ConnectCheck
 from fleet.roles.front.gate import FrontGate
 from fleet.roles.front.leg import Leg
 from fleet.roles.front.limits import FrontLimits
-from fleet.roles.front.listeners import Listeners, Secure
+from fleet.roles.front.listeners import Listeners, TlsBinding
 from fleet.roles.front.presence import PresenceOutbox
 from fleet.roles.front.presence_link import PresenceLink
 from fleet.roles.front.presence_registry import ConnectedDevice, PresenceRegistry
@@ -27,34 +27,34 @@ from fleet.wire.mqtt import packets
 log = logging.getLogger(__name__)
 
 _SWEEP_SECONDS = 1.0
-# rumqttd looks for a Will up to a few ms after a connection's end, by client id: it finds that of a quick next one.
+# rumqttd looks up a Will by client id up to a few ms after a connection's end: it would find that of a new connection.
 _SETTLE_SECONDS = 0.05
 _SWEEPS_A_REPORT = 60
 _MESSAGE = 4096
 
 
 class Front:
-    """A thin MQTT proxy: devices connect to it, and it to the broker in their name.
+    """A thin MQTT proxy: devices connect to it, and for each it connects to the broker with the device's client id.
 
-    A device's online is published with QoS 1 on its own connection to the broker, before anything that it says; its
-    offline on a connection of the front's own, for the device's may be lost. Should the front die, the broker publishes
-    the offline: it is the Will of every device's connection.
+    A device's presence `online` is published with QoS 1 on its own connection to the broker, before its messages. Its
+    `offline` is published on the front's own connection, because the device's may be lost. It is also the Will of the
+    device's connection, so that the broker publishes it if the front dies.
 
     Args:
         host: Address to listen on.
-        port: Port to listen on, 0 for any; `port` holds the true one once `started` is set.
+        port: Port to listen on, 0 for any; the property `port` has the actual one when `started` is set.
         upstream: The broker, mqtt://host:port or mqtts://host:port.
-        keys: Prove devices.
-        login: For the broker, when it wants one: client id of the front's own connection, and the user name and
-            password of all connections.
-        limits: What is bounded.
-        secure: A listener with TLS besides; `tls_port` holds its true port.
+        keys: Verify the logins of devices.
+        login: If the broker requires one: the client id of the front's own connection, and the user name and password
+            of all connections.
+        limits: Of the front.
+        secure: A second listener with TLS; `tls_port` has its actual port.
 
     Raises:
         ConfigError: The broker's URL is wrong.
     """
 
-    def __init__(  # noqa: PLR0913 - all of it by name
+    def __init__(  # noqa: PLR0913 - keyword arguments only
         self,
         *,
         host: str,
@@ -63,11 +63,11 @@ class Front:
         keys: CredentialKeys,
         login: Credentials | None = None,
         limits: FrontLimits | None = None,
-        secure: Secure | None = None,
+        secure: TlsBinding | None = None,
     ) -> None:
         self.started = asyncio.Event()
         self.counts: Counter[str] = Counter()
-        """How often what happened: reasons of refusals and ends, and what was dropped."""
+        """Counts by reason: refusals, ends of connections, dropped messages."""
         self.admission = ConnectCheck(keys, (limits or FrontLimits()).devices)
         self._broker = parse_mqtt_url(upstream) if isinstance(upstream, str) else upstream
         self._login = login
@@ -77,7 +77,7 @@ class Front:
         self._link = PresenceLink(self._broker, own, PresenceOutbox(2 * self._limits.connections, self.counts))
         self._registry = PresenceRegistry(self._link.announce)
         self._connections: set[ProxiedConnection] = set()
-        self._strangers: dict[ProxiedConnection, None] = {}
+        self._unauthenticated: dict[ProxiedConnection, None] = {}
         self._messages = Buckets(Rate(self._limits.messages, 10 * self._limits.messages))
 
     @property
@@ -94,15 +94,15 @@ class Front:
         return len(self._connections)
 
     @property
-    def strangers(self) -> int:
-        """Connections that have not proved who they are."""
-        return len(self._strangers)
+    def unauthenticated(self) -> int:
+        """Number of connections without a valid CONNECT."""
+        return len(self._unauthenticated)
 
     async def run(self) -> None:
         """Serve until cancelled.
 
         Raises:
-            ConfigError: The address cannot be listened on.
+            ConfigError: It cannot listen on the address.
         """
         async with asyncio.TaskGroup() as group, self._listeners.open(group, lambda: self._accept(group)):
             group.create_task(self._link.run(), name="front presence")
@@ -112,7 +112,7 @@ class Front:
             await asyncio.get_running_loop().create_future()
 
     def expel(self, macs: Iterable[str] | None) -> None:
-        """Close the connections of these devices, None: of all, whose credentials `keys` no longer admits."""
+        """Close the connections whose credentials `keys` no longer admits, of these devices or (None) of all."""
         here = self._registry.connected() if macs is None else filter(None, map(self._registry.find, macs))
         for connected in here:
             if not self.admission.keys.admit(connected.mac, parse_username(connected.username)):
@@ -122,37 +122,37 @@ class Front:
         connection = ProxiedConnection(self._limits)
         if self.connections >= self._limits.connections:
             self.counts["full"] += 1
-            connection.cut()
+            connection.abort()
             return connection.device
-        if len(self._strangers) >= self._limits.strangers:
-            self._crowd_out()
+        if len(self._unauthenticated) >= self._limits.unauthenticated:
+            self._evict_unauthenticated()
         self._connections.add(connection)
-        self._strangers[connection] = None
+        self._unauthenticated[connection] = None
         group.create_task(isolate("front connection", self._serve(connection)), name="front connection")
         return connection.device
 
-    def _crowd_out(self) -> None:
-        """End the stranger that has been silent for longest: a device speaks at once, so it is seldom one."""
-        oldest = next(iter(self._strangers))
-        del self._strangers[oldest]
+    def _evict_unauthenticated(self) -> None:
+        """End the oldest connection without a CONNECT; it is seldom a device, because devices send it at once."""
+        oldest = next(iter(self._unauthenticated))
+        del self._unauthenticated[oldest]
         oldest.end("crowded out")
 
     async def _serve(self, connection: ProxiedConnection) -> None:
-        """Carry one connection from its first packet to its end; when cancelled, cut it, so that the Will speaks."""
+        """Serve one connection to its end. If cancelled, abort it, so that the broker publishes the Will."""
         try:
             device = await self._admit(connection)
             if device is not None:
-                await self._carry(connection, device)
+                await self._proxy(connection, device)
             await connection.close()
         finally:
-            connection.cut()
+            connection.abort()
             self._connections.discard(connection)
 
     async def _admit(self, connection: ProxiedConnection) -> Admitted | None:
         try:
             first = await connection.first_packet()
         finally:
-            self._strangers.pop(connection, None)
+            self._unauthenticated.pop(connection, None)
         if first is None:
             self.counts[connection.reason] += 1
             return None
@@ -164,10 +164,10 @@ class Front:
         connection.device.write(verdict.answer)
         return None
 
-    async def _carry(self, connection: ProxiedConnection, device: Admitted) -> None:
-        gate = FrontGate(device, self.counts, partial(self._affords, device.mac))
+    async def _proxy(self, connection: ProxiedConnection, device: Admitted) -> None:
+        gate = FrontGate(device, self.counts, partial(self._allows, device.mac))
         connection.admit(gate)
-        connected, old = self._registry.enter(device.mac, connection, time.time_ns() // 1000, device.username)
+        connected, old = self._registry.add(device.mac, connection, time.time_ns() // 1000, device.username)
         try:
             if old is not None:
                 old.connection.end("taken over")
@@ -175,7 +175,7 @@ class Front:
                 await asyncio.sleep(_SETTLE_SECONDS)
             await self._open_upstream(connection, gate, connected)
             if gate.announced:
-                self._registry.confirm(connected)
+                self._registry.mark_announced(connected)
             if gate.state == "open":
                 log.debug("device connected", extra={"device": device.mac})
             else:
@@ -184,10 +184,10 @@ class Front:
             log.debug("device gone", extra={"device": device.mac, "reason": connection.reason})
             self.counts[connection.reason] += 1
         finally:
-            self._registry.leave(connected)
+            self._registry.remove(connected)
 
-    def _affords(self, mac: str, size: int) -> bool:
-        # By MAC, not by connection: to come again must not help.
+    def _allows(self, mac: str, size: int) -> bool:
+        # Limit by MAC, not by connection: a new connection must not reset the limit.
         return not self._messages.take(mac, asyncio.get_running_loop().time(), 1 + size // _MESSAGE)
 
     async def _open_upstream(self, connection: ProxiedConnection, gate: FrontGate, connected: ConnectedDevice) -> None:
@@ -206,7 +206,7 @@ class Front:
             connection.end("broker unreachable")
 
     async def _sweep(self) -> None:
-        """End silent and stuck connections, and write down what was counted."""
+        """End silent and blocked connections, and log the counts."""
         loop, logged = asyncio.get_running_loop(), Counter[str]()
         while True:
             for _ in range(_SWEEPS_A_REPORT):

@@ -1,4 +1,4 @@
-"""Where devices connect: a listener without TLS, and one with it."""
+"""The listening sockets of the front: one without TLS, and optionally one with TLS."""
 
 import asyncio
 import socket
@@ -16,8 +16,8 @@ _QUEUE = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Secure:
-    """A listener with TLS; port 0 takes a free one. `certificate` is followed by who made it."""
+class TlsBinding:
+    """A listener with TLS; port 0 takes a free one. The caller renews `certificate`."""
 
     host: str
     port: int
@@ -28,14 +28,14 @@ class Listeners:
     """The listeners of a front.
 
     Args:
-        plain: Host and port of the one without TLS.
-        secure: The one with it, if there is to be one.
-        limits: `greeting` bounds a handshake, `strangers` how many there are at a time.
-        counts: Counts handshakes that fail.
+        plain: Host and port without TLS.
+        secure: The listener with TLS, if there is one.
+        limits: `connect` limits the time of a handshake, `unauthenticated` the number of concurrent ones.
+        counts: Count failed handshakes.
     """
 
     def __init__(
-        self, plain: tuple[str, int], secure: Secure | None, limits: FrontLimits, counts: Counter[str]
+        self, plain: tuple[str, int], secure: TlsBinding | None, limits: FrontLimits, counts: Counter[str]
     ) -> None:
         self._host, self.port = plain
         self._secure = secure
@@ -49,10 +49,10 @@ class Listeners:
 
         Args:
             group: Owns the handshakes.
-            accept: Makes the protocol of a connection; with TLS not before its handshake is done.
+            accept: Makes the protocol of a connection; with TLS it is called after the handshake.
 
         Raises:
-            ConfigError: An address cannot be listened on.
+            ConfigError: It cannot listen on an address.
         """
         with ExitStack() as stack:
             listener = _listen(self._host, self.port)
@@ -66,9 +66,9 @@ class Listeners:
             stack.callback(server.close)
             yield
 
-    def _entry(self, secure: Secure, group: asyncio.TaskGroup) -> TlsAcceptor:
+    def _entry(self, secure: TlsBinding, group: asyncio.TaskGroup) -> TlsAcceptor:
         context, limits = secure.certificate.context, self._limits
-        return TlsAcceptor(context, group, self._counts, seconds=limits.greeting, most=limits.strangers)
+        return TlsAcceptor(context, group, self._counts, seconds=limits.connect, most=limits.unauthenticated)
 
 
 def _listen(host: str, port: int) -> socket.socket:

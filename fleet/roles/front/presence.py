@@ -1,4 +1,4 @@
-"""Presence messages that wait for the broker, decided without IO."""
+"""Presence messages and their outbox, without IO."""
 
 import json
 from collections import Counter
@@ -8,7 +8,7 @@ from typing import Final
 from fleet.wire.topics import presence_topic
 
 WINDOW: Final = 50
-"""Messages sent and not yet acknowledged: what may be sent twice around a lost connection."""
+"""Messages sent and not yet acknowledged; after a lost connection they are sent again."""
 
 
 def compose(epoch: int, *, online: bool, ip: str = "", user: str = "", expired: bool = False) -> bytes:
@@ -16,21 +16,21 @@ def compose(epoch: int, *, online: bool, ip: str = "", user: str = "", expired: 
 
     Both go only with `online`, `expired` only without.
     """
-    news: dict[str, object] = {"online": online, "epoch": epoch}
+    message: dict[str, object] = {"online": online, "epoch": epoch}
     if online and ip:
-        news["ip"] = ip
+        message["ip"] = ip
     if online and user:
-        news["user"] = user
+        message["user"] = user
     if expired and not online:
-        news["expired"] = True
-    return json.dumps(news, separators=(",", ":")).encode()
+        message["expired"] = True
+    return json.dumps(message, separators=(",", ":")).encode()
 
 
 class Epochs:
-    """Hands out numbers below 2**53 that rise within a process, and across processes as their clocks agree.
+    """Returns numbers below 2**53 that rise within a process, and across processes if their clocks agree.
 
-    A number is the time of the connection, not a count from the start of the process: a device may come back through
-    a front that started earlier.
+    A number is the time of the connection, not a count since the start of the process: a device may reconnect through a
+    front that started earlier.
     """
 
     def __init__(self) -> None:
@@ -46,8 +46,8 @@ class PresenceOutbox:
     """The latest presence of each device that the broker has not acknowledged yet.
 
     Args:
-        limit: Devices that may wait; when full the one that waits longest is dropped and counted.
-        counts: Counts what is dropped.
+        limit: Devices that may wait; beyond it the oldest message is dropped and counted.
+        counts: Count dropped messages.
     """
 
     def __init__(self, limit: int, counts: Counter[str]) -> None:
@@ -58,7 +58,7 @@ class PresenceOutbox:
         self._last_id = 0
 
     def put(self, mac: str, message: bytes) -> None:
-        """Take a device's newest presence; an older one that still waits is dropped for it."""
+        """Queue a device's newest presence; it replaces an older one that still waits."""
         self._waiting.pop(mac, None)
         self._waiting[mac] = message
         if len(self._waiting) > self._limit:
@@ -66,7 +66,7 @@ class PresenceOutbox:
             self._counts["presence lost"] += 1
 
     def take(self) -> Iterator[tuple[str, bytes, int]]:
-        """Yield topic, message and packet id of what may be sent now, in the order in which it came."""
+        """Yield topic, message and packet id of the messages that may be sent now, in order."""
         while self._waiting and len(self._sent) < WINDOW:
             mac = next(iter(self._waiting))
             message = self._waiting.pop(mac)
@@ -78,10 +78,10 @@ class PresenceOutbox:
         self._sent.pop(packet_id, None)
 
     def rewind(self) -> None:
-        """Let everything that was sent and not acknowledged wait again, first, unless the device has newer news."""
-        unsure = dict(self._sent.values())
+        """Queue unacknowledged messages again, before all others, unless a newer one of the device waits."""
+        unacknowledged = {mac: message for mac, message in self._sent.values() if mac not in self._waiting}
         self._sent.clear()
-        self._waiting = {**{mac: news for mac, news in unsure.items() if mac not in self._waiting}, **self._waiting}
+        self._waiting = {**unacknowledged, **self._waiting}
 
     def _free_id(self) -> int:
         self._last_id = self._last_id % 0xFFFF + 1

@@ -1,4 +1,4 @@
-"""The front's own connection to the broker, on which it publishes that devices are gone."""
+"""The front's own connection to the broker, on which it publishes that devices are offline."""
 
 from typing import Final
 
@@ -14,12 +14,12 @@ _RECONNECT_SECONDS: Final = 5.0
 
 
 class PresenceLink:
-    """Publishes the content of a `PresenceOutbox` at QoS 1, in order; connects again for ever.
+    """Publishes the messages of a `PresenceOutbox` at QoS 1, in order; reconnects without limit.
 
     Args:
         address: The broker.
         credentials: Client id, user name and password; see `MqttSession`.
-        outbox: What is to be published. Its window keeps what waits in a session far below `LARGEST_BACKLOG`.
+        outbox: The messages. Its window keeps the backlog of the session far below `LARGEST_BACKLOG`.
     """
 
     def __init__(self, address: MqttAddress, credentials: Credentials, outbox: PresenceOutbox) -> None:
@@ -30,7 +30,7 @@ class PresenceLink:
         self._backoff = Backoff(limit=_RECONNECT_SECONDS)
 
     def announce(self, mac: str, message: bytes) -> None:
-        """Publish a device's presence as soon as possible; only its latest one if that takes long."""
+        """Publish a device's presence as soon as possible; a later one replaces it while it waits."""
         self._outbox.put(mac, message)
         self._send()
 

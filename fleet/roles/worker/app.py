@@ -17,9 +17,9 @@ from fleet.roles.worker.inbound.dead_edges import DeadEdgeReaper
 from fleet.roles.worker.inbound.device_messages import DeviceDispatcher
 from fleet.roles.worker.inbound.edge_messages import InboxReader
 from fleet.roles.worker.ownership.balancer import ShardBalancer
-from fleet.roles.worker.ownership.census import ShardGauges
 from fleet.roles.worker.ownership.owner_loss import OwnerLossListener
 from fleet.roles.worker.ownership.shard import Shard, shard_session
+from fleet.roles.worker.ownership.shard_gauges import ShardGauges
 from fleet.roles.worker.plugin_counts import PluginCounts
 from fleet.roles.worker.resources import WorkerResources
 from fleet.roles.worker.sessions.discovery import Discovery
@@ -31,22 +31,22 @@ from fleet.roles.worker.turns.turns import WorkerTurns
 from fleet.wire import topics
 
 COUNTING_SHARD = 0
-"""Its owner counts what belongs to no shard."""
+"""The worker that owns this shard counts what belongs to no shard."""
 
 
 class Worker:
     """Serves a share of the fleet's devices.
 
     Args:
-        resources: What it works with.
-        worker_id: Different from every other process's.
-        broker: Where the devices' messages come from.
+        resources: Settings, stores, model, keys.
+        worker_id: Unique among all processes.
+        broker: The MQTT broker.
     """
 
     def __init__(self, resources: WorkerResources, worker_id: str, broker: MqttAddress) -> None:
         settings = resources.settings
         self.counts: Counter[str] = Counter()
-        """What was refused, by reason."""
+        """Refusals by reason."""
         self._resources = resources
         self._broker = broker
         self._directory = EdgeDirectory(resources.edges, settings.edge_sessions)
@@ -55,9 +55,11 @@ class Worker:
         discovery = Discovery(resources, self.counts)
         turns = WorkerTurns(resources, calls, discovery, self.counts)
         registrations = Registrations(resources, discovery, self.counts)
-        self._frames = DeviceDispatcher(resources, session_opener, turns, calls, discovery, registrations)
+        self._dispatcher = DeviceDispatcher(resources, session_opener, turns, calls, discovery, registrations)
         name = f"fleet-worker-{worker_id}"
-        self._owner_losses = OwnerLossListener(broker, lambda: resources.keys.issue("service", name), self._lost)
+        self._owner_losses = OwnerLossListener(
+            broker, lambda: resources.keys.issue("service", name), self._on_owner_lost
+        )
         self._plugin = PluginCounts(
             broker,
             lambda: resources.keys.issue("service", f"{name}-counts"),
@@ -67,11 +69,11 @@ class Worker:
         leases = Leases(resources.store, worker_id, settings.lease_seconds)
         self._shards = ShardBalancer(leases, settings.shards, self._make_shard, self._owner_losses)
         self._inbox = InboxReader(resources.inboxes, lambda: self._shards.owned, session_opener, turns)
-        self.figures = ShardGauges(ShardCounter(resources.store), lambda: self._shards.owned, self._inbox.positions)
+        self.gauges = ShardGauges(ShardCounter(resources.store), lambda: self._shards.owned, self._inbox.positions)
         self._renewals = PasswordRenewals(resources, lambda: self._shards.owned)
         self._watchers: Mapping[str, CallExpirer | DeadEdgeReaper | PasswordRenewals] = {
-            "sweeper": CallExpirer(resources.calls, lambda: self._shards.owned),
-            "orphans": DeadEdgeReaper(
+            "call expirer": CallExpirer(resources.calls, lambda: self._shards.owned),
+            "dead edges": DeadEdgeReaper(
                 resources.sessions, self._directory, lambda: self._shards.owned, session_opener, turns
             ),
             "renewals": self._renewals,
@@ -81,42 +83,42 @@ class Worker:
         """Serve until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._directory.run(), name="edge directory")
-            group.create_task(self._owner_losses.run(), name="shard losses")
+            group.create_task(self._owner_losses.run(), name="owner losses")
             group.create_task(self._plugin.run(), name="plugin counts")
             group.create_task(self._shards.run(), name="shards")
             group.create_task(keep_running("inboxes", self._inbox.run, self._inbox.backoff), name="inboxes")
             for name, watcher in self._watchers.items():
                 group.create_task(watcher.run(), name=name)
-            group.create_task(self.figures.run(), name="census")
+            group.create_task(self.gauges.run(), name="shard gauges")
 
     async def drain(self, seconds: float) -> None:
-        """Hand everything over to the other workers; turns that run are waited for, at most so long."""
-        await self._shards.leave(seconds)
+        """Hand all shards over to the other workers; wait at most `seconds` for running turns."""
+        await self._shards.hand_over(seconds)
 
     @property
     def lists(self) -> ListBudget:
         """The tool lists that are being read."""
-        return self._frames.lists
+        return self._dispatcher.lists
 
     @property
     def new_devices(self) -> int | None:
-        """How many MACs of one shard never connected, in the shard with the most; None while none was looked at."""
+        """Highest number of MACs in one shard that never connected; None before the first check."""
         return max(self._renewals.young.values(), default=None)
 
     @property
     def ready(self) -> bool:
-        """Whether this worker owns shards and hears all of their devices."""
+        """Whether this worker owns shards and receives the messages of all of them."""
         owned = self._shards.owned.values()
         return bool(owned) and all(shard.connected for shard in owned)
 
     @property
     def connected(self) -> bool:
-        """Whether it reaches the broker."""
+        """Whether it is connected to the broker."""
         return self._owner_losses.connected
 
     @property
     def settled(self) -> bool:
-        """Whether it is ready, or owns nothing because there are more workers than shards."""
+        """Whether the worker is ready, or owns no shard because there are more workers than shards."""
         return self.ready or (self._shards.spare and not self._shards.owned)
 
     def _make_shard(self, number: int, owner: Owner) -> Shard:
@@ -124,7 +126,7 @@ class Worker:
         return Shard(
             number,
             owner,
-            # Each connection has credentials of its own, as keys may have changed since the last one.
+            # Issue credentials for each connection: the keys may have changed since the last one.
             lambda shard: shard_session(
                 shard, self._broker, keys.issue("service", topics.shard_client_id(number)), shards
             ),
@@ -135,8 +137,8 @@ class Worker:
     async def receive(self, shard: Shard, kind: str, mac: str, payload: bytes) -> None:
         """Handle one message of a device, of its presence, or of the broker."""
         if kind == "boot":
-            self._plugin.meet()
-        await self._frames.receive(shard, kind, mac, payload)
+            self._plugin.plugin_seen()
+        await self._dispatcher.receive(shard, kind, mac, payload)
 
-    async def _lost(self, shard: int, fence: str, released: bool) -> None:
-        await self._shards.lost(shard, fence, released)
+    async def _on_owner_lost(self, shard: int, fence: str, released: bool) -> None:
+        await self._shards.take_lost(shard, fence, released)

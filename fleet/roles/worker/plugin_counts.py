@@ -1,4 +1,4 @@
-"""What our Mosquitto plugin refused before a worker could hear of it."""
+"""Count what the fleet plugin of Mosquitto refused inside the broker."""
 
 import asyncio
 from collections import Counter
@@ -13,26 +13,28 @@ from fleet.wire.identity import Credentials
 PREFIX: Final = "$SYS/broker/fleet/refused/"
 FILTER: Final = f"{PREFIX}+"
 KINDS: Final = ("connections", "messages", "subscriptions", "floods")
-"""What the plugin counts."""
+"""The counters of the plugin."""
 
 _LONGEST = 20
 _RECONNECT_SECONDS = 10.0
 
 
 class PluginCounts:
-    """Counts what the plugin publishes every few seconds, since its start, to all workers.
+    """Adds the plugin's counters to the metrics.
 
-    All of them listen, and the one that counts is the owner of one shard: so the sum over all workers is right, and
-    what happens while that shard changes its owner is counted by neither or one of them, never by both.
+    The plugin publishes the totals since its start every few seconds. All workers receive them, but only the owner of
+    one shard counts them: so the sum over all workers is right. While that shard changes its owner, a difference may be
+    lost, but is never counted twice.
 
-    It has a session of its own, from when the plugin was heard of: other brokers end a connection that asks for these
-    topics.
+    The MQTT session for this opens only after a message of the plugin came: other brokers end a connection that
+    subscribes to these topics.
 
     Args:
         address: The broker.
-        credentials: Gives them for each connection, as keys may have changed; with a client id of this session alone.
-        counting: Whether this worker is the one that counts.
-        counts: Where they are counted, as `broker: floods`.
+        credentials: Returns credentials for each connection, as keys may have changed. Their client id is used by this
+            session alone.
+        counting: Returns whether this worker counts.
+        counts: Are increased, with keys like `broker: floods`.
     """
 
     def __init__(
@@ -46,30 +48,30 @@ class PluginCounts:
         self._credentials = credentials
         self._counting = counting
         self._counts = counts
-        self._told: dict[str, int] = {}
-        self._met = asyncio.Event()
+        self._latest: dict[str, int] = {}
+        self._plugin_present = asyncio.Event()
         self._backoff = Backoff(limit=_RECONNECT_SECONDS)
 
-    def meet(self) -> None:
-        """Note that the broker has the plugin."""
-        self._met.set()
+    def plugin_seen(self) -> None:
+        """Note that the broker runs the plugin."""
+        self._plugin_present.set()
 
     async def run(self) -> None:
         """Listen until cancelled."""
-        await self._met.wait()
+        await self._plugin_present.wait()
         await keep_running("plugin counts", self._listen, self._backoff)
 
-    def hear(self, topic: str, payload: bytes) -> None:
-        """Take one figure; what is none is ignored, for the topics are the broker's own."""
+    def receive(self, topic: str, payload: bytes) -> None:
+        """Take one counter; ignore other payloads, because the broker owns these topics."""
         kind = topic.removeprefix(PREFIX)
         if kind not in KINDS or not payload.isdigit() or len(payload) > _LONGEST:
             return
-        now, before = int(payload), self._told.get(kind)
-        self._told[kind] = now
+        now, before = int(payload), self._latest.get(kind)
+        self._latest[kind] = now
         if before is None or not self._counting():
-            # What was refused before this worker came is in no rate.
+            # The first value is the base: earlier refusals are not counted.
             return
-        # A broker that began anew counts from 0.
+        # A broker that restarted counts from 0.
         if grown := now - before if now >= before else now:
             self._counts[f"broker: {kind}"] += grown
 
@@ -78,4 +80,4 @@ class PluginCounts:
         await session.run(self._backoff.reset)
 
     async def _receive(self, topic: str, payload: bytes) -> None:
-        self.hear(topic, payload)
+        self.receive(topic, payload)

@@ -1,4 +1,4 @@
-"""What every part of a worker works with."""
+"""The resources that all parts of a worker share."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ from fleet.wire.identity import CredentialKeys
 
 @dataclass(frozen=True, slots=True)
 class WorkerResources:
-    """WorkerSettings, the tables of the store, the model, and the keys to sign in with."""
+    """Settings, the tables of the store, the model, and the keys for credentials."""
 
     settings: WorkerSettings
     keys: CredentialKeys
@@ -38,7 +38,7 @@ class WorkerResources:
     inboxes: Inboxes
     edges: Edges
     server_tools: ServerTools | None = None
-    """Offered to the model beside those of the device; None for none."""
+    """Tools of the server, offered to the model with those of the device."""
 
     @classmethod
     def of(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """The settings that a worker reads."""
+    """The slice of the settings that `fleet worker` uses."""
 
     language: str
     languages: str

@@ -132,5 +132,5 @@ async def test_one_device_is_looked_at_closely(settings: dict[str, Any], store: 
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
     close = [line for line in lines if line["level"] == "debug"]
     assert {line.get("device") for line in close} == {MAC}
-    assert {"message", "order"} <= {line["message"] for line in close}
+    assert {"message", "command"} <= {line["message"] for line in close}
     assert OTHER in {line.get("device") for line in lines}

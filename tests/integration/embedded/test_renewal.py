@@ -50,13 +50,13 @@ async def test_beyond_the_bound_new_devices_are_refused_and_known_ones_served(
     async with running_front(broker.url, keys, FrontLimits(devices=20)) as front:
         for number in range(20):
             (await device(front, keys, mac(number))).abort()
-        memory = Renewal(broker, lambda: front.admission.met, lambda: True, front.admission.forget)
+        memory = Renewal(broker, lambda: front.admission.admitted, lambda: True, front.admission.reset)
         before = memory.memory
         for number in range(20, 520):
             assert await refused(front.port, keys, mac(number))
         assert memory.memory - before < 2 * 1024 * 1024
         assert front.counts["too many devices"] == 500
-        assert front.admission.met == 20
+        assert front.admission.admitted == 20
         await device(front, keys, mac(7))
 
 
@@ -67,7 +67,7 @@ async def test_a_full_broker_begins_anew_on_the_same_port_and_devices_come_back(
     monkeypatch.setattr(module, "MOST_DEVICES", 20)
     port, pid = broker.port, broker.pid
     async with running("broker", broker.run), running_front(broker.url, keys, FrontLimits(devices=20)) as front:
-        renewal = Renewal(broker, lambda: front.admission.met, lambda: False, front.admission.forget)
+        renewal = Renewal(broker, lambda: front.admission.admitted, lambda: False, front.admission.reset)
         clients = [await device(front, keys, mac(number)) for number in range(19)]
         assert not renewal.is_due()
         clients.append(await device(front, keys, mac(19)))
@@ -75,7 +75,7 @@ async def test_a_full_broker_begins_anew_on_the_same_port_and_devices_come_back(
             for client in clients:
                 await client.closed()
             async with asyncio.timeout(20):
-                while front.admission.met or broker.pid in (pid, None):
+                while front.admission.admitted or broker.pid in (pid, None):
                     await asyncio.sleep(0.02)
         assert broker.port == port
         reader = await watcher(port, "fleet/up/#")

@@ -322,7 +322,7 @@ async def test_packets_sent_ahead_of_the_connack_arrive_in_order(
 
 
 async def test_connection_without_connect_is_closed(plain_broker: MosquittoServer, keys: CredentialKeys) -> None:
-    async with running_front(plain_broker.url, keys, FrontLimits(greeting=0.05)) as front:
+    async with running_front(plain_broker.url, keys, FrontLimits(connect=0.05)) as front:
         silent = await FrontClient.open(LOOPBACK, front.port)
         half = await FrontClient.open(LOOPBACK, front.port)
         await half.send(connect_packet("02:00:00:00:00:01")[:7])
@@ -381,11 +381,11 @@ async def _deaf_device(front: Front, keys: CredentialKeys, mac: str) -> socket.s
 
 
 async def test_connections_are_bounded(plain_broker: MosquittoServer, keys: CredentialKeys, mac: str) -> None:
-    async with running_front(plain_broker.url, keys, FrontLimits(connections=3, strangers=2)) as front:
-        strangers = [await FrontClient.open(LOOPBACK, front.port) for _ in range(3)]
-        await strangers[0].closed()
+    async with running_front(plain_broker.url, keys, FrontLimits(connections=3, unauthenticated=2)) as front:
+        unauthenticated = [await FrontClient.open(LOOPBACK, front.port) for _ in range(3)]
+        await unauthenticated[0].closed()
         client = await device(front, keys, mac)
-        await strangers[1].closed()
+        await unauthenticated[1].closed()
         assert front.counts["crowded out"] == 2
         await client.ping()
         await FrontClient.open(LOOPBACK, front.port)

@@ -11,7 +11,7 @@ import uvloop
 
 from fleet.ground.errors import ConfigError
 from fleet.roles.front import Front, FrontLimits
-from fleet.roles.front.listeners import Secure
+from fleet.roles.front.listeners import TlsBinding
 from fleet.wire.identity import CredentialKeys
 from fleet.wire.topics import down_topic, up_topic
 from tests.support.certificates import Pki, serial
@@ -33,7 +33,7 @@ async def secure_front(
 ) -> AsyncIterator[Front]:
     """Run a front with both listeners and a certificate that is followed."""
     shown = pki.server()
-    secure = Secure(LOOPBACK, 0, shown)
+    secure = TlsBinding(LOOPBACK, 0, shown)
     front = Front(host=LOOPBACK, port=0, upstream=upstream, keys=keys, limits=limits, secure=secure)
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(front.run()), group.create_task(shown.run())]
@@ -100,7 +100,7 @@ def test_the_same_on_the_loop_that_servers_run_on(
     plain_broker: MosquittoServer, keys: CredentialKeys, pki: Pki
 ) -> None:
     async def main() -> None:
-        async with secure_front(plain_broker.url, keys, pki, FrontLimits(greeting=0.5)) as front:
+        async with secure_front(plain_broker.url, keys, pki, FrontLimits(connect=0.5)) as front:
             await exchange(front, plain_broker, keys, pki.client)
             mute = await FrontClient.open(LOOPBACK, front.tls_port or 0)
             await mute.closed()
@@ -187,7 +187,7 @@ async def test_certificate_for_another_name_is_refused(
 async def test_a_handshake_that_never_ends_is_ended(
     plain_broker: MosquittoServer, keys: CredentialKeys, pki: Pki, drip: bytes = bytes.fromhex("160301")
 ) -> None:
-    async with secure_front(plain_broker.url, keys, pki, FrontLimits(greeting=0.5)) as front:
+    async with secure_front(plain_broker.url, keys, pki, FrontLimits(connect=0.5)) as front:
         silent = [await FrontClient.open(LOOPBACK, front.tls_port or 0) for _ in range(20)]
         slow = await FrontClient.open(LOOPBACK, front.tls_port or 0)
 
@@ -209,7 +209,7 @@ async def test_a_handshake_that_never_ends_is_ended(
 async def test_silence_after_the_handshake_is_bounded_as_without_tls(
     plain_broker: MosquittoServer, keys: CredentialKeys, pki: Pki
 ) -> None:
-    async with secure_front(plain_broker.url, keys, pki, FrontLimits(greeting=0.5)) as front:
+    async with secure_front(plain_broker.url, keys, pki, FrontLimits(connect=0.5)) as front:
         mute = await connect(front, pki.client)
         await mute.closed()
         assert front.counts["no greeting"] == 1
@@ -228,7 +228,7 @@ def test_the_oldest_handshake_is_ended_for_one_more_than_are_allowed(
     plain_broker: MosquittoServer, keys: CredentialKeys, pki: Pki, loop: Callable[[], asyncio.AbstractEventLoop]
 ) -> None:
     async def main() -> None:
-        async with secure_front(plain_broker.url, keys, pki, FrontLimits(strangers=3, greeting=30.0)) as front:
+        async with secure_front(plain_broker.url, keys, pki, FrontLimits(unauthenticated=3, connect=30.0)) as front:
             silent = [await FrontClient.open(LOOPBACK, front.tls_port or 0) for _ in range(3)]
             client = await secure_device(front, keys, MAC, pki.client)
             await silent[0].closed()
@@ -249,7 +249,7 @@ async def test_a_port_that_is_taken_is_told(plain_broker: MosquittoServer, keys:
         port=0,
         upstream=plain_broker.url,
         keys=keys,
-        secure=Secure(LOOPBACK, plain_broker.port, pki.server()),
+        secure=TlsBinding(LOOPBACK, plain_broker.port, pki.server()),
     )
     with pytest.raises(ExceptionGroup) as caught:
         await front.run()

@@ -45,7 +45,7 @@ async def test_a_conversation_does_not_make_acknowledgements_late(kind: str) -> 
 
     def make() -> asyncio.Protocol:
         if kind == "front":
-            return Leg(lambda _: got.set(), lambda: None, prompt=True)
+            return Leg(lambda _: got.set(), lambda: None, quick_ack=True)
 
         class Heard(MqttConnection):
             def data_received(self, data: bytes) -> None:

@@ -5,7 +5,7 @@ from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.adapters.redis.shards.shard_counts import ShardCounter, entry_order
 from fleet.ground.metrics import broker
 from fleet.ground.tasks import running
-from fleet.roles.worker.ownership.census import ShardGauges
+from fleet.roles.worker.ownership.shard_gauges import ShardGauges
 from fleet.wire.edge_messages import AnswerDoneEvent
 
 

@@ -109,8 +109,8 @@ class Scene:
         )
         return turn
 
-    async def post(self, letter: edge_messages.EdgeEvent) -> None:
-        await self.resources.inboxes.to_shard(self.resources.store.keys.shard(self.device.mac), letter)
+    async def post(self, event: edge_messages.EdgeEvent) -> None:
+        await self.resources.inboxes.to_shard(self.resources.store.keys.shard(self.device.mac), event)
 
     async def spoken(self) -> list[str]:
         """Return the sentences that the edge is given until the answer ends; nothing else may come."""

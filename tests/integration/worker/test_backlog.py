@@ -34,7 +34,7 @@ async def read_packet(reader: asyncio.StreamReader) -> tuple[int, bytes]:
             return kind >> 4, await reader.readexactly(size)
 
 
-async def give(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def hand_over(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Serve one session."""
     await read_packet(reader)
     writer.write(CONNECTED)
@@ -64,7 +64,7 @@ async def test_a_backlog_larger_than_what_is_handled_at_a_time_keeps_no_shard_ou
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            await give(reader, writer)
+            await hand_over(reader, writer)
         except (OSError, asyncio.IncompleteReadError):
             writer.close()
 

@@ -105,7 +105,7 @@ async def test_a_list_is_kept_up_to_64_kilobytes(stage: Scene) -> None:
 
 
 async def test_a_list_that_had_to_go_is_asked_for_again(stage: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(discovery, "AGAIN_SECONDS", 0.1)
+    monkeypatch.setattr(discovery, "RETRY_SECONDS", 0.1)
     asked = itertools.count()
     monkeypatch.setattr(ListBudget, "_is_over", lambda _: next(asked) == 0)
     await stage.discover([VOLUME])

@@ -84,11 +84,11 @@ class Heard:
     sentences: dict[int, str] = field(default_factory=dict)
     indexes: list[int] = field(default_factory=list)
 
-    def take(self, letter: edge_messages.EdgeCommand) -> None:
-        if isinstance(letter, edge_messages.SpeakSentenceCommand):
-            self.indexes.append(letter.index)
-            earlier = self.sentences.setdefault(letter.index, letter.text)
-            assert earlier == letter.text, "the same number is the same sentence"
+    def take(self, command: edge_messages.EdgeCommand) -> None:
+        if isinstance(command, edge_messages.SpeakSentenceCommand):
+            self.indexes.append(command.index)
+            earlier = self.sentences.setdefault(command.index, command.text)
+            assert earlier == command.text, "the same number is the same sentence"
 
     @property
     def texts(self) -> list[str]:
@@ -103,15 +103,15 @@ async def hear(
     heard = Heard()
     async with asyncio.timeout(LIMIT):
         while True:
-            letter = await stage.edge.next()
-            assert getattr(letter, "turn", turn) == turn
-            heard.take(letter)
-            if isinstance(letter, kind):
+            command = await stage.edge.next()
+            assert getattr(command, "turn", turn) == turn
+            heard.take(command)
+            if isinstance(command, kind):
                 return heard
 
 
 async def ended(stage: Scene) -> None:
-    """Return when no letter is left that another worker would find."""
+    """Return when no entry is left that another worker would find."""
     box = stage.resources.store.keys.inbox(stage.resources.store.keys.shard(stage.device.mac))
     async with asyncio.timeout(LIMIT):
         while await stage.resources.store.client.xlen(box):
@@ -133,14 +133,14 @@ async def test_what_has_an_effect_outside_is_in_the_journal_before(
         assert known is not None
         return known
 
-    async def to_edge(self: Inboxes, edge: str, *letters: edge_messages.EdgeCommand) -> None:
-        for letter in letters:
-            if isinstance(letter, edge_messages.SpeakSentenceCommand):
+    async def to_edge(self: Inboxes, edge: str, *commands: edge_messages.EdgeCommand) -> None:
+        for command in commands:
+            if isinstance(command, edge_messages.SpeakSentenceCommand):
                 known = await journal()
-                seen.append((letter.text in " ".join(one.text for one in known.written), known.sentences))
-            elif isinstance(letter, edge_messages.EndAnswerCommand):
+                seen.append((command.text in " ".join(one.text for one in known.written), known.sentences))
+            elif isinstance(command, edge_messages.EndAnswerCommand):
                 seen.append((await journal()).state)
-        await send(self, edge, *letters)
+        await send(self, edge, *commands)
 
     async def begin_call(self: CallTable, mac: str, name: str, *rest: Any) -> Any:
         seen.append([f"{(await journal()).turn}:{call.id}" for call in (await journal()).messages[-1].calls] == [name])
@@ -237,7 +237,7 @@ async def test_after_an_answer_that_was_not_journalled(stage: Scene) -> None:
 
 
 def has_sentence(index: int) -> Callable[..., bool]:
-    return lambda box, edge, *letters: any(getattr(letter, "index", None) == index for letter in letters)
+    return lambda box, edge, *commands: any(getattr(command, "index", None) == index for command in commands)
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["not handed over", "handed over"])
@@ -297,12 +297,12 @@ async def test_before_the_turn_is_remembered(stage: Scene, freeze: Callable[...,
     await stage.until_remembered(("user", "a story"), ("assistant", "Once there was a cat. It was red. It woke up."))
 
 
-@pytest.mark.parametrize("point", ["end not told", "end told", "letter left"])
+@pytest.mark.parametrize("point", ["end not told", "end told", "entry left"])
 async def test_after_the_turn_was_remembered(stage: Scene, freeze: Callable[..., Frozen], point: str) -> None:
-    def tells_the_end(box: Inboxes, edge: str, *letters: edge_messages.EdgeCommand) -> bool:
-        return any(isinstance(letter, edge_messages.EndAnswerCommand) for letter in letters)
+    def tells_the_end(box: Inboxes, edge: str, *commands: edge_messages.EdgeCommand) -> bool:
+        return any(isinstance(command, edge_messages.EndAnswerCommand) for command in commands)
 
-    if point == "letter left":
+    if point == "entry left":
         frozen = freeze(Inboxes, "discard")
     else:
         frozen = freeze(Inboxes, "to_edge", after=point == "end told", where=tells_the_end)

@@ -53,15 +53,15 @@ class Wire:
     def spread(self, shard: int, fence: str, *, released: bool) -> None:
         assert self.group
         for worker in self.workers:
-            self.group.create_task(worker.lost(shard, fence, released))
+            self.group.create_task(worker.take_lost(shard, fence, released))
 
 
 class Reach:
     """A worker's connection for losses."""
 
     def __init__(self, wire: Wire) -> None:
-        self.met = asyncio.Event()
-        self.met.set()
+        self.reached = asyncio.Event()
+        self.reached.set()
         self.connected = True
         self.announce = wire.announce
 
@@ -155,7 +155,7 @@ async def test_a_shard_whose_new_owner_leaves_is_taken_again_at_once(team: Team,
     [(number, shard)] = list(second.owned.items())[:1]
     second._holder.closed = True  # as dead as one can be inside the same process
     if released:
-        await second._holder.give(number)
+        await second._holder.hand_over(number)
     else:
         team.wire.spread(number, shard.owner.fence, released=False)
     await team.until(lambda: number in first.owned)
@@ -170,7 +170,7 @@ async def test_a_loss_of_long_ago_takes_nothing_from_the_present_owner(team: Tea
     number, shard = next(iter(second.owned.items()))
     team.wire.spread(number, str(int(shard.owner.fence) - 1), released=False)
     async with asyncio.TaskGroup() as group:
-        group.create_task(first.lost(number, "1", False))
+        group.create_task(first.take_lost(number, "1", False))
     assert number not in first.owned
     assert await second.confirm(shard)
 
@@ -214,7 +214,7 @@ async def test_leaving_waits_for_turns_but_not_for_ever(team: Team) -> None:
     quick.spawn("turn x", turn(done))
     never = slow.spawn("turn y", turn(asyncio.Event()))
     async with asyncio.TaskGroup() as group:
-        leaving = group.create_task(first.leave(1.5))
+        leaving = group.create_task(first.hand_over(1.5))
         await team.until(lambda: len(second.owned) == 14)
         assert set(first.owned) == {1, 2}
         done.set()

@@ -196,7 +196,7 @@ async def test_a_device_that_goes_away_otherwise_leaves_it_unknown(stage: Scene)
 async def test_a_photo_may_take_longer_than_a_turn_and_nothing_is_said_before_it(
     redis_url: str, broker: MosquittoServer, keys: CredentialKeys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deadline, "INFORM_SECONDS", 0.1)
+    monkeypatch.setattr(deadline, "PROGRESS_SECONDS", 0.1)
     async with scene(redis_url, broker, keys, turn_seconds=0.5, tool_seconds=0.3) as stage:
         session = await stage.prepare(PHOTO)
         stage.llm.script = [LOOK, says("A cat.")]

@@ -3,9 +3,9 @@ import pytest
 from fleet.core.rates import Buckets, Rate
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import load
-from fleet.ground.settings.rates import Rates
+from fleet.ground.settings.rates import RateGroup
 
-SETTINGS = [name for name in Rates.model_fields if name.startswith("rate_")]
+SETTINGS = [name for name in RateGroup.model_fields if name.startswith("rate_")]
 
 
 def test_a_burst_passes_and_then_as_many_as_come_for_long() -> None:
@@ -71,7 +71,7 @@ def test_a_rate_is_read() -> None:
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_the_settings_refuse_what_is_no_rate(name: str) -> None:
-    assert Rate.parse(Rates.model_fields[name].default)
+    assert Rate.parse(RateGroup.model_fields[name].default)
     for wrong in ("1", "0/1", "0.0/1", "1/0", "a/1", "1/1.5"):
         with pytest.raises(ConfigError, match="PER_SECOND/BURST"):
             load(**{name: wrong})

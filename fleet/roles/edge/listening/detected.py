@@ -1,4 +1,4 @@
-"""What a device says that it detected: its wake word, or a question that was typed (docs/protocol/xiaozhi.md)."""
+"""Texts of `listen detect`: a wake word, or a question that was typed (docs/protocol/xiaozhi.md)."""
 
 import logging
 
@@ -13,12 +13,12 @@ from fleet.roles.edge.turn_taking import TurnTaking
 log = logging.getLogger(__name__)
 
 LATE_SECONDS = 1.0
-"""How long the audio of a wake word may be under way when its message has come: they take different ways, and a modem's
-way differs by 0.4 s. Only a text that nothing else distinguishes from a wake word waits for it."""
+"""Longest delay of a wake word's audio (UDP) behind its message (MQTT); on a modem the two differ by 0.4 s. Only a text
+that nothing else distinguishes from a wake word waits for the audio."""
 
 
 class DetectedTextFilter:
-    """Tells wake words from typed questions for one session.
+    """Distinguishes wake words from typed questions in one session.
 
     Args:
         transport: To the device.
@@ -35,26 +35,26 @@ class DetectedTextFilter:
         self._timer = Timer(self)
 
     def take(self, text: str, now: float) -> None:
-        """Take a text; what was heard until now is no part of what the user says next, whatever it is."""
+        """Take a text; discard the audio before it, which is not part of the next utterance."""
         self.close()
         self._text = text
-        # As it was when the text came: firmware opens its microphone right after it.
+        # Read this now: firmware opens its microphone right after the text.
         self._listening = self._turn_taking.busy or self._turn_taking.uplink.gate == "open"
         self._turn_taking.uplink.settle(now)
-        if not self._judge(now, late=False):
+        if not self._decide(now, late=False):
             self._services.socket.wheel.set(self._timer, now + LATE_SECONDS)
 
     def close(self) -> None:
-        """Forget a text that was not decided on."""
+        """Forget a text without a decision."""
         self._services.socket.wheel.cancel(self._timer)
 
     def on_timer(self, now: float) -> None:
-        """Decide on a text for whose audio nothing more can be waited."""
+        """Decide on a text whose waiting time is over."""
         with self._transport.fields():
-            self._judge(now, late=True)
+            self._decide(now, late=True)
 
-    def _judge(self, now: float, *, late: bool) -> bool:
-        """Decide if that is possible, and do what follows; return whether it was."""
+    def _decide(self, now: float, *, late: bool) -> bool:
+        """Decide, if possible, and act on the decision; return whether it was possible."""
         mac, words, text = self._transport.opened.device, self._services.wake_words, self._text
         uplink = self._turn_taking.uplink
         ahead = uplink.burst.seconds(now) - self._services.stalls.waited(now)

@@ -1,13 +1,13 @@
-"""Puts a session's packets in order, waiting a little for those that are missing."""
+"""Put a session's packets in order, and wait a little for missing ones."""
 
 MOST_HELD = 3
 """Packets that wait for a missing one."""
 LONGEST_WAIT = 0.120
-"""Seconds that they wait, counted when another packet comes: packets of a listening device never cease."""
+"""Seconds that they wait. It is checked when a packet comes: a listening device sends without pause."""
 MOST_FILLED = 10
-"""Lost frames that silence is put in for; a longer gap is no jitter, and its length says nothing."""
+"""Lost frames that are replaced by silence; a longer gap is not jitter, and is not filled further."""
 ENOUGH_TO_TELL_LOSS = 20
-"""Packets after which the share of lost ones says something."""
+"""Packets after which the share of lost packets is meaningful."""
 
 
 class JitterBuffer:
@@ -18,30 +18,30 @@ class JitterBuffer:
         self._held: dict[int, bytes] = {}
         self._since = 0.0
         self.lost = 0
-        """Frames given up."""
+        """Frames that are counted as lost."""
         self.late = 0
-        """Packets that came after they were given up."""
+        """Packets that came after they were counted as lost."""
 
     @property
     def loss(self) -> float:
-        """Share of the packets that were lost, rather too high than too low; 0 until enough came to know."""
+        """Share of lost packets, an upper estimate; 0 until `ENOUGH_TO_TELL_LOSS` packets were released."""
         known = self.lost and self.released >= ENOUGH_TO_TELL_LOSS
         return (self.lost + 1) / self.released if known else 0.0
 
     @property
     def released(self) -> int:
-        """Frames that have had their turn, lost ones too."""
+        """Frames released, lost ones included."""
         return self._next - 1
 
     def next(self, sequence: int) -> bool:
-        """Whether a packet that came is the next one and nothing waits: it is released at once, and counted so."""
+        """Return whether a packet can be released at once, because it is the next and none waits; if so, count it."""
         if sequence == self._next and not self._held:
             self._next = sequence + 1
             return True
         return False
 
     def push(self, sequence: int, payload: bytes, now: float) -> list[bytes | None]:
-        """Take one packet, each sequence number at most once; return what is released by it."""
+        """Take one packet, each sequence number at most once; return the payloads that are released now."""
         if self.next(sequence):
             return [payload]
         if sequence < self._next:
@@ -52,7 +52,7 @@ class JitterBuffer:
         self._held[sequence] = payload
         released = self._consecutive()
         if released:
-            # Those that still wait do so for another packet.
+            # The packets that still wait do so for another missing packet, so their time begins now.
             self._since = now
         if self._held and (len(self._held) > MOST_HELD or now - self._since >= LONGEST_WAIT):
             released += self._skip()
@@ -60,7 +60,7 @@ class JitterBuffer:
         return released
 
     def rejoin(self, sequence: int) -> list[bytes | None]:
-        """Go on with this number, which may be one that was passed by; return what was held until now in that case."""
+        """Continue with this number; if it is a lower one, return all that was held."""
         if sequence >= self._next:
             return []
         released = self.flush()
@@ -68,7 +68,7 @@ class JitterBuffer:
         return released
 
     def flush(self) -> list[bytes | None]:
-        """Give up all that is missing; return all that is held."""
+        """Count all missing packets as lost; return all that is held."""
         released: list[bytes | None] = []
         while self._held:
             released += self._skip()
@@ -84,7 +84,7 @@ class JitterBuffer:
     def _skip(self) -> list[bytes | None]:
         first = min(self._held)
         missing = first - self._next
-        # Before the first packet there is nothing to keep in time.
+        # Before the first packet no gap has to be filled.
         filled = 0 if self._next == 1 else min(missing, MOST_FILLED)
         self.lost += missing
         self._next = first

@@ -1,4 +1,4 @@
-"""One listening period: an audio stream, and the utterances that are heard in it."""
+"""One listening period: an audio stream, and the utterances in it."""
 
 import asyncio
 from dataclasses import dataclass
@@ -17,44 +17,44 @@ from fleet.roles.edge.services import EdgeServices
 from fleet.wire.messages import AudioFormat
 
 SLACK_MS = 60.0
-"""Audio that a stream may keep back until more comes: its detector works on windows of its own."""
+"""Audio that a stream may hold until more comes: its detector works on windows of its own size."""
 PADDING_MS = 2000.0
-"""Silence without a number that a press may hold: more would keep the recogniser busy when the button is let go."""
+"""Silent frames without a number that a press may contain: more would delay recognition after the release."""
 
 
 class SpeechListener(Protocol):
-    """Whoever acts on what a session's user says."""
+    """Acts on a session's speech."""
 
     def take_utterance(self, utterance: Utterance, now: float) -> None:
         """Take an utterance that has ended."""
 
     def take_voice(self, now: float) -> None:
-        """Take note of a frame of speech inside an utterance."""
+        """Note a frame of speech inside an utterance."""
 
-    def listen_unasked(self, now: float) -> None:
-        """The device has spoken for a while and nobody listens; may be called again."""
+    def infer_listening(self, now: float) -> None:
+        """Take note that audio has come for a while without `listen start`; may be called again."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpeechConsumers:
-    """Who acts on what one session's user says."""
+    """The parts that act on one session's speech."""
 
     listener: SpeechListener
     recognition: Recognition
-    """Begins to recognise what has perhaps ended."""
+    """Begins to recognise at a pause."""
     press: PushToTalk
-    """Answers a press in which nothing was heard."""
+    """Answers a press without speech."""
 
 
 class ListeningPeriod:
-    """Feeds an audio stream and collects what is heard.
+    """Feeds an audio stream and collects utterances.
 
-    Each listening period has a stream of its own, so nothing that was fed earlier is heard in it.
+    Each listening period has its own stream, so audio from before it has no effect in it.
 
     Args:
         services: Of the edge.
         uplink: Format of the packets.
-        collector: Cuts what is heard into utterances.
+        collector: Cuts the audio into utterances.
         consumers: Act on them.
     """
 
@@ -73,28 +73,28 @@ class ListeningPeriod:
 
     @property
     def caught_up(self) -> bool:
-        """Whether all that was fed was heard."""
+        """Whether all packets fed were processed."""
         return self._behind_ms <= SLACK_MS
 
     @property
     def speaking(self) -> bool:
-        """Whether somebody says something, or may: what came but was not heard yet is not known to be silence."""
+        """Whether there is speech, or may be in packets that were not processed yet."""
         return (self.collector.recording and self.collector.voiced_ms > 0) or not self.caught_up
 
     def feed(self, packet: bytes) -> None:
-        """Take one packet; dropped and counted when the stream's queue is full."""
+        """Take one packet; it is dropped and counted if the stream's queue is full."""
         if self._stream.feed(packet):
             self._behind_ms += self._frame_ms
         else:
             self._counters["queue_full"] += 1
 
     def may_pad(self) -> bool:
-        """Count one more silent frame that claims no number; return whether it is to be fed."""
+        """Count a silent frame without a number; return whether to feed it."""
         self._padded_ms += self._frame_ms
         return not self.collector.pressed or self._padded_ms <= PADDING_MS
 
     def finish(self) -> Utterance | None:
-        """End the period; return what was said, None when it was nothing."""
+        """End the period; return the utterance, None if there was no speech."""
         utterance = self.collector.finish()
         self.close()
         return utterance
@@ -105,7 +105,7 @@ class ListeningPeriod:
             self._stream.close()
 
     def on_frame(self, frame: VadFrame) -> None:
-        """Collect a frame, and let the listener act on what it led to."""
+        """Collect a frame, and call the listener with the result."""
         if self._closed:
             return
         now = self._loop.time()

@@ -1,13 +1,13 @@
-"""Audio to which nobody listens yet: a device may be faster than the message that it listens."""
+"""Keep audio from before a listening period: a device's audio may arrive before its `listen start`."""
 
 from collections import deque
 
 HELD_MS = 2000
-"""How much is kept."""
-UNASKED_SECONDS = 1.5
-"""From when on it is no burst of what the device had stored: its microphone is open."""
+"""Length of the buffer."""
+LIVE_SECONDS = 1.5
+"""A full buffer that took at least this long to come is no burst of stored audio: the microphone is open."""
 PREROLL_SECONDS = 0.3
-"""How much belongs to what is said next."""
+"""Audio that belongs to the next utterance."""
 
 
 class PrerollBuffer:
@@ -25,15 +25,15 @@ class PrerollBuffer:
         self._packets.append((now, packet))
 
     def is_live(self, now: float) -> bool:
-        """Return whether the device has been speaking for a while already."""
-        return len(self._packets) == self._packets.maxlen and now - self._packets[0][0] >= UNASKED_SECONDS
+        """Return whether the device has been sending live audio for a while."""
+        return len(self._packets) == self._packets.maxlen and now - self._packets[0][0] >= LIVE_SECONDS
 
     def take_recent(self, now: float, waited: float = 0.0) -> list[bytes]:
-        """Return what belongs to what is said next, and forget all.
+        """Return the packets that belong to the next utterance, and forget all.
 
         Args:
             now: The time.
-            waited: For how many seconds packets may have waited that seem to have come just now.
+            waited: Seconds that packets may have waited in the socket before the edge read them.
         """
         seconds = PREROLL_SECONDS + waited
         recent = [packet for at, packet in self._packets if now - at <= seconds]
@@ -41,7 +41,7 @@ class PrerollBuffer:
         return recent[-max(1, int(seconds * 1000) // self._frame_ms) :]
 
     def take(self) -> list[bytes]:
-        """Return everything, and forget it."""
+        """Return all packets, and forget them."""
         packets = [packet for _, packet in self._packets]
         self._packets.clear()
         return packets

@@ -1,4 +1,4 @@
-"""Push-to-talk in one session: how long the button was held, what follows when nobody spoke, and the turn's end."""
+"""Push-to-talk in one session: the length of a press, the answer to a silent press, and the end of its turn."""
 
 import asyncio
 import logging
@@ -15,36 +15,36 @@ from fleet.wire.messages import AlertCommand
 log = logging.getLogger(__name__)
 
 ACCIDENT_SECONDS = 0.3
-"""A press that is shorter than this was no attempt to speak: the microphone alone takes 180 ms to begin."""
+"""A shorter press was an accident: the microphone alone takes 180 ms to start."""
 GOODBYE_SECONDS = 0.3
-"""From the end of a press's turn to the goodbye: a new press may be on its way already, and a goodbye would end it. A
-wake word takes longer to say than that."""
+"""From the end of a press's turn to the goodbye: a new press may be on its way, and a goodbye would end it. A wake word
+takes longer to say."""
 ABORTED_SECONDS = 2.0
-"""The same after an interruption. Firmware says `abort` first and `listen start` right behind it, or after a wake word
-when its queue has run dry; a button that only silences it sends no second message."""
+"""The same after an interruption. Firmware sends `abort`, then `listen start` at once, or after a wake word when its
+playback queue is empty. If the button only stops the answer, no second message follows."""
 
 
 class PressedSession(Protocol):
-    """What the button asks of its session."""
+    """The session of a button."""
 
     language: str
-    """ISO 639-1 code of the words on the screen."""
+    """ISO 639-1 code of the text on the screen."""
 
     @property
     def busy(self) -> bool:
         """Whether an answer is awaited or spoken."""
 
     def fail(self, name: Phrase) -> None:
-        """Speak one of the server's own sentences."""
+        """Speak an apology."""
 
 
 class PushToTalk:
-    """The push-to-talk button as the edge sees it.
+    """The state of a device's push-to-talk button.
 
     Args:
         transport: To the device.
         services: Of the edge.
-        session: Whose button it is.
+        session: The device's session.
     """
 
     def __init__(self, transport: DownlinkTransport, services: EdgeServices, session: PressedSession) -> None:
@@ -58,17 +58,17 @@ class PushToTalk:
         self._goodbye = Timer(self)
 
     def begin(self, now: float) -> None:
-        """The button is pressed. Repeated, it changes nothing."""
+        """Note that the button is pressed; a repeated call changes nothing."""
         if self._began is None:
             self._began = now
 
     def end(self, now: float) -> None:
-        """The button is released."""
+        """Note that the button is released."""
         self._seconds = 0.0 if self._began is None else now - self._began
         self._began = None
 
-    def answer_silence(self) -> None:
-        """Answer a press in which nothing was heard as FLEET_UNHEARD_REPLY says; one by accident gets no answer."""
+    def answer_silent_press(self) -> None:
+        """Answer a press without speech as FLEET_UNHEARD_REPLY says; do not answer a press by accident."""
         timed.utterances.add("unheard")
         if self._session.busy:
             return
@@ -84,21 +84,21 @@ class PushToTalk:
             self.finish()
 
     def finish(self, wait: float = GOODBYE_SECONDS) -> None:
-        """The turn of a press is over: firmware that would lose the next wake word gets a goodbye, if it stays idle.
+        """End the turn of a press: firmware that would lose the next wake word gets a goodbye, if it stays idle.
 
         Args:
-            wait: Seconds in which it may still say that it listens again.
+            wait: Seconds for a new `listen start` before the goodbye.
         """
         if self._transport.opened.ends_presses:
             self._goodbye_at = self._clock() + wait
             self._services.socket.wheel.set(self._goodbye, self._goodbye_at)
 
-    def go_on(self) -> None:
-        """The device listens again, or its session is over: no goodbye."""
+    def cancel_goodbye(self) -> None:
+        """Cancel the goodbye: the device listens again, or its session has ended."""
         self._services.socket.wheel.cancel(self._goodbye)
 
     def on_timer(self, now: float) -> float | None:
-        """Ask the shard for a goodbye, if the device stayed idle."""
+        """Ask the shard to end the session, if the device stayed idle."""
         if now < self._goodbye_at:
             # The wheel fires long waits early.
             return self._goodbye_at

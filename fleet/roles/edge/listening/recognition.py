@@ -1,4 +1,4 @@
-"""Turning a session's utterances into text, one at a time."""
+"""Recognise a session's utterances, one at a time."""
 
 import asyncio
 import logging
@@ -21,29 +21,29 @@ LONGEST_SECONDS = 20.0
 _ABOUT: Final = {"gen_ai.operation.name": "speech_to_text"}
 
 
-class TranscriptTaker(Protocol):
-    """Whoever acts on what was understood."""
+class TranscriptHandler(Protocol):
+    """Handles transcripts."""
 
     async def take_transcript(self, utterance: Utterance, transcript: Transcript) -> None:
-        """Take an utterance and what was said, which may be nothing."""
+        """Take an utterance and its transcript, which may be empty."""
 
     def fail(self, name: Phrase) -> None:
-        """Say why there is no answer."""
+        """Apologise for a failed recognition."""
 
 
 class Recognition:
-    """The recogniser's side of one session.
+    """Runs the recogniser for one session.
 
     Args:
         transport: Names the session in the log.
         services: Of the edge.
-        taker: Takes what was said.
+        handler: Handles the transcripts.
     """
 
-    def __init__(self, transport: DownlinkTransport, services: EdgeServices, taker: TranscriptTaker) -> None:
+    def __init__(self, transport: DownlinkTransport, services: EdgeServices, handler: TranscriptHandler) -> None:
         self._transport = transport
         self._services = services
-        self._taker = taker
+        self._handler = handler
         self._task: asyncio.Task[object] | None = None
         self._early: _Early | None = None
 
@@ -53,7 +53,7 @@ class Recognition:
         return self._task is not None and not self._task.done()
 
     def prepare(self, utterance: Utterance) -> None:
-        """Begin to recognise what has perhaps ended; `start` takes the result if nothing more was said."""
+        """Begin to recognise at a pause; `start` uses the result if no speech followed the pause."""
         self._drop_early()
         if not self.running:
             early = self._early = _Early(utterance.voiced_ms)
@@ -61,7 +61,7 @@ class Recognition:
                 early.task = self._services.tasks.start("early recognition", self._prepare(early, utterance))
 
     def start(self, utterance: Utterance) -> None:
-        """Recognise an utterance; an older one that is still at it is given up."""
+        """Recognise an utterance; cancel the recognition of an older one."""
         early, self._early = self._early, None
         self.cancel()
         self._task = self._services.tasks.start("recognition", self._recognise(utterance, early))
@@ -82,7 +82,7 @@ class Recognition:
             async with asyncio.timeout(LONGEST_SECONDS):
                 early.settle(await self._services.asr.transcribe(utterance.pcm))
         except (FleetError, TimeoutError):
-            early.settle(None)  # the real attempt will say why
+            early.settle(None)  # `_recognise` tries again and reports the error
 
     async def _recognise(self, utterance: Utterance, early: "_Early | None") -> None:
         clock = asyncio.get_running_loop().time
@@ -100,13 +100,13 @@ class Recognition:
                 log.warning("recognition failed", extra={"reason": reason, "kind": type(error).__name__})
                 self._task = None
                 turns.utterances.add("failed")
-                self._taker.fail("not_understood")
+                self._handler.fail("not_understood")
                 return
             extra = {"asr_seconds": round(clock() - asked_at, 3), "language": transcript.language}
             turns.transcription_delay.observe(clock() - asked_at)
             log.info("utterance recognised", extra={**extra, "pii": {"text": transcript.text}})
             self._task = None
-            await self._taker.take_transcript(utterance, transcript)
+            await self._handler.take_transcript(utterance, transcript)
 
 
 class _Early:
@@ -114,7 +114,7 @@ class _Early:
 
     def __init__(self, voiced_ms: float) -> None:
         self.voiced_ms = voiced_ms
-        """How much speech it covers: an utterance with more has gone on after the pause."""
+        """Speech that it covers; an utterance with more speech went on after the pause."""
         self.outcome: asyncio.Future[Transcript | None] = asyncio.get_running_loop().create_future()
         self.task: asyncio.Task[object] | None = None
 
@@ -123,13 +123,13 @@ class _Early:
             self.outcome.set_result(transcript)
 
     def drop(self) -> None:
-        """Give it up, if it still runs."""
+        """Cancel it, if it still runs."""
         if self.task:
             self.task.cancel()
 
 
 async def _outcome(early: _Early | None, utterance: Utterance) -> Transcript | None:
-    """Return what was understood in a pause, if nothing more was said after it."""
+    """Return the transcript from the pause, if no speech followed it."""
     if early is None:
         return None
     try:

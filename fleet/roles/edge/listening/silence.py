@@ -1,13 +1,13 @@
-"""When a session has been silent for so long that it should end."""
+"""Decide when a session has been silent for so long that it should end."""
 
 from typing import Literal
 
 UNUSED_SECONDS = 15.0
-"""A session without any packet and without listening ends this long after it was opened."""
+"""A session without packets and without `listen start` ends this long after it was opened."""
 
 
 class SilenceTimeout:
-    """Watches one session.
+    """The silence timeout of one session.
 
     Args:
         now: When the session was opened.
@@ -21,13 +21,13 @@ class SilenceTimeout:
         self.used = False
         """Whether the device sent audio or began to listen."""
 
-    def stir(self, now: float) -> None:
-        """Somebody spoke, or the server did."""
+    def reset(self, now: float) -> None:
+        """Restart the timeout: the user or the server spoke."""
         self._since = now
         self._reported = False
 
-    def end(self, now: float) -> Literal["idle", "unused"] | None:
-        """Say why the session should end; once for each silence."""
+    def reason_to_end(self, now: float) -> Literal["idle", "unused"] | None:
+        """Return why the session should end, or None; each silence is reported once."""
         if self._reported or now - self._since < (self._idle_seconds if self.used else UNUSED_SECONDS):
             return None
         self._reported = True

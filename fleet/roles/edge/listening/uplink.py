@@ -1,4 +1,4 @@
-"""The way from a session's packets to utterances: order, gate, listening period."""
+"""From a session's packets to utterances: order, gate, listening period."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -16,25 +16,26 @@ from fleet.wire import toc
 from fleet.wire.messages import AudioFormat
 
 SETTLE_SECONDS = 0.1
-"""After a wake word's messages: the rest of its audio may still be under way, the microphone's comes later."""
+"""Time after a wake word's message in which audio is ignored: it is still the wake word, not the microphone."""
 GRACE_SECONDS = 0.2
-"""After push-to-talk was released: up to four packets may follow."""
+"""Time after `listen stop` in which packets still belong to the utterance: up to four may follow."""
 CATCH_UP_SECONDS = 1.0
-"""Longest time that the audio input may then lag behind."""
+"""Longest wait after that for an audio input that lags behind."""
 _POLL_SECONDS = 0.02
 
 Gate = Literal["held", "open", "shut"]
 
 
 class Uplink:
-    """Hears one session.
+    """Receives one session's audio.
 
-    The gate says what becomes of packets: `held` for whoever listens next, heard (`open`), or ignored (`shut`).
+    The gate decides about packets: `held` keeps them for the next listening period, `open` feeds them to the current
+    one, `shut` ignores them.
 
     Args:
         uplink: Format of the packets.
         services: Of the edge.
-        consumers: Act on what was heard.
+        consumers: Act on utterances.
     """
 
     def __init__(self, uplink: AudioFormat, services: EdgeServices, consumers: SpeechConsumers) -> None:
@@ -43,46 +44,47 @@ class Uplink:
         self._consumers = consumers
         self.burst = Burst(uplink.frame_ms)
         self.jitter = JitterBuffer()
-        """Puts packets in order, and knows how many were lost."""
+        """Puts packets in order, and counts lost ones."""
         self._preroll = PrerollBuffer(uplink.frame_ms)
         self.period: ListeningPeriod | None = None
-        """The listening period; None while nobody listens."""
+        """The listening period; None outside of one."""
         self._timer = Timer(self)
         self._deadline = 0.0
         self._settles_at: float | None = None
         self.pressed = False
-        """Whether only `stop` ends an utterance."""
+        """Push-to-talk: whether only `stop` ends an utterance."""
         self.gate: Gate = "held"
 
     def push(self, sequence: int, payload: bytes, now: float) -> None:
-        """Take one packet that was admitted; without a payload it is a silent frame that has no number."""
+        """Take one admitted packet; an empty payload is a silent frame without a number."""
         if not payload:
-            # Nothing shows that the device has sent it: it opens nothing, and lengthens a press by a little at most.
+            # The device is not proved to have sent it. So it never opens a listening period, and lengthens a press by
+            # at most `PADDING_MS`.
             if self.period and self.period.may_pad():
-                self._hear(None, now)
+                self._pass_gate(None, now)
             else:
                 self._services.counters["unwanted"] += 1
             return
         self.burst.add(now)
         for released in self.jitter.push(sequence, payload, now):
-            self._hear(released, now)
+            self._pass_gate(released, now)
 
     def rejoin(self, packets: list[tuple[int, bytes]], now: float) -> None:
-        """Take packets that were proved together, in order; the stream may have gone back to lower numbers."""
+        """Take packets that were proved together, in order; the stream may have restarted at lower numbers."""
         for released in self.jitter.rejoin(packets[0][0]):
-            self._hear(released, now)
+            self._pass_gate(released, now)
         for sequence, payload in packets:
             self.push(sequence, payload, now)
 
     def settle(self, now: float) -> None:
-        """What was sent until now (a wake word, our own voice) is no part of what the user says next."""
+        """Discard the audio until now (a wake word, an echo of the answer): it is not part of the next utterance."""
         self._settles_at = now + SETTLE_SECONDS
         self._preroll.take()
         if self.gate == "open":
             self._listen([])
 
     def open(self, now: float, *, pressed: bool) -> None:
-        """Listen; a period of the same kind that is under way goes on.
+        """Listen; a period of the same kind continues.
 
         Args:
             now: The time.
@@ -99,31 +101,31 @@ class Uplink:
         self._listen([] if settling else recent)
 
     def resume(self, *, pressed: bool | None = None) -> None:
-        """Listen, with all that came meanwhile.
+        """Listen, beginning with all packets that were held.
 
         Args:
-            pressed: Push-to-talk; as before if it is not said.
+            pressed: Push-to-talk; None keeps the value.
         """
         self.pressed = self.pressed if pressed is None else pressed
         self._listen(self._preroll.take())
 
     def hold(self) -> None:
-        """Listen to nothing; keep what comes for a short while."""
+        """Stop listening; keep the last packets that come."""
         self._end("held")
 
     def shut(self) -> None:
-        """Ignore what comes."""
+        """Stop listening; ignore the packets that come."""
         self._end("shut")
         self._preroll.take()
 
     def stop(self, now: float) -> None:
-        """The user ended the recording; what is still under way belongs to it."""
+        """End the recording of a press; packets that are still on their way belong to it."""
         if self.gate == "open":
             self._deadline = now + GRACE_SECONDS + CATCH_UP_SECONDS
             self._services.socket.wheel.set(self._timer, now + GRACE_SECONDS)
 
     def close(self) -> None:
-        """Forget everything."""
+        """Stop listening; count what was lost and late."""
         self._end("shut")
         self._services.counters["lost"] += self.jitter.lost
         self._services.counters["late"] += self.jitter.late
@@ -135,7 +137,7 @@ class Uplink:
         if not self.period:
             return None
         for released in self.jitter.flush():
-            self._hear(released, now)
+            self._pass_gate(released, now)
         if not self.period.caught_up and now < self._deadline:
             return now + _POLL_SECONDS
         utterance = self.period.finish()
@@ -143,11 +145,11 @@ class Uplink:
         if utterance:
             self._consumers.listener.take_utterance(utterance, now)
         elif self.pressed:
-            self._consumers.press.answer_silence()
+            self._consumers.press.answer_silent_press()
         return None
 
     def _listen(self, packets: Sequence[bytes]) -> None:
-        """Begin a listening period with packets that came before it."""
+        """Begin a listening period with some packets from before it."""
         self._end("open")
         settings = self._services.settings
         endpoint_ms = None if self.pressed else float(settings.endpoint_ms)
@@ -164,7 +166,7 @@ class Uplink:
             self.period = None
         self.gate = gate
 
-    def _hear(self, released: bytes | None, now: float) -> None:
+    def _pass_gate(self, released: bytes | None, now: float) -> None:
         packet = toc.empty_packet(self._format.frame_ms) if released is None else released
         if self._settles_at is not None:
             if now < self._settles_at:
@@ -174,7 +176,7 @@ class Uplink:
         if self.gate == "held":
             self._preroll.add(packet, now)
             if self._preroll.is_live(now):
-                self._consumers.listener.listen_unasked(now)
+                self._consumers.listener.infer_listening(now)
         elif self.gate == "open":
             if self.period:
                 self.period.feed(packet)

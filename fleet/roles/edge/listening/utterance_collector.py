@@ -1,4 +1,4 @@
-"""Cuts what is heard in a session into utterances."""
+"""Cut a session's audio into utterances."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -18,29 +18,29 @@ from fleet.core.ports import ASR_RATE
 
 BYTES_PER_MS = ASR_RATE * 2 // 1000
 LEAST_VOICED_MS = 60.0
-"""A push-to-talk recording with less speech than this says nothing."""
+"""A push-to-talk recording with less speech than this is silent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """What somebody said, with a little silence around it."""
+    """Speech with a little silence around it."""
 
     pcm: bytes
     voiced_ms: float
-    """How much of it is speech."""
+    """Milliseconds of speech."""
     ended_at: float
-    """When the edge heard the last speech, on the loop's clock: later than it was said by a packet and its way."""
+    """When the edge received the last speech, on the loop's clock; it was spoken one packet and one way earlier."""
 
 
 @dataclass(frozen=True, slots=True)
 class PausedUtterance:
-    """What was said until a pause: the speaker has perhaps finished."""
+    """The utterance until a pause, which may be its end."""
 
     so_far: Utterance
 
 
 Collected = Utterance | PausedUtterance | bool
-"""What a frame led to: an utterance that silence has ended, a pause in one, or whether the frame is speech in one."""
+"""The result of a frame: an utterance that silence has ended, a pause in one, or whether the frame is speech in one."""
 
 
 class UtteranceCollector:
@@ -72,7 +72,7 @@ class UtteranceCollector:
         return self._endpoint is None
 
     def mark_overlap(self) -> None:
-        """The server begins to speak: from now on speech is an interruption."""
+        """Begin to count speech during an answer."""
         self.overlap_ms = 0.0
 
     def add(self, pcm: bytes, speech: float, now: float) -> Collected:
@@ -95,7 +95,7 @@ class UtteranceCollector:
         return speech >= START
 
     def finish(self) -> Utterance | None:
-        """The user ended the recording: return what was said, None when it was nothing."""
+        """Return the utterance when the user has ended the recording; None if there was too little speech."""
         if not self.recording or self.voiced_ms < LEAST_VOICED_MS:
             return None
         return self._take()

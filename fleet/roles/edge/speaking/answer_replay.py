@@ -1,4 +1,4 @@
-"""Answers that a device missed, and hears when it is back."""
+"""Repeat answers that a device missed while it reconnected."""
 
 import logging
 import math
@@ -10,18 +10,19 @@ from fleet.roles.edge.speaking.speech import SpokenAnswer
 log = logging.getLogger(__name__)
 
 TAKEN_SECONDS = 0.6
-"""From the announcement of speech until a device that heard it sends nothing more."""
+"""Time from `tts start` after which a device that received it has stopped sending."""
 MISSED_PACKETS = 5
-"""Packets that come after that from a device that did not hear it."""
+"""Packets after that time which show that the device did not receive `tts start`."""
 REPEAT_SECONDS = 60.0
-"""How old an answer may be that is spoken once more."""
+"""An older answer is not repeated."""
 
 
 class AnswerReplay:
-    """Watches whether the device takes an answer of a session, and repeats it once if not.
+    """Detects that the device missed an answer, and repeats it once.
 
-    Stock firmware in auto mode sends nothing while it speaks, so one that goes on sending does not know: MQTT at QoS 0
-    loses what is said while the device reconnects, and the device throws away the audio that comes meanwhile.
+    Stock firmware in auto mode sends no audio in its speaking state. A device that goes on sending has not received
+    `tts start`: MQTT at QoS 0 loses messages while the device reconnects. Outside of its speaking state the device
+    discards the audio of the answer.
 
     Args:
         downlink: Of the session.
@@ -32,35 +33,35 @@ class AnswerReplay:
         self._speech: SpokenAnswer | None = None
         self._back_at = -math.inf
 
-    def hear(self, now: float) -> None:
-        """The device sent a packet though it is not listened to."""
+    def note_packet(self, now: float) -> None:
+        """Count a packet that the device sent outside of a listening period."""
         speech = self._downlink.speech
         if speech and speech.playout.started and now - speech.begun_at > TAKEN_SECONDS:
-            speech.unheard += 1
+            speech.missed_packets += 1
 
-    def keep(self, speech: SpokenAnswer, now: float) -> bool:
-        """Take an answer that was spoken to its end; return whether it is being spoken once more."""
-        missed = speech.unheard >= MISSED_PACKETS and not speech.again
+    def finish(self, speech: SpokenAnswer, now: float) -> bool:
+        """Take an answer that was spoken to its end; return whether it is being repeated."""
+        missed = speech.missed_packets >= MISSED_PACKETS and not speech.repeated
         self._speech = speech if missed else None
         return self._back_at >= speech.begun_at and self._repeat(now)
 
-    def meet(self, now: float) -> bool:
-        """The device has connected anew; return whether what it missed is being spoken once more."""
+    def device_returned(self, now: float) -> bool:
+        """Note that the device has reconnected; return whether the answer that it missed is being repeated."""
         self._back_at = now
         return self._downlink.speech is None and self._repeat(now)
 
     def forget(self) -> None:
-        """Something newer is said."""
+        """Forget the missed answer: a newer turn has begun."""
         self._speech = None
 
     def _repeat(self, now: float) -> bool:
         missed, self._speech = self._speech, None
         if missed is None or now - missed.begun_at > REPEAT_SECONDS:
             return False
-        log.info("answer was missed, and is spoken again", extra={"turn": missed.turn})
-        speech = SpokenAnswer(uuid4().hex, own=True, lazy=True, again=True)
+        log.info("answer missed, repeated", extra={"turn": missed.turn})
+        speech = SpokenAnswer(uuid4().hex, local=True, lazy=True, repeated=True)
         self._downlink.begin(speech, now)
-        for sentence in missed.said:
+        for sentence in missed.sentences:
             speech.add(sentence.model_copy(update={"turn": speech.turn}))
         speech.end()
         return True

@@ -1,4 +1,4 @@
-"""The way from sentences to a session's packets: voice, playout, seal."""
+"""From sentences to a session's packets: voice, playout, encryption."""
 
 import asyncio
 import logging
@@ -18,14 +18,14 @@ from fleet.wire.messages import AnswerStartCommand, AnswerStopCommand, EmotionCo
 log = logging.getLogger(__name__)
 
 HOLD_SECONDS = 10.0
-"""Longest wait for the device's address: a device that is sent `tts start` too early never sends a packet."""
+"""Longest wait for the device's address: a device that receives `tts start` before it sent audio never sends any."""
 
 
 class AnswerOwner(Protocol):
-    """Whoever gives the answers."""
+    """Is notified of the end of answers."""
 
     def finish(self, speech: SpokenAnswer, now: float) -> None:
-        """Take an answer that was spoken to its end, after the device was sent `tts stop`."""
+        """Take an answer that was spoken to its end, after `tts stop` was sent."""
 
 
 class Downlink:
@@ -47,10 +47,10 @@ class Downlink:
         self.speech: SpokenAnswer | None = None
         """The answer that is being spoken or prepared."""
         self._gauge = PlaybackGauge(transport.downlink.frame_ms)
-        self._stop_owed = False
-        """Whether `tts stop` could not be sent."""
+        self._stop_unsent = False
+        """Whether `tts stop` could not be sent yet."""
         self.stop_in_doubt = False
-        """Whether the device may have missed that speech is over; False too while it was never spoken to."""
+        """Whether the device may have missed `tts stop`; False if none was sent."""
 
     @property
     def speaking(self) -> bool:
@@ -58,8 +58,8 @@ class Downlink:
         return self.speech is not None and self.speech.playout.started
 
     def begin(self, speech: SpokenAnswer, now: float) -> None:
-        """Begin an answer; one that is still being spoken goes over into it without a stop."""
-        earlier = self.silence()
+        """Begin an answer; it replaces one that is still being spoken, without `tts stop` between them."""
+        earlier = self.cancel()
         device = earlier.playout.device if earlier else None
         fmt = self._transport.downlink
         filler = silence(fmt.sample_rate, fmt.frame_ms)
@@ -71,24 +71,27 @@ class Downlink:
             log.info("speech begins")
             self._services.socket.wheel.set(self._timer, now)
         elif not speech.lazy:
-            self._announce(now)
+            self._send_start(now)
 
-    def try_again(self, now: float) -> None:
-        """Send the device what could not be sent: its address was unknown, or the broker away."""
+    def retry(self, now: float) -> None:
+        """Retry `tts start` or `tts stop`: the device's address was unknown, or the broker was away."""
         if self.speech and not self.speech.lazy:
-            self._announce(now)
-        elif self.speech is None and self._stop_owed:
+            self._send_start(now)
+        elif self.speech is None and self._stop_unsent:
             self.stop()
 
-    def played(self, timestamp: int, now: float) -> None:
-        """The device says that it plays the packet with this timestamp, in milliseconds; it is not believed further."""
+    def note_played(self, timestamp: int, now: float) -> None:
+        """Take a report that the device plays the packet with this timestamp, in milliseconds.
+
+        The report corrects the model of the device's queue within the bounds of `PlaybackGauge`.
+        """
         speech = self.speech
         if speech and speech.playout.started:
             left = self._transport.sent - timestamp // self._transport.downlink.frame_ms
             speech.playout.add_loss(self._gauge.take(left, speech.playout.device.played_at, now))
 
-    def silence(self) -> SpokenAnswer | None:
-        """Send nothing more; return the answer that was cut off. The device is sent no `tts stop`."""
+    def cancel(self) -> SpokenAnswer | None:
+        """Cancel the answer without `tts stop`; return it."""
         speech = self.speech
         self._services.socket.wheel.cancel(self._timer)
         if self._task:
@@ -97,31 +100,31 @@ class Downlink:
         return speech
 
     def stop(self) -> None:
-        """Send the device `tts stop`."""
+        """Send `tts stop`."""
         self.stop_in_doubt = True
-        self._stop_owed = not self._transport.send_command(AnswerStopCommand(self._transport.session))
+        self._stop_unsent = not self._transport.send_command(AnswerStopCommand(self._transport.session))
 
-    def lost(self, now: float) -> bool:
-        """Whether the answer waits too long for the device's address, or for the broker."""
+    def timed_out(self, now: float) -> bool:
+        """Return whether the answer has waited too long for the device's address or for the broker."""
         speech = self.speech
         if speech is None or speech.lazy or speech.playout.started:
             return False
         return now - speech.begun_at >= HOLD_SECONDS
 
-    def _announce(self, now: float) -> None:
+    def _send_start(self, now: float) -> None:
         speech = self.speech
         if not speech or speech.playout.started or not self._transport.addressed:
             return
-        # Audio that came without it would be thrown away.
+        # Firmware discards audio that comes without `tts start` before it.
         if self._transport.send_command(AnswerStartCommand(self._transport.session)):
             log.info("speech begins")
             speech.begun_at = now
             speech.playout.start(now)
-            self.show_face()
+            self.send_emotion()
             self._services.socket.wheel.set(self._timer, now)
 
-    def show_face(self) -> None:
-        """Send the answer's face, if it is not sent yet: behind `tts start`, never before it.
+    def send_emotion(self) -> None:
+        """Send the answer's emotion, if it is not sent yet: after `tts start`, never before it.
 
         Firmware sets a neutral face on entering idle or listening, one pass of its main loop after the change, and
         leaves the face alone on entering speaking (application.cc, HandleStateChangedEvent): a face that comes before
@@ -133,20 +136,20 @@ class Downlink:
             self._transport.send_command(EmotionCommand(self._transport.session, emotion))
 
     def take_packets(self) -> None:
-        """The voice has made something: send it when it is due."""
+        """Set the timer for new packets of the voice."""
         speech = self.speech
         if not speech:
             return
         playout = speech.playout
         if speech.lazy and playout.waiting:
             speech.lazy = False
-            self._announce(self._clock())
-        # With more than one packet waiting the timer is on already.
+            self._send_start(self._clock())
+        # If more than one packet waits, the timer is set already.
         if playout.drained or (playout.waiting == 1 and playout.started):
             self._services.socket.wheel.set(self._timer, self._clock())
 
     def on_timer(self, now: float) -> float | None:
-        """Send what is due; return when to ask again."""
+        """Send what is due; return the next due time."""
         speech = self.speech
         if speech is None:
             return None
@@ -172,7 +175,7 @@ class Downlink:
         speech.changed.set()
 
     def _finish(self, speech: SpokenAnswer, now: float) -> None:
-        self.silence()
+        self.cancel()
         with self._transport.fields(speech.turn):
             log.info("speech done")
             self._owner.finish(speech, now)
@@ -180,9 +183,9 @@ class Downlink:
 
 def _note_first_packet(transport: DownlinkTransport, speech: SpokenAnswer, now: float) -> None:
     speech.first_sent = True
-    since = {} if speech.since is None else {"since_end_of_speech": round(now - speech.since, 3)}
-    if speech.since is not None:
-        timed.e2e_latency.observe(now - speech.since)
+    since = {} if speech.speech_ended_at is None else {"since_end_of_speech": round(now - speech.speech_ended_at, 3)}
+    if speech.speech_ended_at is not None:
+        timed.e2e_latency.observe(now - speech.speech_ended_at)
     traced.find(speech.turn).add_event("first packet sent")
     with transport.fields(speech.turn):
         log.info("first packet sent", extra=since)

@@ -1,4 +1,4 @@
-"""One answer being spoken: its sentences, the work of the voice, its playout."""
+"""One answer that is being spoken: its sentences, synthesis, playout."""
 
 import asyncio
 import logging
@@ -23,39 +23,39 @@ log = logging.getLogger(__name__)
 MOST_SENTENCES = 64
 """Sentences that wait for the voice; more are dropped."""
 MOST_PACKETS = 1000
-"""Packets that wait to be sent (a minute); the voice then waits for room."""
+"""Packets that wait to be sent (a minute); then synthesis waits."""
 PACKET_SECONDS = 20.0
-"""Longest wait for the voice's next packet; its engines have shorter limits of their own."""
+"""Longest wait for the voice's next packet; speech engines have shorter limits of their own."""
 RENEWAL_SECONDS = 1.0
-"""How often that limit is moved: a timer for each packet would cost more than the packet."""
+"""Time between two renewals of that limit: a timer for each packet would cost more than the packet."""
 
 _ABOUT: Final = {"gen_ai.operation.name": "text_to_speech"}
 
 
 @dataclass(slots=True)
 class SpokenAnswer:
-    """The state of one answer; `prepare` comes before everything else.
-
-    `own` marks an apology of the edge's own, of which no shard knows; `lazy` that it is announced only when there is
-    audio; `again` that it was spoken before; `since` when the user stopped speaking, on the loop's clock; `emotion` the
-    face that the device is still to be sent.
-    """
+    """The state of one answer; call `prepare` first."""
 
     turn: str
-    since: float | None = None
-    own: bool = False
+    speech_ended_at: float | None = None
+    """When the user stopped speaking, on the loop's clock."""
+    local: bool = False
+    """Whether the edge made the answer itself (an apology, a repeated answer), so that the shard does not know it."""
     lazy: bool = False
-    again: bool = False
+    """Whether `tts start` waits for the first audio."""
+    repeated: bool = False
+    """Whether it repeats an answer that the device missed."""
     emotion: str = ""
+    """The emotion that is still to be sent to the device."""
     begun_at: float = 0.0
     first_sent: bool = False
     playout: Playout = field(init=False)
     texts: dict[int, str] = field(default_factory=dict)
     """Sentences that wait for their first packet."""
-    said: deque[SpeakSentenceCommand] = field(default_factory=lambda: deque(maxlen=MOST_SENTENCES))
-    """The answer itself; of a very long one its end."""
-    unheard: int = 0
-    """Packets that the device sent when it should have been speaking."""
+    sentences: deque[SpeakSentenceCommand] = field(default_factory=lambda: deque(maxlen=MOST_SENTENCES))
+    """The sentences for a repetition; of a very long answer only its end."""
+    missed_packets: int = 0
+    """Packets that the device sent when it should have been in its speaking state."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     _waiting: deque[SpeakSentenceCommand] = field(default_factory=deque)
     _newest: int = -1
@@ -66,21 +66,21 @@ class SpokenAnswer:
 
     @property
     def finished(self) -> bool:
-        """Whether nothing more will be given to it."""
+        """Whether no more sentences will come."""
         return self._ended
 
     def prepare(self, playout: Playout, counters: Counter[str], now: float) -> None:
-        """Begin to be spoken.
+        """Set the parts that the answer needs.
 
         Args:
             playout: Paces its packets.
-            counters: Count sentences that are dropped.
+            counters: Count dropped sentences.
             now: The time.
         """
         self.playout, self._counters, self.begun_at = playout, counters, now
 
     def add(self, sentence: SpeakSentenceCommand) -> None:
-        """Queue a sentence; dropped and counted when too many wait. One that came before is skipped."""
+        """Queue a sentence; it is dropped and counted if too many wait. Skip one that came before."""
         if self._ended or sentence.index <= self._newest:
             return
         if len(self._waiting) >= MOST_SENTENCES:
@@ -92,16 +92,16 @@ class SpokenAnswer:
         self._newest = sentence.index
         self.emotion = sentence.emotion or self.emotion
         self._waiting.append(sentence)
-        self.said.append(sentence)
+        self.sentences.append(sentence)
         self.changed.set()
 
     def end(self) -> None:
-        """No more sentences will come."""
+        """Mark the text as complete."""
         self._ended = True
         self.changed.set()
 
     async def next(self) -> SpeakSentenceCommand | None:
-        """Return the next sentence for the voice, at most one ahead of what plays; None after the last."""
+        """Return the next sentence to synthesise, at most one ahead of what plays; None after the last."""
         while True:
             self.changed.clear()
             if self._waiting and self._spoken <= self.playout.begun + 1:
@@ -111,28 +111,28 @@ class SpokenAnswer:
                 return None
             await self.changed.wait()
 
-    async def room(self) -> None:
+    async def wait_for_room(self) -> None:
         """Wait until the playout takes more packets."""
         while self.playout.waiting >= MOST_PACKETS:
             self.changed.clear()
             await self.changed.wait()
 
 
-class PacketTaker(Protocol):
-    """Whoever sends an answer's packets."""
+class PacketSender(Protocol):
+    """Sends an answer's packets."""
 
     def take_packets(self) -> None:
-        """The answer's playout has something new."""
+        """Take note of new packets in the answer's playout."""
 
 
-async def synthesise(speech: SpokenAnswer, voice: Voice, downlink: AudioFormat, taker: PacketTaker) -> None:
-    """Give the playout all sentences of an answer as the voice speaks them; what fails ends the answer early.
+async def synthesise(speech: SpokenAnswer, voice: Voice, downlink: AudioFormat, sender: PacketSender) -> None:
+    """Synthesise all sentences of an answer into its playout; a failure ends the answer early.
 
     Args:
         speech: The answer.
-        voice: Speaks.
+        voice: Synthesises.
         downlink: Format of the device.
-        taker: Sends the packets.
+        sender: Sends the packets.
     """
     try:
         while (sentence := await speech.next()) is not None:
@@ -140,20 +140,20 @@ async def synthesise(speech: SpokenAnswer, voice: Voice, downlink: AudioFormat, 
                 span.set({"fleet.sentence": sentence.index})
                 spans.set_private(span, {"fleet.text": sentence.text})
                 async with aclosing(voice.packets(sentence.text, sentence.language, downlink)) as packets:
-                    await _speak(sentence, speech, packets, taker)
+                    await _speak(sentence, speech, packets, sender)
     except (FleetError, TimeoutError) as error:
         reason = str(error) or "no audio within the limit"
         log.warning("speech failed", extra={"reason": reason, "kind": type(error).__name__})
     speech.end()
     speech.playout.end()
-    taker.take_packets()
+    sender.take_packets()
 
 
 async def _speak(
     sentence: SpeakSentenceCommand,
     speech: SpokenAnswer,
     packets: AsyncGenerator[bytes, None],
-    taker: PacketTaker,
+    sender: PacketSender,
 ) -> None:
     clock = asyncio.get_running_loop().time
     asked_at = renewed_at = clock()
@@ -175,10 +175,10 @@ async def _speak(
                 first = False
                 if speech.playout.waiting >= MOST_PACKETS:
                     limit.reschedule(None)
-                    await speech.room()
+                    await speech.wait_for_room()
                     limit.reschedule(clock() + PACKET_SECONDS)
                 speech.playout.add(packet)
-                taker.take_packets()
+                sender.take_packets()
     finally:
         speech.playout.end_sentence()
 

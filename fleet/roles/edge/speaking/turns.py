@@ -1,4 +1,4 @@
-"""The turns of one session as its edge sees them: awaited from the shard, spoken, over."""
+"""The turns of one session on its edge: awaited from the shard, spoken, ended."""
 
 import logging
 from collections import deque
@@ -29,33 +29,32 @@ from fleet.wire.messages import TranscriptCommand
 log = logging.getLogger(__name__)
 
 TURN_MARGIN = 5.0
-"""Seconds beyond a turn's own limit after which its shard is no longer waited for."""
+"""Seconds after a turn's own limit in which the edge still waits for its shard."""
 _REMEMBERED = 32
 _REASONS = {"no_audio_path": "the device sends no audio", "no_worker": "nothing came from the shard"}
 
 
 @dataclass(slots=True)
 class AwaitedTurn:
-    """A turn that a shard works on.
-
-    `touched` is when its shard last said something about it, `since` when the user stopped speaking (None for a turn
-    that the server began), both on the loop's clock; `language` the ISO 639-1 code of what is said in it.
-    """
+    """A turn that a shard works on. Times are on the loop's clock."""
 
     id: str
-    touched: float
-    since: float | None = None
+    progress_at: float
+    """When the shard last sent a command for it."""
+    speech_ended_at: float | None = None
+    """When the user stopped speaking; None for a turn that the server began."""
     language: str = ""
+    """ISO 639-1 code."""
 
 
 class TurnListener(Protocol):
-    """Whoever listens to the user between the turns."""
+    """Is notified when turns end."""
 
     def resume(self, now: float) -> None:
-        """The server has nothing more to say."""
+        """Listen again: the server has nothing more to say."""
 
     def fail(self, name: Phrase) -> None:
-        """Say why there is no answer."""
+        """Apologise: there is no answer."""
 
 
 class SessionTurns:
@@ -64,7 +63,7 @@ class SessionTurns:
     Args:
         transport: To the device.
         services: Of the edge.
-        listener: Of the session.
+        listener: Is notified when turns end.
     """
 
     def __init__(self, transport: DownlinkTransport, services: EdgeServices, listener: TurnListener) -> None:
@@ -83,13 +82,13 @@ class SessionTurns:
         return self._turn is not None or self.downlink.speech is not None
 
     async def ask(self, turn: AwaitedTurn, text: str, language: str, outcome: Literal["understood", "typed"]) -> None:
-        """Let the device show a text, and ask the shard to answer it. Whatever was awaited before is over.
+        """Send the device the text to show, and ask the shard to answer it. An earlier awaited turn ends.
 
         Args:
             turn: The turn's name and times.
             text: What was said or typed.
-            language: ISO 639-1 code of what was heard, empty when unknown.
-            outcome: What is counted when the shard has it.
+            language: ISO 639-1 code of the speech, empty if unknown.
+            outcome: Is counted after delivery to the shard.
         """
         if self._turn:
             self._drop(self._turn.id)
@@ -97,7 +96,7 @@ class SessionTurns:
         self.replay.forget()
         opened = self._transport.opened
         self._transport.send_command(TranscriptCommand(opened.session, text))
-        heard = UtteranceEvent(
+        utterance = UtteranceEvent(
             device=opened.device,
             session=opened.session,
             turn=turn.id,
@@ -106,49 +105,50 @@ class SessionTurns:
             traceparent=traced.adopt(turn.id),
         )
         try:
-            await self._services.inboxes.to_shard(opened.shard, heard)
+            await self._services.inboxes.to_shard(opened.shard, utterance)
         except FleetError as error:
             log.warning("utterance not delivered", extra={"reason": str(error), "kind": type(error).__name__})
             timed.utterances.add("undelivered")
-            # It may have been delivered all the same: one apology and no answer.
-            self.leave()
+            # It may have been delivered despite the error. Cancel the turn, so that the apology is not followed by an
+            # answer.
+            self.cancel_and_report()
             self._listener.fail("failed")
         else:
             timed.utterances.add(outcome)
 
     def begin(self, command: StartAnswerCommand, now: float) -> bool:
-        """Prepare to speak; False when the turn is over already, or was begun before."""
+        """Prepare to speak; return False if the turn has ended already, or its answer has begun before."""
         earlier = self.downlink.speech
         if command.turn in self._dropped or (earlier and earlier.turn == command.turn):
             return False
         if earlier:
             self._drop(earlier.turn)
-            if earlier.playout.drained and not earlier.own:
+            if earlier.playout.drained and not earlier.local:
                 self._report_done(earlier.turn)
         if not self._turn or self._turn.id != command.turn:
             self._turn = AwaitedTurn(command.turn, now, language=self._turn.language if self._turn else "")
         traced.join(command.turn, command.traceparent)
-        self._turn.touched, since = now, self._turn.since
-        self.downlink.begin(SpokenAnswer(command.turn, since), now)
+        self._turn.progress_at, speech_ended_at = now, self._turn.speech_ended_at
+        self.downlink.begin(SpokenAnswer(command.turn, speech_ended_at), now)
         return True
 
-    def touch(self, command: TurnProgressCommand, now: float) -> None:
-        """The shard goes on with a turn, though it has nothing to say yet."""
+    def note_progress(self, command: TurnProgressCommand, now: float) -> None:
+        """Note that the shard works on a turn, though it has no text yet."""
         if self._turn and self._turn.id == command.turn:
-            self._turn.touched = now
+            self._turn.progress_at = now
 
     def answer_of(self, sentence: SpeakSentenceCommand, now: float) -> SpokenAnswer | None:
-        """Return the answer to which a sentence belongs; None for one of a turn that is over."""
+        """Return the answer to which a sentence belongs; None if its turn has ended."""
         speech = self.downlink.speech
         if speech and speech.turn == sentence.turn and self._turn:
-            self._turn.touched = now
+            self._turn.progress_at = now
             self._turn.language = sentence.language or self._turn.language
             return speech
         self._services.counters["late_sentences"] += 1
         return None
 
     def end(self, command: EndAnswerCommand, now: float) -> None:
-        """The turn's text is complete."""
+        """Mark a turn's text as complete."""
         speech = self.downlink.speech
         if speech and speech.turn == command.turn:
             speech.end()
@@ -158,12 +158,12 @@ class SessionTurns:
             self._listener.resume(now)
 
     def apologise(self, name: Phrase, language: str, now: float) -> None:
-        """Say that something went wrong; nothing when the server is speaking already."""
+        """Speak an apology, unless the server is speaking already."""
         self._turn = None
         if self.downlink.speech:
             return
         turn = uuid4().hex
-        speech = SpokenAnswer(turn, own=True, lazy=True)
+        speech = SpokenAnswer(turn, local=True, lazy=True)
         self.downlink.begin(speech, now)
         opened = self._transport.opened
         self._services.traces.note(opened.device, "sorry", name)
@@ -176,31 +176,31 @@ class SessionTurns:
         speech.end()
 
     def interrupt(self, how: Literal["barge-in", "speech aborted", "pressed"], *, stop: bool = True) -> None:
-        """The user wants silence: stop at once, and let the shard know how much was heard.
+        """Stop the answer because the user wants it, and report to the shard how much of it was spoken.
 
         Args:
-            how: The user has said it.
-            stop: Whether the device is sent `tts stop`; it may have left its speaking state by itself.
+            how: The way in which the user interrupted.
+            stop: Whether to send `tts stop`; the device may have left its speaking state by itself.
         """
-        speech = self.leave()
+        speech = self.cancel_and_report()
         if stop:
             self.downlink.stop()
         log.info(how, extra={"turn": speech.turn} if speech else {})
 
-    def leave(self) -> SpokenAnswer | None:
-        """Fall silent, and let the shard know how much of its turn was heard; return the answer that was cut off."""
+    def cancel_and_report(self) -> SpokenAnswer | None:
+        """Cancel the turn, and report to the shard how much of its answer was spoken; return the answer."""
         awaited = self._turn.id if self._turn else ""
-        speech = self.silence()
+        speech = self.cancel()
         turn, spoken = (speech.turn, speech.playout.begun) if speech else (awaited, 0)
-        if turn and not (speech and speech.own):
+        if turn and not (speech and speech.local):
             opened = self._transport.opened
             cut = AnswerInterruptedEvent(device=opened.device, session=opened.session, turn=turn, spoken=spoken)
             self._services.outbox.put(opened.shard, cut)
         return speech
 
-    def silence(self) -> SpokenAnswer | None:
-        """Fall silent and forget the turn; return the answer that was cut off. The device is sent nothing."""
-        speech = self.downlink.silence()
+    def cancel(self) -> SpokenAnswer | None:
+        """Cancel the turn and its answer, and return the answer; send the device nothing."""
+        speech = self.downlink.cancel()
         for dropped in (speech and speech.turn, self._turn and self._turn.id):
             if dropped:
                 self._drop(dropped)
@@ -208,20 +208,20 @@ class SessionTurns:
         return speech
 
     def check(self, now: float) -> None:
-        """Give up a turn of which nothing was heard for too long, or that cannot be spoken."""
-        self.downlink.try_again(now)
+        """Give up a turn whose shard sent nothing for too long, or whose answer cannot be sent."""
+        self.downlink.retry(now)
         speech, turn = self.downlink.speech, self._turn
         has_more = speech is not None and (speech.finished or speech.playout.waiting > 0)
-        if self.downlink.lost(now):
+        if self.downlink.timed_out(now):
             _give_up(self._transport, turn, "no_audio_path")
-            if (speech := self.silence()) and not speech.own:
+            if (speech := self.cancel()) and not speech.local:
                 self._report_done(speech.turn)
             self._listener.resume(now)
-        elif turn and not has_more and now - turn.touched > self._limit:
+        elif turn and not has_more and now - turn.progress_at > self._limit:
             _give_up(self._transport, turn, "no_worker")
             speaking = self.downlink.speaking
-            # Whoever takes the turn up after all learns that nobody waits for it any more.
-            self.leave()
+            # A worker that takes the turn up later must know that the edge has given it up.
+            self.cancel_and_report()
             if speaking:
                 self.downlink.stop()
             self.apologise("failed", turn.language, now)
@@ -231,14 +231,14 @@ class SessionTurns:
         traced.end(turn)
 
     def finish(self, speech: SpokenAnswer, now: float) -> None:
-        """An answer was spoken to its end, and the device knows."""
+        """End the turn of an answer that was spoken to its end."""
         self._drop(speech.turn)
-        if not speech.own:
+        if not speech.local:
             self._services.traces.note(self._transport.opened.device, "spoke")
             self._report_done(speech.turn)
-        if self._turn and (speech.own or self._turn.id == speech.turn):
+        if self._turn and (speech.local or self._turn.id == speech.turn):
             self._turn = None
-        if not self.replay.keep(speech, now):
+        if not self.replay.finish(speech, now):
             self._listener.resume(now)
 
     def _report_done(self, turn: str) -> None:

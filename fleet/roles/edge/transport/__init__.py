@@ -1,1 +1,1 @@
-"""Datagrams: the socket, whose they are, whether they are believed, and the timers that send."""
+"""Datagrams: the socket, the routing to sessions, the checks of packets, and the timers."""

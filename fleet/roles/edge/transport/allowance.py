@@ -1,20 +1,20 @@
-"""How much audio a session may send: at once, for long, and since it began."""
+"""Limit a session's audio: bursts, the lasting rate, and the sequence numbers since it began."""
 
 from typing import Final, Literal
 
 RATE: Final = 40.0
-"""Packets a second of 60 ms that a session may send for long; shorter frames may come more often."""
+"""Lasting limit of packets of 60 ms a second; for shorter frames it is higher."""
 BURST: Final = 64.0
-"""Packets of 60 ms that may come at once: a device that was busy sends up to 40."""
+"""Packets of 60 ms that may come at once: firmware that was busy sends up to 40."""
 AHEAD_SECONDS: Final = 6.0
-"""Audio that a device may have sent before its session is known here: 2 s of a wake word (33 packets, contract 5.1),
-and what waited until the session was opened here."""
+"""Audio that a device may send before its session is open on this edge: 2 s of a wake word (33 packets, contract 5.1),
+and the packets that waited for the session."""
 FASTEST_CLOCK: Final = 1.02
-"""A device's clock against ours, at most."""
+"""Highest rate of a device's clock against ours."""
 
 
 class Allowance:
-    """One session's; whoever admits a packet takes a token.
+    """The limits of one session. A caller that admits a packet takes one of `tokens`.
 
     Args:
         frame_ms: Milliseconds a packet.
@@ -31,7 +31,7 @@ class Allowance:
         self._ahead = AHEAD_SECONDS * 1000 / frame_ms
 
     def refuse(self, sequence: int, now: float) -> Literal["rate", "jump"] | None:
-        """Return why a packet may not be admitted now: too many were, or its number is ahead of the clock."""
+        """Return why a packet may not be admitted: the rate is too high, or its number is ahead of the clock."""
         tokens = self.tokens + (now - self._counted_at) * self._rate
         self._counted_at = now
         self.tokens = tokens = tokens if tokens < self._burst else self._burst

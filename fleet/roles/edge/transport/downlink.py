@@ -1,4 +1,4 @@
-"""The way from an edge to one device."""
+"""Send packets and commands from an edge to one device."""
 
 from contextlib import AbstractContextManager
 
@@ -18,9 +18,9 @@ class DownlinkTransport:
 
     Args:
         opened: The session.
-        dialect: How the device reads commands.
-        channel: Seals packets.
-        stream: Knows where the device is.
+        dialect: Encodes commands.
+        channel: Encrypts packets.
+        stream: Has the device's address.
         services: Of the edge.
     """
 
@@ -42,9 +42,9 @@ class DownlinkTransport:
         self._frame_ms = opened.downlink_frame_ms
         self._sequence = 0
         self.interruptible = False
-        """Whether the user interrupts an answer by speaking."""
+        """Whether the user may interrupt an answer by speaking."""
         self.loss = 0.0
-        """Share of the device's own packets that were lost: the best estimate for the way to it."""
+        """Share of lost uplink packets, the best estimate for the downlink."""
 
     @property
     def session(self) -> str:
@@ -56,36 +56,36 @@ class DownlinkTransport:
 
     @property
     def pacing(self) -> Pacing:
-        """How the device is to be fed now."""
+        """The pacing for the next answer."""
         lead = LEAD_OF_INTERRUPTIBLE if self.interruptible else LEAD
-        # The loss follows from the played timestamps.
+        # A device with `aec` reports the timestamps that it plays; `PlaybackGauge` finds losses from them.
         loss = 0.0 if self.opened.aec else self.loss
         return Pacing(lead, loss, SETTLE if self.opened.clears_on_stop else 0.0)
 
     @property
     def sent(self) -> int:
-        """Packets sent."""
+        """Number of packets sent."""
         return self._sequence
 
     @property
     def addressed(self) -> bool:
-        """Whether it is known where the device is."""
+        """Whether the device's address is known."""
         return self._stream.address is not None
 
     def send_command(self, command: DeviceCommand) -> bool:
-        """Publish a command to the device; return False when it could not be sent now."""
+        """Publish a command to the device; return False if it could not be sent now."""
         return self._publisher.publish(self._topic, self._dialect.send(command))
 
     def send_packet(self, packet: bytes) -> None:
-        """Seal and send one Opus packet; nothing happens while it is unknown where the device is."""
+        """Encrypt and send one Opus packet; do nothing while the device's address is unknown."""
         address = self._stream.address
         if address is None:
             return
         self._sequence = sequence = self._sequence + 1
-        # The timestamp rises with every packet, so that no two share keystream.
+        # The timestamp is part of the nonce: it rises with every packet, so that no two packets share keystream.
         self._socket.send(self._channel.seal(packet, sequence * self._frame_ms, sequence), address)
 
     def fields(self, turn: str = "") -> AbstractContextManager[None]:
-        """Name the session, and the turn where there is one, in all log lines of the block."""
+        """Add the session, and the turn if there is one, to all log lines of the block."""
         named = {"turn": turn} if turn else {}
         return fields(session=self.opened.session, device=self.opened.device, **named)

@@ -1,15 +1,15 @@
-"""Packets that came before their session: a device may be faster than an inbox."""
+"""Keep packets that came before their session: UDP may be faster than the edge's inbox."""
 
 from collections import Counter, deque
 
 from fleet.roles.edge.transport.socket import Address
 
 MOST_SENDERS = 1024
-"""Unknown ssrcs at a time; the one that has waited longest gives way, so that guessing keeps no device out."""
+"""Unknown ssrcs at a time. The oldest is removed first, so that an attacker who guesses ssrcs keeps no device out."""
 MOST_PACKETS = 64
-"""Packets of an unknown ssrc."""
+"""Packets of one unknown ssrc."""
 MOST_WAITING = 2048
-"""Packets of all of them, at most 2 KB each."""
+"""Packets of all unknown ssrcs, at most 2 KB each."""
 LONGEST_WAIT = 2.0
 """Seconds."""
 
@@ -20,13 +20,13 @@ class EarlyPacketBuffer:
     """Keeps a few packets of a few unknown ssrcs for a short time.
 
     Args:
-        drops: Counts those that nobody claimed.
+        drops: Count packets that are dropped.
     """
 
     def __init__(self, drops: Counter[str]) -> None:
         self._drops = drops
         self._packets: dict[int, deque[Waiting]] = {}
-        """By ssrc, the one that has waited longest first."""
+        """By ssrc, the oldest first."""
         self._waiting = 0
 
     def keep(self, ssrc: int, datagram: bytes, address: Address, now: float) -> None:
@@ -43,7 +43,7 @@ class EarlyPacketBuffer:
         self._waiting += 1
 
     def claim(self, ssrc: int, now: float) -> list[Waiting]:
-        """Hand out the packets of a session that has opened."""
+        """Return and forget the packets of a session that has opened."""
         kept = self._packets.pop(ssrc, ())
         self._waiting -= len(kept)
         claimed = [waiting for waiting in kept if now - waiting[2] <= LONGEST_WAIT]

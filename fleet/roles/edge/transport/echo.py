@@ -1,14 +1,14 @@
-"""Answering whoever asks under a session's key whether audio gets through (`fleet.wire.echo`)."""
+"""Answer echo requests, by which `fleet doctor` tests the UDP path (`fleet.wire.echo`)."""
 
 from fleet.roles.edge.transport.socket import Address, AudioSocket
 from fleet.wire import echo
 
 MOST = 16
-"""Genuine questions of a session that are answered: `fleet doctor` asks up to eight times."""
+"""Echo requests that are answered in one session: `fleet doctor` sends up to eight."""
 
 
 class EchoResponder:
-    """Answers the questions of one session, a bounded number of them.
+    """Answers a bounded number of echo requests in one session.
 
     Args:
         key: Of the session, 32 hex digits.
@@ -23,7 +23,7 @@ class EchoResponder:
         self._socket = socket
 
     def take(self, datagram: bytes, address: Address) -> None:
-        """Answer a datagram with the flag of a question, if it is a genuine one; nobody else is sent anything."""
+        """Answer a datagram with the flag of a request if it is valid under the session's key; ignore others."""
         if self._left and (answer := echo.answer(bytes.fromhex(self._key), datagram)):
             self._left -= 1
             self._socket.send(answer, address)

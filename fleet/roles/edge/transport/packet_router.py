@@ -1,4 +1,4 @@
-"""The way of a datagram to its session."""
+"""Route datagrams to their sessions."""
 
 from collections import Counter
 
@@ -10,11 +10,11 @@ from fleet.wire import packet
 
 
 class PacketRouter:
-    """Hands packets to their sessions; those that come before their session wait for it.
+    """Passes packets to their sessions; packets that come before their session wait for it.
 
     Args:
         registry: The edge's sessions.
-        counters: Of what is dropped, by reason.
+        counters: Count drops by reason.
     """
 
     def __init__(self, registry: SessionRegistry, counters: Counter[str]) -> None:
@@ -23,7 +23,7 @@ class PacketRouter:
         self._early = EarlyPacketBuffer(counters)
 
     def receive(self, datagram: bytes, address: Address, now: float) -> None:
-        """Take whatever came in at the socket."""
+        """Take a datagram of the socket."""
         header = packet.parse(datagram)
         if header is None:
             self._counters["too_short" if len(datagram) < packet.HEADER else "malformed"] += 1
@@ -33,7 +33,7 @@ class PacketRouter:
             self._early.keep(header.ssrc, datagram, address, now)
 
     def admit(self, session: EdgeSession, now: float) -> None:
-        """Hand a session that has opened the packets that waited for it."""
+        """Pass the packets that waited for a session which has opened."""
         for datagram, address, _ in self._early.claim(session.opened.ssrc, now):
             self.receive(datagram, address, now)
 

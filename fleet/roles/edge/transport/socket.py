@@ -1,7 +1,8 @@
-"""The UDP socket of an edge and the tick that drives everything that is done by the clock.
+"""The UDP socket of an edge, and the tick that reads it and runs the timer wheel.
 
-A wake-up costs more than a packet. So the loop watches the socket only while it is idle; from the first packet on, a
-tick every 10 ms takes what has come and turns the wheel, until nothing came for a while and no timer is on.
+A wake-up of the event loop costs more than a packet. So the loop watches the socket only while it is idle. From the
+first packet on, a tick every 10 ms reads all packets and runs the timer wheel, until no packet came for a while and no
+timer is set.
 """
 
 import asyncio
@@ -24,7 +25,7 @@ _LARGEST_DATAGRAM = 2048
 
 
 class DatagramReceiver(Protocol):
-    """Whoever takes the datagrams of a socket."""
+    """Receives the datagrams of a socket."""
 
     def receive(self, datagram: bytes, address: Address, now: float) -> None:
         """Take one datagram and its sender."""
@@ -35,8 +36,8 @@ class AudioSocket:
 
     Args:
         receiver: Takes every datagram.
-        counters: Counts what was received, and what could not be received or sent.
-        stalls: Looks at the beginning of each tick whether the process stood still.
+        counters: Count received packets, and failures to receive or send.
+        stalls: Gets a beat at the beginning of each tick.
     """
 
     def __init__(self, receiver: DatagramReceiver, counters: Counter[str], stalls: StallDetector) -> None:
@@ -49,7 +50,7 @@ class AudioSocket:
         self._context = Context()
         self._handle: asyncio.Handle | None = None
         self._idle = 0
-        # A new buffer a packet costs more than to copy what came: it is far larger than that.
+        # One buffer for all packets: to allocate 2 KB for each costs more than to copy a small packet.
         self._buffer = memoryview(bytearray(_LARGEST_DATAGRAM))
         self.bound = False
         self.wheel = TimerWheel(self._loop.time, self._wake)
@@ -58,7 +59,7 @@ class AudioSocket:
         """Listen for packets.
 
         Raises:
-            OSError: The address is taken or is none of this machine's.
+            OSError: The address is in use or does not belong to this machine.
         """
         self._socket.setblocking(False)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
@@ -79,7 +80,7 @@ class AudioSocket:
         return self._socket.fileno() >= 0
 
     def send(self, datagram: bytes, address: Address) -> None:
-        """Send one datagram; one that the kernel does not take is counted and dropped."""
+        """Send one datagram; count and drop it if the kernel does not take it."""
         try:
             self._sendto(datagram, address)
         except BlockingIOError:
@@ -98,7 +99,8 @@ class AudioSocket:
             self._idle = 0
             self.wheel.expected = self._loop.time()
             self._loop.remove_reader(self._socket)
-            # An empty context: else all later lines would be logged with the fields of the session that came first.
+            # Run in an empty context. Otherwise all later log lines would carry the fields of the session that woke
+            # the loop.
             self._handle = self._loop.call_soon(self._tick, context=self._context)
 
     def _tick(self) -> None:
@@ -106,7 +108,7 @@ class AudioSocket:
         self._stalls.beat(now)
         received = 0
         try:
-            # First what is due: devices hear when it is late, and nobody hears when their packets wait.
+            # Fire the timers first: a late downlink packet is audible, a late uplink packet is not.
             self.wheel.run(now)
             while received < LARGEST_DRAIN:
                 received += 1
@@ -116,7 +118,7 @@ class AudioSocket:
                     received -= 1
                     break
                 except OSError:
-                    # An ICMP error of an earlier send: it belongs to no packet here.
+                    # An ICMP error of an earlier send; no packet was read.
                     self._counters["receive_failed"] += 1
                     continue
                 if address[1]:
@@ -133,8 +135,8 @@ class AudioSocket:
         if not self._is_open:
             return
         if self._idle < IDLE_TICKS:
-            # On a grid, not a while from now: the wheel's times lie on it, and delays must not add up. But not at once
-            # after a tick that was late: a device's packets of both would reach it together.
+            # Ticks lie on a fixed grid like the wheel's times, so that delays do not add up. After a late tick the next
+            # comes at least half a tick later: otherwise a device would get the packets of both ticks together.
             self.wheel.expected = due = max((tick_of(now) + 1) * TICK, now + TICK / 2)
             self._handle = self._loop.call_at(due, self._tick, context=self._context)
         else:

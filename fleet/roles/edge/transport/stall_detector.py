@@ -1,4 +1,4 @@
-"""When this process stood still: it was stopped or starved, or its machine was."""
+"""Detect that this process stood still: the process or its machine was stopped or starved."""
 
 import asyncio
 import logging
@@ -9,23 +9,23 @@ log = logging.getLogger(__name__)
 
 BEAT_SECONDS = 0.25
 """Time between two beats when nothing else happens."""
-STILL_SECONDS = 0.5
-"""A longer time without a beat is more than a busy moment."""
-LAPSE_SECONDS = 4.0
-"""From then on workers may have taken this edge for dead, and its devices may speak through another."""
+STALL_SECONDS = 0.5
+"""A longer time without a beat is a stall, not only load."""
+LONG_STALL_SECONDS = 4.0
+"""After a longer stall workers may have declared this edge dead, and another edge may serve its devices."""
 _REMEMBERED = 3.0
 
 
 class StallDetector:
-    """Notices it at the first sign of life, before anything is done on what was true before.
+    """Detects a stall at the first beat after it, before the process acts on outdated state.
 
     Args:
         now: The time.
-        on_lapse: Called after one that was longer than LAPSE_SECONDS.
+        on_long_stall: Called after a stall of at least LONG_STALL_SECONDS.
     """
 
-    def __init__(self, now: float, on_lapse: Callable[[], None]) -> None:
-        self._on_lapse = on_lapse
+    def __init__(self, now: float, on_long_stall: Callable[[], None]) -> None:
+        self._on_lapse = on_long_stall
         self._beat = now
         self._ended = -math.inf
         self._seconds = 0.0
@@ -38,14 +38,14 @@ class StallDetector:
             await asyncio.sleep(BEAT_SECONDS)
 
     def beat(self, now: float) -> None:
-        """The process runs."""
+        """Note that the process runs; handle a stall that has just ended."""
         still, self._beat = now - self._beat, now
-        if still > STILL_SECONDS:
+        if still > STALL_SECONDS:
             log.warning("the edge stood still", extra={"seconds": round(still, 1)})
             self._ended, self._seconds = now, still
-            if still >= LAPSE_SECONDS:
+            if still >= LONG_STALL_SECONDS:
                 self._on_lapse()
 
     def waited(self, now: float) -> float:
-        """Return for how many seconds that may have waited which seems to have come just now."""
+        """Return for how many seconds a packet that is read now may have waited during a stall."""
         return self._seconds if now - self._ended <= _REMEMBERED else 0.0

@@ -1,4 +1,4 @@
-"""One timer wheel for all streams of an edge: a timer or task per stream costs ten times more."""
+"""One timer wheel for all streams of an edge: an asyncio timer or task for each stream costs ten times more."""
 
 import time
 from collections.abc import Callable
@@ -7,28 +7,28 @@ from typing import Protocol
 from fleet.ground.metrics import audio
 
 TICK = 0.010
-"""Seconds a slot: the least time between two packets to one device, and usual frames are multiples of it.
+"""Seconds of a slot: the least time between two packets to one device. Usual frame lengths are multiples of it.
 
-So a stream that began at a tick never waits for one. Waking up costs 60 to 120 us on a virtual machine, more than many
-packets: a shorter tick would buy the uplink a few milliseconds at a price.
+So a stream that began at a tick sends at ticks, without delay. A wake-up costs 60 to 120 us on a virtual machine, more
+than many packets: a shorter tick would cost CPU time and save the uplink only a few milliseconds.
 """
 SLOTS = 128
 """The wheel's range is about 1.27 s; a timer beyond it fires early and re-arms itself."""
 _EXACT = 1e-4
-"""Part of a tick that is lost in adding: without it a time on the grid would be taken for one just after."""
+"""Tolerance for rounding errors, as part of a tick: otherwise a time on the grid might count as one just after it."""
 
 _NEXT = 1 - _EXACT
 
 
 class TimerOwner(Protocol):
-    """Whoever has a timer on the wheel."""
+    """Has a timer on the wheel."""
 
     def on_timer(self, now: float) -> float | None:
-        """Do what is due at the tick's time; return when the timer is to fire next, or None."""
+        """Do what is due at the tick's time; return when the timer should fire next, or None."""
 
 
 class Timer:
-    """One owner's place on the wheel.
+    """A timer of one owner.
 
     Args:
         owner: Called when the timer fires.
@@ -39,16 +39,16 @@ class Timer:
     def __init__(self, owner: TimerOwner) -> None:
         self.owner = owner
         self.tick = 0
-        """Number of the tick at which it fires; 0 while it is off. Belongs to the wheel."""
+        """Number of the tick at which it fires; 0 while it is off. Only the wheel sets it."""
 
 
 class TimerWheel:
     """Fires timers at the first tick at or after their time.
 
-    Moving a timer leaves its old entry behind; an entry counts only while its timer's tick has come.
+    Moving a timer leaves its old entry in its slot. An entry fires only if its timer's tick has come.
 
     Args:
-        clock: Returns the time in seconds, the same that timers are set by.
+        clock: Returns the time in seconds; timers are set by the same clock.
         wake: Called when a timer is set on an empty wheel.
     """
 
@@ -60,13 +60,13 @@ class TimerWheel:
         self.pending = 0
         """Timers that are on."""
         self.expected: float | None = None
-        """When the next run is due, on the monotonic clock: what is sent in it is measured against that."""
+        """When the next run is due, on the monotonic clock; the metric of lateness is measured against it."""
         self._late = audio.lateness.tally()
 
     def set(self, timer: Timer, due: float) -> None:
         """Fire `timer` at `due`, or at the next tick when that has passed; it replaces the timer's earlier time."""
         if not self.pending:
-            # An empty wheel is not turned, so it has to catch up before it can compare times.
+            # An empty wheel is not run, so it must catch up before it can compare times.
             self._done = max(self._done, tick_of(self._clock()))
         if not timer.tick:
             self.pending += 1
@@ -80,9 +80,9 @@ class TimerWheel:
             self.pending -= 1
 
     def run(self, now: float) -> None:
-        """Fire all timers whose time has come; their `now` is the tick's, at most a tick ago.
+        """Fire all timers that are due, with the time of the current tick as `now`.
 
-        So a stream that sends at a tick and counts on from there stays on the grid.
+        A stream that computes its next time from this `now` stays on the grid.
         """
         current, fired = tick_of(now), False
         for tick in range(max(self._done + 1, current - SLOTS + 1), current + 1):
@@ -102,10 +102,10 @@ class TimerWheel:
                             self.pending += not timer.tick
                             self._place(timer, due)
             finally:
-                # Only after a failure is something left: it fires when the slot comes round again.
+                # After a failure entries are left: they fire when the wheel reaches the slot again.
                 self._slots[tick % SLOTS].extend(entries)
         if fired and self.expected is not None:
-            # Not the loop's clock: that stands still while the timers fire.
+            # Not the loop's clock: uvloop does not advance it while the timers fire.
             self._late.observe(max(0.0, time.monotonic() - self.expected))
 
     def _place(self, timer: Timer, due: float) -> None:
@@ -119,5 +119,5 @@ class TimerWheel:
 
 
 def tick_of(now: float) -> int:
-    """Return the number of the tick that has come last."""
+    """Return the number of the latest tick."""
     return int(now / TICK + _EXACT)

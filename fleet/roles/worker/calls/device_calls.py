@@ -1,6 +1,6 @@
-"""Calling a device's tools: begun in Redis, published once, awaited, ended in exactly one outcome.
+"""Call a device's tools: begin the call in Redis, publish it once, await the answer, end it with exactly one outcome.
 
-A call that controls something may not be awaited (`CallTerms.control`): the turn goes on as soon as it was published.
+The turn does not wait for the answer of a control call (`CallTerms.control`): it goes on after the publishing.
 """
 
 import asyncio
@@ -56,23 +56,23 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class CallTerms:
-    """On what terms a call is made: its turn, its name there, and the longest wait for its answer."""
+    """The terms of a call: its turn, its id within the turn, and the longest wait for its answer."""
 
     turn: str
     name: str
     seconds: float
     leaves: bool = False
-    """The device goes away, which is its answer."""
+    """The device goes offline to carry it out; that counts as its answer."""
     fails_if_answered: bool = False
-    """It answers only when it could not do it (`self.upgrade_firmware`)."""
+    """The device answers only on failure (`self.upgrade_firmware`)."""
     control: bool = False
-    """It counts as done when it was sent; should its answer be an error, the next turn learns it from a report."""
+    """It counts as done when it was sent; if its answer is an error, the next turn gets a report."""
     dialect: str = XIAOZHI
     """Of the device."""
 
     @property
     def idempotency(self) -> str:
-        """The call's name for ever."""
+        """The call's idempotency key."""
         return f"{self.turn}:{self.name}"
 
 
@@ -80,10 +80,10 @@ class DeviceCalls:
     """Calls tools of the devices of this worker's shards.
 
     Args:
-        calls: In the store.
-        reports: Tell later turns of what came too late for its own.
-        rate: How often one device is called.
-        counts: Counts what is refused.
+        calls: The calls in Redis.
+        reports: For failures that a later turn must know.
+        rate: Limit of calls to one device.
+        counts: Count refusals.
     """
 
     def __init__(self, calls: CallTable, reports: Reports, rate: Rate, counts: Counter[str]) -> None:
@@ -93,23 +93,23 @@ class DeviceCalls:
         self._counts = counts
         self._pending = PendingCalls()
         self._leaving = PendingCalls()
-        """Those whose device goes away, which is their answer."""
+        """Calls whose answer is that the device goes offline."""
 
-    async def call(self, shard: Shard, mac: str, order: CallToolCommand, terms: CallTerms) -> Outcome:
-        """Run a tool at most once, ever, for one idempotency key; `order.id` is replaced.
+    async def call(self, shard: Shard, mac: str, command: CallToolCommand, terms: CallTerms) -> Outcome:
+        """Run a tool at most once for one idempotency key; `command.id` is replaced.
 
-        Begun before, by whomever, it is not sent again: its outcome is returned, or waited for.
+        A call that any worker has begun before is not sent again: its outcome is awaited or returned.
 
         Raises:
-            Fenced: The shard is another worker's now; nothing was sent.
+            Fenced: Another worker owns the shard; nothing was sent.
             Unavailable: Redis is away; nothing was sent.
         """
-        outcome = await self._call(shard, mac, order, terms)
+        outcome = await self._call(shard, mac, command, terms)
         if terms.fails_if_answered and outcome.status == "ok" and outcome.text != _LEFT:
             return Outcome("error", _NOT_INSTALLED)
         return outcome
 
-    async def _call(self, shard: Shard, mac: str, order: CallToolCommand, terms: CallTerms) -> Outcome:
+    async def _call(self, shard: Shard, mac: str, command: CallToolCommand, terms: CallTerms) -> Outcome:
         begun = await self._calls.begin(mac, terms.idempotency, terms.seconds, CallingTurn(shard.owner, terms.turn))
         log.debug("call begun", extra={"call": terms.name, "verdict": type(begun).__name__})
         match begun:
@@ -123,54 +123,55 @@ class DeviceCalls:
                 return _decode(begun.result)
             case CallKnown(number, "pending"):
                 log.info("call was begun before", extra={"id": number, "seconds": begun.seconds})
-                pending = CallToolCommand(number, order.name)
+                pending = CallToolCommand(number, command.name)
                 return await self._run(shard, mac, pending, replace(terms, seconds=begun.seconds), fresh=False)
             case CallKnown(_, "never sent"):
                 return Outcome("not_sent", _OFFLINE)
             case CallKnown():
                 return Outcome("ok", _LEFT) if terms.leaves else Outcome("unknown", _NO_ANSWER)
             case CallBegun(number) if self._rate.take(mac, asyncio.get_running_loop().time()):
-                # After `begin`: a call that was begun before may have been published, so it could not be refused.
+                # Apply the limit after `begin`: a call that was begun before may have been published, and must not be
+                # reported as not sent.
                 self._counts["call: too often"] += 1
                 log.warning("call refused", extra={"call": terms.name, "reason": "too often"})
                 await self._calls.give_up(mac, number, sent=False)
                 return Outcome("not_sent", _TOO_OFTEN)
             case CallBegun(number):
-                request = CallToolCommand(number, order.name, order.arguments, order.session)
+                request = CallToolCommand(number, command.name, command.arguments, command.session)
                 return await self._run(shard, mac, request, terms, fresh=True)
 
     async def answer(self, shard: Shard, mac: str, answer: ResponseEvent) -> bool:
-        """Take a device's answer; False when it is late, repeated, or to no call."""
+        """Take a device's answer; return False if it is late or repeated, or belongs to no call."""
         log.debug("call answered", extra={"id": answer.id[:32]})
         fresh = await self._calls.complete(mac, answer.id, _encode(answer))
         if fresh:
             log.debug("call completed", extra={"id": answer.id})
-        awaited = [waiters.resolve(mac, answer) for waiters in (self._pending, self._leaving)]
+        awaited = [pending.resolve(mac, answer) for pending in (self._pending, self._leaving)]
         if fresh and answer.plain and not any(awaited):
-            # The worker that followed the call is gone, or its turn is.
+            # The worker or the turn that waited for the call has ended.
             await self._report(shard, mac, "", _outcome(answer))
         return fresh
 
     def disconnect(self, mac: str) -> None:
-        """A device went away: what it did not answer it will not answer any more."""
+        """Fail the calls of a device that went offline."""
         self._pending.disconnect(mac)
         self._leaving.disconnect(mac)
 
     def reconnect(self, mac: str) -> None:
-        """A device came back, perhaps unnoticed: it may still answer calls, but has done what makes it go away."""
+        """Complete the calls that make a device go offline: it has reconnected. It may still answer other calls."""
         self._leaving.disconnect(mac)
 
     async def _run(self, shard: Shard, mac: str, request: CallToolCommand, terms: CallTerms, *, fresh: bool) -> Outcome:
-        """Publish a call that was begun, if it is fresh, and wait for it as long as its terms say."""
+        """Publish a fresh call, and wait as its terms say."""
         if not terms.control:
             return await self._await(shard, mac, request, terms, fresh=fresh)
         sent: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         if not fresh:
             sent.set_result(Outcome("ok", SENT))
-        shard.spawn(f"control {mac}", self._follow(shard, mac, request, terms, sent, fresh=fresh))
+        shard.spawn(f"control {mac}", self._await_control(shard, mac, request, terms, sent, fresh=fresh))
         return await sent
 
-    async def _follow(
+    async def _await_control(
         self,
         shard: Shard,
         mac: str,
@@ -180,7 +181,7 @@ class DeviceCalls:
         *,
         fresh: bool,
     ) -> None:
-        """See a call to its end for which its turn does not wait."""
+        """Wait for the end of a control call in the background; set `sent` after its publishing."""
         try:
             outcome = await self._await(shard, mac, request, terms, sent, fresh=fresh)
             if not sent.done():
@@ -193,7 +194,7 @@ class DeviceCalls:
         await self._report(shard, mac, request.name, outcome)
 
     async def _report(self, shard: Shard, mac: str, tool: str, outcome: Outcome) -> None:
-        """Let the next turn know of a failure of which no turn heard."""
+        """Report a failure to the next turn."""
         if outcome.status == "error":
             await self._reports.add(shard.owner, mac, failure_report(tool, outcome.text))
 
@@ -207,9 +208,9 @@ class DeviceCalls:
         *,
         fresh: bool,
     ) -> Outcome:
-        """Publish a fresh call and wait for its answer; `sent` is set when it was published."""
+        """Publish a fresh call and wait for its answer; set `sent` after the publishing."""
         number = request.id
-        with (self._leaving if terms.leaves else self._pending).expect(mac, number) as waiting:
+        with (self._leaving if terms.leaves else self._pending).register(mac, number) as waiting:
             if fresh:
                 try:
                     shard.publish(mac, request, terms.dialect)
@@ -220,7 +221,7 @@ class DeviceCalls:
                     sent.set_result(Outcome("ok", SENT))
                 log.debug("call published", extra={"call": terms.name, "id": number})
             elif (known := await self._calls.result(mac, number)) is not None:
-                return _decode(known)  # answered before anybody waited here
+                return _decode(known)  # it was answered before this future was registered
             try:
                 async with asyncio.timeout(terms.seconds):
                     answer = await waiting
@@ -235,7 +236,7 @@ class DeviceCalls:
             end, outcome = self._calls.give_up(mac, number, sent=True), Outcome("unknown", reason)
         if await end:
             return outcome
-        # Another process took the answer, or the sweep was faster.
+        # Another worker took the answer, or `CallExpirer` ended the call first.
         known = await self._calls.result(mac, number)
         return outcome if known is None else _decode(known)
 

@@ -1,4 +1,4 @@
-"""A device's tools as the agent calls them."""
+"""The tools of a device, as the agent loop calls them."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ from fleet.roles.worker.calls.device_calls import CallTerms, DeviceCalls, Outcom
 from fleet.roles.worker.calls.gate import CallGate
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
-from fleet.roles.worker.sessions.camera import introduce
+from fleet.roles.worker.sessions.camera import initialize_command
 from fleet.roles.worker.sessions.discovery import new_number
 from fleet.roles.worker.turns.deadline import TurnDeadline
 from fleet.wire import dialects
@@ -25,7 +25,7 @@ from fleet.wire.messages import CallToolCommand
 log = logging.getLogger(__name__)
 
 MOST_SLOW = 4
-"""Slow calls in one turn, each of which makes the turn longer."""
+"""Most slow calls in one turn; each extends the turn's deadline."""
 
 _TOO_MANY = Outcome("not_sent", "it takes long and was asked for too often")
 _NO_STORE = Outcome("not_sent", "the server cannot reach its store")
@@ -33,7 +33,7 @@ _NO_STORE = Outcome("not_sent", "the server cannot reach its store")
 
 @dataclass(frozen=True, slots=True)
 class DeviceLink:
-    """The way to the device of a turn."""
+    """What a turn needs to reach its device."""
 
     resources: WorkerResources
     calls: DeviceCalls
@@ -41,10 +41,10 @@ class DeviceLink:
     session: SessionRecord
 
     async def renew_camera_token(self, tool: str) -> None:
-        """Send the device a fresh address for photos before a tool that takes one: its token may be over."""
+        """Before a tool that takes a photo send the device a fresh camera token: the old one may have expired."""
         if not (dialects.find(self.session.dialect).capabilities.camera and kind_of(tool).camera):
             return
-        fresh = await introduce(self.resources, self.session.device, new_number())
+        fresh = await initialize_command(self.resources, self.session.device, new_number())
         if fresh.vision_url:
             self.shard.publish(self.session.device, fresh, self.session.dialect)
 
@@ -53,11 +53,11 @@ class DeviceTools:
     """The tools of one device during one turn.
 
     Args:
-        toolbox: What it can do, under the model's names.
+        toolbox: The device's tools, under the model's names.
         link: To the device.
         turn: The turn's id, the first half of each call's idempotency key.
         deadline: Of the turn.
-        seconds: Longest wait for an answer of a tool that is not known to be slow.
+        seconds: Longest wait for the answer of a tool that is not known to be slow.
     """
 
     def __init__(self, toolbox: Toolbox, link: DeviceLink, turn: str, deadline: TurnDeadline, seconds: float) -> None:
@@ -84,7 +84,7 @@ class DeviceTools:
         begun = clock()
         kind = kind_of(name) if dialects.find(self._session.dialect).capabilities.firmware_tools else QUICK
         with traced.tool_span(name, call.id, prepared.arguments) as note:
-            outcome = await self._pass(prepared, call.id, kind)
+            outcome = await self._schedule(prepared, call.id, kind)
             note(outcome.status, outcome.text)
         counted.end("device", outcome.status, clock() - begun)
         log.info(
@@ -98,7 +98,7 @@ class DeviceTools:
         )
         return outcome.for_model()
 
-    async def _pass(self, prepared: Prepared, name: str, kind: ToolKind) -> Outcome:
+    async def _schedule(self, prepared: Prepared, name: str, kind: ToolKind) -> Outcome:
         terms = CallTerms(
             self._turn,
             name,
@@ -118,11 +118,11 @@ class DeviceTools:
             return await self._call(prepared, terms)
 
     async def _call(self, prepared: Prepared, terms: CallTerms) -> Outcome:
-        order = CallToolCommand(0, prepared.tool.name, prepared.arguments, self._session.id)
+        command = CallToolCommand(0, prepared.tool.name, prepared.arguments, self._session.id)
         try:
-            await self._link.renew_camera_token(order.name)
-            return await self._link.calls.call(self._link.shard, self._session.device, order, terms)
+            await self._link.renew_camera_token(command.name)
+            return await self._link.calls.call(self._link.shard, self._session.device, command, terms)
         except (Fenced, Unavailable, Overloaded) as error:
-            # The turn of a worker that lost the shard ends at its next step.
+            # If this worker lost the shard, the turn ends at its next write.
             log.warning("tool call failed", extra={"tool": prepared.tool.name, "reason": str(error)})
             return _NO_STORE

@@ -1,4 +1,4 @@
-"""Ending calls whose deadline passed, should the one who waited have died."""
+"""End calls whose deadline has passed: the worker that waited for them may have died."""
 
 import asyncio
 import logging
@@ -13,7 +13,7 @@ PAUSE_SECONDS = 1.0
 
 
 class CallExpirer:
-    """Sweeps the pending calls of the owned shards."""
+    """Ends the overdue calls of the owned shards."""
 
     def __init__(self, calls: CallTable, owned: Callable[[], Iterable[int]]) -> None:
         self._calls = calls
@@ -21,9 +21,9 @@ class CallExpirer:
 
     async def run(self) -> None:
         backoff = Backoff(limit=5.0)
-        await keep_running("sweeper", lambda: self._follow(backoff), backoff)
+        await keep_running("call expirer", lambda: self._repeat(backoff), backoff)
 
-    async def _follow(self, backoff: Backoff) -> None:
+    async def _repeat(self, backoff: Backoff) -> None:
         while True:
             for shard in list(self._owned()):
                 for mac, number in await self._calls.sweep(shard):

@@ -1,4 +1,4 @@
-"""Letting the calls of one device pass: quick ones side by side, a slow one alone."""
+"""Order the calls of one device: quick ones run concurrently, a slow one alone."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,21 +6,21 @@ from contextlib import asynccontextmanager
 
 
 class CallGate:
-    """Calls pass in the order in which they came.
+    """Admits calls in their order.
 
-    A device runs one call at a time: a quick one that waited there behind a slow one would seem unanswered.
+    A device runs one call at a time: a quick call that waited on the device behind a slow one would time out.
     """
 
     def __init__(self) -> None:
-        self._turnstile = asyncio.Lock()
+        self._entry = asyncio.Lock()
         self._quick = 0
         self._clear = asyncio.Event()
         self._clear.set()
 
     @asynccontextmanager
     async def side_by_side(self) -> AsyncIterator[None]:
-        """Wait until no slow call is under way, and pass."""
-        async with self._turnstile:
+        """Wait until no slow call runs, then run the block."""
+        async with self._entry:
             self._quick += 1
             self._clear.clear()
         try:
@@ -32,7 +32,7 @@ class CallGate:
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
-        """Wait until no call is under way, and keep all others waiting."""
-        async with self._turnstile:
+        """Wait until no call runs, then run the block while all others wait."""
+        async with self._entry:
             await self._clear.wait()
             yield

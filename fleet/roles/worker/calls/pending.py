@@ -1,4 +1,4 @@
-"""Who waits for which answer in this process."""
+"""The requests of this process that wait for answers of devices."""
 
 import asyncio
 from collections.abc import Iterator
@@ -7,18 +7,18 @@ from contextlib import contextmanager
 from fleet.wire.messages import ResponseEvent
 
 DISCONNECTED = ResponseEvent("", error="the device disconnected")
-"""Given to those who wait for a device that went away."""
+"""The answer to all pending requests of a device that went offline."""
 
 
 class PendingCalls:
-    """Futures by device and request id; a waiter is registered before its request is sent and removed on every path."""
+    """Futures by device and request id. Each is registered before its request is sent, and always removed."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, dict[str, asyncio.Future[ResponseEvent]]] = {}
 
     @contextmanager
-    def expect(self, mac: str, number: int) -> Iterator[asyncio.Future[ResponseEvent]]:
-        """Give a future for the answer to a request that is about to be sent."""
+    def register(self, mac: str, number: int) -> Iterator[asyncio.Future[ResponseEvent]]:
+        """Register a future for the answer to a request that is about to be sent."""
         answer: asyncio.Future[ResponseEvent] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(mac, {})[str(number)] = answer
         try:
@@ -30,7 +30,7 @@ class PendingCalls:
                 del self._waiting[mac]
 
     def resolve(self, mac: str, answer: ResponseEvent) -> bool:
-        """Hand an answer to who waits for it; False when nobody does."""
+        """Set the future of an answer; return False if there is none."""
         waiting = self._waiting.get(mac, {}).get(answer.id)
         if waiting is None:
             return False
@@ -39,7 +39,7 @@ class PendingCalls:
         return True
 
     def disconnect(self, mac: str) -> None:
-        """Tell all who wait for a device that it went away."""
+        """Set all futures of a device to `DISCONNECTED`."""
         for waiting in self._waiting.get(mac, {}).values():
             if not waiting.done():
                 waiting.set_result(DISCONNECTED)

@@ -19,27 +19,27 @@ _NO_STORE = ServerResult("not done, the server cannot reach its store", failed=T
 
 
 class ServerCalls:
-    """Runs the server's tools for a device. What they change of its persona is in Redis before the model knows.
+    """Runs the server's tools for a device. A changed persona is in Redis before the model gets the tool's result.
 
     Args:
-        tools: Those that there are.
-        keep: Keeps the device's persona; raises `Fenced` or `Unavailable` where it cannot.
-        caller: For whom they run.
+        tools: The server's tools.
+        save: Stores the device's persona; raises `Fenced` or `Unavailable` on failure.
+        caller: The device's session, time zone and persona.
     """
 
-    def __init__(self, tools: ServerTools, keep: Callable[[Persona], Awaitable[None]], caller: Caller) -> None:
+    def __init__(self, tools: ServerTools, save: Callable[[Persona], Awaitable[None]], caller: Caller) -> None:
         self._tools = tools
-        self._keep_persona = keep
+        self._save_persona = save
         self._caller = caller
         self._writing = asyncio.Lock()
 
-    def beside(self, own: AgentTools, before: Progress) -> ToolMix:
-        """Return the device's tools and the server's.
+    def mix_with(self, own: AgentTools, before: Progress) -> ToolMix:
+        """Return the device's tools together with the server's.
 
         Args:
-            own: The device's.
-            before: How far the turn had got. The calls that it ends with were written down before they began, and who
-                left the turn may have made them.
+            own: The device's tools.
+            before: The progress of the turn in its journal. The calls at its end were written before they began; the
+                worker that began the turn may have made them.
         """
         calls = before.messages[-1].calls if before.messages else ()
         return ToolMix(own, self._tools, self._call, [call.id for call in calls])
@@ -51,7 +51,7 @@ class ServerCalls:
             result = await self._tools.call(name, arguments, self._caller)
             note("error" if result.failed else "ok", result.value)
         counted.end("server", "error" if result.failed else "ok", clock() - begun)
-        if self._caller.persona != persona and not await self._keep():
+        if self._caller.persona != persona and not await self._save():
             self._caller.persona, result = persona, _NO_STORE
         log.info(
             "server tool called",
@@ -64,12 +64,12 @@ class ServerCalls:
         )
         return result
 
-    async def _keep(self) -> bool:
-        async with self._writing:  # of two changes at once the second has both
+    async def _save(self) -> bool:
+        async with self._writing:  # of two concurrent changes the second write has both
             try:
-                await self._keep_persona(self._caller.persona)
+                await self._save_persona(self._caller.persona)
             except (Fenced, Unavailable) as error:
-                # The turn of a worker that lost the shard ends at its next step.
-                log.warning("persona not kept", extra={"reason": str(error)})
+                # If this worker lost the shard, the turn ends at its next write.
+                log.warning("persona not saved", extra={"reason": str(error)})
                 return False
         return True

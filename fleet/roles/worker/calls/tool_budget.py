@@ -1,4 +1,4 @@
-"""Tool lists that are being read from devices: one budget in bytes for all devices of a worker."""
+"""One budget in bytes for all tool lists that a worker is reading from devices."""
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator
@@ -7,23 +7,23 @@ from contextlib import contextmanager
 from fleet.wire.mcp import LARGEST_LIST, LARGEST_PAGE, ToolSpec
 
 LARGEST_LISTS = 8 * 1024 * 1024
-"""Bytes of all lists that a worker reads at the same time: 128 of the largest size, or 2,000 usual ones of 4 KB."""
+"""Bytes of all lists that a worker reads at the same time: 128 lists of the largest size, or 2,000 of a usual 4 KB."""
 MOST_TOOLS = 256
 LIST_TOO_LONG, PAGE_TOO_LONG = "too long", "page too long"
 _ENTRY = 200
-"""Bytes that a tool takes besides its name and its JSON."""
+"""Bytes of memory for a tool in addition to its name and its JSON."""
 
 
 class GrowingList:
-    """The tools of one device as far as they were read, as JSON: as objects they would take twenty times as much."""
+    """The tools of one device that were read so far, as JSON: objects would take twenty times the memory."""
 
     def __init__(self) -> None:
         self.tools: dict[str, bytes] = {}
         self._length = 0
         self.size = 0
-        """Bytes that it takes of the budget."""
+        """Bytes of the budget that it uses."""
         self.refused = False
-        """Whether it had to go, because the lists of all devices took too much."""
+        """Whether it was dropped because all lists together exceeded the budget."""
 
     def __len__(self) -> int:
         return len(self.tools)
@@ -33,10 +33,10 @@ class GrowingList:
         return b"[" + b",".join(self.tools.values()) + b"]"
 
     def add(self, tools: Iterable[ToolSpec]) -> str:
-        """Take the tools of a page; a name that comes twice means its last tool.
+        """Add the tools of a page; of two tools with one name the last is kept.
 
         Returns:
-            Why some were left out, and the list ends here; empty when all were taken.
+            Why tools were left out, so that the list ends here; empty if all were added.
         """
         page = 0
         for tool in tools:
@@ -54,15 +54,15 @@ class GrowingList:
 
 
 class ListBudget:
-    """Shares the budget.
+    """Shares the budget among the lists.
 
-    When it is used up, the list that was begun first has to go. A device gives its list within a second or two, so
-    that is one of those who take their time; were the largest to go, somebody with many small lists could keep out
-    every device that has a longer one.
+    If the budget is exceeded, the list that was begun first is dropped. A device sends its list within two seconds, so
+    the oldest list belongs to a slow device. If the largest were dropped, an attacker with many small lists could keep
+    out every device with a longer one.
 
     Args:
-        counts: Counts the lists that had to go.
-        limit: Bytes.
+        counts: Count dropped lists.
+        limit: The budget in bytes.
     """
 
     def __init__(self, counts: Counter[str], limit: int = LARGEST_LISTS) -> None:
@@ -74,7 +74,7 @@ class ListBudget:
 
     @contextmanager
     def begin(self) -> Iterator[GrowingList]:
-        """Give an empty list, which counts during the block."""
+        """Return an empty list that counts during the block."""
         growing = GrowingList()
         self._open[growing] = None
         try:
@@ -84,7 +84,7 @@ class ListBudget:
                 self.used -= growing.size
 
     def add(self, growing: GrowingList, tools: Iterable[ToolSpec]) -> str:
-        """Take the tools of a page into a list; it may be refused by that, or others may.
+        """Add the tools of a page to a list; this may drop it, or other lists.
 
         Returns:
             As `GrowingList.add`.

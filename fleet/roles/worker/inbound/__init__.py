@@ -1,1 +1,1 @@
-"""What comes in: messages of devices, messages of edges, edges that died."""
+"""Inputs of a worker: messages of devices, events of edges, dead edges."""

@@ -1,4 +1,4 @@
-"""Sessions that lost their edge: nobody hears or speaks in them any more, and their devices must hear a goodbye."""
+"""End the sessions of dead edges: their devices get a goodbye, so that they open new sessions."""
 
 import asyncio
 import logging
@@ -15,21 +15,23 @@ from fleet.roles.worker.turns.turns import WorkerTurns
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS = 1.0
+CHECK_SECONDS = 1.0
 _AT_ONCE = 500
 _BATCH_SECONDS = 0.5
-"""Pause between two batches: at most a thousand devices a second of one worker begin anew."""
+"""Pause between two batches: of one worker at most a thousand devices a second open new sessions."""
 
 
 class DeadEdgeReaper:
-    """Looks for them in the owned shards, also for those of edges that ended while nobody looked.
+    """Finds and ends the sessions of dead edges in the owned shards.
+
+    It also finds sessions of edges that ended before this worker took over the shard.
 
     Args:
         sessions: The sessions by their edges.
-        directory: Knows which edges live.
-        owned: The shards that this worker owns now.
-        session_opener: Ends them.
-        turns: Ends what still runs for them.
+        directory: Which edges are alive.
+        owned: Returns the shards that this worker owns now.
+        session_opener: Ends the sessions.
+        turns: Ends their turns.
     """
 
     def __init__(
@@ -47,48 +49,50 @@ class DeadEdgeReaper:
         self._turns = turns
 
     async def run(self) -> None:
-        """Look until cancelled."""
+        """Check until cancelled."""
         backoff = Backoff(limit=2.0)
-        await keep_running("orphans", lambda: self._follow(backoff), backoff)
+        await keep_running("dead edges", lambda: self._repeat(backoff), backoff)
 
-    async def _follow(self, backoff: Backoff) -> None:
+    async def _repeat(self, backoff: Backoff) -> None:
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(CHECK_SECONDS)
             for shard in list(self._owned().values()):
-                await self._look(shard)
+                await self._end_sessions(shard)
             backoff.reset()
 
-    async def _look(self, shard: Shard) -> None:
-        # Without a connection they would hear no goodbye, and would be forgotten.
-        while self._directory.sure and shard.connected and shard.held:
+    async def _end_sessions(self, shard: Shard) -> None:
+        # Only while connected: otherwise the sessions would end without a goodbye.
+        while self._directory.reliable and shard.connected and shard.held:
             present = self._directory.present
             found = await self._sessions.of_dead_edges(shard.owner, shard.number, present, _AT_ONCE)
             if not found:
                 return
             async with asyncio.TaskGroup() as group:
                 for mac, session in found:
-                    group.create_task(self._end(shard, mac, session), name=f"orphan {mac}")
+                    group.create_task(self._end(shard, mac, session), name=f"lost session {mac}")
             await asyncio.sleep(_BATCH_SECONDS)
 
     async def _end(self, shard: Shard, mac: str, session: str) -> None:
         try:
-            await shard.executor.run(mac, _AbandonedSession(self, shard, mac, session))
+            await shard.executor.run(mac, _LostSession(self, shard, mac, session))
         except FleetError as error:
-            log.warning("orphan not ended", extra={"device": mac, "session": session, "reason": str(error)})
+            log.warning(
+                "session of a dead edge not ended", extra={"device": mac, "session": session, "reason": str(error)}
+            )
 
     async def end(self, shard: Shard, mac: str, session: str) -> None:
-        """Say goodbye in a session, or show why an earlier worker ended it."""
+        """End a session with a goodbye, or show the apology that an earlier worker left."""
         if not session:
-            # Its session was ended by a worker that died before it showed why.
+            # Another worker ended the session and died before it showed the apology.
             await self._session_opener.apologies.show(shard, mac)
             return
         found = await self._sessions.read(mac)
-        if await self._session_opener.abandon(shard, mac, session, found.dialect if found else ""):
+        if await self._session_opener.end_lost(shard, mac, session, found.dialect if found else ""):
             self._turns.cancel(mac)
 
 
 @dataclass(frozen=True, slots=True)
-class _AbandonedSession:
+class _LostSession:
     """A session whose edge died."""
 
     reaper: DeadEdgeReaper

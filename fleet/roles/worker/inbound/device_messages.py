@@ -1,4 +1,4 @@
-"""What the messages of devices lead to."""
+"""Dispatch the messages of devices."""
 
 import asyncio
 import logging
@@ -14,9 +14,9 @@ from fleet.ground.metrics import broker as metrics
 from fleet.roles.worker.calls.device_calls import DeviceCalls
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
-from fleet.roles.worker.sessions.broker_boot import outdate
+from fleet.roles.worker.sessions.broker_boot import mark_lost_devices
 from fleet.roles.worker.sessions.discovery import Discovery
-from fleet.roles.worker.sessions.opener import Leaving, SessionOpener
+from fleet.roles.worker.sessions.opener import LeaveReason, SessionOpener
 from fleet.roles.worker.sessions.registration import Registrations
 from fleet.roles.worker.sessions.replaced import ReplacedSessions
 from fleet.roles.worker.sessions.returns import ReturnedDevices
@@ -52,13 +52,16 @@ from fleet.wire.messages import (
 log = logging.getLogger(__name__)
 
 ABSENCE_SECONDS = 15.0
-"""How long a device's session waits for its return: firmware reconnects after 10 s and its audio goes on meanwhile."""
+"""Time for an offline device to return before its session ends.
 
-_Conversational = ListenStartEvent | ListenStopEvent | DetectEvent | AbortEvent
+Firmware reconnects after 10 s, and its audio continues meanwhile.
+"""
+
+_ForwardedEvent = ListenStartEvent | ListenStopEvent | DetectEvent | AbortEvent
 
 
 class DeviceDispatcher:
-    """Handles what devices send and how they come and go."""
+    """Handles the messages of devices and their presence."""
 
     def __init__(
         self,
@@ -82,16 +85,16 @@ class DeviceDispatcher:
         """The tool lists that are being read."""
 
     async def receive(self, shard: Shard, kind: str, mac: str, payload: bytes) -> None:
-        """Handle one message of a device, of its presence, or the broker's word when it began."""
+        """Handle one message of a device, its presence, or the start of the broker."""
         if kind == "boot":
-            await outdate(self._resources.devices, shard, payload, self._vanish)
+            await mark_lost_devices(self._resources.devices, shard, payload, self._on_offline)
         elif kind == "presence":
-            await self._appear(shard, mac, payload)
+            await self._on_presence(shard, mac, payload)
         else:
-            await self._handle(shard, mac, *await self._understand(mac, payload))
+            await self._handle(shard, mac, *await self._parse(mac, payload))
 
-    async def _understand(self, mac: str, payload: bytes) -> tuple[str, DeviceEvent]:
-        """Return a frame's dialect and what it says; a frame that shows no dialect is read in its device's."""
+    async def _parse(self, mac: str, payload: bytes) -> tuple[str, DeviceEvent]:
+        """Return a frame's dialect and event; a frame that shows no dialect is read in the dialect of its device."""
         await self._parsing.take(parsing_cost(payload))
         name, event = dialects.receive(payload)
         if isinstance(event, MalformedEvent):
@@ -109,7 +112,7 @@ class DeviceDispatcher:
             case HelloEvent():
                 await self._hello(shard, mac, dialect, event)
             case ListenStartEvent() | ListenStopEvent() | DetectEvent() | AbortEvent():
-                await self._converse(shard, mac, dialect, event)
+                await self._forward(shard, mac, dialect, event)
             case GoodbyeEvent():
                 await self._close(shard, mac, event.session)
             case ResponseEvent():
@@ -125,38 +128,38 @@ class DeviceDispatcher:
                 assert_never(event)
 
     async def _hello(self, shard: Shard, mac: str, dialect: str, hello: HelloEvent) -> None:
-        self._returns.settle(mac)
+        self._returns.cancel(mac)
         self._turns.cancel(mac)
         begun = monotonic()
-        opened = await self._session_opener.welcome(shard, mac, hello, dialect)
+        opened = await self._session_opener.answer_hello(shard, mac, hello, dialect)
         metrics.hello_latency.observe(monotonic() - begun)
         if opened and opened.old_session:
             self._replaced.note(mac, opened.old_session)
         if opened and hello.mcp and not opened.tools_known:
             self._discovery.start(shard, mac, dialect)
 
-    async def _converse(self, shard: Shard, mac: str, dialect: str, event: _Conversational) -> None:
+    async def _forward(self, shard: Shard, mac: str, dialect: str, event: _ForwardedEvent) -> None:
         session = await self._resources.sessions.read(mac)
-        if session is not None and self._session_opener.lost(session):
-            await self._abandon(shard, mac, session)
+        if session is not None and self._session_opener.is_lost(session):
+            await self._end_lost(shard, mac, session)
             return
-        known = session and (event.session in ("", session.id) or self._replaced.holds(mac, event.session))
+        known = session and (event.session in ("", session.id) or self._replaced.contains(mac, event.session))
         if session is None or not known:
-            await self._correct(shard, mac, dialect, event)
+            await self._reject_outdated(shard, mac, dialect, event)
             return
         if isinstance(event, AbortEvent):
             self._turns.cancel(mac)
         shard.check()
         await self._resources.inboxes.to_edge(session.edge, _command_of(session, event))
 
-    async def _correct(self, shard: Shard, mac: str, dialect: str, event: _Conversational) -> None:
-        """Answer a message of a session that is gone: a goodbye with that id lets the device begin anew."""
+    async def _reject_outdated(self, shard: Shard, mac: str, dialect: str, event: _ForwardedEvent) -> None:
+        """Answer a message of an ended session: on a goodbye with its id the device closes it and can open another."""
         if isinstance(event, AbortEvent):
-            # It speaks, and would go on for ever without this.
+            # The device is in its speaking state; only `tts stop` ends that.
             shard.publish(mac, AnswerStopCommand(event.session), dialect)
         if not event.session:
             return
-        if await self._session_opener.apologies.just_ended(mac, event.session):
+        if await self._session_opener.apologies.goodbye_just_sent(mac, event.session):
             log.info("message of a session that has just ended", extra={"session": event.session})
             return
         shard.publish(mac, GoodbyeCommand(event.session), dialect)
@@ -172,52 +175,54 @@ class DeviceDispatcher:
         if not await self._calls.answer(shard, mac, answer):
             log.info("answer to no pending call", extra={"id": answer.id[:32]})
 
-    async def _appear(self, shard: Shard, mac: str, payload: bytes) -> None:
-        news = presence.parse(payload)
-        if news is None:
+    async def _on_presence(self, shard: Shard, mac: str, payload: bytes) -> None:
+        message = presence.parse(payload)
+        if message is None:
             metrics.malformed.add("presence")
             log.warning("malformed presence")
             return
         devices = self._resources.devices
-        met = await devices.appear(mac, online=news.online, epoch=news.epoch, user=news.user, owner=shard.owner)
-        if not met.applied:
+        change = await devices.appear(
+            mac, online=message.online, epoch=message.epoch, user=message.user, owner=shard.owner
+        )
+        if not change.applied:
             return
-        log.info("device online" if news.online else "device offline")
-        if not news.online:
-            self._returns.settle(mac)
-            if met.session and news.expired:
-                await self._close(shard, mac, met.session, "absent")
-            self._vanish(shard, mac, "" if news.expired else met.session)
+        log.info("device online" if message.online else "device offline")
+        if not message.online:
+            self._returns.cancel(mac)
+            if change.session and message.expired:
+                await self._close(shard, mac, change.session, "absent")
+            self._on_offline(shard, mac, "" if message.expired else change.session)
             return
         self._calls.reconnect(mac)
-        if dialects.capabilities(met.dialect).lists_tools:
-            self._discovery.restart(shard, mac, met.dialect)
-        await self._settle(shard, mac, met)
+        if dialects.capabilities(change.dialect).lists_tools:
+            self._discovery.restart(shard, mac, change.dialect)
+        await self._on_online(shard, mac, change)
 
-    def _vanish(self, shard: Shard, mac: str, session: str) -> None:
+    def _on_offline(self, shard: Shard, mac: str, session: str) -> None:
         self._calls.disconnect(mac)
         self._discovery.pending.disconnect(mac)
         if session:
             shard.spawn(f"absence {mac}", self._close_if_absent(shard, mac, session))
 
-    async def _settle(self, shard: Shard, mac: str, met: PresenceChange) -> None:
-        """End what a device that came back may still be doing.
+    async def _on_online(self, shard: Shard, mac: str, change: PresenceChange) -> None:
+        """End the speaking or listening state in which a device may have reconnected.
 
-        It speaks until `tts stop`, which it may have missed: its edge knows. A session that is over ends with a
-        goodbye, whatever the device does in it. A device without any session is sent nothing: it may be a registrar.
+        A device speaks until `tts stop`, which it may have missed: its edge repeats it. If the session has ended, a
+        goodbye ends any state. A device that had no session is sent nothing: it may be a registrar.
         """
-        session = await self._resources.sessions.read(mac) if met.session else None
-        if session is not None and not self._session_opener.lost(session):
+        session = await self._resources.sessions.read(mac) if change.session else None
+        if session is not None and not self._session_opener.is_lost(session):
             returned = DeviceReturnedCommand(device=mac, session=session.id)
             await self._resources.inboxes.to_edge(session.edge, returned)
         elif session is not None:
-            await self._abandon(shard, mac, session)
-        elif last := met.session or met.gone:
-            # It may have missed the goodbye, and would be heard by nobody for ever.
-            self._returns.expect(shard, mac, last, met.dialect, apology=met.apology)
+            await self._end_lost(shard, mac, session)
+        elif last := change.session or change.gone:
+            # It may have missed the goodbye, and would go on in a session that no edge serves.
+            self._returns.schedule(shard, mac, last, change.dialect, apology=change.apology)
 
-    async def _abandon(self, shard: Shard, mac: str, session: SessionRecord) -> None:
-        if await self._session_opener.abandon(shard, mac, session.id, session.dialect):
+    async def _end_lost(self, shard: Shard, mac: str, session: SessionRecord) -> None:
+        if await self._session_opener.end_lost(shard, mac, session.id, session.dialect):
             self._turns.cancel(mac)
 
     async def _close_if_absent(self, shard: Shard, mac: str, session: str) -> None:
@@ -225,19 +230,19 @@ class DeviceDispatcher:
         if not (await self._resources.devices.read(mac)).online:
             await self._close(shard, mac, session, "absent")
 
-    async def _close(self, shard: Shard, mac: str, session: str, reason: Leaving = "device") -> None:
+    async def _close(self, shard: Shard, mac: str, session: str, reason: LeaveReason = "device") -> None:
         if await self._session_opener.close(shard, mac, session, reason):
             self._turns.cancel(mac)
 
 
-def _command_of(session: SessionRecord, event: _Conversational) -> EdgeCommand:
+def _command_of(session: SessionRecord, event: _ForwardedEvent) -> EdgeCommand:
     match event:
         case ListenStartEvent():
             return StartListeningCommand(device=session.device, session=session.id, mode=event.mode)
         case ListenStopEvent():
             return StopListeningCommand(device=session.device, session=session.id)
         case DetectEvent():
-            # One more than can be answered, so that the edge knows.
+            # One character beyond the limit shows the edge that the text is too long.
             text = event.text[: LONGEST_QUESTION + 1]
             return DetectedTextCommand(device=session.device, session=session.id, text=text)
         case AbortEvent():

@@ -1,4 +1,4 @@
-"""What the events of edges lead to."""
+"""Dispatch the events of edges."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ from fleet.wire.edge_messages import (
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 30.0
-"""Longest time for which an entry that cannot be handled is tried again; its device waits for it no longer."""
+"""Longest time for which an entry is retried; after it the device no longer waits for the effect."""
 
 _IDLE_PAUSE = 0.2
 
@@ -35,8 +35,8 @@ class InboxReader:
     Args:
         inboxes: Of all shards.
         owned: Returns the shards that this worker owns now.
-        sessions: Ends sessions that are silent.
-        turns: Answers what was said.
+        sessions: Ends silent sessions.
+        turns: Answers utterances.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class InboxReader:
         """Pauses between attempts while Redis is away."""
         self._owned = owned
         self._read: dict[int, tuple[str, str]] = {}
-        """For each shard the fence under which it was read, and the last entry."""
+        """By shard: the fence under which its inbox was read, and the id of the last entry."""
 
     async def run(self) -> None:
         """Read until cancelled.
@@ -73,18 +73,18 @@ class InboxReader:
                     shard.executor.submit(entry.event.device, _EntryWork(self, shard, entry, entry.event))
 
     def positions(self) -> dict[int, str]:
-        """Return for each owned shard the last entry that was read."""
+        """Return the id of the last entry read, by owned shard."""
         return {number: self._after(shard) for number, shard in self._owned().items()}
 
     def _after(self, shard: Shard) -> str:
-        """Return the last entry read under the present lease: a new owner begins with what was left to it."""
+        """Return the last entry read under the present lease; a new owner begins with the oldest entry."""
         fence, last = self._read.get(shard.number, ("", "0"))
         return last if fence == shard.owner.fence else "0"
 
 
 @dataclass(frozen=True, slots=True)
 class _EntryWork:
-    """What one stream entry asks for."""
+    """The work for one stream entry."""
 
     reader: InboxReader
     shard: Shard
@@ -92,14 +92,14 @@ class _EntryWork:
     event: EdgeEvent
 
     async def run(self) -> None:
-        """Do it, again and again while what it needs is away: those after it wait, so the order stays."""
+        """Handle the entry; retry while Redis or the broker is away. Later entries of the device wait, in order."""
         clock, pauses, event = asyncio.get_running_loop().time, Backoff(limit=2.0), self.event
         until = clock() + RETRY_SECONDS
         with fields(device=event.device, session=event.session):
             while True:
                 try:
                     if not await self._handle():
-                        # Only now may it go: what is not done yet is left for the shard's next owner.
+                        # Discard it only after its effect: otherwise the shard's next owner would not find it.
                         await self.reader.inboxes.discard([self.entry])
                     return
                 except Fenced:
@@ -112,17 +112,17 @@ class _EntryWork:
                 await pauses.pause()
 
     async def _handle(self) -> bool:
-        """Do what the entry asks for; return whether it is still needed."""
+        """Handle the event; return whether the entry must stay in the inbox."""
         reader, shard = self.reader, self.shard
         match self.event:
-            case UtteranceEvent() as heard:
-                return await reader.turns.begin(shard, self.entry, heard)
-            case AnswerInterruptedEvent() as cut:
-                await reader.turns.interrupt(shard, cut)
+            case UtteranceEvent() as utterance:
+                return await reader.turns.begin(shard, self.entry, utterance)
+            case AnswerInterruptedEvent() as interrupted:
+                await reader.turns.interrupt(shard, interrupted)
             case AnswerDoneEvent(turn=turn):
                 log.debug("speech done", extra={"turn": turn})
             case SessionSilentEvent(device=device, session=session, reason=reason):
-                if await reader.sessions.farewell(shard, device, session, reason):
+                if await reader.sessions.say_goodbye(shard, device, session, reason):
                     reader.turns.cancel(device)
             case other:
                 assert_never(other)

@@ -1,4 +1,4 @@
-"""Which shards this worker owns: spread evenly, taken over from the dead, handed over at the end."""
+"""Spread the shards evenly over the workers, take over those of dead workers, and hand all over at the end."""
 
 import asyncio
 import logging
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from fleet.adapters.redis.shards.leases import Leases, LivingWorker
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.ground.errors import FleetError, Unavailable
-from fleet.roles.worker.ownership.balance import FRESH_SECONDS, share, should_give
+from fleet.roles.worker.ownership.balance import FRESH_SECONDS, share, should_hand_over
 from fleet.roles.worker.ownership.lease_holder import LeaseHolder
 from fleet.roles.worker.ownership.owner_loss import OwnerLossListener
 from fleet.roles.worker.ownership.shard import Shard
@@ -17,14 +17,14 @@ from fleet.roles.worker.ownership.shard import Shard
 log = logging.getLogger(__name__)
 
 STEP_SECONDS = 0.5
-"""Pause between two looks at who owns how much; at most one shard is given away in each."""
+"""Pause between two steps; in each at most one shard is given away."""
 _SPREAD_SECONDS = 3.0
-"""How long a newcomer may wait for its share: with many shards the pauses are shorter."""
+"""Longest time until a new worker has its share: with many shards the pauses are shorter."""
 _STEP_LIMIT = 5.0
-_CALM_SECONDS = FRESH_SECONDS + STEP_SECONDS
-"""After a loss nothing is given away: until then the dead look as if they lived."""
-_DEFERENCE_SECONDS = 0.02
-"""How much longer a worker leaves a lost shard to the others for each shard that it owns more."""
+_NO_MOVE_SECONDS = FRESH_SECONDS + STEP_SECONDS
+"""Time after a loss in which no shard is given away: the announcement of the dead worker still counts."""
+_STAGGER_SECONDS = 0.02
+"""Delay before a worker takes a lost shard, for each shard that it owns more than the others."""
 
 
 class ShardBalancer:
@@ -34,7 +34,7 @@ class ShardBalancer:
         leases: This worker's leases.
         count: Number of shards in the fleet.
         make: Makes a shard for a lease.
-        losses: Tells of shards without an owner, and whether this worker reaches the broker at all.
+        losses: Reports shards without an owner, and whether this worker is connected to the broker.
     """
 
     def __init__(
@@ -44,11 +44,11 @@ class ShardBalancer:
         self._count = count
         self._losses = losses
         self._holder = LeaseHolder(leases, make, losses.announce)
-        self._calm_until = self._look_at = 0.0
+        self._no_move_until = self._fill_at = 0.0
         self.spare = False
-        """Whether there are more workers than shards, so that one may well own none."""
+        """Whether there are more workers than shards, so that a healthy worker may own none."""
         self._least = 0
-        """How many shards the one of the others owned last that owned least."""
+        """Lowest number of shards that another worker owned at the last step."""
 
     @property
     def owned(self) -> dict[int, Shard]:
@@ -56,46 +56,46 @@ class ShardBalancer:
         return self._holder.owned
 
     async def run(self) -> None:
-        """Own a fair share of the shards until cancelled; then give all of them back."""
+        """Own a fair share of the shards until cancelled; then release all of them."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._holder.run(), name="leases")
             group.create_task(self._spread(), name="spread of shards")
 
-    async def leave(self, seconds: float) -> None:
-        """Hand all shards over to the other workers: at once where no turn runs, else when it ends, or in `seconds`."""
+    async def hand_over(self, seconds: float) -> None:
+        """Hand all shards over to the other workers, each when no turn runs in it, at the latest after `seconds`."""
         self._holder.closed = True
         try:
             await self._leases.retire()
         except Unavailable as error:
-            log.warning("left without saying so", extra={"reason": str(error)})
+            log.warning("worker not retired", extra={"reason": str(error)})
         deadline = time.monotonic() + seconds
         while self._holder.count:
             late = time.monotonic() >= deadline
             async with asyncio.TaskGroup() as group:
                 for number, shard in self.owned.items():
                     if late or not shard.turns:
-                        group.create_task(self._holder.give(number), name=f"hand over {number}")
+                        group.create_task(self._holder.hand_over(number), name=f"hand over {number}")
             await asyncio.sleep(0.05)
 
-    async def lost(self, number: int, fence: str, released: bool) -> None:
-        """Take over a shard whose owner lost its connection or gave it back; those who own least come first."""
+    async def take_lost(self, number: int, fence: str, released: bool) -> None:
+        """Take over a shard whose owner lost its connection or released it; workers that own fewer come first."""
         if not released:
-            self._calm_until = time.monotonic() + _CALM_SECONDS
-        if number in self.owned or (released and self._holder.shy(number, fence)):
+            self._no_move_until = time.monotonic() + _NO_MOVE_SECONDS
+        if number in self.owned or (released and self._holder.backs_off(number, fence)):
             return
         more = max(0, self._holder.count - self._least)
-        await asyncio.sleep(_DEFERENCE_SECONDS * (more + random.random()))
+        await asyncio.sleep(_STAGGER_SECONDS * (more + random.random()))
         try:
             await self._holder.take(number, fence)
         except Unavailable as error:
             log.warning("lost shard not taken", extra={"shard": number, "reason": str(error)})
 
     async def confirm(self, shard: Shard) -> bool:
-        """Whether a shard is still this worker's; as long as nobody can say, until its lease ends."""
+        """Renew a shard's lease; return whether it is still held. While Redis is away it is, until the lease ends."""
         return await self._holder.confirm(shard)
 
     async def _spread(self) -> None:
-        await self._losses.met.wait()
+        await self._losses.reached.wait()
         while True:
             pause = STEP_SECONDS
             try:
@@ -106,45 +106,48 @@ class ShardBalancer:
             await asyncio.sleep(pause * random.uniform(0.8, 1.0))
 
     async def _step(self) -> float:
-        """Take or give what is due; return the pause until the next step."""
+        """Take or give shards; return the pause until the next step."""
         if self._holder.closed:
             return STEP_SECONDS
-        await self._holder.tidy()
-        await self._give_the_deaf()
+        await self._holder.drop_ended()
+        await self._hand_over_disconnected()
         if not self._losses.connected:
-            # Who cannot reach the broker takes nothing, and is not waited for by the others.
+            # A worker without a connection takes no shards; the others must not count it as a peer.
             await self._leases.retire()
             return STEP_SECONDS
         peers = await self._leases.announce(len(self.owned))
         return await self._even_out(peers)
 
-    async def _give_the_deaf(self) -> None:
-        """Give away what has not been connected for so long that another worker may have more luck."""
+    async def _hand_over_disconnected(self) -> None:
+        """Give away shards that have been disconnected for long: another worker may be able to connect."""
         for number, shard in self.owned.items():
-            if shard.away_since is not None and time.monotonic() - shard.away_since > 2 * self._leases.seconds:
-                log.warning("a shard cannot be heard", extra={"shard": number})
-                await self._holder.give(number)
+            if (
+                shard.disconnected_since is not None
+                and time.monotonic() - shard.disconnected_since > 2 * self._leases.seconds
+            ):
+                log.warning("shard disconnected for too long", extra={"shard": number})
+                await self._holder.hand_over(number)
 
     async def _even_out(self, peers: list[LivingWorker]) -> float:
         me, owned, most = self._leases.worker, self.owned, share(self._count, peers)
         self._least = min((peer.shards for peer in peers if peer.worker != me), default=self._count)
         self.spare = len(peers) > self._count
         now = time.monotonic()
-        if now >= self._calm_until and should_give(me, len(owned), self._count, peers):
-            await self._holder.give(min(owned, key=lambda number: owned[number].turns))
+        if now >= self._no_move_until and should_hand_over(me, len(owned), self._count, peers):
+            await self._holder.hand_over(min(owned, key=lambda number: owned[number].turns))
             if len(owned) - 1 > most:
                 return min(STEP_SECONDS, _SPREAD_SECONDS / most)
-        elif len(owned) < most and now >= self._look_at:
-            self._look_at = now + self._leases.seconds / 3
+        elif len(owned) < most and now >= self._fill_at:
+            self._fill_at = now + self._leases.seconds / 3
             await self._fill(most)
         return STEP_SECONDS
 
     async def _fill(self, most: int) -> None:
-        holdings = self._holder
-        wanted = [number for number in range(self._count) if number not in self.owned and not holdings.shy(number)]
+        holder = self._holder
+        wanted = [number for number in range(self._count) if number not in self.owned and not holder.backs_off(number)]
         free = await self._leases.free(wanted)
         random.shuffle(free)
         for number in free:
             if len(self.owned) >= most:
                 break
-            await holdings.take(number)
+            await holder.take(number)

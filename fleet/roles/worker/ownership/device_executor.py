@@ -1,4 +1,4 @@
-"""Work for one device is done one piece after another, work for different devices side by side."""
+"""Run the work of one device serially, the work of different devices concurrently."""
 
 import asyncio
 from collections import deque
@@ -15,17 +15,17 @@ class DeviceWork(Protocol):
     """One piece of work for a device."""
 
     async def run(self) -> None:
-        """Do it."""
+        """Do the work."""
 
 
 _Waiting = deque[tuple[DeviceWork, asyncio.Future[None] | None]]
 
 
 class DeviceExecutor:
-    """A device's queue exists only while the device has work, so an idle device costs no memory.
+    """Runs the work of each device in order.
 
-    The number of waiting pieces is bounded by the callers. A piece whose caller has stopped waiting before it began is
-    left out: whoever brings it again begins anew.
+    A device's queue exists only while the device has work, so an idle device costs no memory. The callers bound the
+    number of waiting pieces. If a caller of `run` is cancelled before its work has begun, the work is skipped.
 
     Args:
         spawn: Starts a task in the task group that owns the queues.
@@ -36,12 +36,12 @@ class DeviceExecutor:
         self._queues: dict[str, _Waiting] = {}
 
     def submit(self, mac: str, work: DeviceWork, done: asyncio.Future[None] | None = None) -> None:
-        """Queue work behind all that was given for the device before.
+        """Queue work behind all earlier work of the device.
 
         Args:
             mac: The device.
-            work: Nobody waits for it, unless there is `done`: its failures are logged.
-            done: Set when the work was done.
+            work: Without `done` its failures are only logged.
+            done: Gets the result when the work has ended.
 
         Raises:
             Unavailable: The shard is being given up.
@@ -54,11 +54,11 @@ class DeviceExecutor:
         queue.append((work, done))
 
     async def run(self, mac: str, work: DeviceWork) -> None:
-        """Wait until the work was done, after all work that was given for the device before.
+        """Run work after all earlier work of the device, and wait for its end.
 
         Raises:
-            Unavailable: The work failed so; another attempt may succeed. Other failures are logged.
-            Fenced: The same, in another process.
+            Unavailable: The work raised it; another attempt may succeed. Failures of other kinds are logged.
+            Fenced: The work raised it; another worker owns the shard.
         """
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.submit(mac, work, done)

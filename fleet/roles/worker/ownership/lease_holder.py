@@ -1,4 +1,4 @@
-"""The shards that this worker owns: leases taken, renewed and given back, and what runs under them."""
+"""Hold the leases of the shards that this worker owns, and run the shards."""
 
 import asyncio
 import logging
@@ -16,44 +16,44 @@ log = logging.getLogger(__name__)
 
 _RETRY_SECONDS = 0.5
 _HANDLED_SECONDS = 1.0
-"""Longest wait until the messages of a shard that is given away are handled."""
+"""Longest wait for the messages of a shard that is handed over."""
 _END_SECONDS = 2.0
-"""Longest wait until a shard's work has ended; its session says DISCONNECT within one."""
-_SHY_SECONDS = 2.0
-"""How long a shard that was given away is left to the others."""
+"""Longest wait until a shard's work has ended; its session sends DISCONNECT within one second."""
+_BACKOFF_SECONDS = 2.0
+"""Time after a hand-over in which this worker does not take the shard back."""
 _SAFETY = 0.95
-"""Part of a lease's time after which it is not relied on: clocks differ."""
+"""Part of a lease's time for which it counts as held: the clocks of Redis and this process differ in rate."""
 
 Announce = Callable[[int, str], None]
-"""Tells the others that a shard was given back: its number and the fence of its last owner."""
+"""Announces that a shard was released: its number and the fence of its last owner."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Held:
+class _OwnedShard:
     shard: Shard
     task: asyncio.Task[object]
 
 
 class LeaseHolder:
-    """Takes, keeps and gives away.
+    """Takes, renews and releases leases.
 
     Args:
         leases: This worker's leases.
         make: Makes a shard for a lease.
-        announce: Tells the others of a shard that was given back.
+        announce: Announces a released shard to the other workers.
     """
 
     def __init__(self, leases: Leases, make: Callable[[int, Owner], Shard], announce: Announce) -> None:
         self._leases = leases
         self._make = make
         self._announce = announce
-        self._owned: dict[int, _Held] = {}
+        self._owned: dict[int, _OwnedShard] = {}
         self._former: dict[int, tuple[str, float]] = {}
-        """Of shards that were owned: under which fence, and when on the monotonic clock they may be taken again."""
+        """Former shards: their last fence, and the monotonic time from which they may be taken again."""
         self._taking: set[int] = set()
         self._group: asyncio.TaskGroup | None = None
         self.closed = False
-        """Whether no more are taken."""
+        """Whether no more shards are taken."""
 
     @property
     def owned(self) -> dict[int, Shard]:
@@ -62,25 +62,25 @@ class LeaseHolder:
 
     @property
     def count(self) -> int:
-        """How many shards are owned, or will be in a moment."""
+        """Number of shards that are owned or being taken."""
         return len(self._owned) + len(self._taking)
 
     async def run(self) -> None:
-        """Keep what is owned until cancelled; then give all of it back."""
+        """Renew the leases until cancelled; then release all of them."""
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
-                await self._keep()
+                await self._renew_all()
         finally:
             self._group = None
-            await self._abandon()
+            await self._release_all()
 
     async def take(self, number: int, lost: str = "") -> None:
-        """Take a shard, if it is nobody's.
+        """Take a shard, if it has no owner.
 
         Args:
-            number: Which.
-            lost: The fence of an owner that lost its connection to the broker: it is taken away from that one.
+            number: The shard.
+            lost: The fence of an owner that lost its connection to the broker: its lease is replaced.
 
         Raises:
             Unavailable: Redis is away.
@@ -90,15 +90,15 @@ class LeaseHolder:
         self._taking.add(number)
         try:
             asked = time.monotonic()
-            # Under a former fence of this worker's own, what it left undone then would not be done.
+            # Replace a former lease of this worker too: under a new fence the inbox is read from its oldest entry.
             owner = await self._leases.take(number, lost or self._former.get(number, ("", 0.0))[0])
             if owner is not None:
-                self._own(number, owner, asked)
+                self._start(number, owner, asked)
         finally:
             self._taking.discard(number)
 
-    async def give(self, number: int) -> None:
-        """Give a shard back in order, and say so: the next owner takes up what is left."""
+    async def hand_over(self, number: int) -> None:
+        """Finish the shard's messages, release its lease and announce that; the next owner continues its work."""
         held = self._owned.get(number)
         if held is None:
             return
@@ -107,23 +107,23 @@ class LeaseHolder:
             return
         fence = held.shard.owner.fence
         await self._drop(number, held)
-        self._former[number] = (fence, time.monotonic() + _SHY_SECONDS)
+        self._former[number] = (fence, time.monotonic() + _BACKOFF_SECONDS)
         try:
             await self._leases.release(number)
         except Unavailable as error:
-            log.warning("a lease was not given back", extra={"shard": number, "reason": str(error)})
+            log.warning("lease not released", extra={"shard": number, "reason": str(error)})
             return
         self._announce(number, fence)
         log.info("handed a shard over", extra={"shard": number})
 
-    async def tidy(self) -> None:
-        """Forget shards that ended by themselves."""
+    async def drop_ended(self) -> None:
+        """Drop shards whose task has ended."""
         for number, held in list(self._owned.items()):
             if held.task.done():
                 await self._drop(number, held)
 
     async def confirm(self, shard: Shard) -> bool:
-        """Whether a shard is still this worker's; as long as nobody can say, until its lease ends."""
+        """Renew a shard's lease; return whether it is still held. While Redis is away, retry until the lease ends."""
         while shard.held:
             asked = time.monotonic()
             try:
@@ -138,48 +138,48 @@ class LeaseHolder:
             return kept and shard.held
         return False
 
-    def shy(self, number: int, fence: str = "") -> bool:
-        """Whether a shard was given away just now, under this fence if one is named, and is left to the others."""
+    def backs_off(self, number: int, fence: str = "") -> bool:
+        """Return whether a shard was handed over (under `fence`, if given) so lately that others should take it."""
         former, until = self._former.get(number, ("", 0.0))
         return fence in ("", former) and time.monotonic() < until
 
-    async def _keep(self) -> None:
-        """Renew what is owned, and drop at once what cannot be proved to be."""
+    async def _renew_all(self) -> None:
+        """Renew all leases; drop a shard at once if its lease cannot be renewed."""
         while True:
             async with asyncio.TaskGroup() as group:
                 for number, held in list(self._owned.items()):
                     group.create_task(self._renew(number, held), name=f"renew {number}")
             await asyncio.sleep(self._leases.seconds / 3)
 
-    async def _renew(self, number: int, held: _Held) -> None:
+    async def _renew(self, number: int, held: _OwnedShard) -> None:
         if not held.task.done() and await self.confirm(held.shard):
             return
         if self._owned.get(number) is held:
             log.warning("lost a shard", extra={"shard": number})
             await self._drop(number, held)
 
-    def _own(self, number: int, owner: Owner, asked: float) -> None:
+    def _start(self, number: int, owner: Owner, asked: float) -> None:
         if self._group is None:
             return
         shard = self._make(number, owner)
         shard.until = self._end(asked)
         work = shard.run()
         task = self._group.create_task(isolate(f"shard {number}", work), name=f"shard {number}")
-        # A task that is cancelled before it has begun never awaits its work.
+        # A task that is cancelled before its first step never awaits its coroutine: close it.
         task.add_done_callback(lambda _: work.close())
-        self._owned[number] = _Held(shard, task)
+        self._owned[number] = _OwnedShard(shard, task)
         log.debug("took a shard", extra={"shard": number})
 
-    async def _drop(self, number: int, held: _Held) -> None:
-        """End all that is done for a shard; nothing is said for it any more."""
+    async def _drop(self, number: int, held: _OwnedShard) -> None:
+        """End a shard: from now on nothing is published or written for it."""
         del self._owned[number]
         self._former[number] = (held.shard.owner.fence, 0.0)
         held.shard.until = 0.0
         held.task.cancel()
         await asyncio.wait([held.task], timeout=_END_SECONDS)
 
-    async def _abandon(self) -> None:
-        """What is still owned ended with the task group; give it back."""
+    async def _release_all(self) -> None:
+        """Release the leases of all shards; their tasks ended with the task group."""
         numbers = list(self._owned)
         self._owned.clear()
         try:
@@ -188,7 +188,7 @@ class LeaseHolder:
                     await self._leases.release(number)
                 await self._leases.retire()
         except (Unavailable, TimeoutError) as error:
-            log.warning("left without giving the leases back", extra={"reason": str(error) or "no answer in time"})
+            log.warning("leases not released", extra={"reason": str(error) or "no answer in time"})
 
     def _end(self, asked: float) -> float:
         return asked + self._leases.seconds * _SAFETY

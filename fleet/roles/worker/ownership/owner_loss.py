@@ -1,4 +1,4 @@
-"""Hearing at once that a shard has lost its owner, so that nobody waits for the end of its lease."""
+"""Learn over MQTT that a shard has lost its owner, before its lease expires."""
 
 import asyncio
 import logging
@@ -20,19 +20,20 @@ _LOST = re.compile(r"fleet/shard/(\d{1,3})/lost")
 _FENCE = re.compile(rb"(\d{1,20})( released)?")
 
 OnLost = Callable[[int, str, bool], Awaitable[None]]
-"""Called with the shard, the fence of its last owner, and whether that one gave it back."""
+"""Called with the shard, the fence of its last owner, and whether that owner released it."""
 
 
 class OwnerLossListener:
-    """One clean MQTT session for all shards.
+    """Listens for losses of all shards in one clean MQTT session.
 
-    A shard's session leaves a Will with its owner's fence: the broker publishes it the moment the owner's connection
-    breaks. An owner that gives a shard back says so in the same place.
+    The Will of a shard's session has its owner's fence: the broker publishes it when the owner's connection breaks. An
+    owner that releases a shard publishes on the same topic.
 
     Args:
         address: The broker.
-        credentials: Gives them for each connection, as keys may have changed; with a client id of this process alone.
-        on_lost: Called for every loss, this worker's own too.
+        credentials: Returns credentials for each connection, as keys may have changed. Their client id is used by this
+            session alone.
+        on_lost: Called for every loss, those of this worker too.
     """
 
     def __init__(self, address: MqttAddress, credentials: Callable[[], Credentials], on_lost: OnLost) -> None:
@@ -41,20 +42,20 @@ class OwnerLossListener:
         self._on_lost = on_lost
         self._session: MqttSession | None = None
         self._backoff = Backoff(limit=_RECONNECT_SECONDS)
-        self.met = asyncio.Event()
-        """Set once the broker was reached for the first time."""
+        self.reached = asyncio.Event()
+        """Set after the first connection to the broker."""
 
     @property
     def connected(self) -> bool:
-        """Whether this worker reaches the broker."""
+        """Whether this worker is connected to the broker."""
         return self._session is not None and self._session.connected
 
     async def run(self) -> None:
         """Listen until cancelled."""
-        await keep_running("shard losses", self._listen, self._backoff)
+        await keep_running("owner losses", self._listen, self._backoff)
 
     def announce(self, shard: int, fence: str) -> None:
-        """Say that a shard was given back; nobody depends on it, as free shards are looked for too."""
+        """Announce that a shard was released; if this fails, other workers find the free shard in Redis."""
         try:
             if self._session is None:
                 raise Unavailable("not connected yet")
@@ -69,12 +70,12 @@ class OwnerLossListener:
 
     def _be_ready(self) -> None:
         self._backoff.reset()
-        self.met.set()
+        self.reached.set()
 
     async def _receive(self, topic: str, payload: bytes) -> None:
-        shard, news = _LOST.fullmatch(topic), _FENCE.fullmatch(payload)
-        if shard is None or news is None:
+        shard, match = _LOST.fullmatch(topic), _FENCE.fullmatch(payload)
+        if shard is None or match is None:
             metrics.malformed.add("loss")
             log.warning("malformed loss of a shard", extra={"topic": topic[:64]})
             return
-        await self._on_lost(int(shard[1]), news[1].decode(), news[2] is not None)
+        await self._on_lost(int(shard[1]), match[1].decode(), match[2] is not None)

@@ -1,4 +1,4 @@
-"""One shard while this worker owns it: its MQTT session, and everything that is done for its devices."""
+"""One shard while this worker owns it: its MQTT session, and the tasks of its devices."""
 
 import asyncio
 import logging
@@ -25,14 +25,14 @@ from fleet.wire.mqtt.packets import Will
 log = logging.getLogger(__name__)
 
 BOOT_TOPIC = "fleet/broker/boot"
-"""Where our Mosquitto plugin publishes when the broker began."""
+"""On this topic the fleet plugin of Mosquitto publishes the broker's start time."""
 RETRY_SECONDS = 8.0
-"""How long a message is tried again while the store is away; then the broker is asked to keep it."""
+"""Time for which a message is retried while Redis is away; then the session ends, so that the broker keeps it."""
 _RECONNECT_SECONDS = 2.0
 
 
 class DeviceReceiver(Protocol):
-    """Whoever handles the messages of a shard's devices."""
+    """Handles the messages of a shard's devices."""
 
     async def receive(self, shard: "Shard", kind: str, mac: str, payload: bytes) -> None:
         """Handle one message; its kind is `up`, `presence`, or `boot` of the broker."""
@@ -42,11 +42,11 @@ class Shard:
     """A shard under one lease.
 
     Args:
-        number: Which shard.
-        owner: The lease under which everything is written.
-        session: Makes the shard's MQTT session, given what to do with a message.
-        receiver: Handles the messages of the shard's devices, one device's in order.
-        confirm: Says before every further connection whether the lease is still held.
+        number: The shard's number.
+        owner: The lease; all writes for the shard carry its fence.
+        session: Makes the shard's MQTT session.
+        receiver: Handles the messages of the shard's devices; those of one device in order.
+        confirm: Is asked before each reconnection whether the lease is still held.
     """
 
     def __init__(
@@ -60,9 +60,9 @@ class Shard:
         self.number = number
         self.owner = owner
         self.until = math.inf
-        """When the lease may have ended, on the monotonic clock."""
-        self.away_since: float | None = time.monotonic()
-        """Since when its messages do not arrive, on the monotonic clock; None while they do."""
+        """Monotonic time until which the lease is surely held."""
+        self.disconnected_since: float | None = time.monotonic()
+        """Monotonic time of the disconnection; None while connected."""
         self.executor = DeviceExecutor(self.spawn)
         self._open = session
         self._receiver = receiver
@@ -74,37 +74,37 @@ class Shard:
 
     @property
     def connected(self) -> bool:
-        """Whether the shard's messages arrive."""
+        """Whether the shard's MQTT session is connected."""
         return self._session is not None and self._session.connected
 
     @property
     def held(self) -> bool:
-        """Whether nobody else can own the shard.
+        """Whether the lease is surely held, so that no other worker can own the shard.
 
-        If not, nothing may be written, published or answered for it, and what runs for it ends without a word: its next
-        owner goes on with it.
+        If not, nothing may be written or published for the shard, and its tasks end silently: its next owner continues
+        them.
         """
         return time.monotonic() < self.until
 
     @property
     def turns(self) -> int:
-        """How many turns of its devices run."""
+        """Number of running turns of its devices."""
         return sum(task.get_name().startswith("turn ") for task in self._awaited)
 
     async def run(self) -> None:
-        """Serve the shard until cancelled or another worker's; then everything begun for its devices ends too."""
+        """Serve the shard until cancelled, or until another worker owns it; then all its tasks end."""
         try:
             async with self._group:
                 await self._serve()
         except* Fenced:
-            log.warning("the shard is another worker's now", extra={"shard": self.number})
+            log.warning("another worker owns the shard now", extra={"shard": self.number})
 
     def spawn(self, what: str, work: Coroutine[None, None, None]) -> asyncio.Task[object]:
         """Start work that ends with the shard.
 
         Args:
-            what: Names the work; `turn …` is waited for when the worker leaves, `alert …` when the shard is given away.
-            work: Not yet awaited.
+            what: Name of the task. A worker that ends waits for `turn …`; a hand-over of the shard waits for `alert …`.
+            work: A coroutine that has not begun.
 
         Raises:
             Unavailable: The shard is being given up; the work was not begun.
@@ -116,7 +116,7 @@ class Shard:
             guarded.close()
             work.close()
             raise Unavailable("the shard is being given up") from None
-        # A task that is cancelled before it has begun never awaits its work.
+        # A task that is cancelled before its first step never awaits its coroutine: close it.
         task.add_done_callback(lambda _: work.close())
         if what.startswith(("turn ", "alert ")):
             self._awaited.add(task)
@@ -124,7 +124,7 @@ class Shard:
         return task
 
     def publish(self, mac: str, command: DeviceCommand, dialect: str) -> None:
-        """Publish a command to a device, once; nothing when its dialect has no words for it.
+        """Publish a command to a device, once; do nothing if its dialect has no such command.
 
         Raises:
             Fenced: The lease may have ended; nothing was sent.
@@ -134,23 +134,23 @@ class Shard:
         if self._session is None:
             raise Unavailable("the broker is away")
         frame = dialects.find(dialect).send(command)
-        log.debug("order", extra={"device": mac, "order": type(command).__name__, "bytes": len(frame)})
+        log.debug("command", extra={"device": mac, "kind": type(command).__name__, "bytes": len(frame)})
         if frame:
             self._session.publish(topics.down_topic(mac), frame)
 
     def check(self) -> None:
-        """Return if nobody else can own the shard; to be asked before what no fence in Redis would refuse.
+        """Check that the lease is held; call this before an effect that no fence in Redis protects.
 
         Raises:
-            Fenced: Somebody may.
+            Fenced: Another worker may own the shard.
         """
         if not self.held:
-            raise Fenced(f"shard {self.number} may be another worker's")
+            raise Fenced(f"another worker may own shard {self.number}")
 
     async def drain(self, seconds: float) -> None:
-        """Take no more messages; wait until those that came are handled and acknowledged, at most so long.
+        """Take no more messages; wait at most `seconds` until the received ones are handled and acknowledged.
 
-        What a device is about to be shown, it is shown: nobody else would.
+        Alerts that are about to be shown are waited for too: the next owner does not know of them.
         """
         if self._session is not None:
             await self._session.drain(seconds)
@@ -158,16 +158,16 @@ class Shard:
             await asyncio.wait(alerts, timeout=seconds)
 
     async def receive(self, topic: str, payload: bytes) -> None:
-        """Handle a message of the shard's session; returns when its effect is in Redis.
+        """Handle a message of the shard's session; return when its effect is in Redis.
 
         Raises:
-            Unavailable: It could not be handled now, nor may those that came after it be.
-            Fenced: The shard is another worker's.
+            Unavailable: It could not be handled; later messages must wait for it.
+            Fenced: Another worker owns the shard.
         """
         parsed = ("boot", "") if topic == BOOT_TOPIC else topics.parse(topic)
         if parsed is None:
             metrics.malformed.add("topic")
-            log.warning("message on a topic that contradicts itself", extra={"topic": topic})
+            log.warning("message on an invalid topic", extra={"topic": topic})
             return
         kind, mac = parsed
         session = self._session
@@ -176,27 +176,28 @@ class Shard:
             await self.executor.run(mac, _MessageWork(self, session, kind, mac, payload))
 
     async def handle(self, session: MqttSession | None, kind: str, mac: str, payload: bytes) -> None:
-        """Handle a message of the session that brought it, again and again while the store is away.
+        """Handle a message if its session is still the shard's; retry while Redis is away.
 
         Raises:
-            Unavailable: It waits for the next session.
+            Unavailable: The broker will deliver it again in the next session.
         """
-        # What the broker kept may come before it lets us answer. If it never does, the message comes again. Its word
-        # that all is subscribed is not waited for: that comes behind what it kept, and reading stops when that is much.
+        # The broker may deliver kept messages before the session may publish: wait for CONNACK. If it never comes, the
+        # broker delivers the message again. Do not wait for SUBACK: it comes after all kept messages, and reading stops
+        # when too many of them wait here.
         await self._ready.wait()
         pauses, deadline = Backoff(first=0.1, limit=1.0), time.monotonic() + RETRY_SECONDS
         while session is self._session and self.held:
             try:
                 return await self._receiver.receive(self, kind, mac, payload)
             except Unavailable as error:
-                if _lasts(error):
+                if _is_permanent(error):
                     log.error("message cannot be handled", extra={"reason": str(error)})  # noqa: TRY400 - not a crash
                     return None
                 if time.monotonic() > deadline:
                     break
                 log.warning("message will be tried again", extra={"reason": str(error)})
             await pauses.pause()
-        # The broker sends it to the next session, and after it all that came later: this one handles none of them.
+        # The broker delivers this message and all later ones to the next session. So this session handles none of them.
         if session is self._session:
             self._session = None
         raise Unavailable("it waits for the next session")
@@ -209,23 +210,23 @@ class Shard:
             except (FleetError, OSError) as error:
                 log.warning("shard not connected", extra={"shard": self.number, "reason": str(error)})
             await pauses.pause()
-            # Another worker that took the shard over must not be thrown out of its session.
+            # Reconnect only with the lease: a connection would take the MQTT session from a new owner.
             if not await self._confirm(self):
-                raise Fenced(f"shard {self.number} is another worker's")
+                raise Fenced(f"another worker owns shard {self.number}")
 
     async def _connect(self, pauses: Backoff) -> None:
         session = self._session = self._open(self)
 
         def be_ready() -> None:
             pauses.reset()
-            self.away_since = None
+            self.disconnected_since = None
 
         try:
             await session.run(be_ready, self._ready.set)
         finally:
             self._ready.clear()
             self._session = None
-            self.away_since = self.away_since or time.monotonic()
+            self.disconnected_since = self.disconnected_since or time.monotonic()
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +254,6 @@ def shard_session(shard: Shard, address: MqttAddress, credentials: Credentials, 
     )
 
 
-def _lasts(error: Unavailable) -> bool:
-    """Whether the store refused for good, as it would the next time."""
+def _is_permanent(error: Unavailable) -> bool:
+    """Return whether a retry would fail in the same way."""
     return error.__cause__ is not None and not passes(error.__cause__)

@@ -1,1 +1,1 @@
-"""Sessions of devices from hello to goodbye, and what a worker finds out about each device."""
+"""Sessions of devices from hello to goodbye, and the discovery of their tools."""

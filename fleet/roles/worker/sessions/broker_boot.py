@@ -1,4 +1,4 @@
-"""A broker that began anew: devices that it does not know any more are offline, whatever was said of them before."""
+"""After a restart of the broker mark all devices offline that were connected before it."""
 
 import asyncio
 import logging
@@ -14,31 +14,31 @@ log = logging.getLogger(__name__)
 
 _AT_ONCE = 100
 _PAUSE = 0.02
-"""Seconds between two such batches, so that other work gets its turn."""
+"""Seconds between two batches, so that other tasks run."""
 
 
 class _Boot(BaseModel):
-    """What our Mosquitto plugin publishes to every subscriber: the broker's start, on the clock of presence epochs."""
+    """The message of the fleet plugin of Mosquitto: the broker's start, on the clock of presence epochs."""
 
     epoch: int = Field(ge=0, lt=2**53)
 
 
-async def outdate(
+async def mark_lost_devices(
     devices: Devices, shard: Shard, payload: bytes, on_offline: Callable[[Shard, str, str], None]
 ) -> None:
-    """Mark the shard's devices offline that connected before the broker began.
+    """Mark the shard's devices offline that connected before the broker started.
 
     Args:
-        devices: Their records.
-        shard: Whose devices.
-        payload: What the broker said.
-        on_offline: Called with shard, device, and the id of its session or an empty string.
+        devices: The records of devices.
+        shard: The shard.
+        payload: The plugin's message.
+        on_offline: Called with the shard, a device, and the id of its session or an empty string.
     """
     try:
         epoch = _Boot.model_validate_json(payload).epoch
     except ValidationError:
         metrics.malformed.add("boot")
-        log.warning("malformed start of the broker")
+        log.warning("malformed start message of the broker")
         return
     count = 0
     while gone := await devices.outdate(shard.owner, shard.number, epoch, _AT_ONCE):

@@ -1,4 +1,4 @@
-"""Where a device's camera uploads, and with which token."""
+"""The upload address and token of a device's camera."""
 
 from datetime import UTC, datetime
 
@@ -11,17 +11,17 @@ from fleet.wire.messages import InitializeCommand
 _PATH = "/vision/explain"
 
 
-async def introduce(resources: WorkerResources, mac: str, number: int) -> InitializeCommand:
-    """Return the request that opens a device's tool server, with a fresh token for its camera.
+async def initialize_command(resources: WorkerResources, mac: str, number: int) -> InitializeCommand:
+    """Return the MCP `initialize` request, with a fresh token for the device's camera.
 
-    A device takes it at any time: sent before a photo, it makes sure that the token is good.
+    A device accepts it at any time: sent before a photo, it replaces a token that may have expired.
 
     Args:
         resources: Of the worker.
         mac: The device.
         number: Id of the request.
     """
-    device = await _known(resources, mac)
+    device = await _read_device(resources, mac)
     url = _address(resources, device)
     if url is None:
         return InitializeCommand(number)
@@ -30,7 +30,7 @@ async def introduce(resources: WorkerResources, mac: str, number: int) -> Initia
     return InitializeCommand(number, vision_url=f"{url}{_PATH}", vision_token=token)
 
 
-async def _known(resources: WorkerResources, mac: str) -> DeviceRecord | None:
+async def _read_device(resources: WorkerResources, mac: str) -> DeviceRecord | None:
     try:
         return await resources.devices.read(mac)
     except Unavailable:
@@ -38,7 +38,7 @@ async def _known(resources: WorkerResources, mac: str) -> DeviceRecord | None:
 
 
 def _address(resources: WorkerResources, device: DeviceRecord | None) -> str | None:
-    """Return the api's address for devices, None while it is not known."""
+    """Return the api's address for devices, None if it is unknown."""
     settings = resources.settings
     if settings.http_public is not None:
         return settings.http_public

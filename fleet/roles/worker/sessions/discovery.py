@@ -1,4 +1,4 @@
-"""Finding out what a device can do: initialize, then its tools page by page."""
+"""Discover the tools of a device: MCP `initialize`, then `tools/list` page by page."""
 
 import asyncio
 import logging
@@ -14,7 +14,7 @@ from fleet.roles.worker.calls.pending import PendingCalls
 from fleet.roles.worker.calls.tool_budget import LIST_TOO_LONG, PAGE_TOO_LONG, GrowingList, ListBudget
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
-from fleet.roles.worker.sessions.camera import introduce
+from fleet.roles.worker.sessions.camera import initialize_command
 from fleet.wire.json_text import dump
 from fleet.wire.jsonrpc import LARGEST_ID
 from fleet.wire.mcp import LARGEST_LIST, parse_page, parse_server
@@ -25,24 +25,23 @@ log = logging.getLogger(__name__)
 MOST_PAGES = 32
 ANSWER_SECONDS = 10.0
 LIST_SECONDS = 30.0
-"""From the first request for a page to the last page; a real device takes a second, and some more while it takes a
-photo."""
-AGAIN_SECONDS = 60.0
-"""When a device is asked again whose list had to go, at the earliest; up to twice as late, so that not all come at
-once."""
-MOST_REFUSED = 10_000
-"""Devices that wait to be asked again; others are asked at their next hello."""
+"""From the first page request to the last page; a real device takes a second, and longer while it takes a photo."""
+RETRY_SECONDS = 60.0
+"""Shortest time until a device is asked again whose list was refused; the longest is twice as long, so that not all
+are asked at once."""
+MOST_RETRIES = 10_000
+"""Devices that wait for a retry; others are asked at their next hello."""
 
 _LOWEST_ID = 2**30
-"""Calls have lower ids, so that no answer can be taken for another."""
+"""Tool calls have lower ids, so that answers are never confused."""
 
 
 class Discovery:
-    """Asks devices for their tools, each at most once at a time.
+    """Asks devices for their tools, each device once at a time.
 
     Args:
-        resources: What it works with.
-        counts: Counts the lists that were not read to their end.
+        resources: Of the worker.
+        counts: Count lists that were not read to their end.
     """
 
     def __init__(self, resources: WorkerResources, counts: Counter[str]) -> None:
@@ -52,29 +51,29 @@ class Discovery:
         self.lists = ListBudget(counts)
         """The lists that are being read."""
         self._running: dict[str, asyncio.Task[object]] = {}
-        self._refused: dict[str, asyncio.TimerHandle] = {}
+        self._retries: dict[str, asyncio.TimerHandle] = {}
 
     def start(self, shard: Shard, mac: str, dialect: str) -> None:
-        """Ask in the background, in this dialect; what the device answers is kept for its next turns."""
-        self._forgive(mac)
+        """Ask in the background, in this dialect; store the tools for the device's next turns."""
+        self._cancel_retry(mac)
         if mac not in self._running:
             task = self._running[mac] = shard.spawn(f"discovery {mac}", self._run(shard, mac, dialect))
             task.add_done_callback(lambda done: self._forget(mac, done))
 
     def restart(self, shard: Shard, mac: str, dialect: str) -> None:
-        """Ask anew, because the device connected anew."""
+        """Begin again: the device has reconnected."""
         self.stop(mac)
         self.start(shard, mac, dialect)
 
     def stop(self, mac: str) -> None:
-        """Ask no more, because the device says itself what it can do."""
-        self._forgive(mac)
+        """Stop: the device registers its tools itself."""
+        self._cancel_retry(mac)
         running = self._running.pop(mac, None)
         if running is not None:
             running.cancel()
 
-    async def settled(self, mac: str, seconds: float) -> bool:
-        """Wait until the device's tools are known, if they are being asked for; False when that takes longer."""
+    async def wait_until_done(self, mac: str, seconds: float) -> bool:
+        """Wait for a running discovery of the device; return False if it takes longer than `seconds`."""
         try:
             async with asyncio.timeout(seconds):
                 while mac in self._running:
@@ -87,24 +86,24 @@ class Discovery:
         if self._running.get(mac) is done:
             del self._running[mac]
 
-    def _forgive(self, mac: str) -> None:
-        if timer := self._refused.pop(mac, None):
+    def _cancel_retry(self, mac: str) -> None:
+        if timer := self._retries.pop(mac, None):
             timer.cancel()
 
-    def _ask_later(self, shard: Shard, mac: str, dialect: str) -> None:
-        self._forgive(mac)
-        if len(self._refused) < MOST_REFUSED:
-            pause = AGAIN_SECONDS * random.uniform(1, 2)
-            self._refused[mac] = asyncio.get_running_loop().call_later(pause, self._ask_again, shard, mac, dialect)
+    def _retry_later(self, shard: Shard, mac: str, dialect: str) -> None:
+        self._cancel_retry(mac)
+        if len(self._retries) < MOST_RETRIES:
+            pause = RETRY_SECONDS * random.uniform(1, 2)
+            self._retries[mac] = asyncio.get_running_loop().call_later(pause, self._retry, shard, mac, dialect)
 
-    def _ask_again(self, shard: Shard, mac: str, dialect: str) -> None:
-        self._refused.pop(mac, None)
+    def _retry(self, shard: Shard, mac: str, dialect: str) -> None:
+        self._retries.pop(mac, None)
         with suppress(Unavailable):  # the shard's next owner asks at the next hello
             self.start(shard, mac, dialect)
 
     async def _run(self, shard: Shard, mac: str, dialect: str) -> None:
         epoch = await self._resources.tools.epoch(mac)
-        answer = await self._ask(shard, mac, await introduce(self._resources, mac, new_number()), dialect)
+        answer = await self._ask(shard, mac, await initialize_command(self._resources, mac, new_number()), dialect)
         if answer is None or answer.error is not None:
             log.info("device has no tools to offer", extra={"reason": answer.error if answer else "no answer"})
             return
@@ -114,17 +113,17 @@ class Discovery:
             whole = await self._list(shard, mac, tools, dialect)
             if tools.refused:
                 log.warning("tool list refused, too many at once", extra={"again": True})
-                self._ask_later(shard, mac, dialect)
+                self._retry_later(shard, mac, dialect)
                 return
             if not tools and not whole:
-                return  # Nothing was read, so what is known from before still serves.
+                return  # nothing was read: keep the stored tools
             about = {"tep": epoch if whole else "", "board": board, "fw": firmware, "dialect": dialect}
             about = {field: text for field, text in about.items() if text or field == "tep"}
             await self._resources.tools.write(mac, tools.document(), about)
         log.info("tools discovered", extra={"tools": len(tools), "board": board, "firmware": firmware})
 
     async def _list(self, shard: Shard, mac: str, tools: GrowingList, dialect: str) -> bool:
-        """Read the tools of all pages; return whether they came whole. Of a broken list what was read is kept."""
+        """Read the tools of all pages; return whether the list is complete. Keep what was read of a broken list."""
         fault = ""
         try:
             async with asyncio.timeout(LIST_SECONDS):
@@ -137,7 +136,7 @@ class Discovery:
         return not fault or fault == LIST_TOO_LONG
 
     async def _read_pages(self, shard: Shard, mac: str, tools: GrowingList, dialect: str) -> str:
-        """Return why the list is not whole, empty when it is."""
+        """Return why the list is incomplete; empty if it is complete."""
         seen: set[str] = set()
         cursor = ""
         while len(seen) < MOST_PAGES and not tools.refused:
@@ -162,7 +161,7 @@ class Discovery:
     async def _ask(
         self, shard: Shard, mac: str, request: InitializeCommand | ListToolsCommand, dialect: str
     ) -> ResponseEvent | None:
-        with self.pending.expect(mac, request.id) as answer:
+        with self.pending.register(mac, request.id) as answer:
             shard.publish(mac, request, dialect)
             try:
                 async with asyncio.timeout(ANSWER_SECONDS):
@@ -172,10 +171,10 @@ class Discovery:
 
 
 def _is_oversize(result: JsonValue) -> bool:
-    """Whether a page is longer than any list: it is not worth the time to read it."""
+    """Return whether a page is longer than any valid list; parsing it would cost time for nothing."""
     return len(dump(result)) > LARGEST_LIST
 
 
 def new_number() -> int:
-    """Return an id for a request that is no call."""
+    """Return an id for a request that is no tool call."""
     return secrets.randbelow(LARGEST_ID - _LOWEST_ID) + _LOWEST_ID

@@ -1,4 +1,4 @@
-"""The edges that a new session can be given to."""
+"""The edges on which new sessions can be opened."""
 
 import asyncio
 import math
@@ -9,19 +9,19 @@ from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
 from fleet.ground.tasks import Backoff, keep_running
 
 REFRESH_SECONDS = 1.0
-LOOK_AGAIN_SECONDS = 0.1
-"""Age of a look that is too young to be repeated, however many devices ask."""
+REREAD_SECONDS = 0.1
+"""A list that is younger is not read again, however many devices ask."""
 GRACE_SECONDS = 2.0
-"""How long an edge must be missed: a store that comes back has forgotten edges which soon announce themselves again."""
+"""Time for which an edge must be missing: after a restart of Redis live edges first have to announce themselves."""
 _FORGET_SECONDS = 60.0
 
 
 class EdgeDirectory:
-    """Keeps the list of live edges fresh, so that answering a hello costs no look-up.
+    """Keeps a fresh list of the live edges, so that a hello needs no request to Redis.
 
     Args:
-        edges: Where they announce themselves.
-        most: Sessions that an edge is given.
+        edges: The announcements in Redis.
+        most: Most sessions of one edge.
     """
 
     def __init__(self, edges: Edges, most: int) -> None:
@@ -29,42 +29,42 @@ class EdgeDirectory:
         self._most = most
         self._live: dict[str, EdgeRecord] = {}
         self._seen: dict[str, float] = {}
-        """When each edge was last seen to live."""
-        self._since = self._looked = -math.inf
-        """When the present series of looks began, and its last one; a gap between two looks ends a series."""
-        self._looking = asyncio.Lock()
+        """By edge: when it was last in the list."""
+        self._since = self._read_at = -math.inf
+        """When the present series of reads began, and when the last read was; a gap between reads begins a new one."""
+        self._reading = asyncio.Lock()
 
     async def run(self) -> None:
         backoff = Backoff(limit=REFRESH_SECONDS)
-        await keep_running("edge directory", lambda: self._follow(backoff), backoff)
+        await keep_running("edge directory", lambda: self._repeat(backoff), backoff)
 
     async def refresh(self) -> None:
-        self.learn(await self._edges.live(), asyncio.get_running_loop().time())
+        self.update(await self._edges.live(), asyncio.get_running_loop().time())
 
-    def learn(self, live: Iterable[EdgeRecord], now: float) -> None:
-        """Take a new list of the live edges."""
+    def update(self, live: Iterable[EdgeRecord], now: float) -> None:
+        """Take a new list of live edges."""
         self._live = {edge.id: edge for edge in live}
-        if now - self._looked > 3 * REFRESH_SECONDS:
+        if now - self._read_at > 3 * REFRESH_SECONDS:
             self._since = now
-        self._looked = now
+        self._read_at = now
         self._seen = {edge: at for edge, at in self._seen.items() if now - at < _FORGET_SECONDS}
         self._seen.update(dict.fromkeys(self._live, now))
 
     @property
-    def sure(self) -> bool:
-        """Whether who lives is known for so long that an edge which is not `present` is no more."""
-        return self._looked - self._since >= GRACE_SECONDS
+    def reliable(self) -> bool:
+        """Whether the list has been read for so long that an edge which is not `present` is dead."""
+        return self._read_at - self._since >= GRACE_SECONDS
 
     @property
     def present(self) -> list[str]:
-        """The edges that are not gone."""
-        return [edge for edge in self._seen if not self.gone(edge)]
+        """The edges that are not known to be dead."""
+        return [edge for edge in self._seen if not self.is_gone(edge)]
 
-    def gone(self, edge_id: str) -> bool:
-        """Whether an edge is known to be no more."""
-        if edge_id in self._live or not self.sure:
+    def is_gone(self, edge_id: str) -> bool:
+        """Return whether an edge is known to be dead."""
+        if edge_id in self._live or not self.reliable:
             return False
-        return self._looked - self._seen.get(edge_id, -math.inf) >= GRACE_SECONDS
+        return self._read_at - self._seen.get(edge_id, -math.inf) >= GRACE_SECONDS
 
     def pick(self) -> EdgeRecord | None:
         """Return the least loaded edge that is neither draining nor full, and count a session on it."""
@@ -76,20 +76,20 @@ class EdgeDirectory:
         return edge
 
     async def choose(self) -> EdgeRecord | None:
-        """Return an edge as `pick` does; where none seems ready, look again: one may have begun just now.
+        """Return an edge as `pick` does; if none is ready, read the list again: one may have started just now.
 
         Raises:
             Unavailable: Redis is away.
         """
         edge = self.pick()
         if edge is None:
-            async with self._looking:
-                if asyncio.get_running_loop().time() - self._looked > LOOK_AGAIN_SECONDS:
+            async with self._reading:
+                if asyncio.get_running_loop().time() - self._read_at > REREAD_SECONDS:
                     await self.refresh()
             edge = self.pick()
         return edge
 
-    async def _follow(self, backoff: Backoff) -> None:
+    async def _repeat(self, backoff: Backoff) -> None:
         while True:
             await self.refresh()
             backoff.reset()

@@ -1,4 +1,4 @@
-"""Opening and closing sessions."""
+"""Open and end sessions."""
 
 import asyncio
 import logging
@@ -24,22 +24,22 @@ from fleet.wire.messages import AnswerStopCommand, AudioFormat, GoodbyeCommand, 
 log = logging.getLogger(__name__)
 
 DOWNLINK = AudioFormat(24_000, 60)
-"""What devices are sent: py-xiaozhi plays nothing else, and server-side echo cancelling needs 60 ms."""
+"""The audio format for devices: py-xiaozhi plays no other, and server-side echo cancellation needs 60 ms."""
 
-Leaving = Literal["device", "absent"]
-"""How a device left its session: it said so, or it is away and does not know that the session is over."""
+LeaveReason = Literal["device", "absent"]
+"""How a device left its session: it sent a goodbye or a new hello (`device`), or it is offline (`absent`)."""
 
-_TOLD = Rate(0.2, 3)
-"""How often a device that says hello too often hears so; each time costs three messages."""
+_REFUSALS = Rate(0.2, 3)
+"""Rate of refusals to one device that says hello too often; each costs three messages."""
 
 
 class SessionOpener:
     """Answers hellos and says goodbye.
 
     Args:
-        resources: What it works with.
-        directory: Knows the edges.
-        counts: Counts what is refused.
+        resources: Of the worker.
+        directory: The live edges.
+        counts: Count refusals.
     """
 
     def __init__(self, resources: WorkerResources, directory: EdgeDirectory, counts: Counter[str]) -> None:
@@ -48,19 +48,20 @@ class SessionOpener:
         self._counts = counts
         self._traces = TraceStore(resources.store)
         self.apologies = Apologies(resources.store, resources.settings)
-        """What devices are still to be shown."""
+        """Apologies that are still to be shown."""
         self._refused = frozenset(resources.settings.refused_devices.split(","))
         self._hellos = Buckets(Rate.parse(resources.settings.rate_hellos))
-        self._told = Buckets(_TOLD)
+        self._refusals = Buckets(_REFUSALS)
 
-    async def welcome(self, shard: Shard, mac: str, hello: HelloEvent, dialect: str) -> Opened | None:
-        """Give the device a new session in this dialect, in place of any other; None when it was refused.
+    async def answer_hello(self, shard: Shard, mac: str, hello: HelloEvent, dialect: str) -> Opened | None:
+        """Open a session in this dialect in place of an earlier one; return None if the hello was refused.
 
-        Every hello gets a fresh key: the device starts counting its packets anew.
+        Every hello gets a fresh key: the device restarts its sequence numbers (contract 3.2), and the same key would
+        reuse keystream.
         """
         now = asyncio.get_running_loop().time()
         if self._hellos.take(mac, now):
-            await self._calm(shard, mac, dialect, now)
+            await self._limit_hellos(shard, mac, dialect, now)
             return None
         if mac in self._refused:
             self._refuse(shard, mac, dialect, "the device is not admitted", "refused")
@@ -77,10 +78,10 @@ class SessionOpener:
             self._refuse(shard, mac, dialect, str(error), "unavailable")
             return None
 
-    async def _calm(self, shard: Shard, mac: str, dialect: str, now: float) -> None:
-        """Refuse a device that says hello too often; no stock firmware does, so after a few times it hears nothing."""
+    async def _limit_hellos(self, shard: Shard, mac: str, dialect: str, now: float) -> None:
+        """Refuse a device that says hello too often. Stock firmware never does; after a few refusals ignore it."""
         self._counts["hello: too often"] += 1
-        if not self._told.take(mac, now):
+        if not self._refusals.take(mac, now):
             self._refuse(shard, mac, dialect, "too many hellos", "unavailable")
             await self._close_old(shard, mac)
 
@@ -89,58 +90,58 @@ class SessionOpener:
         host = await self._host(edge, mac)
         opened = await self._resources.sessions.open(shard.owner, session)
         if opened.old_session and opened.old_edge != edge.id:
-            await self._forget(opened.old_edge, mac, opened.old_session)
+            await self._close_on_edge(opened.old_edge, mac, opened.old_session)
         shard.check()
-        # The edge hears of the session before the device does, so that no packet comes too early.
+        # Open the session on the edge before the device gets its hello, so that no packet comes too early.
         await self._resources.inboxes.to_edge(edge.id, self._announcement(session, shard.number, opened))
-        shard.publish(mac, _welcome(session, host, edge.port), session.dialect)
+        shard.publish(mac, _hello_command(session, host, edge.port), session.dialect)
         log.info("session opened", extra={"session": session.id, "edge": edge.id, "mcp": hello.mcp})
         return opened
 
-    async def farewell(self, shard: Shard, mac: str, session: str, reason: str) -> bool:
-        """End a session from the server's side; False when it was over already."""
+    async def say_goodbye(self, shard: Shard, mac: str, session: str, reason: str) -> bool:
+        """End a session with a goodbye; return False if it had ended already."""
         live = await self._resources.sessions.read(mac)
         if live is None or live.id != session:
             return False
-        # First of all: what fails after it is done again, and no apology was shown that a second goodbye would clear.
+        # Publish the goodbye first: a failure after it repeats all steps, and a second goodbye clears no apology yet.
         shard.publish(mac, GoodbyeCommand(session), live.dialect)
-        # Who began to speak while its edge ended gets no answer.
+        # The user may have begun to speak while the edge ended, and would get no answer.
         apology = "interrupted" if reason == "leaving" else ""
         edge = await self._resources.sessions.close(
             shard.owner, mac, session, reason, goodbye_sent=True, apology=apology
         )
         if apology:
-            self.apologies.later(shard, mac)
+            self.apologies.show_later(shard, mac)
         if edge:
-            await self._forget(edge, mac, session)
+            await self._close_on_edge(edge, mac, session)
             log.info("session ended by the server", extra={"session": session, "reason": reason})
         return bool(edge)
 
-    async def abandon(self, shard: Shard, mac: str, session: str, dialect: str) -> bool:
-        """End a session whose edge is no more; its device may be speaking, and would wait for the rest for ever."""
-        # First of all: what fails after it is done again, and no apology was shown that a second goodbye would clear.
+    async def end_lost(self, shard: Shard, mac: str, session: str, dialect: str) -> bool:
+        """End a session whose edge is dead; its device may be in its speaking state, which only `tts stop` ends."""
+        # Publish the goodbye first: a failure after it repeats all steps, and a second goodbye clears no apology yet.
         shard.publish(mac, AnswerStopCommand(session), dialect)
         shard.publish(mac, GoodbyeCommand(session), dialect)
-        # What the user said meanwhile may have been lost with the edge.
+        # An utterance may have been lost with the edge.
         edge = await self._resources.sessions.close(
             shard.owner, mac, session, "edge lost", goodbye_sent=True, apology="interrupted"
         )
-        self.apologies.later(shard, mac)
+        self.apologies.show_later(shard, mac)
         if edge:
             log.warning("session lost with its edge", extra={"session": session, "edge": edge})
         return bool(edge)
 
-    async def close(self, shard: Shard, mac: str, session: str, reason: Leaving = "device") -> bool:
-        """End a session that the device left, or is away from; it is sent nothing. False when it was over already."""
+    async def close(self, shard: Shard, mac: str, session: str, reason: LeaveReason = "device") -> bool:
+        """End a session that the device left; send nothing to it. Return False if the session had ended already."""
         edge = await self._resources.sessions.close(shard.owner, mac, session, reason)
         if edge:
-            await self._forget(edge, mac, session)
+            await self._close_on_edge(edge, mac, session)
             log.info("session ended by the device", extra={"session": session, "reason": reason})
         return bool(edge)
 
-    def lost(self, session: SessionRecord) -> bool:
-        """Whether the edge of a session is no more, so that nobody hears or speaks in it."""
-        return self._directory.gone(session.edge)
+    def is_lost(self, session: SessionRecord) -> bool:
+        """Return whether the edge of a session is dead."""
+        return self._directory.is_gone(session.edge)
 
     async def _host(self, edge: EdgeRecord, mac: str) -> str:
         host = edge.host or self._resources.settings.public_host or (await self._resources.devices.read(mac)).host
@@ -149,16 +150,16 @@ class SessionOpener:
         return host
 
     async def _close_old(self, shard: Shard, mac: str) -> None:
-        """End the session that a refused hello ended for the device."""
+        """End the device's earlier session: the device ended it when it sent the refused hello."""
         old = await self._resources.sessions.read(mac)
         if old is not None:
             await self.close(shard, mac, old.id)
 
-    async def _forget(self, edge: str, mac: str, session: str) -> None:
+    async def _close_on_edge(self, edge: str, mac: str, session: str) -> None:
         await self._resources.inboxes.to_edge(edge, CloseSessionCommand(device=mac, session=session))
 
     def _refuse(self, shard: Shard, mac: str, dialect: str, reason: str, shown: HelloRefusal) -> None:
-        """Refuse fast: without a valid hello the user would wait ten seconds."""
+        """Answer with a valid hello and a goodbye: without an answer the device would wait ten seconds."""
         self._counts[f"hello: {shown}"] += 1
         log.warning("hello refused", extra={"reason": reason})
         session = secrets.token_hex(8)
@@ -174,7 +175,7 @@ class SessionOpener:
         shard.publish(mac, self.apologies.alert(shown, await self._language(mac)), dialect)
 
     async def _language(self, mac: str) -> str:
-        """Return what the device reported as its language; nothing while Redis is away."""
+        """Return the language that the device reported; empty while Redis is away."""
         try:
             return (await self._resources.devices.read(mac)).language
         except Unavailable:
@@ -185,7 +186,7 @@ class SessionOpener:
         return OpenSessionCommand(
             device=session.device,
             session=session.id,
-            # The dialect of the hello: a registrar with a microphone opens its sessions as a xiaozhi does.
+            # The dialect of the hello: a registrar with a microphone opens its sessions in the dialect `xiaozhi`.
             dialect=session.dialect,
             shard=shard,
             ssrc=session.ssrc,
@@ -215,6 +216,6 @@ def _new_session(mac: str, edge: EdgeRecord, hello: HelloEvent, dialect: str) ->
     )
 
 
-def _welcome(session: SessionRecord, host: str, port: int) -> HelloCommand:
+def _hello_command(session: SessionRecord, host: str, port: int) -> HelloCommand:
     nonce = packet.nonce(session.ssrc).hex()
     return HelloCommand(session.id, host, port, session.key, nonce, session.downlink)

@@ -15,12 +15,12 @@ log = logging.getLogger(__name__)
 
 
 class Registrations:
-    """Answers registrations.
+    """Stores registered tools and answers the requests.
 
     Args:
-        resources: What it works with.
-        discovery: Asks devices for their tools; it stops for a device that registers them.
-        counts: Counts what is refused.
+        resources: Of the worker.
+        discovery: Is stopped for a device that registers its tools.
+        counts: Count refusals.
     """
 
     def __init__(self, resources: WorkerResources, discovery: Discovery, counts: Counter[str]) -> None:
@@ -30,11 +30,11 @@ class Registrations:
         self._rate = Buckets(Rate.parse(resources.settings.rate_hellos))
 
     async def register(self, shard: Shard, mac: str, asked: RegisterToolsEvent, dialect: str) -> None:
-        """Keep a device's tools in place of those that it had, and confirm it in the dialect of the request.
+        """Replace a device's tools, and confirm it in the dialect of the request.
 
         Raises:
-            Fenced: The shard is another worker's now.
-            Unavailable: Redis or the broker is away; it can be done again.
+            Fenced: Another worker owns the shard.
+            Unavailable: Redis or the broker is away; a retry is safe.
         """
         refusal = self._refuse(mac, asked)
         if refusal is not None:
@@ -46,10 +46,10 @@ class Registrations:
         shard.publish(mac, RegisteredCommand(asked.id, asked.provided), dialect)
 
     def reject(self, shard: Shard, mac: str, refusal: BadRequestEvent, dialect: str) -> None:
-        """Answer a request that cannot be done with its error, in the dialect of the request.
+        """Answer a bad request with its error, in the dialect of the request.
 
         Raises:
-            Fenced: The shard is another worker's now.
+            Fenced: Another worker owns the shard.
             Unavailable: The broker is away.
         """
         self._counts[f"registrar: {refusal.code}"] += 1
@@ -57,7 +57,7 @@ class Registrations:
         shard.publish(mac, ErrorCommand(refusal.id, refusal.code, refusal.reason), dialect)
 
     def _refuse(self, mac: str, asked: RegisterToolsEvent) -> BadRequestEvent | None:
-        # The broker lets a device publish on its own topic only, so whose message it is was proved.
+        # The broker lets a device publish on its own topic only, so the topic's MAC is proved.
         if asked.mac not in (None, mac):
             return BadRequestEvent(
                 asked.id, BAD_PARAMS, "params.mac_addr is not the MAC of the device that is connected"

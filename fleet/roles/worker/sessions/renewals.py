@@ -1,4 +1,4 @@
-"""Old passwords: devices are asked to restart, for only then they fetch a new one; the old one is refused then."""
+"""Renew old passwords: ask devices to restart, which makes them fetch a new one, then refuse the old one."""
 
 import asyncio
 import logging
@@ -19,20 +19,20 @@ from fleet.wire.restart import restart
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS: Final = 2.0
+CHECK_SECONDS: Final = 2.0
 RESTARTS: Final = 10
-"""Of one worker, each time; they are spread over its shards as they come."""
+"""Most restarts that one worker asks for in one check of its shards."""
 _PAGES = 10
-CLOSING_SHARD = 0
-"""Its owner decides for all shards."""
+DECIDING_SHARD = 0
+"""The worker that owns this shard decides for all shards."""
 
 
 class PasswordRenewals:
-    """Looks after the owned shards.
+    """Renews the passwords of the devices of the owned shards.
 
     Args:
-        resources: What a worker works with.
-        owned: The shards that this worker owns now.
+        resources: Of the worker.
+        owned: Returns the shards that this worker owns now.
     """
 
     def __init__(self, resources: WorkerResources, owned: Callable[[], Mapping[int, Shard]]) -> None:
@@ -41,27 +41,27 @@ class PasswordRenewals:
         self._revocations = Revocations(resources.store)
         self._owned = owned
         self.young: dict[int, int] = {}
-        """How many MACs never connected, by shard, as they were last looked at."""
+        """By shard: number of MACs that never connected, at the last check."""
 
     async def run(self) -> None:
-        """Look until cancelled."""
+        """Check until cancelled."""
         backoff = Backoff(limit=5.0)
-        await keep_running("renewals", lambda: self._follow(backoff), backoff)
+        await keep_running("renewals", lambda: self._repeat(backoff), backoff)
 
-    async def _follow(self, backoff: Backoff) -> None:
+    async def _repeat(self, backoff: Backoff) -> None:
         while True:
             state = await self._policy.read()
             left = RESTARTS
             self.young = {number: count for number, count in self.young.items() if number in self._owned()}
             for shard in list(self._owned().values()):
-                left -= await self._look(shard, state, left)
-            if CLOSING_SHARD in self._owned():
-                await self._close(state)
+                left -= await self._renew_shard(shard, state, left)
+            if DECIDING_SHARD in self._owned():
+                await self._refuse_unproved(state)
             backoff.reset()
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(CHECK_SECONDS)
 
-    async def _look(self, shard: Shard, state: PolicyState, most: int) -> int:
-        """Do what is due in one shard; return how many devices were asked to restart, at most `most`."""
+    async def _renew_shard(self, shard: Shard, state: PolicyState, most: int) -> int:
+        """Renew passwords in one shard; ask at most `most` devices to restart, and return their number."""
         if not (shard.connected and shard.held):
             return 0
         try:
@@ -74,19 +74,20 @@ class PasswordRenewals:
                 metrics.renewals.add("restart")
                 log.info("asked to restart for a new password", extra={"device": mac})
             if state.strict and not look.mark.covers(state.since):
-                await self._sort(shard, state)
+                await self._scan(shard, state)
         except FleetError as error:
             log.warning("passwords not renewed", extra={"shard": shard.number, "reason": str(error)})
             return 0
         return len(look.ask)
 
-    async def _sort(self, shard: Shard, state: PolicyState) -> None:
+    async def _scan(self, shard: Shard, state: PolicyState) -> None:
         for _ in range(_PAGES):
             if await self._renewals.scan(shard.owner, shard.number, state.since):
                 return
 
     async def _require(self, shard: Shard, state: PolicyState, mac: str, generation: int) -> None:
-        # What proves nothing is refused for all devices together, or under an open policy for none.
+        # Passwords of generation 0 prove nothing: `_refuse_unproved` refuses those of all devices together, and an open
+        # policy accepts them.
         if generation > 1 or (state.strict and not state.closed):
             try:
                 await self._revocations.require(mac, generation)
@@ -97,8 +98,8 @@ class PasswordRenewals:
             log.info("earlier passwords refused", extra={"device": mac, "generation": generation})
         await self._renewals.settle(shard.owner, shard.number, mac, generation)
 
-    async def _close(self, state: PolicyState) -> None:
-        """Refuse unproved passwords of all devices when no device has one any more, or their time is over."""
+    async def _refuse_unproved(self, state: PolicyState) -> None:
+        """Refuse unproved passwords of all devices when no device uses one any more, or the time for them is over."""
         if not state.strict or state.closed:
             return
         over = datetime.now(UTC).timestamp() >= state.until

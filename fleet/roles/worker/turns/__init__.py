@@ -1,1 +1,1 @@
-"""Turns: an utterance until its answer is spoken and kept."""
+"""Turns: from an utterance until its answer is spoken and in the history."""

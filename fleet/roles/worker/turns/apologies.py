@@ -1,4 +1,4 @@
-"""Apologies on the screen: why a session ended that its user did not end."""
+"""Show apologies on the screen after a session that its user did not end."""
 
 import asyncio
 import logging
@@ -16,21 +16,22 @@ log = logging.getLogger(__name__)
 
 PAUSE_SECONDS = 0.5
 """From goodbye to alert: firmware's transition to idle clears the screen (device contract 3.2: at least 300 ms)."""
-_ECHO_SECONDS = 30.0
-"""For so long a device may still send a message that it wrote before it read the goodbye.
+_STALE_SECONDS = 30.0
+"""Time after a goodbye in which a device may still send a message that it wrote before it read the goodbye.
 
-In auto mode it answers `tts stop` with `listen start` before it reads the goodbye; a tool that holds up its main loop
-(a photo: 30 s) delays that.
+In auto mode it answers `tts stop` with `listen start` before it reads the goodbye. A tool that blocks its main loop (a
+photo: 30 s) delays that.
 """
 
 
 class Apologies:
-    """Shows them when the device is connected and idle.
+    """Shows apologies when the device is connected and idle.
 
-    What is owed is in the device's record, so that another worker, or a later connection of the device, finds it.
+    A pending apology is stored in the device's record, so that another worker can show it, or a later connection of the
+    device.
 
     Args:
-        store: Where the ends of sessions are kept.
+        store: Has the ends of sessions.
         settings: The languages.
     """
 
@@ -39,8 +40,8 @@ class Apologies:
         self._devices = Devices(store)
         self._settings = settings
 
-    def later(self, shard: Shard, mac: str) -> None:
-        """Show what is owed after the device has read the goodbye that was sent just now.
+    def show_later(self, shard: Shard, mac: str) -> None:
+        """Show the pending apology after the device has read the goodbye that was just sent.
 
         Raises:
             Unavailable: The shard is being given up.
@@ -48,11 +49,11 @@ class Apologies:
         shard.spawn(f"alert {mac}", self._show_later(shard, mac))
 
     async def show(self, shard: Shard, mac: str) -> None:
-        """Show what is owed now, if anything is.
+        """Show the pending apology now, if there is one.
 
         Raises:
-            Fenced: The shard is another worker's now.
-            Unavailable: Redis or the broker is away; it is still owed.
+            Fenced: Another worker owns the shard.
+            Unavailable: Redis or the broker is away; the apology stays pending.
         """
         due = await self._endings.due(mac)
         name = next((one for one in PHRASES if due and one == due.name), None)
@@ -67,13 +68,13 @@ class Apologies:
 
         Args:
             name: The reason.
-            reported: The language that the device reported of itself; empty when unknown.
+            reported: The language that the device reported; empty if unknown.
         """
         language = choose_language(self._settings.language, self._settings.languages, reported)
         return AlertCommand(phrase("error", language), phrase(name, language), "sad")
 
-    async def just_ended(self, mac: str, session: str) -> bool:
-        """Whether the device was sent a goodbye for a session so shortly ago that a second one would be wrong.
+    async def goodbye_just_sent(self, mac: str, session: str) -> bool:
+        """Return whether a goodbye for a session was sent so lately that the device needs no second one.
 
         A second goodbye clears the screen (application.cc, OnAudioChannelClosed), and with it the apology.
 
@@ -81,16 +82,16 @@ class Apologies:
             Unavailable: Redis is away.
         """
         age = await self._endings.goodbye_age(mac, session)
-        return age is not None and age < _ECHO_SECONDS
+        return age is not None and age < _STALE_SECONDS
 
     async def _show_later(self, shard: Shard, mac: str) -> None:
         await asyncio.sleep(PAUSE_SECONDS)
-        await shard.executor.run(mac, _OwedApology(self, shard, mac))
+        await shard.executor.run(mac, _PendingApology(self, shard, mac))
 
 
 @dataclass(frozen=True, slots=True)
-class _OwedApology:
-    """An apology that is shown when the device's earlier work is done."""
+class _PendingApology:
+    """The work that shows an apology, queued behind the device's earlier work."""
 
     apologies: Apologies
     shard: Shard

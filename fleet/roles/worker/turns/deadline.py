@@ -1,4 +1,4 @@
-"""How long a turn may take, and what is done meanwhile when a tool takes long."""
+"""Limit the time of a turn, and extend it for slow tool calls."""
 
 import asyncio
 import logging
@@ -12,17 +12,17 @@ from fleet.roles.worker.turns.speech import AnswerSpeech
 log = logging.getLogger(__name__)
 
 SETTLE_SECONDS = 0.5
-"""From the announcement of speech to a call that blocks the device: it must have begun to take audio by then."""
-INFORM_SECONDS = 4.0
-"""Pause between two mails that a turn goes on; an edge gives up at least five seconds after the last."""
+"""From `tts start` to a call that blocks the device: by then the device must have begun to receive audio."""
+PROGRESS_SECONDS = 4.0
+"""Pause between two `TurnProgressCommand`s; an edge gives a turn up at the earliest five seconds after the last."""
 
 
 class TurnDeadline:
     """The limit of one turn.
 
     Args:
-        seconds: Longest time of a turn; slow calls do not count.
-        speech: Of the turn; reaches its edge.
+        seconds: Longest time of a turn without its slow calls.
+        speech: Of the turn; sends progress to its edge.
     """
 
     def __init__(self, seconds: float, speech: AnswerSpeech) -> None:
@@ -33,7 +33,7 @@ class TurnDeadline:
 
     @asynccontextmanager
     async def limit(self) -> AsyncIterator[None]:
-        """Limit the block's time.
+        """Limit the time of the block.
 
         Raises:
             TimeoutError: The turn took too long.
@@ -43,15 +43,15 @@ class TurnDeadline:
 
     @asynccontextmanager
     async def slow(self, seconds: float) -> AsyncIterator[None]:
-        """Give the block so much time of its own, and keep the turn's edge waiting.
+        """Extend the deadline by `seconds` during the block, and send progress to the turn's edge.
 
-        Speech that was announced just now is first given time to begin: a device whose main loop is blocked before it
-        has begun to speak throws the audio away (device contract, section 5.3.4).
+        If an answer has just begun, wait first until the device is in its speaking state: a device whose main loop is
+        blocked before that discards the audio (device contract, section 5.3.4).
         """
         left = (self._limit.when() or self._clock() + self._seconds) - self._clock()
         self._limit.reschedule(self._clock() + SETTLE_SECONDS + seconds + left)
         try:
-            async with running("turn goes on", self._inform):
+            async with running("turn goes on", self._repeat_progress):
                 if self._speech.begun_at is not None:
                     await asyncio.sleep(self._speech.begun_at + SETTLE_SECONDS - self._clock())
                 yield
@@ -60,13 +60,13 @@ class TurnDeadline:
                 self._limit.reschedule(self._clock() + left)
         await self._send_progress()
 
-    async def _inform(self) -> None:
+    async def _repeat_progress(self) -> None:
         while True:
             await self._send_progress()
-            await asyncio.sleep(INFORM_SECONDS)
+            await asyncio.sleep(PROGRESS_SECONDS)
 
     async def _send_progress(self) -> None:
         try:
-            await self._speech.stay()
+            await self._speech.send_progress()
         except FleetError as error:
-            log.warning("edge not informed", extra={"reason": str(error)})
+            log.warning("progress not sent to the edge", extra={"reason": str(error)})

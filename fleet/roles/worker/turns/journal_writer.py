@@ -1,4 +1,4 @@
-"""What a turn has said and done: its journal while it runs, in the end its part of the history."""
+"""Write the journal of a running turn, and at its end its part of the history."""
 
 import asyncio
 import logging
@@ -16,21 +16,21 @@ from fleet.roles.worker.turns.speech import AnswerSpeech
 log = logging.getLogger(__name__)
 
 SHORT = 4_000
-"""Characters of a turn that are cut into sentences at once; longer ones in a thread."""
+"""Characters of a turn that are cut into sentences in the event loop; longer turns are cut in a thread."""
 
 
 class JournalWriter:
-    """The output of one turn: what it says and its journal, kept in Redis under the shard's fence.
+    """The output of one turn: its speech, and its journal in Redis, written under the shard's fence.
 
-    A step is written down before it has an effect outside: a sentence before the edge is given it, the model's wish for
-    calls before they begin. The calls' own outcomes are in their own records, which their names for ever lead to.
+    Each step is written before its effect: a sentence before it is handed to the edge, the calls of a model message
+    before they begin. The outcomes of calls are in the calls' own records, found by their idempotency keys.
 
     Args:
-        conversations: Where it is kept.
+        conversations: The journals and histories in Redis.
         owner: The shard's lease.
         mac: The device.
-        journal: How far the turn has got.
-        speech: Says what is written.
+        journal: The progress of the turn so far.
+        speech: Of the turn.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class JournalWriter:
         self._whole = journal.messages
         self._partial = journal.partial
         self._apology = journal.apology
-        self._news = False
+        self._changed = False
 
     @property
     def apologised(self) -> bool:
@@ -52,18 +52,18 @@ class JournalWriter:
         return bool(self._apology)
 
     async def replay(self) -> Progress:
-        """Say again what was written, so that the edge has all of it; return where the model is to go on.
+        """Say again what the journal has, so that the edge has all of it; return where the model continues.
 
         Raises:
             Unavailable: Redis is away.
         """
         long = len(self._partial) > SHORT
         if part := await asyncio.to_thread(certain, self._partial) if long else certain(self._partial):
-            self._whole, self._news = (*self._whole, Message("assistant", part)), True
+            self._whole, self._changed = (*self._whole, Message("assistant", part)), True
         self._partial = ""
         for text in (*(one.text for one in self._whole if one.role == "assistant"), self._apology):
-            await self._speech.interject(text, repeated=True)
-        await self._speech.stay()
+            await self._speech.add_message(text, repeated=True)
+        await self._speech.send_progress()
         await self._speech.hand_over()
         return _progress(self._whole[1:])
 
@@ -71,7 +71,7 @@ class JournalWriter:
         """Take the next piece of the model's message, and speak it.
 
         Raises:
-            Fenced: The shard is another worker's now, or a newer turn has begun.
+            Fenced: Another worker owns the shard, or a newer turn has begun.
             Unavailable: Redis is away.
         """
         self._partial += text
@@ -81,7 +81,7 @@ class JournalWriter:
         await self._speech.hand_over()
 
     async def think(self, text: str) -> None:
-        """Take the next piece of the model's thoughts, and show it to a device that shows text.
+        """Take the next piece of the model's reasoning, and send it to a device that shows text.
 
         Raises:
             Fenced: The lease may have ended.
@@ -89,55 +89,55 @@ class JournalWriter:
         self._speech.messages.think(text)
 
     async def record(self, messages: Sequence[Message]) -> None:
-        """Write down the turn's messages so far.
+        """Write the turn's messages so far.
 
         Raises:
-            Fenced: The shard is another worker's now, or a newer turn has begun.
+            Fenced: Another worker owns the shard, or a newer turn has begun.
             Unavailable: Redis is away.
         """
         self._speech.flush()
-        self._whole, self._partial, self._news = (self._whole[0], *messages), "", True
+        self._whole, self._partial, self._changed = (self._whole[0], *messages), "", True
         if messages[-1].calls:
             await self._write()
             await self._speech.hand_over()
-        # An answer ends the turn: `keep` writes it down with the history. The outcomes of calls are kept by the calls.
+        # Without calls the message is the answer: `keep` writes it with the history. Calls keep their own outcomes.
 
     async def apologise(self, text: str) -> None:
-        """End what is said with an apology, which is no part of the history."""
+        """End the speech with an apology, which does not become part of the history."""
         self._speech.flush()
         self._apology = text
-        await self._speech.interject(text)
+        await self._speech.add_message(text)
 
     async def keep(self) -> None:
-        """Put the turn into the history, before its last words are handed over.
+        """Put the turn into the history, before its last sentences are handed over.
 
         Raises:
-            Fenced: The shard is another worker's now, or the turn was cut off or a newer one has begun.
+            Fenced: Another worker owns the shard, or the turn was cut off, or a newer one has begun.
             Unavailable: Redis is away.
         """
         lines = settle(self._messages())
-        # A question without an answer would only confuse a model later.
-        if not await self._remember("written", lines if len(lines) > 1 else ()):
-            raise Fenced("the turn is over")
+        # A question without an answer would confuse the model in later turns.
+        if not await self._write_history("written", lines if len(lines) > 1 else ()):
+            raise Fenced("the turn has ended")
 
     async def cut(self) -> None:
-        """Put a turn that was cut off into the history, as if all that was handed to the edge had been heard.
+        """Put a turn that was cut off into the history, as if all sentences handed to the edge had been spoken.
 
-        The edge says how much it really was where it can, and `amend` puts it right.
+        If the edge reports how many were spoken, `amend` corrects the history.
 
         Raises:
-            Fenced: The shard is another worker's now.
+            Fenced: Another worker owns the shard.
             Unavailable: Redis is away.
         """
-        await self._remember("cut", await _cut(self._messages(), self._speech.handed))
+        await self._write_history("cut", await _cut(self._messages(), self._speech.handed))
 
     async def _write(self) -> None:
         journal = StoredJournal(self._turn, "running", self._whole, self._speech.handed, self._partial)
-        await self._conversations.record(self._owner, self._mac, journal, whole=self._news)
-        self._news = False
+        await self._conversations.record(self._owner, self._mac, journal, whole=self._changed)
+        self._changed = False
         log.debug("turn journalled", extra={"messages": len(self._whole), "sentences": self._speech.handed})
 
-    async def _remember(self, state: TurnState, lines: Sequence[Message]) -> bool:
+    async def _write_history(self, state: TurnState, lines: Sequence[Message]) -> bool:
         journal = StoredJournal(self._turn, state, self._messages(), self._speech.handed, apology=self._apology)
         kept = await self._conversations.remember(self._owner, self._mac, journal, lines)
         log.debug("turn remembered", extra={"state": state})
@@ -148,7 +148,7 @@ class JournalWriter:
 
 
 def _progress(messages: tuple[Message, ...]) -> Progress:
-    """Return where a model is to go on: answers without calls at the end are what was said of one that broke off."""
+    """Return where the model continues; messages without calls at the end are the parts of an unfinished answer."""
     end = len(messages)
     while end and messages[end - 1].role == "assistant" and not messages[end - 1].calls:
         end -= 1
@@ -156,26 +156,26 @@ def _progress(messages: tuple[Message, ...]) -> Progress:
 
 
 async def _cut(messages: Sequence[Message], spoken: int) -> tuple[Message, ...]:
-    """Cut a turn as `fleet.core.history.cut`; a long one takes seconds, in which others have their turn."""
+    """Cut a turn with `fleet.core.history.cut`; a long one takes seconds and runs in a thread."""
     if sum(len(message.text) for message in messages) <= SHORT:
         return cut(messages, spoken)
     return await asyncio.to_thread(cut, messages, spoken)
 
 
 async def amend(conversations: Conversations, owner: Owner, mac: str, turn: str, spoken: int) -> None:
-    """Correct what is remembered of a device's newest turn to what was heard of it."""
+    """Correct the history of a device's newest turn to the sentences that were spoken."""
     journal = await conversations.journal(mac)
     if journal is None or journal.turn != turn:
-        log.info("interruption of a turn that is over", extra={"turn": turn})
+        log.info("interruption of an ended turn", extra={"turn": turn})
         return
     lines = await _cut(journal.written, spoken)
     await conversations.remember(owner, mac, replace(journal, state="cut"), lines)
 
 
-async def settle_orphan(conversations: Conversations, owner: Owner, mac: str) -> None:
-    """End a device's newest turn if it still runs, though nobody works on it: what it said and did is remembered."""
+async def end_abandoned_turn(conversations: Conversations, owner: Owner, mac: str) -> None:
+    """End a device's newest turn if its journal says `running` though no worker runs it; put it into the history."""
     journal = await conversations.journal(mac)
     if journal is not None and journal.state == "running":
-        log.warning("turn was left alone", extra={"turn": journal.turn})
+        log.warning("abandoned turn ended", extra={"turn": journal.turn})
         lines = await _cut(journal.written, journal.sentences)
         await conversations.remember(owner, mac, replace(journal, state="cut"), lines)

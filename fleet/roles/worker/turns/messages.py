@@ -1,4 +1,4 @@
-"""What a turn says as text, to devices that show it."""
+"""Send a turn's answer as text to devices that show it."""
 
 from contextlib import suppress
 from typing import Final, Literal
@@ -12,80 +12,80 @@ from fleet.wire import dialects
 from fleet.wire.messages import AiMessageCommand, AlertCommand
 
 LONGEST_ALERT = 400
-"""Characters that a small screen is given."""
+"""Most characters for a small screen."""
 
 _MOST_CLEANED = 10 * LONGEST_ALERT
-"""Characters of an answer that are cleaned for a screen; Markdown and code may be most of them."""
+"""Most characters of an answer that are cleaned for a screen; much of them may be Markdown and code."""
 
 LONGEST_THOUGHT = 200
-"""Characters of thoughts that are sent at the latest."""
+"""Characters of reasoning after which they are sent at the latest."""
 
 _FENCE = "```"
 _LINE_ENDS = ("\n", "。", "！", "？", ". ", ".", "!", "?")
 
 
 class ScreenMessages:
-    """The written side of one turn.
+    """The text output of one turn.
 
-    The device's dialect says how (`Capabilities.text`). `pieces`: the answer in pieces, each up to the end of a
-    sentence, and then the whole of it; the pieces put together are the whole. `alert`: a device without a session
-    cannot speak (it must open the audio itself), so it is shown the answer at the end; a device in a session speaks,
-    and is sent nothing here.
+    It depends on the device's dialect (`Capabilities.text`). `pieces`: the answer is sent in pieces, each up to the end
+    of a sentence, then as a whole; the pieces put together are the whole. `alert`: a device without a session cannot
+    speak (it must open the audio itself), so it gets the answer as an alert at the end; a device in a session speaks,
+    and gets no text.
 
     Args:
-        shard: Reaches the device.
-        session: The device's, or none.
+        shard: Publishes to the device.
+        session: Of the device; may be empty.
     """
 
     def __init__(self, shard: Shard, session: SessionRecord) -> None:
         self._shard = shard
         self._session = session
-        self._how: Final[Literal["pieces", "alert", ""]] = _way(session)
+        self._mode: Final[Literal["pieces", "alert", ""]] = _text_mode(session)
         self._raw = ""
-        """What was written and is not cut into pieces yet."""
+        """Text that is not cut into pieces yet."""
         self._next = ""
-        """What is to be sent."""
+        """Text to be sent."""
         self._whole: list[str] = []
         self.repeated = False
-        """Whether what is cut now was sent before, as far as anybody knows."""
+        """Whether another worker may have sent the pieces that are cut now."""
         self._thought = ""
 
     @property
     def whole(self) -> str:
-        """The answer so far, as far as it was cut into pieces."""
+        """The part of the answer that was cut into pieces."""
         return "".join(self._whole)
 
     def write(self, text: str) -> None:
-        """Take the next of the model's text as it came."""
+        """Take the next piece of the model's text."""
         self._raw += text
 
     def cut(self, piece: str) -> None:
-        """Take the next piece into which that text was cut."""
+        """Move the next piece from the text to the output."""
         end = _find(self._raw, piece)
         text, self._raw = self._raw[:end], self._raw[end:]
         self._whole.append(text)
-        if not self.repeated and self._how == "pieces":
+        if not self.repeated and self._mode == "pieces":
             self._next += text
 
-    def part(self) -> None:
-        """The text before this was a whole message of the model: another one begins on a line of its own."""
+    def end_message(self) -> None:
+        """End a message of the model: the next one begins on a new line."""
         self._raw = "\n" if self._whole else ""
 
     def send(self) -> None:
-        """Send what was cut into pieces, as far as the broker takes it now: the whole follows.
+        """Send the pieces, if the broker takes them now; otherwise the whole answer has them later.
 
         Raises:
             Fenced: The lease may have ended.
         """
         self._send_thought()
-        if self._how != "pieces" or not self._next.strip():
+        if self._mode != "pieces" or not self._next.strip():
             return
         with suppress(Unavailable, Overloaded):
             self._publish(AiMessageCommand("chunk", self._next))
             self._next = ""
 
     def think(self, text: str) -> None:
-        """Take the next of the model's thoughts, and send them in lines: they come in single words.
+        """Take the next piece of the model's reasoning; collect single words and send lines.
 
         Raises:
             Fenced: The lease may have ended.
@@ -95,35 +95,35 @@ class ScreenMessages:
             self._send_thought()
 
     def end(self) -> None:
-        """Send the whole answer; nothing if there is none.
+        """Send the whole answer, if there is one.
 
         Raises:
             Fenced: The lease may have ended.
-            Unavailable: The broker is away; it can be done again.
-            Overloaded: The same.
+            Unavailable: The broker is away; a retry is safe.
+            Overloaded: The broker does not keep up; a retry is safe.
         """
         self.send()
-        if self._how == "pieces" and self.whole.strip():
+        if self._mode == "pieces" and self.whole.strip():
             self._publish(AiMessageCommand("final", self.whole))
-        elif self._how == "alert" and (text := speakable(self.whole[:_MOST_CLEANED])):
+        elif self._mode == "alert" and (text := speakable(self.whole[:_MOST_CLEANED])):
             shown = text if len(text) <= LONGEST_ALERT else f"{text[: LONGEST_ALERT - 1]}…"
             face = emotion_of(self.whole) or "neutral"
             self._publish(AlertCommand("", shown, face))
 
-    def leave(self) -> None:
-        """End an answer that was broken off: what was sent of it is all of it.
+    def abort(self) -> None:
+        """End an answer that was cut off: send as the whole what was sent of it.
 
         Raises:
             Fenced: The lease may have ended.
         """
         sent = self.whole.removesuffix(self._next)
-        if self._how == "pieces" and sent.strip():
+        if self._mode == "pieces" and sent.strip():
             with suppress(Unavailable, Overloaded):
                 self._publish(AiMessageCommand("final", sent))
 
     def _send_thought(self) -> None:
         thought, self._thought = self._thought, ""
-        if self._how == "pieces" and thought.strip():
+        if self._mode == "pieces" and thought.strip():
             with suppress(Unavailable, Overloaded):
                 self._publish(AiMessageCommand("thought", thought))
 
@@ -131,13 +131,13 @@ class ScreenMessages:
         self._shard.publish(self._session.device, command, self._session.dialect)
 
 
-def _way(session: SessionRecord) -> Literal["pieces", "alert", ""]:
+def _text_mode(session: SessionRecord) -> Literal["pieces", "alert", ""]:
     way = dialects.capabilities(session.dialect).text
     return "" if way == "alert" and session.edge else way
 
 
 def _find(raw: str, piece: str) -> int:
-    """Return where a piece ends in the text that it was cut from: at its beginning, after white space."""
+    """Return where a piece ends in the text that begins with it, after optional white space."""
     start = len(raw) - len(raw.lstrip())
-    # The rest of a long block of code was given the mark of its beginning.
+    # The second part of a long block of code begins with a fence that the text does not have.
     return start + len(piece if raw.startswith(piece, start) else piece.removeprefix(_FENCE))

@@ -1,6 +1,6 @@
-"""What a turn says: the model's text, cut into sentences, cleaned, and handed to the session's edge, if there is one.
+"""Cut the model's text into sentences, clean them, and hand them to the session's edge, if there is one.
 
-Devices that show text are sent it at the same moments (`fleet.roles.worker.turns.messages`).
+Devices that show text get it at the same time (`fleet.roles.worker.turns.messages`).
 """
 
 import asyncio
@@ -30,38 +30,38 @@ log = logging.getLogger(__name__)
 
 
 class AnswerSpeech:
-    """The spoken side of one turn.
+    """The speech of one turn.
 
-    What is written waits until it is handed over, so that it can be written down first: whoever takes the turn up then
-    says the same words under the same numbers, and the edge leaves out those that it has.
+    Sentences wait until they are handed over, so that the journal can be written first. A worker that takes the turn up
+    sends the same sentences with the same numbers, and the edge skips those that it has.
 
     Args:
-        shard: Reaches a device that shows text.
-        inboxes: Reach the edge.
-        session: Whose edge speaks.
-        heard: What is answered; its turn and, until `speak`, its language are the speech's.
-        handed: How many sentences the edge was given already, before the turn was taken up.
+        shard: Publishes to a device that shows text.
+        inboxes: Of the edges.
+        session: Its edge speaks.
+        utterance: What is answered; its turn and, until `set_language`, its language are the speech's.
+        handed: Number of sentences that the edge got before the turn was taken up.
     """
 
     def __init__(
-        self, shard: Shard, inboxes: Inboxes, session: SessionRecord, heard: UtteranceEvent, handed: int = 0
+        self, shard: Shard, inboxes: Inboxes, session: SessionRecord, utterance: UtteranceEvent, handed: int = 0
     ) -> None:
         self._inboxes = inboxes
         self._session = session
-        self.heard = heard
-        """What is answered; its language is that of the speech."""
+        self.utterance = utterance
+        """The utterance that is answered; its language is the language of the speech."""
         self.messages = ScreenMessages(shard, session)
-        """The written side: also all that was said, and what the model thinks."""
+        """The text output."""
         self._splitter = SentenceSplitter()
         self._clock = asyncio.get_running_loop().time
         self._began: float | None = self._clock()
         self.begun_at: float | None = None
-        """When speech was announced to the edge, on the loop's clock; None before."""
+        """When `StartAnswerCommand` was queued, on the loop's clock; None before."""
         self._emotion: str | None = "" if handed else None
-        """The face, until the edge is given it; None until it is known."""
+        """The answer's emotion until the edge has it; None until it is known."""
         self._written = 0
         self.handed = handed
-        """How many sentences were handed over."""
+        """Number of sentences handed over."""
         self._waiting: list[StartAnswerCommand | SpeakSentenceCommand] = []
 
     @property
@@ -79,7 +79,7 @@ class AnswerSpeech:
                 StartAnswerCommand(
                     device=self._session.device,
                     session=self._session.id,
-                    turn=self.heard.turn,
+                    turn=self.utterance.turn,
                     traceparent=spans.current().traceparent,
                 )
             )
@@ -87,18 +87,18 @@ class AnswerSpeech:
             self._add(piece)
 
     def flush(self) -> None:
-        """Take what was written as a whole message of the model."""
+        """End a message of the model: cut the rest of its text."""
         for piece in self._splitter.flush():
             self._add(piece)
-        self.messages.part()
+        self.messages.end_message()
 
-    async def interject(self, text: str, *, repeated: bool = False) -> None:
-        """Take a whole message that no model writes now, and that says nothing of how long one takes.
+    async def add_message(self, text: str, *, repeated: bool = False) -> None:
+        """Take a whole message that does not come from the model now; the model's latency is not measured by it.
 
         Args:
             text: The message; other tasks run between the pieces of a long one.
-            repeated: Whether it was written before this turn was taken up. An edge leaves out what it has. A device
-                that shows text could not: it gets no piece twice, and may miss one, but the whole answer in the end.
+            repeated: Whether it was written before this turn was taken up. An edge skips what it has. A device that
+                shows text could not: it gets no piece twice and may miss one, but gets the whole answer at the end.
         """
         if text:
             self._began = None
@@ -109,17 +109,17 @@ class AnswerSpeech:
         self.flush()
         self.messages.repeated = False
 
-    def speak(self, language: str) -> None:
-        """Speak so from the next sentence on, whatever language the user speaks; an empty one changes nothing."""
+    def set_language(self, language: str) -> None:
+        """Set the language from the next sentence on; an empty one changes nothing."""
         if language:
-            self.heard = self.heard.model_copy(update={"language": language})
+            self.utterance = self.utterance.model_copy(update={"language": language})
 
     async def hand_over(self) -> None:
-        """Give edge and device what waits.
+        """Send the waiting sentences to the edge and the device.
 
         Raises:
             Fenced: The lease may have ended.
-            Unavailable: Redis is away; what waits is kept.
+            Unavailable: Redis is away; the sentences go on waiting.
         """
         if self._waiting:
             if self._session.edge:
@@ -127,34 +127,34 @@ class AnswerSpeech:
             self.messages.send()
             self._handed_over()
 
-    async def stay(self) -> None:
-        """Tell the edge that the turn goes on, though there is nothing to say yet."""
+    async def send_progress(self) -> None:
+        """Send the edge a `TurnProgressCommand`, so that it goes on waiting."""
         await self._send(
-            TurnProgressCommand(device=self._session.device, session=self._session.id, turn=self.heard.turn)
+            TurnProgressCommand(device=self._session.device, session=self._session.id, turn=self.utterance.turn)
         )
 
     async def end(self) -> None:
-        """Give edge and device what waits, and say that nothing more will come.
+        """Send the waiting sentences, and end the answer.
 
         Raises:
             Fenced: The lease may have ended.
-            Unavailable: Redis or the broker is away; it can be done again.
-            Overloaded: The same.
+            Unavailable: Redis or the broker is away; a retry is safe.
+            Overloaded: The broker does not keep up; a retry is safe.
         """
         self.flush()
         ended = EndAnswerCommand(
-            device=self._session.device, session=self._session.id, turn=self.heard.turn, index=self._written
+            device=self._session.device, session=self._session.id, turn=self.utterance.turn, index=self._written
         )
         await self._send(*self._waiting, ended)
         self.messages.end()
         self._handed_over()
 
-    async def leave(self) -> None:
-        """Say that nothing more will come; what waits is dropped."""
+    async def abort(self) -> None:
+        """Drop the waiting sentences, and end the answer."""
         self._waiting.clear()
-        self.messages.leave()
+        self.messages.abort()
         ended = EndAnswerCommand(
-            device=self._session.device, session=self._session.id, turn=self.heard.turn, index=self.handed
+            device=self._session.device, session=self._session.id, turn=self.utterance.turn, index=self.handed
         )
         await self._send(ended)
 
@@ -182,10 +182,10 @@ class AnswerSpeech:
         return SpeakSentenceCommand(
             device=self._session.device,
             session=self._session.id,
-            turn=self.heard.turn,
+            turn=self.utterance.turn,
             index=self._written,
             text=text,
-            language=self.heard.language,
+            language=self.utterance.language,
             emotion=emotion,
         )
 

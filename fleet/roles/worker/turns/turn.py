@@ -1,4 +1,4 @@
-"""One turn: a user's utterance until its answer is written."""
+"""One turn: from a user's utterance until its answer is written."""
 
 import asyncio
 import logging
@@ -36,53 +36,55 @@ log = logging.getLogger(__name__)
 
 _CUT_SECONDS = 2.0
 _EXPECTED = (TimeoutError, ProviderError, Fenced, Unavailable)
-"""Failures of an answer that are no crash."""
+"""Expected failures of an answer."""
 
 
 class WorkerTurn:
-    """Answers one utterance, from its beginning or from where another worker left it.
+    """Answers one utterance, from the beginning or from where another worker left the turn.
 
     Args:
-        resources: What it works with.
+        resources: Of the worker.
         calls: Calls the device's tools.
-        shard: The device's.
-        begun: The device's session, and how far the turn had got.
-        heard: What the user said.
+        shard: The device's shard.
+        begun: The device's session, and the turn's journal if another worker began it.
+        utterance: What the user said.
     """
 
     def __init__(
-        self, resources: WorkerResources, calls: DeviceCalls, shard: Shard, begun: Begun, heard: UtteranceEvent
+        self, resources: WorkerResources, calls: DeviceCalls, shard: Shard, begun: Begun, utterance: UtteranceEvent
     ) -> None:
         self._resources = resources
         self._calls = calls
         self._shard = shard
         self._session = begun.session
-        self._heard = heard
-        self._again = begun.journal is not None
+        self._heard = utterance
+        self._resumed = begun.journal is not None
         self._late = begun.late
-        self._journal = begun.journal or StoredJournal(heard.turn, "running", (Message("user", heard.text),), 0)
+        self._journal = begun.journal or StoredJournal(utterance.turn, "running", (Message("user", utterance.text),), 0)
         handed = self._journal.sentences
-        self._speech = AnswerSpeech(shard, resources.inboxes, begun.session, heard, handed)
-        self._writer = JournalWriter(resources.conversations, shard.owner, heard.device, self._journal, self._speech)
+        self._speech = AnswerSpeech(shard, resources.inboxes, begun.session, utterance, handed)
+        self._writer = JournalWriter(
+            resources.conversations, shard.owner, utterance.device, self._journal, self._speech
+        )
         self._deadline = TurnDeadline(resources.settings.turn_seconds, self._speech)
 
     async def run(self) -> None:
-        """Answer, and let the edge know that the answer has ended.
+        """Answer, and end the answer on the edge.
 
         Raises:
-            Fenced: Another worker goes on with the turn, or a newer one has begun.
+            Fenced: Another worker continues the turn, or a newer one has begun.
             Unavailable: Redis is away; the turn can be taken up again.
         """
-        if self._again:
-            log.info("turn goes on", extra={"state": self._journal.state, "sentences": self._journal.sentences})
+        if self._resumed:
+            log.info("turn taken up", extra={"state": self._journal.state, "sentences": self._journal.sentences})
         else:
             log.info("turn begins", extra={"pii": {"text": self._heard.text}})
-            self._show()
+            self._show_typed()
         if self._journal.state == "cut":
-            await self._speech.leave()
-            await self._reply("interrupted")
+            await self._speech.abort()
+            await self._store_reply("interrupted")
             return
-        before = await self._writer.replay() if self._again else Progress()
+        before = await self._writer.replay() if self._resumed else Progress()
         if self._journal.state == "running":
             if self._late:
                 log.warning("turn comes too late")
@@ -93,37 +95,37 @@ class WorkerTurn:
                 await self._apologise(failure)
             await self._writer.keep()
         await self._speech.end()
-        await self._reply("failed" if self._writer.apologised else "answered")
+        await self._store_reply("failed" if self._writer.apologised else "answered")
         log.info("turn written", extra={"sentences": self._speech.handed})
 
     async def cut(self) -> None:
-        """End a turn that was cancelled: it is remembered as far as it got, and the edge waits no more.
+        """End a cancelled turn: put it into the history as far as it got, and end its answer on the edge.
 
         Raises:
-            Fenced: Another worker goes on with the turn.
+            Fenced: Another worker continues the turn.
             Unavailable: Redis is away.
             TimeoutError: It took too long.
         """
         async with asyncio.timeout(_CUT_SECONDS):
             await self._writer.cut()
-            await self._speech.leave()
-            await self._reply("interrupted")
+            await self._speech.abort()
+            await self._store_reply("interrupted")
 
-    def _show(self) -> None:
-        """Let the device show what was typed for it, as it shows what it hears."""
+    def _show_typed(self) -> None:
+        """Send the device a typed text to show, as the edge does with a recognised one."""
         if self._heard.typed and self._session.edge:
             with suppress(Unavailable, Overloaded):
                 self._publish(TranscriptCommand(self._session.id, self._heard.text))
 
-    async def _reply(self, state: ReplyState) -> None:
-        """Count how it ended, and answer whoever typed."""
+    async def _store_reply(self, state: ReplyState) -> None:
+        """Count the outcome, and store the reply to a typed text."""
         timed.outcomes.add(state)
         if self._heard.typed:
             reply, owner = Reply(state, self._speech.messages.whole), self._shard.owner
             await self._resources.replies.write(owner, self._session.device, self._heard.turn, reply)
 
     def _apology_for(self, failure: Exception | None) -> Phrase | None:
-        """Return what to say of a failure; nothing of one after which the turn is taken up again, it is raised."""
+        """Return the apology for a failure; raise a failure after which the turn is taken up again."""
         match failure:
             case None:
                 return None
@@ -137,23 +139,23 @@ class WorkerTurn:
         return "failed"
 
     async def _ask(self, before: Progress) -> None:
-        """Let the model answer, within the turn's limit."""
+        """Run the agent loop within the turn's time limit."""
         async with self._deadline.limit():
-            asked, tools = await self._prepare(before)
-            added = await agent.run_turn(asked, self._resources.llm, tools, self._writer, before)
+            prompt, tools = await self._prepare(before)
+            added = await agent.run_turn(prompt, self._resources.llm, tools, self._writer, before)
             if not any(message.text.strip() for message in added if message.role == "assistant"):
                 raise ProviderError("the model wrote no answer", retryable=False)
 
     async def _prepare(self, before: Progress) -> tuple[Sequence[Message], agent.AgentTools]:
-        """Return what the model is asked, and the tools that it may call."""
+        """Return the model's prompt and tools."""
         settings, mac = self._resources.settings, self._session.device
         context = await self._resources.conversations.context(mac, settings.history_messages)
-        self._speech.speak(context.persona.language)
+        self._speech.set_language(context.persona.language)
         toolbox = Toolbox(context.tools)
         if toolbox.left_out:
             log.warning("too many tools to offer", extra={"left_out": toolbox.left_out})
         offset = own_offset(context.timezone, settings.timezone_offset, datetime.now(UTC))
-        asked = (
+        prompt = (
             Message("system", self._prompt(context, offset)),
             *since_user(context.history),
             Message("user", self._heard.text),
@@ -161,27 +163,27 @@ class WorkerTurn:
         caller = Caller(self._session.id or mac, timezone_offset=offset, persona=context.persona)
         link = DeviceLink(self._resources, self._calls, self._shard, self._session)
         own = DeviceTools(toolbox, link, self._heard.turn, self._deadline, settings.tool_seconds)
-        return asked, self._beside(own, caller, before)
+        return prompt, self._mix_tools(own, caller, before)
 
     def _publish(self, command: DeviceCommand) -> None:
         self._shard.publish(self._session.device, command, self._session.dialect)
 
-    def _beside(self, own: DeviceTools, caller: Caller, before: Progress) -> agent.AgentTools:
-        """Return the device's tools, with the server's if there are any."""
+    def _mix_tools(self, own: DeviceTools, caller: Caller, before: Progress) -> agent.AgentTools:
+        """Return the device's tools together with the server's, if there are any."""
         tools = self._resources.server_tools
-        return own if tools is None else ServerCalls(tools, self._change, caller).beside(own, before)
+        return own if tools is None else ServerCalls(tools, self._save_persona, caller).mix_with(own, before)
 
     async def _apologise(self, failure: Phrase) -> None:
-        """Apologise in the language that was set, else in the one that was heard, else in the server's."""
-        wanted = (self._speech.heard.language, self._heard.language, self._resources.settings.language)
+        """Apologise in the language of the speech, else of the utterance, else of the server."""
+        wanted = (self._speech.utterance.language, self._heard.language, self._resources.settings.language)
         language = next((one for one in wanted if one in LANGUAGES), "en")
-        self._speech.speak(language)
+        self._speech.set_language(language)
         await self._writer.apologise(phrase(failure, language))
 
-    async def _change(self, persona: Persona) -> None:
-        """Keep a new persona, and speak in its language."""
+    async def _save_persona(self, persona: Persona) -> None:
+        """Store a new persona, and speak in its language."""
         await self._resources.personas.keep(self._shard.owner, self._session.device, persona)
-        self._speech.speak(persona.language)
+        self._speech.set_language(persona.language)
 
     def _prompt(self, context: Context, offset: int) -> str:
         tools = self._resources.server_tools

@@ -1,4 +1,4 @@
-"""Which turns run: at most one for each device."""
+"""Begin, take up and cancel turns, at most one for each device."""
 
 import asyncio
 import logging
@@ -19,34 +19,34 @@ from fleet.roles.worker.calls.device_calls import DeviceCalls
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
 from fleet.roles.worker.sessions.discovery import Discovery
-from fleet.roles.worker.turns.journal_writer import amend, settle_orphan
+from fleet.roles.worker.turns.journal_writer import amend, end_abandoned_turn
 from fleet.roles.worker.turns.turn import WorkerTurn
 from fleet.wire.edge_messages import AnswerInterruptedEvent, UtteranceEvent
 
 log = logging.getLogger(__name__)
 
-_HALT_SECONDS = 3.0
-"""Longest wait until a cancelled turn has written down how far it got."""
+_CANCEL_SECONDS = 3.0
+"""Longest wait until a cancelled turn has written its progress."""
 TOOLS_SECONDS = 2.0
 """Longest wait of a turn for the device's tools."""
 _MOST_ATTEMPTS = 3
-"""How often this worker takes up a turn of its own that broke off because Redis was away."""
+"""Attempts at a turn that fails because Redis is away."""
 
 
 @dataclass(slots=True, eq=False)
 class _Running:
-    """A turn under way. Its entry stays in the inbox until it has ended: so the shard's next owner finds it."""
+    """A running turn. Its entry stays in the inbox until it has ended, so that the shard's next owner finds it."""
 
     shard: Shard
     entry: StreamEntry
-    heard: UtteranceEvent
+    utterance: UtteranceEvent
     cancelled: bool = False
     work: WorkerTurn | None = None
     task: asyncio.Task[object] = field(init=False)
 
 
 class WorkerTurns:
-    """Begins, takes up, cancels and corrects turns; a newer one ends an older one."""
+    """Begins, takes up, cancels and corrects turns; a newer turn ends an older one."""
 
     def __init__(
         self, resources: WorkerResources, calls: DeviceCalls, discovery: Discovery, counts: Counter[str]
@@ -61,92 +61,96 @@ class WorkerTurns:
     def _conversations(self) -> Conversations:
         return self._resources.conversations
 
-    async def begin(self, shard: Shard, entry: StreamEntry, heard: UtteranceEvent) -> bool:
-        """Start a turn in the background, or go on with it, once that is written down.
+    async def begin(self, shard: Shard, entry: StreamEntry, utterance: UtteranceEvent) -> bool:
+        """Write the turn's journal, then start or continue the turn in the background.
 
         Returns:
-            Whether the entry is still needed: it is discarded when the turn has ended.
+            Whether the entry must stay in the inbox: the turn's task discards it at the end.
 
         Raises:
-            Fenced: The shard is another worker's now.
+            Fenced: Another worker owns the shard.
             Unavailable: Redis is away.
         """
-        mac, running = heard.device, self._running.get(heard.device)
+        mac, running = utterance.device, self._running.get(utterance.device)
         if running is not None and running.shard is not shard:
-            # Left over from an earlier lease, and being cancelled: what it still does comes to nothing.
-            await asyncio.wait([running.task], timeout=_HALT_SECONDS)
-        elif running is not None and running.heard.turn == heard.turn:
-            log.info("utterance delivered again", extra={"turn": heard.turn})
+            # A task of an earlier lease that is being cancelled: the fence refuses what it still writes.
+            await asyncio.wait([running.task], timeout=_CANCEL_SECONDS)
+        elif running is not None and running.utterance.turn == utterance.turn:
+            log.info("utterance delivered again", extra={"turn": utterance.turn})
             return running.entry.id == entry.id
-        begun = await self._open(shard, entry, heard)
+        begun = await self._open(shard, entry, utterance)
         if not isinstance(begun, Begun):
-            log.info("utterance not answered", extra={"turn": heard.turn, "reason": begun})
-            await self._turn_down(shard, heard, begun)
+            log.info("utterance not answered", extra={"turn": utterance.turn, "reason": begun})
+            await self._reply_refusal(shard, utterance, begun)
             return False
-        log.debug("turn begun", extra={"turn": heard.turn, "again": begun.journal is not None})
-        await self._halt(mac)
-        fresh = _Running(shard, entry, heard)
+        log.debug("turn begun", extra={"turn": utterance.turn, "again": begun.journal is not None})
+        await self._cancel_and_wait(mac)
+        fresh = _Running(shard, entry, utterance)
         fresh.task = shard.spawn(f"turn {mac}", self._serve(fresh, begun))
         self._add(mac, fresh)
-        # A task that is cancelled before it has begun would leave the turn as it is.
+        # Let the task begin: if it were cancelled before its first step, the turn would not be put into the history.
         await asyncio.sleep(0)
         return True
 
     def cancel(self, mac: str, turn: str | None = None) -> None:
-        """End the device's running turn, or only a certain one; its model request is closed."""
+        """Cancel the device's running turn, if `turn` is None or its name; its model request is closed."""
         running = self._running.get(mac)
-        # Once: a second time would stop it from writing down how far it got.
-        if running is None or running.cancelled or turn not in (None, running.heard.turn):
+        # Cancel once: a second time would interrupt the writing of its progress.
+        if running is None or running.cancelled or turn not in (None, running.utterance.turn):
             return
         running.cancelled = True
         if running.task.cancel():
-            log.info("turn cancelled", extra={"turn": running.heard.turn})
+            log.info("turn cancelled", extra={"turn": running.utterance.turn})
 
     async def interrupt(self, shard: Shard, cut: AnswerInterruptedEvent) -> None:
-        """End a turn if it still runs, and remember only what was heard of it."""
+        """Cancel a turn if it still runs, and correct its history to the sentences that were spoken."""
         running = self._running.get(cut.device)
-        if running is not None and running.heard.turn == cut.turn:
-            await self._halt(cut.device)
+        if running is not None and running.utterance.turn == cut.turn:
+            await self._cancel_and_wait(cut.device)
         await amend(self._conversations, shard.owner, cut.device, cut.turn, cut.spoken)
 
-    async def _open(self, shard: Shard, entry: StreamEntry, heard: UtteranceEvent) -> Begun | Refusal:
-        mac, seconds = heard.device, self._resources.settings.turn_seconds
-        opening = Opening(heard.session, heard.turn, Message("user", heard.text), entry.id)
+    async def _open(self, shard: Shard, entry: StreamEntry, utterance: UtteranceEvent) -> Begun | Refusal:
+        mac, seconds = utterance.device, self._resources.settings.turn_seconds
+        opening = Opening(utterance.session, utterance.turn, Message("user", utterance.text), entry.id)
         begun = await self._conversations.begin(shard.owner, mac, opening, seconds)
-        if begun == "busy" and heard.polite and mac in self._running:
+        if begun == "busy" and utterance.polite and mac in self._running:
             return begun
         if begun == "busy":
-            # What the earlier turn said has its place in the history before this one's.
-            await self._halt(mac)
-            await settle_orphan(self._conversations, shard.owner, mac)
+            # The earlier turn must be in the history before this one.
+            await self._cancel_and_wait(mac)
+            await end_abandoned_turn(self._conversations, shard.owner, mac)
             begun = await self._conversations.begin(shard.owner, mac, opening, seconds)
         if begun == "busy":
-            raise Unavailable("the turn before does not end")
+            raise Unavailable("the earlier turn does not end")
         return begun
 
-    async def _turn_down(self, shard: Shard, heard: UtteranceEvent, reason: Refusal) -> None:
-        """Tell whoever typed that there will be no answer."""
-        if not heard.typed:
+    async def _reply_refusal(self, shard: Shard, utterance: UtteranceEvent, reason: Refusal) -> None:
+        """Store the reply to a typed text that is not answered."""
+        if not utterance.typed:
             return
         replies = self._resources.replies
-        known = await replies.read(heard.device, heard.turn)
+        known = await replies.read(utterance.device, utterance.turn)
         if known is not None and not known.over:
             reply = Reply("busy" if reason == "busy" else "interrupted")
-            await replies.write(shard.owner, heard.device, heard.turn, reply)
+            await replies.write(shard.owner, utterance.device, utterance.turn, reply)
 
     async def _serve(self, running: _Running, begun: Begun | Refusal | None) -> None:
-        """Run a turn to its end, and take it up again when it broke off because Redis was away for a moment."""
-        heard = running.heard
-        about = {"fleet.turn": heard.turn, "fleet.session": heard.session, "fleet.device": heard.device}
-        pauses, left, name = Backoff(first=0.5, limit=2.0), _MOST_ATTEMPTS, "answer" if heard.traceparent else "turn"
-        with fields(session=heard.session, turn=heard.turn), spans.span(name, about, heard.traceparent):
-            async with self._remembering(running):
+        """Run a turn to its end; take it up again if it failed because Redis was away."""
+        utterance = running.utterance
+        about = {"fleet.turn": utterance.turn, "fleet.session": utterance.session, "fleet.device": utterance.device}
+        pauses, left, name = (
+            Backoff(first=0.5, limit=2.0),
+            _MOST_ATTEMPTS,
+            "answer" if utterance.traceparent else "turn",
+        )
+        with fields(session=utterance.session, turn=utterance.turn), spans.span(name, about, utterance.traceparent):
+            async with self._discarding_entry(running):
                 while left:
                     try:
-                        begun = begun or await self._open(running.shard, running.entry, heard)
+                        begun = begun or await self._open(running.shard, running.entry, utterance)
                         if isinstance(begun, Begun):
-                            running.work = WorkerTurn(self._resources, self._calls, running.shard, begun, heard)
-                            await self._await_tools(heard.device)
+                            running.work = WorkerTurn(self._resources, self._calls, running.shard, begun, utterance)
+                            await self._await_tools(utterance.device)
                             await running.work.run()
                         break
                     except Fenced:
@@ -160,20 +164,20 @@ class WorkerTurns:
                     await pauses.pause()
 
     @asynccontextmanager
-    async def _remembering(self, running: _Running) -> AsyncIterator[None]:
-        """Discard the entry when the turn has ended in the block; one that was cancelled is first remembered."""
+    async def _discarding_entry(self, running: _Running) -> AsyncIterator[None]:
+        """Discard the entry when the turn has ended in the block; put a cancelled turn into the history first."""
         try:
             yield
         except asyncio.CancelledError:
-            # Not cancelled on purpose, it is left as it is: whoever owns the shard next goes on.
+            # If the shard ended and not the turn, leave journal and entry: the shard's next owner continues the turn.
             if running.cancelled:
                 await self._cut(running)
             raise
         await self._resources.inboxes.discard([running.entry])
 
     async def _await_tools(self, mac: str) -> None:
-        """Wait for a discovery under way: a turn shortly after a boot would run without the device's tools."""
-        if not await self._discovery.settled(mac, TOOLS_SECONDS):
+        """Wait for a running discovery: otherwise a turn shortly after a boot would have no tools of the device."""
+        if not await self._discovery.wait_until_done(mac, TOOLS_SECONDS):
             self._counts["tools: too late"] += 1
             log.warning("turn begins before the tools are known", extra={"device": mac})
 
@@ -183,14 +187,14 @@ class WorkerTurns:
                 await running.work.cut()
             await self._resources.inboxes.discard([running.entry])
         except (FleetError, TimeoutError) as error:
-            log.warning("turn not remembered", extra={"reason": str(error) or "no answer in time"})
+            log.warning("turn not written to the history", extra={"reason": str(error) or "no answer in time"})
 
-    async def _halt(self, mac: str) -> None:
-        """Cancel the device's running turn and wait until it has written down how far it got."""
+    async def _cancel_and_wait(self, mac: str) -> None:
+        """Cancel the device's running turn, and wait until it has written its progress."""
         running = self._running.get(mac)
         if running is not None:
             self.cancel(mac)
-            await asyncio.wait([running.task], timeout=_HALT_SECONDS)
+            await asyncio.wait([running.task], timeout=_CANCEL_SECONDS)
 
     def _add(self, mac: str, running: _Running) -> None:
         self._running[mac] = running

@@ -21,8 +21,8 @@ async def test_mailbox_that_fails_is_read_again(monkeypatch: pytest.MonkeyPatch)
         reads += 1
         if reads == 1:
             raise Unavailable("redis is away")
-        async for letter in read(stage, edge):
-            yield letter
+        async for event in read(stage, edge):
+            yield event
 
     monkeypatch.setattr(Stage, "read_edge", fail_first)
     async with on_stage() as stage:

@@ -214,7 +214,7 @@ async def test_user_who_speaks_over_the_answer_silences_it_in_realtime_mode() ->
         device, turn = await begin_speaking(stage, "realtime")
         device.send(*(opus_like(number) for number in range(30, 36)))
         await stage.until(lambda: "speech_interrupted" in stage.kinds())
-        [interrupted] = [letter for letter in stage.posted if letter.kind == "speech_interrupted"]
+        [interrupted] = [event for event in stage.posted if event.kind == "speech_interrupted"]
         assert (interrupted.turn, interrupted.spoken) == (turn, 1)
         sent = sequence(stage)
         device.be_silent()
@@ -315,7 +315,7 @@ async def test_utterance_that_was_delivered_though_nobody_knew_is_not_answered_a
         stage.post_failure = Unavailable("redis is away")
         device.say()
         await stage.told_at_least(*ONE_ANSWER)
-        [turn] = {letter.turn for letter in stage.refused if isinstance(letter, UtteranceEvent)}
+        [turn] = {event.turn for event in stage.refused if isinstance(event, UtteranceEvent)}
         await stage.speak(turn, "A")
         assert stage.voice.spoken == ["Sorry, I cannot answer right now."]
         assert stage.told() == ["stt", *ONE_ANSWER]
@@ -391,8 +391,8 @@ async def test_shard_is_told_that_it_was_given_up_and_what_it_says_then_is_not_s
         await stage.heard(2)
         assert stage.voice.spoken == ["Sorry, I cannot answer right now."]
         assert stage.told() == ["stt", *ONE_ANSWER, "stt"]
-        cut = [letter for letter in stage.posted if isinstance(letter, AnswerInterruptedEvent)]
-        assert [(letter.turn, letter.spoken) for letter in cut] == [(turn, 0)]
+        cut = [event for event in stage.posted if isinstance(event, AnswerInterruptedEvent)]
+        assert [(event.turn, event.spoken) for event in cut] == [(turn, 0)]
 
 
 async def test_apology_of_a_turn_that_is_given_up_is_in_its_users_language() -> None:
@@ -417,8 +417,8 @@ async def test_shard_that_falls_silent_in_the_middle_of_an_answer_is_given_up() 
         await stage.told_at_least(*ONE_ANSWER, *ONE_ANSWER)
         assert stage.told() == ["stt", *ONE_ANSWER, *ONE_ANSWER]
         assert stage.voice.spoken == ["A", "Sorry, I cannot answer right now."]
-        cut = [letter for letter in stage.posted if isinstance(letter, AnswerInterruptedEvent)]
-        assert [(letter.turn, letter.spoken) for letter in cut] == [(turn, 1)]
+        cut = [event for event in stage.posted if isinstance(event, AnswerInterruptedEvent)]
+        assert [(event.turn, event.spoken) for event in cut] == [(turn, 1)]
 
 
 async def test_silent_session_is_reported_once() -> None:
@@ -432,7 +432,7 @@ async def test_silent_session_is_reported_once() -> None:
         stage.pass_time(61)
         stage.pass_time(62)
         await stage.until(lambda: stage.posted)
-        assert [(letter.kind, letter.reason) for letter in stage.posted] == [("session_silent", "idle")]
+        assert [(event.kind, event.reason) for event in stage.posted] == [("session_silent", "idle")]
 
 
 async def test_session_that_nobody_uses_is_reported() -> None:
@@ -441,7 +441,7 @@ async def test_session_that_nobody_uses_is_reported() -> None:
         stage.pass_time(14)
         stage.pass_time(16)
         await stage.until(lambda: stage.posted)
-        assert [(letter.kind, letter.reason) for letter in stage.posted] == [("session_silent", "unused")]
+        assert [(event.kind, event.reason) for event in stage.posted] == [("session_silent", "unused")]
 
 
 async def test_session_is_not_idle_while_an_answer_is_awaited() -> None:
@@ -464,7 +464,7 @@ async def test_closed_session_falls_silent_without_a_word() -> None:
         await stage.speak(turn, "C")
         assert stage.told() == told
         assert stage.edge.load == 0
-        assert stage.edge.counters["mail_without_session"] == 3
+        assert stage.edge.counters["command_without_session"] == 3
 
 
 async def test_new_session_of_a_device_ends_the_old_one_silently() -> None:

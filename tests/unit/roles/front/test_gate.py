@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.roles.front.admission import Admitted
+from fleet.roles.front.connect_check import Admitted
 from fleet.roles.front.gate import Announcement, FrontGate, GateStep
 from fleet.wire.identity import Credentials
 from fleet.wire.mqtt import packets as mqtt

@@ -26,7 +26,7 @@ def told() -> Told:
 
 
 @pytest.fixture
-def register(told: Told) -> PresenceRegistry:
+def registry(told: Told) -> PresenceRegistry:
     return PresenceRegistry(told.announce)
 
 
@@ -34,58 +34,58 @@ async def connection() -> ProxiedConnection:
     return ProxiedConnection(FrontLimits())
 
 
-async def test_device_that_was_announced_is_announced_as_gone_once(register: PresenceRegistry, told: Told) -> None:
-    stay, old = register.enter(MAC, await connection(), 1000)
+async def test_device_that_was_announced_is_announced_as_gone_once(registry: PresenceRegistry, told: Told) -> None:
+    device, old = registry.add(MAC, await connection(), 1000)
     assert (old, told) == (None, [])
-    register.confirm(stay)
-    register.leave(stay)
-    register.leave(stay)
+    registry.mark_announced(device)
+    registry.remove(device)
+    registry.remove(device)
     assert told == [(False, 1000)]
-    news = stay.announcement("10.0.0.1")
+    news = device.announcement("10.0.0.1")
     assert json.loads(news.online) == {"online": True, "epoch": 1000, "ip": "10.0.0.1"}
     assert json.loads(news.offline) == {"online": False, "epoch": 1000}
 
 
-async def test_device_that_never_got_through_is_not_announced(register: PresenceRegistry, told: Told) -> None:
-    register.leave(register.enter(MAC, await connection(), 1000)[0])
+async def test_device_that_never_got_through_is_not_announced(registry: PresenceRegistry, told: Told) -> None:
+    registry.remove(registry.add(MAC, await connection(), 1000)[0])
     assert told == []
 
 
-async def test_replaced_stay_ends_unannounced(register: PresenceRegistry, told: Told) -> None:
-    first, _ = register.enter(MAC, await connection(), 1000)
-    register.confirm(first)
-    second, old = register.enter(MAC, await connection(), 1000)
+async def test_replaced_stay_ends_unannounced(registry: PresenceRegistry, told: Told) -> None:
+    first, _ = registry.add(MAC, await connection(), 1000)
+    registry.mark_announced(first)
+    second, old = registry.add(MAC, await connection(), 1000)
     assert old is first
-    register.leave(first)
+    registry.remove(first)
     assert told == []
-    register.leave(second)
+    registry.remove(second)
     assert told == [(False, 1001)]
 
 
 async def test_replaced_stay_that_was_announced_meanwhile_counts_for_the_next(
-    register: PresenceRegistry, told: Told
+    registry: PresenceRegistry, told: Told
 ) -> None:
-    first, _ = register.enter(MAC, await connection(), 1000)
-    second, _ = register.enter(MAC, await connection(), 2000)
-    register.confirm(first)
-    register.leave(first)
-    register.leave(second)
+    first, _ = registry.add(MAC, await connection(), 1000)
+    second, _ = registry.add(MAC, await connection(), 2000)
+    registry.mark_announced(first)
+    registry.remove(first)
+    registry.remove(second)
     assert told == [(False, 2000)]
 
 
 async def test_replacement_that_does_not_get_through_announces_the_absence(
-    register: PresenceRegistry, told: Told
+    registry: PresenceRegistry, told: Told
 ) -> None:
-    first, _ = register.enter(MAC, await connection(), 1000)
-    register.confirm(first)
-    second, _ = register.enter(MAC, await connection(), 2000)
-    register.leave(first)
-    register.leave(second)
+    first, _ = registry.add(MAC, await connection(), 1000)
+    registry.mark_announced(first)
+    second, _ = registry.add(MAC, await connection(), 2000)
+    registry.remove(first)
+    registry.remove(second)
     assert told == [(False, 2000)]
 
 
-async def test_a_device_that_fell_silent_is_announced_as_expired(register: PresenceRegistry, told: Told) -> None:
-    stay, _ = register.enter(MAC, await connection(), 1000)
-    register.confirm(stay)
-    stay.connection.end(SILENT)
-    assert json.loads(stay.absence()) == {"online": False, "epoch": 1000, "expired": True}
+async def test_a_device_that_fell_silent_is_announced_as_expired(registry: PresenceRegistry, told: Told) -> None:
+    device, _ = registry.add(MAC, await connection(), 1000)
+    registry.mark_announced(device)
+    device.connection.end(SILENT)
+    assert json.loads(device.absence()) == {"online": False, "epoch": 1000, "expired": True}

@@ -34,7 +34,7 @@ async def released(stage: Stage) -> None:
 
 
 def endings(stage: Stage) -> list[str]:
-    return [letter.reason for letter in stage.posted if isinstance(letter, edge_messages.SessionSilentEvent)]
+    return [event.reason for event in stage.posted if isinstance(event, edge_messages.SessionSilentEvent)]
 
 
 async def test_a_press_without_a_word_gets_a_spoken_sentence_in_the_devices_language() -> None:
@@ -299,8 +299,8 @@ async def test_datagrams_that_prove_nothing_open_no_press_and_do_not_lengthen_th
 async def test_a_press_records_no_more_than_two_seconds_of_them() -> None:
     async with on_stage() as stage:
         device = await pressed(stage)
-        before = len(stage.ears.seen)
+        before = len(stage.audio_input.seen)
         push(stage, [NOTHING] * 600, device.sequence, asyncio.get_running_loop().time())
-        assert len(stage.ears.seen) - before == round(2000 / 60)
+        assert len(stage.audio_input.seen) - before == round(2000 / 60)
         await said(stage, device)
         assert len(stage.asr.heard[-1]) == (before + round(2000 / 60) + 6) * FRAME

@@ -104,7 +104,7 @@ async def test_duplicates_and_old_packets_are_counted_and_not_heard() -> None:
         device.send_raw(first)
         await stage.received(81)
         assert stage.edge.counters["replay"] == 2
-        assert sum(seen == opus_like(1) for seen in stage.ears.seen) == 1
+        assert sum(seen == opus_like(1) for seen in stage.audio_input.seen) == 1
 
 
 async def test_jump_to_the_last_sequence_number_does_not_mute_the_device() -> None:
@@ -144,7 +144,7 @@ async def test_own_packet_that_is_sent_back_is_refused() -> None:
         device.send_raw(device.seal(opus_like(1), sequence=5, timestamp=60, flags=packet.DOWNLINK_FLAGS))
         await stage.received(1)
         assert stage.edge.counters["flags"] == 1
-        assert not stage.ears.seen
+        assert not stage.audio_input.seen
 
 
 @pytest.mark.parametrize("payload", [b"", b"\x58", b"\xff\xff\xff"])
@@ -185,7 +185,7 @@ async def test_wake_word_audio_is_not_in_the_first_utterance() -> None:
         device.say(first=1)
         await stage.heard()
         assert set(stage.asr.markers()) == {0, 1, 2, 3, 4, 5, 6}
-        assert not any(seen[2] >= 100 for seen in stage.ears.seen)
+        assert not any(seen[2] >= 100 for seen in stage.audio_input.seen)
 
 
 async def test_wake_word_audio_that_comes_late_is_not_in_the_first_utterance() -> None:

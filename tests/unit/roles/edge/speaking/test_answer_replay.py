@@ -108,7 +108,7 @@ async def test_a_listener_of_an_edge_that_stood_still_hears_an_apology() -> None
         await stage.hears(device)
         device.be_silent(4)
         [session] = stage.edge._registry
-        session.wake()
+        session.recover()
         await stage.told_at_least(*ANSWER)
         assert stage.voice.spoken == [phrase("interrupted", "en")]
 
@@ -120,7 +120,7 @@ async def test_nobody_apologises_to_a_user_who_speaks() -> None:
         device.say(silence=0)
         [session] = stage.edge._registry
         await stage.until(lambda: session.busy)
-        session.wake()
+        session.recover()
         device.be_silent()
         await stage.heard()
         assert not stage.voice.spoken
@@ -128,8 +128,8 @@ async def test_nobody_apologises_to_a_user_who_speaks() -> None:
 
 async def test_an_edge_notices_that_it_stood_still(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fleet.roles.edge.app.CHECK_SECONDS", 0.02)
-    monkeypatch.setattr("fleet.roles.edge.app.ASLEEP_SECONDS", 0.2)
-    monkeypatch.setattr("fleet.roles.edge.app.AWAKE_SECONDS", 0.05)
+    monkeypatch.setattr("fleet.roles.edge.app.STOPPED_SECONDS", 0.2)
+    monkeypatch.setattr("fleet.roles.edge.app.RECOVERY_SECONDS", 0.05)
     async with on_stage() as stage:
         device = await stage.open()
         await stage.listen()

@@ -157,7 +157,7 @@ async def test_newer_answer_takes_over_without_stop_and_start() -> None:
         await stage.speak("t2", "B")
         await spoken(stage)
         assert stage.told() == ["start", "sentence_start", "sentence_start", "stop"]
-        assert [letter.turn for letter in stage.posted] == ["t2"]
+        assert [event.turn for event in stage.posted] == ["t2"]
         assert device.audio()[-1][1:] == b"B:000001"
         found = [header.sequence for header in headers(device)]
         assert found == sorted(set(found))

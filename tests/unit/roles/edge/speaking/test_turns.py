@@ -17,7 +17,7 @@ async def speaking(stage: Stage) -> tuple[Device, str]:
 
 
 def interruptions(stage: Stage) -> list[tuple[str, int]]:
-    return [(letter.turn, letter.spoken) for letter in stage.posted if isinstance(letter, AnswerInterruptedEvent)]
+    return [(event.turn, event.spoken) for event in stage.posted if isinstance(event, AnswerInterruptedEvent)]
 
 
 async def test_the_shard_hears_how_much_was_spoken_before_an_abort() -> None:
@@ -67,7 +67,7 @@ async def come_back(stage: Stage) -> None:
     """Let the device return, and wait until its session has taken note."""
     await stage.send("device_returned")
     [session] = stage.edge._registry
-    await stage.until(lambda: not session._returned.tick)
+    await stage.until(lambda: not session._return_timer.tick)
 
 
 async def test_a_device_that_was_never_spoken_to_is_not_told_to_stop_when_it_comes_back() -> None:
@@ -100,7 +100,7 @@ async def test_a_device_that_says_hello_at_once_hears_nothing_of_the_session_bef
         [session] = stage.edge._registry
         await stage.send("device_returned")
         await stage.send("session_opened", "s2", **{**OTHER, "ssrc": 9})
-        assert not session._returned.tick
+        assert not session._return_timer.tick
         assert stage.told() == ["stop"]
 
 
@@ -132,7 +132,7 @@ async def test_a_turn_that_goes_on_is_waited_for() -> None:
         [session] = stage.edge._registry
         waiting = session._turn_taking.turns._turn
         assert waiting
-        waiting.touched -= 60
+        waiting.progress_at -= 60
         await stage.send("turn_working", turn=turn)
         await stage.send("turn_working", turn="another")
         stage.pass_time(60)

@@ -13,52 +13,52 @@ HERE = ("127.0.0.1", 1)
 
 def test_kept_packets_are_handed_out_once_in_order() -> None:
     drops = Counter[str]()
-    lobby = EarlyPacketBuffer(drops)
-    lobby.keep(7, b"a", HERE, 0.0)
-    lobby.keep(7, b"b", HERE, 0.1)
-    assert lobby.claim(7, 0.2) == [(b"a", HERE, 0.0), (b"b", HERE, 0.1)]
-    assert lobby.claim(7, 0.2) == []
+    buffer = EarlyPacketBuffer(drops)
+    buffer.keep(7, b"a", HERE, 0.0)
+    buffer.keep(7, b"b", HERE, 0.1)
+    assert buffer.claim(7, 0.2) == [(b"a", HERE, 0.0), (b"b", HERE, 0.1)]
+    assert buffer.claim(7, 0.2) == []
     assert not drops
 
 
 def test_packets_that_waited_too_long_are_not_handed_out() -> None:
     drops = Counter[str]()
-    lobby = EarlyPacketBuffer(drops)
-    lobby.keep(7, b"a", HERE, 0.0)
-    lobby.keep(7, b"b", HERE, 1.0)
-    assert lobby.claim(7, LONGEST_WAIT + 0.5) == [(b"b", HERE, 1.0)]
+    buffer = EarlyPacketBuffer(drops)
+    buffer.keep(7, b"a", HERE, 0.0)
+    buffer.keep(7, b"b", HERE, 1.0)
+    assert buffer.claim(7, LONGEST_WAIT + 0.5) == [(b"b", HERE, 1.0)]
     assert drops == {"unknown_ssrc": 1}
 
 
 def test_strangers_who_guess_keep_no_device_out() -> None:
     drops = Counter[str]()
-    lobby = EarlyPacketBuffer(drops)
+    buffer = EarlyPacketBuffer(drops)
     for ssrc in range(MOST_SENDERS + 10):
-        lobby.keep(ssrc, b"a", HERE, 0.0)
-    lobby.keep(99_999, b"b", HERE, 0.1)
+        buffer.keep(ssrc, b"a", HERE, 0.0)
+    buffer.keep(99_999, b"b", HERE, 0.1)
     assert drops["unknown_ssrc"] == 11
-    assert lobby.claim(99_999, 0.2) == [(b"b", HERE, 0.1)]
-    assert lobby.claim(10, 0.2) == []
+    assert buffer.claim(99_999, 0.2) == [(b"b", HERE, 0.1)]
+    assert buffer.claim(10, 0.2) == []
 
 
 def test_room_is_bounded_for_each_and_for_all() -> None:
     drops = Counter[str]()
-    lobby = EarlyPacketBuffer(drops)
+    buffer = EarlyPacketBuffer(drops)
     for ssrc in range(MOST_WAITING // MOST_PACKETS):
         for _ in range(MOST_PACKETS + 1):
-            lobby.keep(ssrc, b"a", HERE, 0.0)
+            buffer.keep(ssrc, b"a", HERE, 0.0)
     assert drops["unknown_ssrc"] == MOST_WAITING // MOST_PACKETS
-    lobby.keep(99, b"a", HERE, 0.0)
+    buffer.keep(99, b"a", HERE, 0.0)
     assert drops["unknown_ssrc"] == MOST_WAITING // MOST_PACKETS + MOST_PACKETS
-    assert sum(map(len, lobby._packets.values())) <= MOST_WAITING
+    assert sum(map(len, buffer._packets.values())) <= MOST_WAITING
 
 
 def test_packets_that_nobody_claims_are_counted() -> None:
     drops = Counter[str]()
-    lobby = EarlyPacketBuffer(drops)
+    buffer = EarlyPacketBuffer(drops)
     for ssrc in (1, 1, 2):
-        lobby.keep(ssrc, b"a", HERE, 0.0)
-    lobby.expire(LONGEST_WAIT)
+        buffer.keep(ssrc, b"a", HERE, 0.0)
+    buffer.expire(LONGEST_WAIT)
     assert not drops
-    lobby.expire(LONGEST_WAIT + 0.1)
+    buffer.expire(LONGEST_WAIT + 0.1)
     assert drops == {"unknown_ssrc": 3}

@@ -4,31 +4,31 @@ import asyncio
 
 import pytest
 
-from fleet.roles.edge.transport.stall_detector import LAPSE_SECONDS, STILL_SECONDS, StallDetector
+from fleet.roles.edge.transport.stall_detector import LONG_STALL_SECONDS, STALL_SECONDS, StallDetector
 from tests.support.edge_stage import on_stage, opus_like
 
 
-@pytest.mark.parametrize(("still", "lapses"), [(LAPSE_SECONDS - 0.1, 0), (LAPSE_SECONDS, 1)])
+@pytest.mark.parametrize(("still", "lapses"), [(LONG_STALL_SECONDS - 0.1, 0), (LONG_STALL_SECONDS, 1)])
 def test_sessions_lapse_only_when_others_may_have_given_them_up(still: float, lapses: int) -> None:
     lapsed: list[None] = []
-    standstill = StallDetector(10.0, lambda: lapsed.append(None))
-    standstill.beat(10.0 + still)
-    standstill.beat(10.1 + still)
+    stalls = StallDetector(10.0, lambda: lapsed.append(None))
+    stalls.beat(10.0 + still)
+    stalls.beat(10.1 + still)
     assert len(lapsed) == lapses
 
 
 def test_busy_moments_are_no_standstill() -> None:
-    standstill = StallDetector(10.0, lambda: pytest.fail("lapsed"))
+    stalls = StallDetector(10.0, lambda: pytest.fail("lapsed"))
     for beat in range(1, 20):
-        standstill.beat(10.0 + beat * STILL_SECONDS)
-    assert standstill.waited(20.0) == 0.0
+        stalls.beat(10.0 + beat * STALL_SECONDS)
+    assert stalls.waited(20.0) == 0.0
 
 
 def test_it_is_forgotten_when_what_waited_has_come() -> None:
-    standstill = StallDetector(10.0, lambda: None)
-    standstill.beat(11.5)
-    assert standstill.waited(12.0) == 1.5
-    assert standstill.waited(20.0) == 0.0
+    stalls = StallDetector(10.0, lambda: None)
+    stalls.beat(11.5)
+    assert stalls.waited(12.0) == 1.5
+    assert stalls.waited(20.0) == 0.0
 
 
 async def test_what_was_said_meanwhile_is_heard_when_the_word_that_the_device_listens_comes_after_it() -> None:
@@ -57,7 +57,7 @@ async def test_after_a_long_one_an_edge_says_nothing_of_what_it_had_to_say() -> 
         await stage.speak(turn, "A", "B")
         await device.packets(2)
         said = len(stage.orders)
-        stage.edge._services.stalls._beat -= LAPSE_SECONDS
+        stage.edge._services.stalls._beat -= LONG_STALL_SECONDS
         await stage.until(lambda: "session_silent" in stage.kinds())
         assert not list(stage.edge._registry)
         assert len(stage.orders) == said

@@ -41,41 +41,41 @@ async def test_a_draining_edge_is_given_nothing() -> None:
 
 def test_an_edge_is_gone_when_it_was_missed_for_a_while() -> None:
     one = EdgeDirectory(cast("Edges", cast("Any", Announced())), 1)
-    assert not one.gone("a")
+    assert not one.is_gone("a")
     a, b = EdgeRecord("a", "h", 1, 0), EdgeRecord("b", "h", 2, 0)
     for at in range(5):
-        one.learn([a, b], at)
-    one.learn([a], 5)
-    assert not one.gone("b")
+        one.update([a, b], at)
+    one.update([a], 5)
+    assert not one.is_gone("b")
     assert set(one.present) == {"a", "b"}
-    one.learn([a], 6)
-    assert one.gone("b")
+    one.update([a], 6)
+    assert one.is_gone("b")
     assert one.present == ["a"]
 
 
 def test_nobody_is_gone_because_the_store_was_away() -> None:
     one = EdgeDirectory(cast("Edges", cast("Any", Announced())), 1)
     for at in (0, 1, 2, 3):
-        one.learn([EdgeRecord("a", "h", 1, 0)], at)
+        one.update([EdgeRecord("a", "h", 1, 0)], at)
     for at in (20, 21):
-        one.learn([], at)
-        assert not one.gone("a")
-        assert not one.sure
-    one.learn([], 22)
-    assert one.gone("a")
+        one.update([], at)
+        assert not one.is_gone("a")
+        assert not one.reliable
+    one.update([], 22)
+    assert one.is_gone("a")
 
 
 def test_who_has_looked_for_a_while_knows_that_an_edge_never_seen_is_gone() -> None:
     one = EdgeDirectory(cast("Edges", cast("Any", Announced())), 1)
     for at in (0, 1):
-        one.learn([], at)
-        assert not one.gone("a")
-    one.learn([], 2)
-    assert one.gone("a")
+        one.update([], at)
+        assert not one.is_gone("a")
+    one.update([], 2)
+    assert one.is_gone("a")
 
 
 async def test_an_edge_that_began_since_the_last_look_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fleet.roles.worker.sessions.edge_directory.LOOK_AGAIN_SECONDS", -1.0)
+    monkeypatch.setattr("fleet.roles.worker.sessions.edge_directory.REREAD_SECONDS", -1.0)
     announced = Announced()
     one = EdgeDirectory(cast("Edges", cast("Any", announced)), 10)
     await one.refresh()
@@ -85,7 +85,7 @@ async def test_an_edge_that_began_since_the_last_look_is_found(monkeypatch: pyte
 
 
 async def test_a_look_is_not_repeated_for_every_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fleet.roles.worker.sessions.edge_directory.LOOK_AGAIN_SECONDS", 60.0)
+    monkeypatch.setattr("fleet.roles.worker.sessions.edge_directory.REREAD_SECONDS", 60.0)
     announced = Announced()
     one = EdgeDirectory(cast("Edges", cast("Any", announced)), 10)
     await one.refresh()

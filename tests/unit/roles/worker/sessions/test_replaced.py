@@ -10,10 +10,10 @@ async def test_a_replaced_session_is_known_for_a_moment(monkeypatch: pytest.Monk
     monkeypatch.setattr(replaced, "MEMORY_SECONDS", 0.0)
     memory = ReplacedSessions()
     memory.note("m", "first")
-    assert memory.holds("m", "first")
-    assert not memory.holds("m", "second") and not memory.holds("other", "first")
+    assert memory.contains("m", "first")
+    assert not memory.contains("m", "second") and not memory.contains("other", "first")
     async with asyncio.timeout(5):
-        while memory.holds("m", "first"):
+        while memory.contains("m", "first"):
             await asyncio.sleep(0)
 
 
@@ -22,4 +22,4 @@ async def test_the_newest_of_three_is_not_forgotten_with_the_first() -> None:
     memory.note("m", "first")
     memory.note("m", "second")
     memory._forget("m", "first")
-    assert memory.holds("m", "second")
+    assert memory.contains("m", "second")

@@ -18,7 +18,7 @@ class Edge:
         self.enough = asyncio.Event()
         self.failure: Exception | None = None
 
-    async def stay(self) -> None:
+    async def send_progress(self) -> None:
         self.informed += 1
         if self.informed >= 5:
             self.enough.set()
@@ -28,7 +28,7 @@ class Edge:
 
 @pytest.fixture
 def edge(monkeypatch: pytest.MonkeyPatch) -> Edge:
-    monkeypatch.setattr(deadline, "INFORM_SECONDS", 0.05)
+    monkeypatch.setattr(deadline, "PROGRESS_SECONDS", 0.05)
     return Edge()
 
 
@@ -84,7 +84,7 @@ async def test_speech_that_was_just_announced_may_begin_before_the_device_is_blo
         monkeypatch.setattr(asyncio, "sleep", note)
         async with turn.slow(1):
             monkeypatch.setattr(asyncio, "sleep", sleep)
-    longest = [seconds for seconds in slept if seconds != deadline.INFORM_SECONDS and seconds > 0]
+    longest = [seconds for seconds in slept if seconds != deadline.PROGRESS_SECONDS and seconds > 0]
     assert [0.3 < seconds <= 0.5 for seconds in longest] == ([True] if waits else [])
 
 

@@ -98,13 +98,13 @@ class Stage:
         self.spawned.append(self._group.create_task(isolate(what, work), name=what))
         return self.spawned[-1]
 
-    async def discard(self, letters: Iterable[StreamEntry]) -> None:
-        self.discarded += [letter.id for letter in letters]
+    async def discard(self, entries: Iterable[StreamEntry]) -> None:
+        self.discarded += [entry.id for entry in entries]
 
-    async def begin(self, turn: str, letter: str = "", shard: Shard | None = None) -> bool:
-        """Hand the turns a letter; return whether it is still needed."""
+    async def begin(self, turn: str, entry: str = "", shard: Shard | None = None) -> bool:
+        """Pass an entry to the turns; return whether it is still needed."""
         heard = UtteranceEvent(device=MAC, session="s", turn=turn, text="hi")
-        return await self.turns.begin(shard or self.shard, StreamEntry(0, letter or turn, heard), heard)
+        return await self.turns.begin(shard or self.shard, StreamEntry(0, entry or turn, heard), heard)
 
     async def interrupt(self, turn: str) -> None:
         await self.turns.interrupt(self.shard, AnswerInterruptedEvent(device=MAC, session="s", turn=turn, spoken=1))
@@ -218,8 +218,8 @@ async def test_an_utterance_that_comes_again_leaves_its_turn_running() -> None:
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
         stage = Stage(group)
         assert await stage.begin("one", "7-0")
-        assert await stage.begin("one", "7-0"), "the letter that was read before is still needed"
-        assert not await stage.begin("one", "8-0"), "one letter is enough"
+        assert await stage.begin("one", "7-0"), "the entry that was read before is still needed"
+        assert not await stage.begin("one", "8-0"), "one entry is enough"
         assert len(stage.spawned) == 1
         stage.turns.cancel(MAC, "another")
         await settle()

@@ -1,4 +1,4 @@
-"""The figures of a worker's shards."""
+"""The gauges of a worker's shards."""
 
 import asyncio
 import time
@@ -18,8 +18,8 @@ class ShardGauges:
 
     Args:
         census: Counts in Redis.
-        owned: The shards that this worker owns now.
-        read: For each of them the id of the last entry that was read.
+        owned: Returns the shards that this worker owns now.
+        read: Returns the id of the last inbox entry read, by owned shard.
     """
 
     def __init__(
@@ -33,11 +33,11 @@ class ShardGauges:
     async def run(self) -> None:
         """Count until cancelled."""
         backoff = Backoff(first=PAUSE_SECONDS, limit=PAUSE_SECONDS)
-        await keep_running("census", self._repeat, backoff)
+        await keep_running("shard gauges", self._repeat, backoff)
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Show the figures as metrics during the block."""
+        """Export the gauges as metrics during the block."""
         with ExitStack() as stack:
             show = stack.enter_context
             show(broker.devices.following(lambda: self._count.devices))
@@ -53,9 +53,10 @@ class ShardGauges:
             await asyncio.sleep(PAUSE_SECONDS)
 
     def _lag(self) -> float:
-        """Return by this machine's clock what Redis stamped with its own: far from each other both are of no use.
+        """Return the age of the oldest unread entry in seconds.
 
-        What was unread when it was counted has mostly been read since.
+        Its time comes from the clock of Redis, so a difference of the two clocks falsifies the result. Entries that
+        were read since the count are left out.
         """
         read = self._read()
         found = ((entry_order(entry), read.get(shard)) for shard, entry in self._count.unread.items())

@@ -3,7 +3,7 @@
 import pytest
 
 from fleet.core.text.phrases import phrase
-from fleet.roles.edge import interjection
+from fleet.roles.edge import manual_interruption
 from fleet.roles.edge.session import EdgeSession
 from tests.support.edge_stage import Device, Stage, on_stage, opus_like
 
@@ -61,7 +61,7 @@ async def test_shortly_after_the_announcement_the_audio_tells_and_none_of_it_is_
     monkeypatch.setattr("fleet.roles.edge.speaking.answer_replay.TAKEN_SECONDS", 0.0)
     async with on_stage() as stage:
         device = await answering(stage, ago=0.0)
-        monkeypatch.setattr(interjection, "CROSSING_SECONDS", 1000.0)
+        monkeypatch.setattr(manual_interruption, "CROSSING_SECONDS", 1000.0)
         await stage.listen("manual")
         await say(stage, device, first=20, frames=12)
         assert "stop" not in stage.told()
@@ -87,7 +87,7 @@ async def test_a_press_that_crossed_the_announcement_leaves_the_answer_alone() -
 async def test_a_device_that_speaks_in_silence_after_its_press_is_freed_and_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(interjection, "DEAF_SECONDS", 0.0)
+    monkeypatch.setattr(manual_interruption, "MICROPHONE_OFF_SECONDS", 0.0)
     async with on_stage() as stage:
         await answering(stage)
         stage.voice.packets_each = 2
@@ -104,10 +104,10 @@ async def test_a_press_that_is_heard_is_never_told_to_stop(monkeypatch: pytest.M
         await stage.listen("manual")
         device.send(opus_like(20))
         await stage.received(device.sequence)
-        stage.pass_time(interjection.DEAF_SECONDS - 1.0)
+        stage.pass_time(manual_interruption.MICROPHONE_OFF_SECONDS - 1.0)
         await stage.send("listening_stopped")
         await stage.heard(2)
-        monkeypatch.setattr(interjection, "DEAF_SECONDS", 0.0)
+        monkeypatch.setattr(manual_interruption, "MICROPHONE_OFF_SECONDS", 0.0)
         stage.pass_time(1.0)
         assert "stop" not in stage.told()
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fleet.roles.front.admission import Admitted, ConnectRefused, admit
+from fleet.roles.front.connect_check import Admitted, ConnectRefused, admit
 from fleet.wire.identity import CredentialKeys
 from fleet.wire.mqtt import packets as mqtt
 from fleet.wire.mqtt.framing import Packet, Splitter
