@@ -64,8 +64,9 @@ async def gateway(
         stack.enter_context(metrics.gateway_turned_away.following(role.crowd.counts))
         places, passing = settings.cloud_max_connections, role.crowd.limits.passing
         stack.enter_context(bounds.following("gateway_clients", lambda: role.connections, places))
-        room = shared.tool_room
-        stack.enter_context(bounds.following("gateway_tools_characters", lambda: room.used, room.limit))
+        tool_budget, text_budget = shared.tool_budget, shared.text_budget
+        stack.enter_context(bounds.following("gateway_tools_characters", lambda: tool_budget.used, tool_budget.limit))
+        stack.enter_context(bounds.following("gateway_texts_bytes", lambda: text_budget.used, text_budget.limit))
         stack.enter_context(bounds.following("gateway_passing", lambda: role.crowd.passing, passing))
         stack.enter_context(bounds.following("gateway_sessions", lambda: len(sessions.begun), sessions.begun.most))
         await enter(running("gateway", role.run))

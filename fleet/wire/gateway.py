@@ -11,9 +11,8 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 from pydantic_core import from_json
 
-from fleet.wire.gateway_tools import BadTool, read_tools
+from fleet.wire.gateway_tools import BadTool, pack_tools
 from fleet.wire.json_text import MOST_VALUES, has_too_many_values, is_finite
-from fleet.wire.mcp import ToolSpec
 
 ErrorCode = Literal[
     "INVALID_MESSAGE",
@@ -82,9 +81,9 @@ class EndSession:
 
 @dataclass(frozen=True, slots=True)
 class RegisterTools:
-    """The tools that the client has, each good or bad."""
+    """The tools that the client has, each as JSON for `unpack_tool`, or refused already."""
 
-    tools: tuple[ToolSpec | BadTool, ...]
+    tools: tuple[str | BadTool, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +211,7 @@ def _register_tools(body: _RegisterTools) -> RegisterTools | RequestRefused:
     if len(body.tools) > MOST_TOOLS_AT_ONCE:
         details = f"One message may define {MOST_TOOLS_AT_ONCE} tools, not {len(body.tools)}"
         return RequestRefused("TOOL_REGISTRATION_FAILED", "Too many tools", details)
-    return RegisterTools(read_tools(body.tools))
+    return RegisterTools(pack_tools(body.tools))
 
 
 def _tool_answer(body: _ToolResult) -> ToolAnswer:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import JsonValue
+from pydantic_core import from_json
 
-from fleet.wire.json_text import has_levels, json_length
+from fleet.wire.json_text import has_levels, json_length, pack
 from fleet.wire.mcp import ToolSpec
 
 LONGEST_NAME = 64
@@ -48,18 +49,27 @@ class BadTool:
     reason: str
 
 
-def read_tools(entries: Sequence[JsonValue]) -> tuple[ToolSpec | BadTool, ...]:
-    """Return what each entry of one `register_tools` defines, or what is wrong with it.
+def pack_tools(entries: Sequence[JsonValue]) -> tuple[str | BadTool, ...]:
+    """Return each entry of one `register_tools` as compact JSON, or why nobody reads it.
 
-    What is beyond `LARGEST_TOOLS` is not looked at: no connection may have so much.
+    Text, since it may wait until there is time to read it (`unpack_tool`): objects take many times the memory. What is
+    beyond `LARGEST_TOOLS` is not kept: no connection may have so much.
     """
     room = LARGEST_TOOLS
-    read: list[ToolSpec | BadTool] = []
+    packed: list[str | BadTool] = []
     for entry in entries:
-        size = json_length(entry)
-        room -= min(size, LARGEST_TOOL)
-        read.append(read_tool(entry, size) if room >= 0 else _bad(entry, TOO_MUCH))
-    return tuple(read)
+        text = pack(entry)
+        room -= min(len(text), LARGEST_TOOL)
+        if room < 0:
+            packed.append(_bad(entry, TOO_MUCH))
+        else:
+            packed.append(_refuse_whole(entry) if len(text) > LARGEST_TOOL else text)
+    return tuple(packed)
+
+
+def unpack_tool(packed: str) -> ToolSpec | BadTool:
+    """Return the tool that an entry defines, or what is wrong with it; never raises."""
+    return read_tool(from_json(packed), len(packed))
 
 
 def read_tool(entry: JsonValue, size: int | None = None) -> ToolSpec | BadTool:
@@ -69,11 +79,9 @@ def read_tool(entry: JsonValue, size: int | None = None) -> ToolSpec | BadTool:
         entry: As it came.
         size: Its `json_length`, where that is known already.
     """
-    if not isinstance(entry, dict):
-        return BadTool("", "TOOL_REGISTRATION_FAILED", "A tool must be an object")
     # Before anything else: nobody knows what is in it.
-    if (json_length(entry) if size is None else size) > LARGEST_TOOL:
-        return _bad(entry, f"Tool is too large, at most {LARGEST_TOOL} characters of JSON")
+    if not isinstance(entry, dict) or (json_length(entry) if size is None else size) > LARGEST_TOOL:
+        return _refuse_whole(entry)
     if not has_levels(entry, MOST_LEVELS):
         return _bad(entry, f"Tool is nested too deeply, at most {MOST_LEVELS} levels of JSON")
     name, description, parameters = entry.get("name"), entry.get("description"), entry.get("parameters")
@@ -90,6 +98,12 @@ def read_tool(entry: JsonValue, size: int | None = None) -> ToolSpec | BadTool:
     if fault := find_fault(parameters):
         return BadTool(name, "INVALID_TOOL_PARAMETERS", f"Tool parameters are no JSON Schema: {fault}")
     return ToolSpec(name=name, description=description[:LONGEST_DESCRIPTION], input_schema=parameters)
+
+
+def _refuse_whole(entry: JsonValue) -> BadTool:
+    if not isinstance(entry, dict):
+        return BadTool("", "TOOL_REGISTRATION_FAILED", "A tool must be an object")
+    return _bad(entry, f"Tool is too large, at most {LARGEST_TOOL} characters of JSON")
 
 
 def _bad(entry: JsonValue, reason: str) -> BadTool:

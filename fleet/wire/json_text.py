@@ -43,9 +43,14 @@ def dump(document: object) -> bytes:
     return _ENCODER.encode(document).encode("utf-8", "replace")
 
 
+def pack(value: object) -> str:
+    """Return compact JSON as text."""
+    return _ENCODER.encode(value)
+
+
 def json_length(value: object) -> int:
     """Return how many characters a value has as compact JSON."""
-    return len(_ENCODER.encode(value))
+    return len(pack(value))
 
 
 def has_too_many_values(frame: str | bytes) -> bool:

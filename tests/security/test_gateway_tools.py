@@ -72,7 +72,7 @@ async def test_the_tools_of_a_connection_are_bounded_together(stage: Stage) -> N
 
 
 async def test_the_tools_of_all_connections_are_bounded_together_until_they_leave(stage: Stage) -> None:
-    room = stage.gateway._resources.tool_room
+    room = stage.gateway._resources.tool_budget
     room.limit = 20_000
     async with stage.client() as one, stage.client() as two:
         assert (await register(one, tool("large", title="x" * 15_000)))["count"] == 1
@@ -99,7 +99,7 @@ async def test_a_registrars_tools_are_bounded_as_a_devices_are(redis_url: str) -
                 (3, {"title": "x" * 7_000}, 5_000),
                 (4, {"title": "x" * 4_000}, 5_000),
             ):
-                resources.tool_room.limit = share or 1_000_000
+                resources.tool_budget.limit = share or 1_000_000
                 params = {"tools": [{"name": "t", "description": "d", "parameters": schema}]}
                 body = {"jsonrpc": "2.0", "id": number, "method": "mcp/registerTools", "params": params}
                 await client.socket.send(json.dumps(body))
@@ -108,7 +108,7 @@ async def test_a_registrars_tools_are_bounded_as_a_devices_are(redis_url: str) -
                 assert ("result" in reply) is (number == 4), reply
                 assert reply["id"] == number
         async with asyncio.timeout(LIMIT):
-            while resources.tool_room.used:
+            while resources.tool_budget.used:
                 await asyncio.sleep(0.05)
 
 

@@ -18,6 +18,7 @@ BOUNDS: Final = (
     "gateway_clients",
     "gateway_passing",
     "gateway_sessions",
+    "gateway_texts_bytes",
     "gateway_tools_characters",
     "http_connections",
     "new_devices",

@@ -10,7 +10,6 @@ from websockets.frames import CloseCode
 from websockets.http11 import Request, Response
 from websockets.protocol import State
 
-from fleet.adapters.net.mqtt.loop_budget import LoopBudget
 from fleet.adapters.net.tls.certificate import ServerCertificate
 from fleet.core.proxies import site
 from fleet.core.rates import Buckets, Rate
@@ -44,10 +43,10 @@ class Dialogue(Protocol):
     def turns(self) -> GatewayTurns:
         """The client's questions; the gateway's end waits for them."""
 
-    async def receive(self, frame: str | bytes) -> None:
+    async def receive(self, frame: bytes) -> None:
         """Take a frame; raises `ClientGone` when the client is."""
 
-    async def refuse(self, frame: str | bytes) -> None:
+    async def refuse(self, frame: bytes) -> None:
         """Say that a frame is not taken, as there are too many; raises `ClientGone` when the client is."""
 
 
@@ -87,7 +86,6 @@ class Gateway:
         self._entrance = AccessCheck(settings)
         self._connections: set[LimitedConnection] = set()
         self._dialogues: dict[Dialogue, Client] = {}
-        self._parsing = LoopBudget()
         self.started = asyncio.Event()
         self.draining = False
         """Whether new clients are turned away."""
@@ -160,44 +158,56 @@ class Gateway:
         try:
             async with AsyncExitStack() as stack:
                 conversation = await stack.enter_async_context(converse(peer, self._resources))
-                first = await self._await_first(peer)
-                if first is None or self._registrar is None or not is_jsonrpc(first):
-                    await self._hand_over(peer, conversation, first)
+                begun = await self._await_first(peer)
+                if not begun or self._registrar is None or not is_jsonrpc(begun[0]):
+                    await self._hand_over(peer, conversation, begun)
                     return
             async with self._registrar(peer) as dialogue:
-                await self._hand_over(peer, dialogue, first)
+                await self._hand_over(peer, dialogue, begun)
         except ClientGone as gone:
             log.info("client left", extra={"reason": str(gone)})
 
-    async def _await_first(self, peer: Client) -> str | bytes | None:
-        """Return a client's first frame once there is time to look at it."""
-        first = await peer.receive()
-        if first is not None:
-            await self._parsing.take(parsing_cost(first))
-        return first
+    async def _await_first(self, peer: Client) -> list[bytes]:
+        """Return a client's first frame once there is time to look at it; nothing where the client leaves.
 
-    async def _hand_over(self, peer: Client, dialogue: Dialogue, frame: str | bytes | None) -> None:
-        """Hand over a client's frames until it leaves."""
-        rate = Rate.parse(self._resources.settings.rate_gateway)
-        bucket = Buckets(rate, most=1)
+        A list, from which the frame is taken: a variable would keep it as long as the connection lasts.
+        """
+        first = await peer.receive()
+        if first is None:
+            return []
+        await self._resources.parsing.take(parsing_cost(first), site(peer.address))
+        return [first]
+
+    async def _hand_over(self, peer: Client, dialogue: Dialogue, begun: list[bytes]) -> None:
+        """Hand over a client's frames until it leaves: those that were begun with, then the next ones."""
+        allowance = _Allowance(Rate.parse(self._resources.settings.rate_gateway))
         self._dialogues[dialogue] = peer
         try:
-            while frame is not None and await self._may_go_on(peer):
-                cost = parsing_cost(frame)
-                share = min(1 + cost // COSTS_ONE, rate.burst)
-                wait = bucket.take("", asyncio.get_running_loop().time(), share)
-                await self._parsing.take(cost)
-                if wait:
-                    self.crowd.counts["too many messages"] += 1
-                    await dialogue.refuse(frame)
-                    await _pause(peer, wait)
-                else:
-                    await dialogue.receive(frame)
-                frame = await peer.receive()
+            more = True
+            while more:
+                more = await self._hand_over_next(peer, dialogue, begun, allowance)
         except ClientGone as gone:
             log.info("client left", extra={"reason": str(gone)})
         finally:
             del self._dialogues[dialogue]
+
+    async def _hand_over_next(
+        self, peer: Client, dialogue: Dialogue, begun: list[bytes], allowance: "_Allowance"
+    ) -> bool:
+        """Hand over the next frame; return False when there is none. Once it was taken, no variable keeps it."""
+        frame = begun.pop() if begun else await peer.receive()
+        if frame is None or not await self._may_go_on(peer):
+            return False
+        cost = parsing_cost(frame)
+        wait = allowance.take(cost)
+        await self._resources.parsing.take(cost, site(peer.address))
+        if wait:
+            self.crowd.counts["too many messages"] += 1
+            await dialogue.refuse(frame)
+            await _pause(peer, wait)
+        else:
+            await dialogue.receive(frame)
+        return True
 
     async def _may_go_on(self, peer: Client) -> bool:
         if self._entrance.remembers(peer.socket):
@@ -205,6 +215,19 @@ class Gateway:
         self.crowd.counts["revoked"] += 1
         await peer.socket.close(CloseCode.POLICY_VIOLATION, "the token was revoked")
         return False
+
+
+class _Allowance:
+    """How many messages a connection may send."""
+
+    def __init__(self, rate: Rate) -> None:
+        self._burst = rate.burst
+        self._bucket = Buckets(rate, most=1)
+
+    def take(self, cost: int) -> float:
+        """Count a message; return the seconds until it would be allowed, 0 where it is."""
+        share = min(1 + cost // COSTS_ONE, self._burst)
+        return self._bucket.take("", asyncio.get_running_loop().time(), share)
 
 
 async def _pause(peer: Client, seconds: float) -> None:

@@ -1,9 +1,12 @@
 """The LLM Gateway API on one connection."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import replace
 
+from fleet.adapters.net.mqtt.loop_budget import FRAME_BYTES
+from fleet.core.proxies import site
+from fleet.core.shared_budget import BudgetShare
 from fleet.ground.metrics import http as metrics
 from fleet.ground.tasks import running
 from fleet.roles.gateway.client import Client
@@ -12,9 +15,9 @@ from fleet.roles.gateway.failure import explain
 from fleet.roles.gateway.resources import GatewayResources
 from fleet.roles.gateway.turns.callbacks import Callbacks
 from fleet.roles.gateway.turns.client_tools import ClientTools
-from fleet.roles.gateway.turns.tool_room import ToolShare
+from fleet.roles.gateway.turns.text_budget import TEXTS_OF_CONNECTION, TextBudget
 from fleet.roles.gateway.turns.turn import Choices, GatewayTurn, Question
-from fleet.roles.gateway.turns.turns import MOST_WAITING, GatewayTurns
+from fleet.roles.gateway.turns.turns import GatewayTurns
 from fleet.wire.gateway import (
     Configure,
     EndSession,
@@ -28,11 +31,11 @@ from fleet.wire.gateway import (
     receive,
 )
 from fleet.wire.gateway_messages import PongMessage, Status
+from fleet.wire.gateway_tools import BadTool, unpack_tool
+from fleet.wire.json_text import parsing_cost
+from fleet.wire.mcp import ToolSpec
 
 _EXPIRED = RequestRefused("SESSION_ERROR", "Session not found", "There is no such session, or it has expired")
-_FULL = RequestRefused(
-    "INTERNAL_ERROR", "Too many requests", f"{MOST_WAITING} requests wait already; this one was not taken"
-)
 _TOO_FAST = RequestRefused(
     "INTERNAL_ERROR", "Too many requests", "Too many messages in this time; this one was not taken"
 )
@@ -47,19 +50,20 @@ class Conversation:
     Args:
         peer: The client.
         resources: What all connections share.
-        share: What its tools take of the room for those of all connections.
+        tools: What its tools take of the budget of all connections.
+        texts: Counts the texts that are not answered.
     """
 
-    def __init__(self, peer: Client, resources: GatewayResources, share: ToolShare) -> None:
+    def __init__(self, peer: Client, resources: GatewayResources, tools: BudgetShare, texts: TextBudget) -> None:
         settings, terms = resources.settings, resources.terms
         self._peer = peer
         self._resources = resources
         self._visit = ClientSession(resources.sessions, peer.address)
-        self._tools = ClientTools(settings.client_tools_max_count, share)
+        self._tools = ClientTools(settings.client_tools_max_count, tools)
         self._callbacks = Callbacks(peer, settings.client_tool_timeout, settings.client_tool_result_queue_size)
         self._choices = Choices(terms.temperature, terms.max_tokens, settings.llm_enable_context)
         self._context_chosen = False
-        self.turns = GatewayTurns(self._answer)
+        self.turns = GatewayTurns(self._answer, texts)
 
     async def greet(self) -> None:
         """Begin a session and tell the client its id.
@@ -70,7 +74,7 @@ class Conversation:
         await self._visit.begin()
         await self._tell_session()
 
-    async def receive(self, frame: str | bytes) -> None:
+    async def receive(self, frame: bytes) -> None:
         """Do what a frame asks for; what takes long goes on beside.
 
         Raises:
@@ -81,7 +85,7 @@ class Conversation:
         if refused is not None:
             await self._refuse(refused)
 
-    async def refuse(self, _: str | bytes) -> None:
+    async def refuse(self, _: bytes) -> None:
         """Say that a frame is not taken, as there are too many.
 
         Raises:
@@ -123,7 +127,8 @@ class Conversation:
         # A session that was taken up is meant to go on, unless the client says otherwise (4.1 and 9.6 against 4.2).
         context = self._choices.context if self._context_chosen else self._choices.context or self._visit.resumed
         question = Question(request.text, self._visit.id, replace(self._choices, context=context))
-        return None if self.turns.add(question) else _FULL
+        full = self.turns.add(question)
+        return RequestRefused("INTERNAL_ERROR", "Too many requests", full) if full else None
 
     def _configure(self, request: Configure) -> None:
         now, most = self._choices, self._resources.terms.max_tokens
@@ -153,8 +158,25 @@ class Conversation:
     async def _register(self, request: RegisterTools) -> RequestRefused | None:
         if not self._resources.settings.client_tools_enabled:
             return _NO_TOOLS
-        await self._peer.send(self._tools.register(request.tools))
+        # All at once, so that no turn begins with a part of them.
+        await self._peer.send(self._tools.register(await self._read(request.tools)))
         return None
+
+    async def _read(self, packed: Sequence[str | BadTool]) -> list[ToolSpec | BadTool]:
+        """Read tools in slices; the messages of others come between them."""
+        read: list[ToolSpec | BadTool] = []
+        left = FRAME_BYTES  # the frame has waited for the first slice
+        for tool in packed:
+            if isinstance(tool, BadTool):
+                read.append(tool)
+                continue
+            cost = parsing_cost(tool)
+            if read and cost > left:
+                await self._resources.parsing.take(FRAME_BYTES, site(self._peer.address))
+                left = FRAME_BYTES
+            left -= cost
+            read.append(unpack_tool(tool))
+        return read
 
     async def _answer(self, question: Question) -> None:
         await GatewayTurn(self._resources, self._peer, self._callbacks, self._tools.tools, question).run()
@@ -166,8 +188,10 @@ class Conversation:
 @asynccontextmanager
 async def converse(peer: Client, resources: GatewayResources) -> AsyncIterator[Conversation]:
     """Serve a client beside the block, which hands over its frames."""
-    with closing(ToolShare(resources.tool_room)) as share:
-        conversation = Conversation(peer, resources, share)
+    async with AsyncExitStack() as stack:
+        tools = stack.enter_context(closing(BudgetShare(resources.tool_budget)))
+        texts = stack.enter_context(closing(BudgetShare(resources.text_budget, TEXTS_OF_CONNECTION)))
+        conversation = Conversation(peer, resources, tools, TextBudget(texts))
         await conversation.greet()
-        async with running("gateway turns", conversation.turns.run):
-            yield conversation
+        await stack.enter_async_context(running("gateway turns", conversation.turns.run))
+        yield conversation

@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass, field
 
+from fleet.adapters.net.mqtt.loop_budget import LoopBudget
 from fleet.adapters.redis.sessions.gateway_sessions import GatewaySessions
 from fleet.core.ports import Llm
 from fleet.core.server_tools import ServerTools
+from fleet.core.shared_budget import SharedBudget
 from fleet.roles.gateway.settings import GatewaySettings
-from fleet.roles.gateway.turns.tool_room import ToolRoom
+from fleet.roles.gateway.turns.client_tools import LARGEST_OF_ALL
+from fleet.roles.gateway.turns.text_budget import TEXTS_OF_ALL
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,5 +30,9 @@ class GatewayResources:
     terms: ModelTerms
     tools: ServerTools
     sessions: GatewaySessions
-    tool_room: ToolRoom = field(default_factory=ToolRoom)
-    """For the tools of all connections together."""
+    tool_budget: SharedBudget = field(default_factory=lambda: SharedBudget(LARGEST_OF_ALL))
+    """Characters of JSON, for the tools of all connections together."""
+    text_budget: SharedBudget = field(default_factory=lambda: SharedBudget(TEXTS_OF_ALL))
+    """Bytes of memory, for the texts of all connections that are not answered yet."""
+    parsing: LoopBudget = field(default_factory=LoopBudget)
+    """For parsing and reading what clients send; its keys are their addresses."""

@@ -9,11 +9,13 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
+from fleet.core.shared_budget import BudgetShare, SharedBudget
 from fleet.ground.errors import ConfigError
 from fleet.ground.tasks import running
 from fleet.roles.gateway import client as peers
 from fleet.roles.gateway.app import Dialogue
 from fleet.roles.gateway.client import Client
+from fleet.roles.gateway.turns.text_budget import TextBudget
 from fleet.roles.gateway.turns.turn import Choices, Question
 from fleet.roles.gateway.turns.turns import GatewayTurns
 from tests.support.gateway_stage import PATIENCE, ScriptedModel, asks, gateway_stage, says
@@ -98,15 +100,15 @@ async def test_plain_http_gets_health_page_or_a_hint(redis_url: str) -> None:
 class _Echo:
     def __init__(self, peer: Client) -> None:
         self._peer = peer
-        self.turns = GatewayTurns(self._answer)
+        self.turns = GatewayTurns(self._answer, TextBudget(BudgetShare(SharedBudget(1_000_000))))
 
     async def _answer(self, question: Question) -> None:
         raise AssertionError(question)
 
-    async def receive(self, frame: str | bytes) -> None:
-        await self._peer.send_text(f"registrar: {frame!r}")
+    async def receive(self, frame: bytes) -> None:
+        await self._peer.send_text(f"registrar: {frame.decode()}")
 
-    async def refuse(self, frame: str | bytes) -> None:
+    async def refuse(self, frame: bytes) -> None:
         raise AssertionError(frame)
 
 
@@ -185,8 +187,8 @@ class _Slow(_Echo):
         await self._go.wait()
         await self._peer.send_text(f"answer to {question.text}")
 
-    async def receive(self, frame: str | bytes) -> None:
-        assert self.turns.add(Question(str(frame), "s", Choices(0.5, 10, context=False)))
+    async def receive(self, frame: bytes) -> None:
+        assert not self.turns.add(Question(frame.decode(), "s", Choices(0.5, 10, context=False)))
 
 
 async def test_end_waits_for_the_answers_of_the_other_dialect_too(redis_url: str) -> None:

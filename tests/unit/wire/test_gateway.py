@@ -18,7 +18,7 @@ from fleet.wire.gateway import (
     is_jsonrpc,
     receive,
 )
-from fleet.wire.gateway_tools import BadTool
+from fleet.wire.gateway_tools import BadTool, unpack_tool
 from fleet.wire.mcp import ToolSpec
 from tests.support.json_values import JSON
 
@@ -133,8 +133,9 @@ def test_tools_are_read_one_by_one() -> None:
     good = {"name": "a.b", "description": "d", "parameters": {"type": "object", "properties": {}}}
     request = read(type="register_tools", tools=[good, {"name": "9"}, 5])
     assert isinstance(request, RegisterTools)
-    assert request.tools[0] == ToolSpec(name="a.b", description="d", input_schema=good["parameters"])
-    assert [type(tool) for tool in request.tools[1:]] == [BadTool, BadTool]
+    read_tools = [tool if isinstance(tool, BadTool) else unpack_tool(tool) for tool in request.tools]
+    assert read_tools[0] == ToolSpec(name="a.b", description="d", input_schema=good["parameters"])
+    assert [type(tool) for tool in read_tools[1:]] == [BadTool, BadTool]
     assert read(type="register_tools", tools=[{}] * 257).code == "TOOL_REGISTRATION_FAILED"
 
 

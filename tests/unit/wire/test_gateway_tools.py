@@ -102,3 +102,38 @@ def test_no_entry_raises(entry: Any) -> None:
     find_fault(entry)
     read(parameters=entry)
     read(parameters={"type": "object", "properties": {"a": entry}})
+
+
+class CountedSchema(dict[str, Any]):
+    """A schema that counts how often something is looked for in any of its kind."""
+
+    looks = 0
+
+    def __contains__(self, word: object) -> bool:
+        CountedSchema.looks += 1
+        return super().__contains__(word)
+
+    def __getitem__(self, word: str) -> Any:
+        CountedSchema.looks += 1
+        return super().__getitem__(word)
+
+    def get(self, word: str, default: Any = None) -> Any:
+        CountedSchema.looks += 1
+        return super().get(word, default)
+
+
+def looks(schema: CountedSchema) -> int:
+    """Return how often a validation looks for a keyword."""
+    CountedSchema.looks = 0
+    assert find_fault(schema) == ""
+    return CountedSchema.looks
+
+
+def test_a_keyword_that_is_absent_costs_nothing() -> None:
+    chain = CountedSchema()
+    assert looks(chain) == 0
+    for _ in range(10):
+        chain = CountedSchema({"if": chain})
+    assert looks(chain) <= 10 * 4, "four looks a schema, not one for each of thirty keywords"
+    wide = CountedSchema(properties={f"p{number}": CountedSchema(title="x") for number in range(1_000)})
+    assert looks(wide) <= 1_001 * 4

@@ -1,17 +1,20 @@
 """Parsing that does not hold up the event loop, however many messages have come at once."""
 
 import asyncio
-from collections import deque
+from collections import OrderedDict, deque
 
 FRAME_BYTES = 64 * 1024
 """Of `parsing_cost`, what is parsed between two looks at timers and sockets: 64 KB of text, or 1,024 values."""
 
 
 class LoopBudget:
-    """Lets so many bytes of work begin in one iteration of the event loop; the rest waits for the next, in order.
+    """Lets so many bytes of work begin in one iteration of the event loop; the rest waits for the next ones.
 
     asyncio runs everything that is ready before it looks at its timers: a thousand frames of 100 KB that were read at
     once would be parsed in one go, and the leases would lapse meanwhile. What waits is bounded by who brings it.
+
+    Work of one key is done in its order. The keys that wait take turns, one piece of work each: however much waits
+    under one key, it delays the work of another key by one piece at most.
 
     Args:
         most: Of `parsing_cost`, in bytes; one piece of work that is larger has an iteration to itself.
@@ -20,21 +23,29 @@ class LoopBudget:
     def __init__(self, most: int = FRAME_BYTES) -> None:
         self._most = most
         self._left = most
-        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._waiting: OrderedDict[str, deque[tuple[int, asyncio.Future[None]]]] = OrderedDict()
+        self._last = ""
+        """The key whose work began last."""
         self._scheduled = False
 
     @property
     def waiting(self) -> int:
         """How many wait."""
-        return len(self._waiting)
+        return sum(map(len, self._waiting.values()))
 
-    async def take(self, size: int) -> None:
-        """Return when work on so many bytes may begin; at once while there is room."""
+    async def take(self, size: int, key: str = "") -> None:
+        """Return when work on so many bytes may begin; at once while there is room.
+
+        Args:
+            size: Of `parsing_cost`, in bytes.
+            key: Whose work it is, such as an address.
+        """
         self._schedule()
         if not self._waiting and self._fits(size):
+            self._last = key
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((size, turn))
+        self._waiting.setdefault(key, deque()).append((size, turn))
         await turn
 
     def _fits(self, size: int) -> bool:
@@ -51,9 +62,24 @@ class LoopBudget:
     def _renew(self) -> None:
         self._scheduled = False
         self._left = self._most
-        while self._waiting and (self._waiting[0][1].cancelled() or self._fits(self._waiting[0][0])):
-            _, turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
+        while self._waiting and self._begin_next():
+            pass
         if self._left < self._most:
             self._schedule()
+
+    def _begin_next(self) -> bool:
+        """Let the next work begin if it fits; return whether the one behind it may be tried."""
+        if self._last in self._waiting:
+            # Only now: a key that began to wait since then comes before it.
+            self._waiting.move_to_end(self._last)
+        key, line = next(iter(self._waiting.items()))
+        size, turn = line[0]
+        if not turn.done():
+            if not self._fits(size):
+                return False
+            turn.set_result(None)
+            self._last = key
+        line.popleft()
+        if not line:
+            del self._waiting[key]
+        return True

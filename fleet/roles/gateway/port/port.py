@@ -22,8 +22,9 @@ from fleet.roles.gateway.port.limited_connection import LimitedConnection
 from fleet.roles.gateway.settings import GatewaySettings
 from fleet.wire.gateway import LARGEST_FRAME
 
-_FRAMES_AHEAD = 4
-"""Frames of a client that are read before they are taken; each may be as large as a message."""
+_FRAMES_AHEAD = 0
+"""Frames of a client beyond which no more are read until one is taken: each may be as large as a message. So one waits,
+and those that came with its end in 4 KiB."""
 _BACKLOG = 1024
 
 

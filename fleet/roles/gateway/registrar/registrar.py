@@ -15,16 +15,17 @@ from typing import Protocol
 
 from fleet.core import reports
 from fleet.core.reports import DeviceReport
+from fleet.core.shared_budget import BudgetShare
 from fleet.ground.errors import FleetError
 from fleet.ground.tasks import running
 from fleet.roles.gateway.client import Client
 from fleet.roles.gateway.client_session import ClientSession
 from fleet.roles.gateway.registrar.peer import NarratedLlm, RegistrarCallbacks, RegistrarPeer
 from fleet.roles.gateway.resources import GatewayResources
-from fleet.roles.gateway.turns.client_tools import ALL_FULL
-from fleet.roles.gateway.turns.tool_room import ToolShare
+from fleet.roles.gateway.turns.client_tools import ALL_FULL, budgeted
+from fleet.roles.gateway.turns.text_budget import TEXTS_OF_CONNECTION, TextBudget
 from fleet.roles.gateway.turns.turn import Choices, GatewayTurn, Question
-from fleet.roles.gateway.turns.turns import MOST_WAITING, GatewayTurns
+from fleet.roles.gateway.turns.turns import GatewayTurns
 from fleet.wire import gateway as api
 from fleet.wire.dialect_registrar import DIALECT
 from fleet.wire.json_text import MOST_VALUES, has_too_many_values, json_length
@@ -90,17 +91,18 @@ class Registrar:
         self._visit = ClientSession(resources.sessions, peer.address)
         self._notes: list[str] = []
         self._tools: tuple[ToolSpec, ...] = ()
-        self._share = stack.enter_context(closing(ToolShare(resources.tool_room)))
+        self._share = stack.enter_context(closing(BudgetShare(resources.tool_budget)))
         self.calls = RegistrarCallbacks(
             self._scribe, settings.client_tool_timeout, settings.client_tool_result_queue_size, self._note
         )
-        self.turns = GatewayTurns(self._answer)
+        texts = stack.enter_context(closing(BudgetShare(resources.text_budget, TEXTS_OF_CONNECTION)))
+        self.turns = GatewayTurns(self._answer, TextBudget(texts))
 
     async def begin(self) -> None:
         """Begin the session in which the client is remembered."""
         await self._visit.begin()
 
-    async def receive(self, frame: str | bytes) -> None:
+    async def receive(self, frame: bytes) -> None:
         """Do what a frame asks for; what takes long goes on beside.
 
         Raises:
@@ -109,28 +111,26 @@ class Registrar:
         if has_too_many_values(frame):
             await self._scribe.order(ErrorCommand(None, NO_REQUEST, f"a frame may hold {MOST_VALUES} values"))
             return
-        raw = frame.encode("utf-8", "replace") if isinstance(frame, str) else frame
-        event = DIALECT.receive(raw)
+        event = DIALECT.receive(frame)
         if isinstance(event, RegisterToolsEvent) and event.login is not None and self._line is None:
             await self._become(event)
             if self._line is None:
                 return
         if isinstance(event, IgnoredEvent) and event.kind == "text_input":
-            await self._ask(raw)
+            await self._ask(frame)
         elif self._line is not None:
-            await self._line.receive(raw)
+            await self._line.receive(frame)
         else:
             await self._take(event)
 
-    async def refuse(self, frame: str | bytes) -> None:
+    async def refuse(self, frame: bytes) -> None:
         """Say that a frame is not taken, as there are too many.
 
         Raises:
             Gone: The client is gone.
         """
-        raw = frame.encode("utf-8", "replace") if isinstance(frame, str) else frame
         # Whose id it is is worth no time for a large one.
-        number = getattr(DIALECT.receive(raw), "id", None) if len(raw) <= _ID_LOOKED_FOR else None
+        number = getattr(DIALECT.receive(frame), "id", None) if len(frame) <= _ID_LOOKED_FOR else None
         await self._scribe.order(ErrorCommand(number, UNABLE, "too many messages in this time"))
 
     async def _become(self, asked: RegisterToolsEvent) -> None:
@@ -162,7 +162,7 @@ class Registrar:
             await self._scribe.order(ErrorCommand(asked.id, UNABLE, f"at most {most} tools can be registered here"))
             return
         size = sum(json_length([tool.name, tool.description, tool.input_schema]) for tool in asked.tools)
-        if not self._share.change(size, len(asked.tools)):
+        if not self._share.change(budgeted(size, len(asked.tools))):
             await self._scribe.order(ErrorCommand(asked.id, UNABLE, ALL_FULL))
             return
         self._tools = asked.tools
@@ -190,8 +190,8 @@ class Registrar:
     async def _add(self, text: str) -> None:
         if not await self._visit.lives():
             await self._visit.begin()
-        if not self.turns.add(Question(text, self._visit.id, self._choices)):
-            await self._scribe.order(ErrorCommand(None, UNABLE, f"{MOST_WAITING} texts wait already"))
+        if full := self.turns.add(Question(text, self._visit.id, self._choices)):
+            await self._scribe.order(ErrorCommand(None, UNABLE, full))
 
     @property
     def _choices(self) -> Choices:

@@ -2,13 +2,18 @@
 
 from collections.abc import Sequence
 
-from fleet.roles.gateway.turns.tool_room import ToolShare
+from fleet.core.shared_budget import BudgetShare
 from fleet.wire.gateway_messages import ToolsRegistered, ToolStatus
 from fleet.wire.gateway_tools import LARGEST_TOOLS, TOO_MUCH, BadTool
 from fleet.wire.json_text import json_length
 from fleet.wire.mcp import ToolSpec
 
+LARGEST_OF_ALL = 8 * 1024 * 1024
+"""Characters of JSON of all connections' tools; as objects they take up to 25 times as many bytes. 64 connections of
+the largest size, more than one address may open by default."""
 ALL_FULL = "The tools of all connections together are too many now, come again later"
+_ENTRY = 200
+"""What a tool counts besides its JSON."""
 
 
 class ClientTools:
@@ -18,10 +23,10 @@ class ClientTools:
 
     Args:
         most: How many it takes.
-        share: What they may take of the room for all connections' tools.
+        share: What they may take of the budget for all connections' tools.
     """
 
-    def __init__(self, most: int, share: ToolShare) -> None:
+    def __init__(self, most: int, share: BudgetShare) -> None:
         self._most = most
         self._share = share
         self._size = 0
@@ -48,11 +53,16 @@ class ClientTools:
         size = self._size + json_length([entry.name, entry.description, entry.input_schema])
         if size > LARGEST_TOOLS:
             return _refuse(entry, TOO_MUCH)
-        if not self._share.change(size, len(self._tools) + 1):
+        if not self._share.change(budgeted(size, len(self._tools) + 1)):
             return _refuse(entry, ALL_FULL)
         self._size = size
         self._tools[entry.name] = entry
         return ToolStatus(name=entry.name)
+
+
+def budgeted(characters: int, tools: int) -> int:
+    """Return what so many tools take of `LARGEST_OF_ALL`."""
+    return characters + tools * _ENTRY
 
 
 def _refuse(tool: ToolSpec, reason: str) -> ToolStatus:

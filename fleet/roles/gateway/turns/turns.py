@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from fleet.ground.log import fields
 from fleet.roles.gateway.client import ClientGone
 from fleet.roles.gateway.client_session import shown
+from fleet.roles.gateway.turns.text_budget import TextBudget
 from fleet.roles.gateway.turns.turn import Question
 
 log = logging.getLogger(__name__)
@@ -15,16 +16,20 @@ log = logging.getLogger(__name__)
 MOST_WAITING = 8
 """Questions that wait for the one before; a further one is refused."""
 
+NO_MEMORY = "The texts that wait take too much memory; this one was not taken"
+
 
 class GatewayTurns:
     """Answers in the order of the questions.
 
     Args:
         answer: Answers one.
+        texts: Counts those that are not answered.
     """
 
-    def __init__(self, answer: Callable[[Question], Awaitable[None]]) -> None:
+    def __init__(self, answer: Callable[[Question], Awaitable[None]], texts: TextBudget) -> None:
         self._answer = answer
+        self._texts = texts
         self._waiting: asyncio.Queue[Question] = asyncio.Queue(MOST_WAITING)
         self._running: tuple[Question, asyncio.Task[None]] | None = None
 
@@ -33,19 +38,20 @@ class GatewayTurns:
         """Whether a question is not answered yet."""
         return self._running is not None or not self._waiting.empty()
 
-    def add(self, question: Question) -> bool:
-        """Take a question; return whether there was room for it."""
-        try:
-            self._waiting.put_nowait(question)
-        except asyncio.QueueFull:
-            return False
-        return True
+    def add(self, question: Question) -> str:
+        """Take a question; return why it was not taken, nothing where it was."""
+        if self._waiting.full():
+            return f"{MOST_WAITING} requests wait already; this one was not taken"
+        if not self._texts.take(question.text):
+            return NO_MEMORY
+        self._waiting.put_nowait(question)
+        return ""
 
     def drop(self) -> int:
         """Forget all questions, the running one too; return how many had not been answered."""
         dropped = 0
         while not self._waiting.empty():
-            self._waiting.get_nowait()
+            self._texts.give_back(self._waiting.get_nowait().text)
             dropped += 1
         if self._running is not None:
             question, task = self._running
@@ -56,11 +62,16 @@ class GatewayTurns:
     async def run(self) -> None:
         """Answer until cancelled."""
         while True:
-            question = await self._waiting.get()
-            async with asyncio.TaskGroup() as group:
-                task = group.create_task(self._serve(question), name="gateway turn")
-                self._running = (question, task)
-            self._running = None
+            await self._run_next()
+
+    async def _run_next(self) -> None:
+        # A function of its own, so that no variable keeps the last text while the next one is waited for.
+        question = await self._waiting.get()
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(self._serve(question), name="gateway turn")
+            self._running = (question, task)
+        self._running = None
+        self._texts.give_back(question.text)
 
     async def _serve(self, question: Question) -> None:
         with fields(session=shown(question.session), turn=secrets.token_hex(4)):

@@ -1,6 +1,10 @@
 import asyncio
 
+import pytest
+
 from fleet.adapters.net.mqtt.loop_budget import LoopBudget
+
+MANY = 600
 
 
 async def test_what_fits_waits_for_nobody_and_timers_run_between_the_rest() -> None:
@@ -37,4 +41,37 @@ async def test_who_waits_no_longer_takes_nothing() -> None:
     second.cancel()
     await third
     assert second.cancelled()
+    assert budget.waiting == 0
+
+
+@pytest.mark.parametrize("size", [1, 50, 100, 1000])
+async def test_many_messages_of_one_address_delay_that_of_another_by_one(size: int) -> None:
+    budget, done, before = LoopBudget(100), list[str](), dict[str, int]()
+
+    async def work(key: str, size: int) -> None:
+        before[key] = MANY - budget.waiting
+        await budget.take(size, key)
+        done.append(key)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(MANY):
+            group.create_task(work("a", size))
+        while len(done) < MANY // 2:
+            await asyncio.sleep(0)
+        group.create_task(work("b", 100))
+    assert 0 < before["b"] < MANY - 50, "others still waited"
+    assert done.index("b") <= before["b"] + 1
+
+
+async def test_keys_take_turns_and_each_keeps_its_order() -> None:
+    budget, done = LoopBudget(100), list[str]()
+
+    async def work(name: str) -> None:
+        await budget.take(100, name[0])
+        done.append(name)
+
+    async with asyncio.TaskGroup() as group:
+        for name in ("a1", "a2", "a3", "a4", "b1", "b2", "c1"):
+            group.create_task(work(name))
+    assert done == ["a1", "b1", "c1", "a2", "b2", "a3", "a4"]
     assert budget.waiting == 0
