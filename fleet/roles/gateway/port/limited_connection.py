@@ -166,10 +166,12 @@ class LimitedConnection(ServerConnection):
 
     def _watch(self) -> None:
         """Limit the time of what has begun, as long as it is the client for whom we wait."""
-        if self._edges.between or self._waits or self._edges.messages != self._messages:
+        # A fragment that fills the queue is taken at once by who waits for the message: the client is slow then.
+        ours = self.paused or (self._full and not self.recv_messages.get_in_progress)
+        if self._edges.between or ours or self._edges.messages != self._messages:
             self._deadlines.drop("message too slow")
         self._messages = self._edges.messages
-        if not self._edges.between and not self._waits:
+        if not self._edges.between and not ours:
             self._deadlines.set("message too slow", self.crowd.limits.message)
 
 
