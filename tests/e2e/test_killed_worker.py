@@ -113,7 +113,7 @@ async def test_the_device_hears_the_rest_and_nothing_twice(house: House) -> None
     print(f"the device heard its next sentence {later[0]:.2f} s after the end of its worker")
     assert later[0] < MOST_SECONDS
     assert len(device.tools.find(LIGHT.name)) == 1
-    assert other.count("turn goes on") == 1
+    assert other.count("turn taken up") == 1
     assert [results_of(one) for one in asked] == [[], ["on"], ["on"]]
     assert house.context.findings == []
 
