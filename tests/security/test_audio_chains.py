@@ -90,6 +90,17 @@ def test_a_move_is_undone_once_a_minute_at_most() -> None:
     assert air.homes == [None, HOME, AWAY, HOME, AWAY]
 
 
+def test_guesses_in_a_former_name_undo_no_move_where_only_the_length_counts() -> None:
+    air, random, now = Air(20, 24_000), Random(4), 0.0
+    now = air.stream_on(range(1, 60), now)
+    for number in range(60, 300):
+        air.send([number], now, AWAY)
+        for _ in range(10):
+            air.take(noise(random, number), HOME, now + 0.001)
+        now += 0.02
+    assert air.homes == [None, HOME, AWAY]
+
+
 @pytest.mark.parametrize("begun", [0, 50])
 def test_first_copies_of_each_packet_from_fresh_ports_make_nobody_deaf(begun: int) -> None:
     """At the beginning of a session, and when the device's port changes."""

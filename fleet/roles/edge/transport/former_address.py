@@ -7,9 +7,9 @@ from fleet.roles.edge.transport.sequential_test import SAME_TOC, begin, follow
 from fleet.roles.edge.transport.socket import Address
 
 RETURN_SECONDS: Final = 5.0
-"""So long after a move it may be undone."""
+"""A move can be undone for this time."""
 REST_SECONDS: Final = 60.0
-"""So long after a move was undone no other one is: who copies in the former name could undo each."""
+"""Time between two undone moves. Without it, an attacker who copies in the former name could undo every move."""
 
 
 class FormerAddress:
@@ -29,6 +29,7 @@ class FormerAddress:
         self._until, self._moved_at, self._newest = now + RETURN_SECONDS, newest, 0
 
     def forget(self) -> None:
+        """Undo no move until the next one."""
         self._address = None
 
     def is_at(self, address: Address, now: float) -> bool:

@@ -1,4 +1,4 @@
-"""Which datagrams of a session are believed, and where the device is.
+"""Which datagrams of a session are used, and where the device is.
 
 Nothing in a packet proves that it was sealed under the key. What SECURITY.md promises for audio rests on these rules:
 
@@ -36,7 +36,7 @@ lost: who has seen them could send them at any time."""
 MOVE_SECONDS: Final = 0.15
 """Shortest chain that moves the address: a copy of a burst arrives in less time."""
 RETURN_SECONDS: Final = 10.0
-"""After a jump: so long a chain may go back to the numbers before it, for the jump may have been none."""
+"""For this time after a jump, a chain may begin at the numbers before it: the jump may have been a wrong proof."""
 QUIET_SECONDS: Final = 0.3
 """After this time without a good packet, payloads too short for audio stand for silence."""
 PINNED_RATE: Final = 16_000
@@ -148,10 +148,11 @@ class UplinkStream:
     def _repeat(self, sequence: int, datagram: bytes, address: Address, now: float) -> None:
         """Handle a number that was used: the former address may go on sending what the new one copies."""
         self._drops["replay"] += 1
-        if not self._former.is_at(address, now):
+        # Where only the length counts, guesses would be good too often to undo a move.
+        if self._toc is None or not self._former.is_at(address, now):
             return
         payload = self._channel.open(datagram)
-        good = toc.duration_ms(payload) == self._frame_ms and self._toc in (None, payload[0])
+        good = toc.duration_ms(payload) == self._frame_ms and payload[0] == self._toc
         if self._former.goes_on(sequence, now, good=good):
             self.address = self._candidates.home = address
 
