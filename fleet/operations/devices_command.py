@@ -11,8 +11,8 @@ from fleet.adapters.redis.access.policy import PolicyStore
 from fleet.adapters.redis.access.revocations import Revocations
 from fleet.adapters.redis.devices.debugging import LONGEST_MINUTES, DebuggedDevices
 from fleet.adapters.redis.devices.registry import DeviceRegistry
-from fleet.core.local_time import offset
 from fleet.ground.errors import ConfigError
+from fleet.ground.local_time import offset
 from fleet.ground.settings import Settings
 from fleet.operations import ownership_command
 from fleet.operations.connect import open_store, read_mac, run

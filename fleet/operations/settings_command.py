@@ -11,7 +11,7 @@ from rich.text import Text
 from fleet.ground import runtime
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings, load
-from fleet.ground.settings.reference import SettingEntry, groups, is_changed
+from fleet.ground.settings.reference import SettingEntry, default_of, groups, is_changed
 from fleet.ground.settings.wording import shown
 from fleet.operations.settings_reference import write_reference
 
@@ -52,7 +52,9 @@ def settings(
             console.print(Text(f"{'' if not found else chr(10)}{group.title}", style="bold underline"))
             _show(console, entries, loaded)
             found = True
-    if not found:
+    if not found and changed and not wanted:
+        typer.echo("Every setting has its default.")
+    elif not found:
         typer.echo("fleet: no such setting", err=True)
         raise typer.Exit(runtime.EXIT_FAILED)
 
@@ -86,7 +88,7 @@ def _value(entry: SettingEntry, loaded: Settings) -> Iterator[str | tuple[str, s
     value = shown(getattr(loaded, entry.name))
     if is_changed(entry.name, loaded):
         yield value, "bold green"
-        yield f"  (default {entry.default or 'not set'})"
+        yield f"  (default {entry.default or shown(default_of(entry.name)) or 'not set'})"
     elif value:
         yield value
     else:

@@ -50,15 +50,16 @@ def setting(default: Any, meaning: str, roles: tuple[Role, ...], **more: Unpack[
     """Return the field of a setting.
 
     Args:
-        default: Its value while it is not set.
+        default: Its value while it is not set, or a function that returns it.
         meaning: Its effect, in whole sentences.
         roles: The roles that read it.
         more: See `Declaration`.
     """
     details: dict[str, Any] = {key: value for key, value in more.items() if key in Details.__annotations__}
     bounds: dict[str, Any] = {key: value for key, value in more.items() if key in Bounds.__annotations__}
+    usual: dict[str, Any] = {"default_factory": default} if callable(default) else {"default": default}
     return Field(
-        default,
+        **usual,
         description=meaning,
         validation_alias=_names(more.get("variable"), more.get("also")),
         json_schema_extra={"roles": list(roles), **details},
@@ -67,10 +68,12 @@ def setting(default: Any, meaning: str, roles: tuple[Role, ...], **more: Unpack[
 
 
 def _names(variable: str | None, also: str | None) -> AliasChoices | None:
-    """Return the variables and the key of the file that set it; None for its own name with the prefix."""
+    """Return the variables and the keys of the file that set it; None for its own name with the prefix."""
     if variable is None:
         return None
-    return AliasChoices(variable, *((also,) if also else ()), variable.removeprefix(PREFIX).lower())
+    names = [variable, also] if also else [variable]
+    keys = [name.removeprefix(PREFIX).lower() for name in names if name == variable or name.startswith(PREFIX)]
+    return AliasChoices(*names, *keys)
 
 
 def canonical_mac(mac: str) -> str:

@@ -1,10 +1,12 @@
 """The settings of credentials and admission of devices."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, SecretStr, field_validator
 
+from fleet.ground.local_time import machine_zone, offset
 from fleet.ground.settings.fields import ALL_ROLES, canonical_mac, setting
 
 Policy = Literal["open", "first", "code", "closed"]
@@ -94,16 +96,25 @@ class IdentityGroup(BaseModel):
         syntax="MACs, separated by commas",
         unset="none",
     )
-    timezone_offset: int = setting(
-        0,
-        "Time zone of devices and of the model, east of UTC. A time zone that is set for a device "
-        "(`fleet devices timezone`) overrides it.",
+    timezone: str = setting(
+        machine_zone,
+        "Time zone of devices and of the model. `fleet devices timezone` overrides it for a device.",
         ("worker", "api", "gateway"),
-        unit="minutes",
-        ge=-840,
-        le=840,
+        variable="FLEET_TIMEZONE",
+        also="FLEET_TIMEZONE_OFFSET",
+        syntax="name such as `Asia/Shanghai`, or minutes east of UTC",
+        unset="the machine's time zone",
         equal=True,
     )
+
+    @field_validator("timezone", mode="before")
+    @classmethod
+    def _is_a_zone(cls, value: object) -> str:
+        if offset(str(value), datetime.now(UTC)) is None:
+            raise ValueError(
+                f"{str(value)!r} is no time zone; use a name such as Asia/Shanghai, or minutes east of UTC"
+            )
+        return str(value)
 
     @field_validator("refused_devices")
     @classmethod

@@ -31,7 +31,7 @@ TITLES: Final[Mapping[type[BaseModel], str]] = {
     AddressGroup: "Addresses and ports",
     IdentityGroup: "Devices and keys",
     TlsGroup: "TLS",
-    ModelGroup: "ModelGroup",
+    ModelGroup: "Models",
     ConversationGroup: "Conversations",
     ServerToolGroup: "Tools of the server",
     GatewayApiGroup: "Gateway",
@@ -117,7 +117,12 @@ def roles_only_variables() -> str:
 
 def is_changed(name: str, settings: Settings) -> bool:
     """Return whether a setting differs from its default."""
-    return bool(getattr(settings, name) != Settings.model_fields[name].default)
+    return bool(getattr(settings, name) != default_of(name))
+
+
+def default_of(name: str) -> object:
+    """Return the default of a setting on this machine."""
+    return Settings.model_fields[name].get_default(call_default_factory=True, validated_data={})
 
 
 def _entry(name: str, field: FieldInfo) -> SettingEntry:
@@ -129,7 +134,7 @@ def _entry(name: str, field: FieldInfo) -> SettingEntry:
         variable=usual,
         also=", ".join(others),
         allowed=allowed(field),
-        default=_default(field.default),
+        default="" if field.default_factory else _default(field.default),
         unset=about.get("unset", "none" if field.default is None else ""),
         roles=tuple(about["roles"]),
         roles_only=about.get("roles_only", False),

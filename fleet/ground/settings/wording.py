@@ -25,7 +25,7 @@ def variables(name: str, field: FieldInfo) -> tuple[str, ...]:
     alias = field.validation_alias
     if not isinstance(alias, AliasChoices):
         return (f"{PREFIX}{name.upper()}",)
-    return tuple(str(choice) for choice in alias.choices if choice != name)
+    return tuple(str(choice) for choice in alias.choices if str(choice).isupper())
 
 
 def details(field: FieldInfo) -> dict[str, Any]:

@@ -107,7 +107,7 @@ class Bootstrap:
         else:
             mqtt = self._credentials(who.mac, where.host, decision.generation)
             firmware = await self._offer(who, body, where.url, deadline)
-        now = server_time(decision.timezone, self._settings.timezone_offset, datetime.now(UTC))
+        now = server_time(decision.timezone, self._settings.timezone, datetime.now(UTC))
         answer = BootstrapAnswer(mqtt=mqtt, server_time=now, firmware=firmware, activation=activation)
         seen = {"device": who.mac, "board": who.board, "firmware": who.firmware, "as": decision.verdict}
         log.info("bootstrap", extra=seen)

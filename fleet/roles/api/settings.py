@@ -22,7 +22,7 @@ class ApiSettings:
     renewal_days: float
     serials_file: Path | None
     keepalive: int
-    timezone_offset: int
+    timezone: str
     tls_cert: Path | None
     public_host: str | None
     mqtt_port: int

@@ -28,6 +28,6 @@ class GatewaySettings:
     tool_seconds: float
     operator_tokens_file: Path | None
     trusted_proxies: str
-    timezone_offset: int
+    timezone: str
     tls_only: bool
     data_dir: Path

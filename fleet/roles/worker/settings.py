@@ -21,7 +21,7 @@ class WorkerSettings:
     rate_hellos: str
     rate_tools: str
     refused_devices: str
-    timezone_offset: int
+    timezone: str
     tls_cert: Path | None
     https_port: int
     public_host: str | None

@@ -4,6 +4,7 @@ import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from fleet.adapters.redis.sessions.gateway_sessions import GatewaySession
 from fleet.core import agent
@@ -12,6 +13,7 @@ from fleet.core.ports import LlmOptions, Message
 from fleet.core.prompt import CLIENT_PROMPT, local_now, write_prompt
 from fleet.core.server_tools import Caller
 from fleet.ground.errors import ProviderError, ProviderTimeout
+from fleet.ground.local_time import own_offset
 from fleet.ground.metrics import turns as timed
 from fleet.ground.tasks import isolate
 from fleet.ground.tracing import spans
@@ -133,14 +135,18 @@ class GatewayTurn:
         toolset = TurnToolset(self._client_tools, server.offers if settings.mcp_enabled else _NO_TOOLS)
         if toolset.left_out:
             log.warning("too many tools to offer", extra={"left_out": toolset.left_out})
-        caller = Caller(session.id, self._peer.address, settings.timezone_offset, session.persona)
+        caller = Caller(session.id, self._peer.address, self._offset(), session.persona)
         tools = TurnTools(toolset, server, self._callbacks, self._peer, caller, settings.tool_seconds)
         tools.on_persona = self._notes.change
         return tools
 
     def _prompt(self, session: GatewaySession) -> str:
         settings, persona = self._resources.settings, self._resources.tools.introduce(session.persona)
-        return write_prompt(settings.prompt or CLIENT_PROMPT, local_now(settings.timezone_offset), persona=persona)
+        return write_prompt(settings.prompt or CLIENT_PROMPT, local_now(self._offset()), persona=persona)
+
+    def _offset(self) -> int:
+        """Return how many minutes east of UTC the clients are taken to be."""
+        return own_offset("", self._resources.settings.timezone, datetime.now(UTC))
 
     async def say(self, text: str) -> None:
         """Take the next piece of the model's text."""

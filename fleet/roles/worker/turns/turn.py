@@ -11,7 +11,6 @@ from fleet.adapters.redis.sessions.replies import Reply, ReplyState
 from fleet.core import agent
 from fleet.core.agent import Progress
 from fleet.core.history import since_user
-from fleet.core.local_time import own_offset
 from fleet.core.ports import Message
 from fleet.core.prompt import DEVICE_PROMPT, local_now, write_prompt
 from fleet.core.reports import describe
@@ -19,6 +18,7 @@ from fleet.core.server_tools import Caller, Persona
 from fleet.core.text.phrases import LANGUAGES, Phrase, phrase
 from fleet.core.toolbox import Toolbox
 from fleet.ground.errors import Fenced, Overloaded, ProviderError, Unavailable
+from fleet.ground.local_time import own_offset
 from fleet.ground.metrics import turns as timed
 from fleet.ground.tasks import isolate
 from fleet.roles.worker.calls.device_calls import DeviceCalls
@@ -154,7 +154,7 @@ class WorkerTurn:
         toolbox = Toolbox(context.tools)
         if toolbox.left_out:
             log.warning("too many tools to offer", extra={"left_out": toolbox.left_out})
-        offset = own_offset(context.timezone, settings.timezone_offset, datetime.now(UTC))
+        offset = own_offset(context.timezone, settings.timezone, datetime.now(UTC))
         prompt = (
             Message("system", self._prompt(context, offset)),
             *since_user(context.history),
