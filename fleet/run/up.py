@@ -12,6 +12,7 @@ from fleet.adapters.files.keys_file import keys_path
 from fleet.adapters.net.mqtt.broker import broker_address
 from fleet.adapters.redis.access.watch import AccessWatch
 from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.client.url import parse_redis_url
 from fleet.adapters.tools.load import ServerToolSettings, open_tools
 from fleet.ground.errors import ConfigError
 from fleet.ground.metrics import audio, bounds
@@ -60,6 +61,7 @@ async def up(
     public = read_address(settings.udp_public) if settings.udp_public else None
     settings = _with_metrics(settings)
     _check_ports(settings)
+    _check_addresses(settings)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         readiness = await enter(watching(settings, "up"))
@@ -132,6 +134,14 @@ async def _demo_llm() -> AsyncIterator[str]:
     async with running("demo model", server.run):
         await server.started.wait()
         yield f"http://{_LOOPBACK}:{server.port}/v1"
+
+
+def _check_addresses(settings: Settings) -> None:
+    """Refuse a wrong address before anything is started."""
+    if settings.mqtt_url:
+        broker_address(settings.mqtt_url, settings.tls_ca)
+    if settings.redis_url:
+        parse_redis_url(settings.redis_url, settings.tls_ca)
 
 
 def _with_keys(settings: Settings) -> Settings:

@@ -2,7 +2,8 @@
 
 Each setting is a `FLEET_…` variable; those of the models have their well-known names (`LLM_BASE_URL`). A TOML
 file named by `FLEET_CONFIG` may hold the same names in lower case, without `fleet_`; the environment wins over it. A
-`FLEET_…` variable that is no setting is an error, so that a typing mistake is found.
+`FLEET_…` variable that is no setting is an error, so that a typing mistake is found. So is a variable such as
+`LLM_MODLE`, whose name is close to a setting of the models; other programs may have `LLM_…` variables of their own.
 """
 
 import os
@@ -16,7 +17,7 @@ from fleet.ground.errors import ConfigError
 from fleet.ground.settings.addresses import AddressGroup
 from fleet.ground.settings.conversation import ConversationGroup
 from fleet.ground.settings.emqx import EmqxGroup
-from fleet.ground.settings.fields import PREFIX
+from fleet.ground.settings.fields import MODEL_PREFIXES, PREFIX
 from fleet.ground.settings.gateway import GatewayApiGroup
 from fleet.ground.settings.gateway_access import GatewayAccessGroup
 from fleet.ground.settings.identity import IdentityGroup
@@ -29,7 +30,7 @@ from fleet.ground.settings.registrar import RegistrarGroup
 from fleet.ground.settings.server_tools import ServerToolGroup
 from fleet.ground.settings.sharding import ShardingGroup
 from fleet.ground.settings.tls import TlsGroup
-from fleet.ground.settings.wording import explain, unknown, variables
+from fleet.ground.settings.wording import explain, nearest, unknown, variables
 
 
 class Settings(
@@ -94,7 +95,12 @@ def variable(name: str) -> str:
 
 def _refuse_unknown_variables() -> None:
     known = {alias for name, field in Settings.model_fields.items() for alias in variables(name, field)}
-    wrong = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known | {f"{PREFIX}CONFIG"})
+    strange = sorted(name for name in os.environ if name not in known | {f"{PREFIX}CONFIG"})
+    wrong = [
+        name
+        for name in strange
+        if name.startswith(PREFIX) or (name.startswith(MODEL_PREFIXES) and nearest(name, known) is not None)
+    ]
     if wrong:
         faults = ", ".join(unknown(name, Settings.model_fields) for name in wrong)
         raise ConfigError(f"{faults}; `fleet settings` lists all")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, field_validator
 
+from fleet.ground.settings.address_types import BrokerUrl
 from fleet.ground.settings.fields import ALL_ROLES, ANY_ADDRESS, setting
 
 _LISTENING = "address of this machine"
@@ -13,7 +14,7 @@ _LISTENING = "address of this machine"
 class AddressGroup(BaseModel):
     """Where fleet connects, where it listens, and which addresses devices get."""
 
-    mqtt_url: str | None = setting(
+    mqtt_url: BrokerUrl | None = setting(
         None,
         "Broker for worker, edge and gateway; for a front the broker behind it. It holds no user name: fleet logs in "
         "with passwords that derive from its keys.",

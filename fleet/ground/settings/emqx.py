@@ -2,6 +2,7 @@
 
 from pydantic import BaseModel, SecretStr
 
+from fleet.ground.settings.address_types import HttpUrl
 from fleet.ground.settings.fields import setting
 
 
@@ -14,7 +15,7 @@ class EmqxGroup(BaseModel):
         ("api",),
         unset="the api has no route for these requests",
     )
-    emqx_api_url: str | None = setting(
+    emqx_api_url: HttpUrl | None = setting(
         None,
         "EMQX's REST API, by which the api closes connections of revoked devices. Needs FLEET_EMQX_API_KEY.",
         ("api",),

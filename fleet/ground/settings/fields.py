@@ -6,6 +6,7 @@ from typing import Any, Literal, TypedDict, Unpack
 from pydantic import AliasChoices, Field
 
 PREFIX = "FLEET_"
+MODEL_PREFIXES = ("LLM_", "ASR_", "TTS_", "VISION_")
 ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - devices connect to these ports from other machines
 
 Role = Literal["worker", "edge", "api", "gateway", "front"]

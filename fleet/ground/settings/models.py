@@ -4,6 +4,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, SecretStr
 
+from fleet.ground.settings.address_types import HttpUrl
 from fleet.ground.settings.fields import setting
 
 _URL = "http(s)://…/v1"
@@ -24,7 +25,7 @@ class ModelGroup(BaseModel):
         variable="LLM_PROVIDER",
     )
 
-    llm_base_url: str | None = setting(
+    llm_base_url: HttpUrl | None = setting(
         None,
         "Chat endpoint: `chat/completions` with streaming and tools.",
         ("worker", "api", "gateway"),
@@ -83,7 +84,7 @@ class ModelGroup(BaseModel):
         gt=0,
         unset="8; LLM_TIMEOUT in the gateway",
     )
-    llm_fallback_base_url: str | None = setting(
+    llm_fallback_base_url: HttpUrl | None = setting(
         None,
         "Second chat endpoint, used when the first one fails before its first token.",
         ("worker", "gateway"),
@@ -109,7 +110,7 @@ class ModelGroup(BaseModel):
         variable="ASR_PROVIDER",
         unset="`openai` if ASR_BASE_URL is set, else `offline`",
     )
-    asr_base_url: str | None = setting(
+    asr_base_url: HttpUrl | None = setting(
         None,
         "Endpoint for recognition: `audio/transcriptions`. Voice detection is always local.",
         ("edge",),
@@ -149,7 +150,7 @@ class ModelGroup(BaseModel):
         variable="TTS_PROVIDER",
         unset="`openai` if TTS_BASE_URL is set, else `offline`",
     )
-    tts_base_url: str | None = setting(
+    tts_base_url: HttpUrl | None = setting(
         None,
         "Endpoint for voices: `audio/speech` with `pcm`.",
         ("edge",),
@@ -188,7 +189,7 @@ class ModelGroup(BaseModel):
         unit="seconds",
         gt=0,
     )
-    vision_base_url: str | None = setting(
+    vision_base_url: HttpUrl | None = setting(
         None,
         "Endpoint for photos: `chat/completions` with pictures.",
         ("api",),

@@ -2,13 +2,14 @@
 
 from pydantic import BaseModel
 
+from fleet.ground.settings.address_types import BrokerUrl
 from fleet.ground.settings.fields import setting
 
 
 class RegistrarGroup(BaseModel):
     """The broker for WebSocket clients that speak JSON-RPC and are devices."""
 
-    registrar_mqtt_url: str | None = setting(
+    registrar_mqtt_url: BrokerUrl | None = setting(
         None,
         "Broker, or front, to which the gateway connects WebSocket clients that have a device's credentials. Without "
         "a broker or without FLEET_KEYS no client can be a device.",

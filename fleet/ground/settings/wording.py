@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le
 from pydantic import AliasChoices, SecretStr
@@ -34,11 +34,11 @@ def details(field: FieldInfo) -> dict[str, Any]:
 
 
 def plain_type(field: FieldInfo) -> Any:
-    """Return a setting's type without None."""
+    """Return a setting's type without None, and without its validators."""
     found = field.annotation
     if get_origin(found) in (Union, UnionType):
         found = next(part for part in get_args(found) if part is not type(None))
-    return found
+    return get_args(found)[0] if get_origin(found) is Annotated else found
 
 
 def allowed(field: FieldInfo) -> str:
@@ -102,11 +102,16 @@ def unknown(name: str, fields: Mapping[str, FieldInfo], file: str | None = None)
         file: The file that holds the name; None for the environment.
     """
     every = {one for key, field in fields.items() for one in variables(key, field)}
-    known = sorted(every if file is None else fields)
+    known = every if file is None else fields
     wanted = name if file is None else name.lower().removeprefix(PREFIX.lower())
-    near = difflib.get_close_matches(wanted, known, 1, 0.75)
+    near = nearest(wanted, known)
     place = f" in {file}" if file else ""
-    return f"unknown setting {name}{place}{f' (is it {near[0]}?)' if near else ''}"
+    return f"unknown setting {name}{place}{f' (is it {near}?)' if near else ''}"
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the name that is most similar to a mistyped one; None if none is similar."""
+    return next(iter(difflib.get_close_matches(name, sorted(known), 1, 0.72)), None)
 
 
 def _name(place: str, fields: Mapping[str, FieldInfo]) -> str | None:

@@ -43,6 +43,10 @@ def refusal() -> str:
             "FLEET_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_ENDPOINT: 'h:1' is wrong: must be http://host:port or "
             "https://host:port",
         ),
+        ("LLM_BASE_URL", "h:1", "LLM_BASE_URL: 'h:1' is wrong: must be http://… or https://…, with a host"),
+        ("FLEET_MQTT_URL", "h", "FLEET_MQTT_URL: 'h' is wrong: must be mqtt://… or mqtts://…, with a host"),
+        ("LLM_MODLE", "m", "unknown setting LLM_MODLE (is it LLM_MODEL?); `fleet settings` lists all"),
+        ("ASR_KEY", "k", "unknown setting ASR_KEY (is it ASR_API_KEY?); `fleet settings` lists all"),
         ("FLEET_SHARD", "8", "unknown setting FLEET_SHARD (is it FLEET_SHARDS?); `fleet settings` lists all"),
         ("FLEET_QQQ", "8", "unknown setting FLEET_QQQ; `fleet settings` lists all"),
     ],
@@ -50,6 +54,12 @@ def refusal() -> str:
 def test_a_wrong_variable_is_told(name: str, value: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, value)
     assert refusal() == told
+
+
+def test_variables_of_other_programs_are_no_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TTS_HOME", "/models")
+    monkeypatch.setenv("LLM_CACHE_FOLDER", "/cache")
+    assert load().tts_model == "tts-1"
 
 
 def test_all_faults_are_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
