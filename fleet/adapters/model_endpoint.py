@@ -159,7 +159,7 @@ class ModelEndpoint:
         """Return the error for a failure of this endpoint, and count it under `kind`."""
         if kind:
             providers.errors.add(self._what, kind)
-        return ProviderError(f"{self._name} {how}", retryable=retryable)
+        return ProviderError(f"{self._name} {how}", retryable=retryable, kind=kind)
 
     def _explain(self, error: openai.OpenAIError) -> ProviderError:
         if isinstance(error, openai.APIStatusError):

@@ -32,11 +32,13 @@ class ProviderError(Unavailable):
     Args:
         message: One line for the log: the endpoint and its failure. Holds no speech and no key.
         retryable: Whether the same request may succeed later.
+        kind: Of the metric `fleet_provider_errors`; empty if it was not counted.
     """
 
-    def __init__(self, message: str, *, retryable: bool) -> None:
+    def __init__(self, message: str, *, retryable: bool, kind: str = "") -> None:
         super().__init__(message)
         self.retryable = retryable
+        self.kind = kind
 
 
 class ProviderTimeout(ProviderError):

@@ -17,6 +17,7 @@ from fleet.ground.tasks import running
 from fleet.roles.api.app import build_app
 from fleet.roles.api.settings import ApiSettings
 from fleet.run.site import Site
+from fleet.run.start_check import checking_models, checking_names, photo_models
 from fleet.run.vision import load_vision
 
 
@@ -32,6 +33,8 @@ async def api(here: Site) -> AsyncIterator[HttpServer]:
         async with (
             expelling(settings.emqx_api_url, settings.emqx_api_key, here.keys) as expel,
             running("firmware", images.run),
+            checking_models(*photo_models(settings)),
+            checking_names(settings),
         ):
             access = AccessWatch(here.store, here.keys, settings.revocations_file, expel)
             async with running("access", access.run), serve(app, slice_of(settings, HttpSettings)) as server:

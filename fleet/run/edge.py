@@ -19,6 +19,7 @@ from fleet.roles.edge.settings import EdgeSettings
 from fleet.run.draining import drain_limit, new_process_id
 from fleet.run.site import Site
 from fleet.run.speech import Speech
+from fleet.run.start_check import checking_models, speech_models
 
 
 @asynccontextmanager
@@ -56,6 +57,7 @@ async def edge(here: Site, speech: Speech, *, public: tuple[str, int] | None) ->
             running("edge publisher", publisher.run),
             running("edge", role.run),
             running("edge announcer", announcer.run),
+            checking_models(*speech_models(here.settings)),
         ):
             try:
                 await announcer.announced.wait()

@@ -31,6 +31,7 @@ from fleet.run.embedded.supervisor import supervise
 from fleet.run.llm import chat_model
 from fleet.run.monitoring import watching
 from fleet.run.registrar import registrar_lines
+from fleet.run.start_check import chat_models, checking_models
 
 log = logging.getLogger(__name__)
 
@@ -91,6 +92,7 @@ async def stand_alone(settings: Settings, while_up: Callable[[], Awaitable[None]
         stack.enter_context(readiness.pinging("redis", store.ping_writes))
         broker = broker_address(settings.mqtt_url, settings.tls_ca) if settings.mqtt_url else None
         role = await stack.enter_async_context(gateway(settings, store, broker))
+        await stack.enter_async_context(checking_models(*chat_models(settings)))
         stack.enter_context(readiness.requiring("listening", lambda: not role.draining))
         stack.enter_context(readiness.serving())
         log.info("gateway is up", extra={"port": role.port})

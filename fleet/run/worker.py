@@ -19,6 +19,7 @@ from fleet.roles.worker.settings import WorkerSettings
 from fleet.run.draining import drain_limit, new_process_id
 from fleet.run.llm import chat_model
 from fleet.run.site import Site
+from fleet.run.start_check import chat_models, checking_models
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +53,7 @@ async def worker(here: Site, shared: ServerTools | None = None) -> AsyncIterator
         stack.enter_context(role.gauges.shown())
         stack.enter_context(here.readiness.requiring("broker", lambda: role.connected))
         stack.enter_context(here.readiness.requiring("leases", lambda: role.settled))
+        await stack.enter_async_context(checking_models(*chat_models(settings)))
         async with running("worker", role.run):
             try:
                 await _until_ready("the broker", role)

@@ -9,9 +9,8 @@ import asyncio
 import logging
 import re
 
-from pydantic import BaseModel, ValidationError
-
 from fleet.adapters.model_endpoint import ModelEndpoint
+from fleet.adapters.model_list import list_models
 from fleet.ground.errors import ProviderError
 
 log = logging.getLogger(__name__)
@@ -22,14 +21,6 @@ LISTING_SECONDS = 3.0
 
 _SILENT = re.compile(r"embed|rerank|bge|whisper|tts|dall-e|moderation|diffusion|speech|asr|ocr", re.IGNORECASE)
 """Names of models that do not chat."""
-
-
-class _Model(BaseModel):
-    id: str
-
-
-class _Models(BaseModel):
-    data: list[_Model] = []
 
 
 class ModelName:
@@ -65,18 +56,12 @@ class ModelName:
         self._found = self._given
 
     async def _ask(self, deadline: float) -> list[str]:
-        listing = self._endpoint.client.models.with_raw_response
         soon = min(deadline, asyncio.get_running_loop().time() + LISTING_SECONDS)
         try:
-            async with self._endpoint.within(soon):
-                answer = await listing.list()
+            return await list_models(self._endpoint, soon)
         except ProviderError as error:
             # Many chat endpoints have no list and fail in different ways; an outage fails the request itself as well.
             log.info("endpoint lists no models", extra={"reason": str(error)})
-            return []
-        try:
-            return [model.id for model in _Models.model_validate_json(answer.content).data]
-        except ValidationError:
             return []
 
 

@@ -1,0 +1,31 @@
+"""The models that an endpoint lists: `GET /models`, which costs nothing and tells whether the key is right."""
+
+from pydantic import BaseModel, ValidationError
+
+from fleet.adapters.model_endpoint import ModelEndpoint
+
+
+class _Model(BaseModel):
+    id: str
+
+
+class _Models(BaseModel):
+    data: list[_Model] = []
+
+
+async def list_models(endpoint: ModelEndpoint, deadline: float) -> list[str]:
+    """Return the names of the models; none if the answer is no such list.
+
+    Args:
+        endpoint: The endpoint.
+        deadline: When the list must be there, on the loop's clock.
+
+    Raises:
+        ProviderError: The endpoint cannot be reached, refused, or was silent for too long.
+    """
+    async with endpoint.within(deadline):
+        answer = await endpoint.client.models.with_raw_response.list()
+    try:
+        return [model.id for model in _Models.model_validate_json(answer.content).data]
+    except ValidationError:
+        return []

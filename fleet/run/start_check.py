@@ -1,0 +1,148 @@
+"""What a role checks once at its start, beside its work: the endpoints of its models, and names that devices are given.
+
+Without it the first user finds a wrong key. A check ends no role: the endpoint may come later. It logs an error that
+names the variable to correct.
+"""
+
+import asyncio
+import difflib
+import logging
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from pydantic import SecretStr
+
+from fleet.ground.errors import ProviderError
+from fleet.ground.settings import Settings
+from fleet.ground.tasks import isolate, running
+
+log = logging.getLogger(__name__)
+
+_SECONDS = 10.0
+_NO_LIST = frozenset({"missing", "request", "refused"})
+"""Kinds of failure of endpoints that have no list of models; their address and key cannot be judged by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedModel:
+    """A model at an endpoint, and how its variables begin."""
+
+    prefix: str
+    url: str
+    key: SecretStr | None
+    model: str | None
+    """None if the role chooses one from the endpoint's list."""
+
+
+@asynccontextmanager
+async def checking_models(*models: CheckedModel) -> AsyncIterator[None]:
+    """Ask the endpoint of each model once, beside the block, and log what is wrong."""
+
+    async def check() -> None:
+        for model in models:
+            await isolate(f"check of {model.prefix}_BASE_URL", _check_model(model))
+
+    async with running("check of the models", check):
+        yield
+
+
+@asynccontextmanager
+async def checking_names(settings: Settings) -> AsyncIterator[None]:
+    """Look up each name that devices are given once, beside the block, and log those that are unknown."""
+
+    async def check() -> None:
+        for variable, name in _public_names(settings):
+            await isolate(f"check of {variable}", _check_name(variable, name))
+
+    async with running("check of public names", check):
+        yield
+
+
+def chat_models(settings: Settings) -> list[CheckedModel]:
+    """Return the chat model and its fallback, as far as they are endpoints."""
+    named = settings.llm_model if "llm_model" in settings.model_fields_set else None
+    found = []
+    if settings.llm_provider == "openai" and settings.llm_base_url:
+        found.append(CheckedModel("LLM", settings.llm_base_url, settings.llm_api_key, named))
+    if settings.llm_fallback_base_url:
+        key, model = settings.llm_fallback_api_key, settings.llm_fallback_model
+        found.append(CheckedModel("LLM_FALLBACK", settings.llm_fallback_base_url, key, model))
+    return found
+
+
+def speech_models(settings: Settings) -> list[CheckedModel]:
+    """Return recognition and voice, as far as they are endpoints."""
+    found = []
+    if settings.asr_base_url and settings.asr_provider in (None, "openai"):
+        found.append(CheckedModel("ASR", settings.asr_base_url, settings.asr_api_key, settings.asr_model))
+    if settings.tts_base_url and settings.tts_provider in (None, "openai"):
+        found.append(CheckedModel("TTS", settings.tts_base_url, settings.tts_api_key, settings.tts_model))
+    return found
+
+
+def photo_models(settings: Settings) -> list[CheckedModel]:
+    """Return the model for photos, if it has an endpoint of its own."""
+    if not settings.vision_base_url:
+        return []
+    return [CheckedModel("VISION", settings.vision_base_url, settings.vision_api_key, settings.vision_model)]
+
+
+async def _check_model(model: CheckedModel) -> None:
+    # Half a second of a start that an api without a model can do without.
+    from fleet.adapters.model_endpoint import ModelEndpoint
+    from fleet.adapters.model_list import list_models
+
+    endpoint = ModelEndpoint(
+        model.prefix.partition("_")[0], model.url, model.key.get_secret_value() if model.key else None
+    )
+    try:
+        names = await list_models(endpoint, asyncio.get_running_loop().time() + _SECONDS)
+    except ProviderError as error:
+        if error.kind not in _NO_LIST:
+            _complain(str(error), _remedy(model, error.kind))
+        return
+    finally:
+        await endpoint.aclose()
+    if model.model and names and model.model not in names:
+        near = ", ".join(difflib.get_close_matches(model.model, names, 3, 0.3) or names[:3])
+        _complain(
+            f"{endpoint} does not list the model {model.model}",
+            f"set {model.prefix}_MODEL to a model of the endpoint, such as {near}",
+        )
+
+
+def _remedy(model: CheckedModel, kind: str) -> str:
+    if kind == "key":
+        return f"correct {model.prefix}_API_KEY" if model.key else f"set {model.prefix}_API_KEY"
+    return f"correct {model.prefix}_BASE_URL, or start its endpoint"
+
+
+def _complain(fault: str, remedy: str) -> None:
+    log.error("model will not answer", extra={"reason": fault, "remedy": remedy})
+
+
+def _public_names(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Yield variable and host of each public address."""
+    if settings.public_host:
+        yield "FLEET_PUBLIC_HOST", settings.public_host
+    if settings.mqtt_public:
+        yield "FLEET_MQTT_PUBLIC", settings.mqtt_public.partition(":")[0]
+    if settings.http_public:
+        yield "FLEET_HTTP_PUBLIC", urlsplit(settings.http_public).hostname or ""
+
+
+async def _check_name(variable: str, host: str) -> None:
+    try:
+        async with asyncio.timeout(_SECONDS):
+            await asyncio.get_running_loop().getaddrinfo(host, None, family=socket.AF_INET)
+    except (OSError, UnicodeError) as error:  # TimeoutError is one
+        why = getattr(error, "strerror", None) or "no answer"
+    else:
+        return
+    log.error(
+        "public name is unknown",
+        extra={"reason": f"{variable}: {host} cannot be resolved ({why})", "remedy": "correct it, or add it to DNS"},
+    )
