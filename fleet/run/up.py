@@ -3,8 +3,8 @@
 import errno
 import logging
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import NamedTuple
 
 from fleet.adapters.files import endpoints
@@ -19,6 +19,7 @@ from fleet.ground.metrics import audio, bounds
 from fleet.ground.settings import Settings, variable
 from fleet.ground.settings.fields import ANY_ADDRESS
 from fleet.ground.settings.slices import slice_of
+from fleet.ground.settings.stored import store as store_settings
 from fleet.ground.tasks import running
 from fleet.roles.front.limits import FrontLimits
 from fleet.roles.front.listener import Front
@@ -60,12 +61,14 @@ async def up(
     """
     public = read_address(settings.udp_public) if settings.udp_public else None
     settings = _with_metrics(settings)
-    _check_ports(settings)
     _check_addresses(settings)
+    with _naming_another(settings):
+        _check_ports(settings)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         readiness = await enter(watching(settings, "up"))
-        redis_url = settings.redis_url if settings.redis_url else await enter(_redis(settings))
+        with _naming_another(settings):
+            redis_url = settings.redis_url if settings.redis_url else await enter(_redis(settings))
         # No other process takes over, and the user waits after Ctrl-C: do not drain.
         settings = _with_keys(settings).model_copy(update={"drain_seconds": 0.0})
         keys = read_keys(settings)
@@ -85,7 +88,7 @@ async def up(
         await enter(worker(here, tools))
         server = await enter(api(here))
         await enter(gateway(settings, store, here.broker, tools))
-        stack.enter_context(endpoints.publish(settings.data_dir, redis_url, broker_url))
+        stack.enter_context(endpoints.publish(settings.data_dir, redis_url, broker_url, store_settings(settings)))
         stack.enter_context(readiness.serving())
         show(table(listeners(settings, server.port)))
         log.info("fleet is up", extra={"ota": _ota_url(settings, server.port)})
@@ -142,6 +145,17 @@ def _check_addresses(settings: Settings) -> None:
         broker_address(settings.mqtt_url, settings.tls_ca)
     if settings.redis_url:
         parse_redis_url(settings.redis_url, settings.tls_ca)
+
+
+@contextmanager
+def _naming_another(settings: Settings) -> Iterator[None]:
+    """Name the `fleet up` that runs already when the block finds a port or a folder taken."""
+    try:
+        yield
+    except ConfigError as error:
+        if (found := endpoints.find(settings.data_dir)) is None:
+            raise
+        raise ConfigError(f"`fleet up` runs already, as process {found.pid}: {error}") from error
 
 
 def _with_keys(settings: Settings) -> Settings:

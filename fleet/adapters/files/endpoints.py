@@ -1,10 +1,11 @@
-"""The addresses of the Redis and broker of a running `fleet up`, for commands on the same machine."""
+"""A running `fleet up`: its process, addresses and settings, for commands on the same machine."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, JsonValue, ValidationError
 
 from fleet.adapters.files.watched_file import write_whole
 
@@ -12,23 +13,31 @@ _NAME = "running.json"
 
 
 class EndpointsFile(BaseModel):
-    """Addresses with their passwords; the file that holds them is readable by its owner only."""
+    """Addresses and settings with their passwords; the file that holds them is readable by its owner only."""
 
     redis_url: str
     mqtt_url: str
+    pid: int = 0
+    """0: not known."""
+    settings: dict[str, JsonValue] | None = None
+    """All settings of a `fleet up`, as `fleet.ground.settings.stored` has them; None of another role."""
 
 
 @contextmanager
-def publish(data_dir: Path, redis_url: str, mqtt_url: str) -> Iterator[None]:
-    """Write the addresses to the file for the duration of the block.
+def publish(
+    data_dir: Path, redis_url: str, mqtt_url: str, settings: Mapping[str, JsonValue] | None = None
+) -> Iterator[None]:
+    """Write the file for the duration of the block.
 
     Raises:
         OSError: The file cannot be written.
     """
     path = data_dir / _NAME
     data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    text = EndpointsFile(redis_url=redis_url, mqtt_url=mqtt_url).model_dump_json()
-    write_whole(path, text, 0o600)
+    file = EndpointsFile(
+        redis_url=redis_url, mqtt_url=mqtt_url, pid=os.getpid(), settings=None if settings is None else dict(settings)
+    )
+    write_whole(path, file.model_dump_json(), 0o600)
     try:
         yield
     finally:
@@ -36,8 +45,21 @@ def publish(data_dir: Path, redis_url: str, mqtt_url: str) -> Iterator[None]:
 
 
 def find(data_dir: Path) -> EndpointsFile | None:
-    """Return the addresses; None if no `fleet up` runs with this folder."""
+    """Return the file of the fleet that runs with this folder; None if none runs."""
     try:
-        return EndpointsFile.model_validate_json((data_dir / _NAME).read_bytes())
+        found = EndpointsFile.model_validate_json((data_dir / _NAME).read_bytes())
     except (OSError, ValidationError):
         return None
+    return found if _runs(found.pid) else None
+
+
+def _runs(pid: int) -> bool:
+    if pid == 0:
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass  # somebody else's process
+    return True

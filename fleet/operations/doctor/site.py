@@ -14,6 +14,7 @@ from fleet.adapters.net.mqtt.url import MqttAddress
 from fleet.adapters.redis.client.store import Store
 from fleet.ground.errors import ConfigError, FleetError
 from fleet.ground.settings import Settings
+from fleet.ground.settings.stored import restore
 from fleet.operations.doctor.ask_bootstrap import BootstrapReply
 from fleet.run.site import read_keys
 from fleet.wire.identity import CredentialKeys, Credentials
@@ -76,10 +77,13 @@ async def open_site(
     Args:
         settings: Of the site.
         now: This machine's clock.
-        beside: Whether to look for a `fleet up` on this machine.
+        beside: Whether to look for a `fleet up` on this machine; its settings then count, not `settings`.
     """
     found = endpoints.find(settings.data_dir) if beside else None
+    if found is not None and settings.redis_url not in (None, found.redis_url):
+        found = None  # The settings name another site.
     if found is not None:
+        settings = restore(found.settings) if found.settings is not None else settings
         filled = {"redis_url": settings.redis_url or found.redis_url, "mqtt_url": settings.mqtt_url or found.mqtt_url}
         settings = settings.model_copy(update=filled)
         if settings.keys is None and settings.keys_file is None:
