@@ -80,6 +80,7 @@ async def up(
         broker_url = settings.mqtt_url if settings.mqtt_url else await enter(_broker(settings, keys, store))
         if settings.llm_base_url is None and settings.llm_provider == "openai":
             settings = settings.model_copy(update={"llm_base_url": await enter(_demo_llm())})
+        stack.enter_context(endpoints.publish(settings.data_dir, redis_url, broker_url, store_settings(settings)))
         here = Site(settings, keys, broker_address(broker_url, settings.tls_ca), store, readiness)
         log.info("loading speech")
         speech = await load_speech(settings)
@@ -88,7 +89,6 @@ async def up(
         await enter(worker(here, tools))
         server = await enter(api(here))
         await enter(gateway(settings, store, here.broker, tools))
-        stack.enter_context(endpoints.publish(settings.data_dir, redis_url, broker_url, store_settings(settings)))
         stack.enter_context(readiness.serving())
         show(table(listeners(settings, server.port)))
         log.info("fleet is up", extra={"ota": _ota_url(settings, server.port)})

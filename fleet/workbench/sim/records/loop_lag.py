@@ -20,11 +20,15 @@ class LoopLag:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._stalls: deque[tuple[float, float]] = deque(maxlen=_REMEMBERED)
+        self._due: float | None = None
         self.worst = 0.0
 
     def stalled_since(self, since: float) -> float:
         """Return for how many seconds this process was stalled from `since` on."""
-        return sum(late for ended, late in self._stalls if ended + _GRACE >= since)
+        past = sum(late for ended, late in self._stalls if ended + _GRACE >= since)
+        # After a stall the loop reads sockets first: this timer fires only then.
+        present = 0.0 if self._due is None else self._clock() - self._due
+        return past + present if present > _LATE else past
 
     def record(self, late: float) -> None:
         """Take note of a timer that fired so many seconds late."""
@@ -34,7 +38,10 @@ class LoopLag:
 
     async def run(self) -> None:
         """Measure until cancelled."""
-        while True:
-            due = self._clock() + _PERIOD
-            await asyncio.sleep(_PERIOD)
-            self.record(self._clock() - due)
+        try:
+            while True:
+                self._due = due = self._clock() + _PERIOD
+                await asyncio.sleep(_PERIOD)
+                self.record(self._clock() - due)
+        finally:
+            self._due = None
