@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import replace
 
-from fleet.adapters.net.mqtt.loop_budget import FRAME_BYTES
 from fleet.core.proxies import site
 from fleet.core.shared_budget import BudgetShare
+from fleet.ground.loop_budget import FRAME_BYTES
 from fleet.ground.metrics import http as metrics
 from fleet.ground.tasks import running
 from fleet.roles.gateway.client import Client

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field
 
-from fleet.adapters.net.mqtt.loop_budget import LoopBudget
 from fleet.adapters.redis.sessions.gateway_sessions import GatewaySessions
 from fleet.core.ports import Llm
 from fleet.core.server_tools import ServerTools
 from fleet.core.shared_budget import SharedBudget
+from fleet.ground.loop_budget import LoopBudget
 from fleet.roles.gateway.settings import GatewaySettings
 from fleet.roles.gateway.turns.client_tools import LARGEST_OF_ALL
 from fleet.roles.gateway.turns.text_budget import TEXTS_OF_ALL
