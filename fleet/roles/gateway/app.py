@@ -89,8 +89,8 @@ class Gateway:
         self.started = asyncio.Event()
         self.draining = False
         """Whether new clients are turned away."""
-        self.crowd = ConnectionLimits(limits or ClientLimits())
-        self.ports = Port(settings, self.crowd, certificate)
+        self.connection_limits = ConnectionLimits(limits or ClientLimits())
+        self.ports = Port(settings, self.connection_limits, certificate)
         self.port = self.ports.number
 
     @property
@@ -133,7 +133,7 @@ class Gateway:
             await connection.close(CloseCode.GOING_AWAY, _LEAVING)
         elif full := self._full_for(connection):
             log.warning(full, extra={"address": connection.address})
-            self.crowd.counts[full] += 1
+            self.connection_limits.counts[full] += 1
             await connection.close(CloseCode.TRY_AGAIN_LATER, full)
         else:
             connection.become_client()
@@ -202,7 +202,7 @@ class Gateway:
         wait = allowance.take(cost)
         await self._resources.parsing.take(cost, site(peer.address))
         if wait:
-            self.crowd.counts["too many messages"] += 1
+            self.connection_limits.counts["too many messages"] += 1
             await dialogue.refuse(frame)
             await _pause(peer, wait)
         else:
@@ -212,7 +212,7 @@ class Gateway:
     async def _may_go_on(self, peer: Client) -> bool:
         if self._entrance.remembers(peer.socket):
             return True
-        self.crowd.counts["revoked"] += 1
+        self.connection_limits.counts["revoked"] += 1
         await peer.socket.close(CloseCode.POLICY_VIOLATION, "the token was revoked")
         return False
 

@@ -58,7 +58,7 @@ class Conversation:
         settings, terms = resources.settings, resources.terms
         self._peer = peer
         self._resources = resources
-        self._visit = ClientSession(resources.sessions, peer.address)
+        self._session = ClientSession(resources.sessions, peer.address)
         self._tools = ClientTools(settings.client_tools_max_count, tools)
         self._callbacks = Callbacks(peer, settings.client_tool_timeout, settings.client_tool_result_queue_size)
         self._choices = Choices(terms.temperature, terms.max_tokens, settings.llm_enable_context)
@@ -71,8 +71,8 @@ class Conversation:
         Raises:
             Gone: The client is gone.
         """
-        await self._visit.begin()
-        await self._tell_session()
+        await self._session.begin()
+        await self._send_session()
 
     async def receive(self, frame: bytes) -> None:
         """Do what a frame asks for; what takes long goes on beside.
@@ -116,17 +116,17 @@ class Conversation:
         return None
 
     async def _ask(self, request: TextInput) -> RequestRefused | None:
-        if request.session and request.session != self._visit.id:
-            if refused := await self._visit.resume(request.session):
+        if request.session and request.session != self._session.id:
+            if refused := await self._session.resume(request.session):
                 return refused
-        elif not await self._visit.lives():
+        elif not await self._session.lives():
             if request.session:
                 return _EXPIRED
-            await self._visit.begin()
-            await self._tell_session()
+            await self._session.begin()
+            await self._send_session()
         # A session that was taken up is meant to go on, unless the client says otherwise (4.1 and 9.6 against 4.2).
-        context = self._choices.context if self._context_chosen else self._choices.context or self._visit.resumed
-        question = Question(request.text, self._visit.id, replace(self._choices, context=context))
+        context = self._choices.context if self._context_chosen else self._choices.context or self._session.resumed
+        question = Question(request.text, self._session.id, replace(self._choices, context=context))
         full = self.turns.add(question)
         return RequestRefused("INTERNAL_ERROR", "Too many requests", full) if full else None
 
@@ -142,17 +142,17 @@ class Conversation:
 
     async def _start(self, session: str) -> RequestRefused | None:
         if not session:
-            await self._visit.begin()
-        elif refused := await self._visit.resume(session):
+            await self._session.begin()
+        elif refused := await self._session.resume(session):
             return refused
-        await self._tell_session()
+        await self._send_session()
         return None
 
     async def _end(self) -> None:
         for _ in range(self.turns.drop()):
             await self._peer.send(explain(_ENDED))
-        session = self._visit.id
-        await self._visit.end()
+        session = self._session.id
+        await self._session.end()
         await self._peer.send(Status(status="idle", data={"session_id": session}))
 
     async def _register(self, request: RegisterTools) -> RequestRefused | None:
@@ -181,8 +181,8 @@ class Conversation:
     async def _answer(self, question: Question) -> None:
         await GatewayTurn(self._resources, self._peer, self._callbacks, self._tools.tools, question).run()
 
-    async def _tell_session(self) -> None:
-        await self._peer.send(Status(status="connected", data={"session_id": self._visit.id}))
+    async def _send_session(self) -> None:
+        await self._peer.send(Status(status="connected", data={"session_id": self._session.id}))
 
 
 @asynccontextmanager

@@ -136,7 +136,7 @@ def _token(request: Request) -> str:
 def _turn_away(
     connection: LimitedConnection, reason: str, status: HTTPStatus, words: str, *more: tuple[str, str]
 ) -> Response:
-    connection.crowd.counts[reason] += 1
+    connection.connection_limits.counts[reason] += 1
     body = f"{words}\n".encode()
     headers = Headers([("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(body))), *more])
     headers["Connection"] = "close"

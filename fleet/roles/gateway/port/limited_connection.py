@@ -53,50 +53,50 @@ class Deadlines:
 
 
 class LimitedConnection(ServerConnection):
-    """A connection within the limits of `crowd`, which a subclass for each gateway holds."""
+    """A connection within the limits of `connection_limits`; each gateway has a subclass with its own."""
 
-    crowd: ConnectionLimits
+    connection_limits: ConnectionLimits
     operator: Operator | None = None
     """Whose token it has shown."""
 
     @classmethod
-    def of(cls, crowd: ConnectionLimits) -> type["LimitedConnection"]:
-        return type(cls.__name__, (cls,), {"crowd": crowd})
+    def of(cls, connection_limits: ConnectionLimits) -> type["LimitedConnection"]:
+        return type(cls.__name__, (cls,), {"connection_limits": connection_limits})
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._head: bytearray | None = bytearray()
         self._held = bytearray()
         self._full = self._ended = False
         self._edges, self._messages = FrameTracker(), 0
-        self._controls = Buckets(self.crowd.limits.controls, most=1)
+        self._controls = Buckets(self.connection_limits.limits.controls, most=1)
         self._deadlines = Deadlines(self.end)
         super().connection_made(transport)
         self.recv_messages.pause, self.recv_messages.resume = self._fill, self._empty
         place = self.remote_address
         self.address = str(place[0]) if isinstance(place, tuple) and place else ""
         """The client's; its proxy's until its request was read."""
-        self._deadlines.set("no request", self.crowd.limits.head)
-        self.crowd.enter(self)
+        self._deadlines.set("no request", self.connection_limits.limits.head)
+        self.connection_limits.enter(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._deadlines.drop()
         self._held.clear()
-        self.crowd.leave(self)
+        self.connection_limits.leave(self)
         if not self._ended and (reason := _failure(self.protocol)):
-            self.crowd.counts[reason] += 1
+            self.connection_limits.counts[reason] += 1
         self._ended = True
         super().connection_lost(exc)
 
     def become_client(self) -> None:
         """Be no passer-by any more."""
         self._deadlines.drop("not closed")
-        self.crowd.leave(self)
+        self.connection_limits.leave(self)
 
     def end(self, reason: str) -> None:
         """End it at once."""
         if not self._ended:
             self._ended = True
-            self.crowd.counts[reason] += 1
+            self.connection_limits.counts[reason] += 1
             self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
@@ -105,7 +105,7 @@ class LimitedConnection(ServerConnection):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._deadlines.set("not read", self.crowd.limits.unread)
+        self._deadlines.set("not read", self.connection_limits.limits.unread)
         self.transport.pause_reading()  # each ping would be answered
 
     def resume_writing(self) -> None:
@@ -144,8 +144,8 @@ class LimitedConnection(ServerConnection):
         if not self._waits:
             self.transport.resume_reading()
         if self._head is None and self.state is not State.OPEN:
-            self._deadlines.set("not closed", self.crowd.limits.goodbye)
-            self.crowd.enter(self)
+            self._deadlines.set("not closed", self.connection_limits.limits.goodbye)
+            self.connection_limits.enter(self)
         self._watch()
 
     def _follow(self, piece: bytes) -> None:
@@ -160,8 +160,8 @@ class LimitedConnection(ServerConnection):
             rest, self._head = bytes(self._head[end + len(_HEAD_END) :]), None
             self._edges.feed(rest)
             self._deadlines.drop("no request")
-            self._deadlines.set("not closed", self.crowd.limits.head)
-        elif len(self._head) > self.crowd.limits.head_bytes:
+            self._deadlines.set("not closed", self.connection_limits.limits.head)
+        elif len(self._head) > self.connection_limits.limits.head_bytes:
             self.end("head too large")
 
     def _watch(self) -> None:
@@ -172,7 +172,7 @@ class LimitedConnection(ServerConnection):
             self._deadlines.drop("message too slow")
         self._messages = self._edges.messages
         if not self._edges.between and not ours:
-            self._deadlines.set("message too slow", self.crowd.limits.message)
+            self._deadlines.set("message too slow", self.connection_limits.limits.message)
 
 
 def _failure(protocol: Protocol) -> str | None:

@@ -33,7 +33,7 @@ class Port:
 
     Args:
         settings: Say where.
-        crowd: The connections.
+        connection_limits: Of all connections of this gateway.
         certificate: Followed by who made it; without one there is no TLS.
 
     Raises:
@@ -41,10 +41,10 @@ class Port:
     """
 
     def __init__(
-        self, settings: GatewaySettings, crowd: ConnectionLimits, certificate: ServerCertificate | None
+        self, settings: GatewaySettings, connection_limits: ConnectionLimits, certificate: ServerCertificate | None
     ) -> None:
         self._settings = settings
-        self._crowd = crowd
+        self._connection_limits = connection_limits
         self._certificate = certificate
         self._plain = _listen(
             plain_host(settings.cloud_host, tls_only=settings.tls_only), settings.cloud_port, "CLOUD_PORT"
@@ -74,7 +74,7 @@ class Port:
         """
         # It tells of every connection and every faulty handshake, with tracebacks.
         logging.getLogger("websockets.server").setLevel(logging.CRITICAL)
-        kind = LimitedConnection.of(self._crowd)
+        kind = LimitedConnection.of(self._connection_limits)
         server = serve(
             lambda one: handle(cast(LimitedConnection, one)),
             sock=self._plain,
@@ -102,8 +102,8 @@ class Port:
             return kind(protocol, server, **self._pace)
 
         async with asyncio.TaskGroup() as handshakes:
-            seconds = self._crowd.limits.tls
-            entry = TlsAcceptor(self._certificate.context, handshakes, self._crowd.counts, seconds=seconds)
+            seconds = self._connection_limits.limits.tls
+            entry = TlsAcceptor(self._certificate.context, handshakes, self._connection_limits.counts, seconds=seconds)
             with entry.open(self._tls, make):
                 yield
 
@@ -113,7 +113,7 @@ class Port:
             "max_queue": _FRAMES_AHEAD,
             "ping_interval": self._settings.cloud_ping_interval,
             "ping_timeout": self._settings.cloud_ping_timeout,
-            "close_timeout": self._crowd.limits.goodbye,
+            "close_timeout": self._connection_limits.limits.goodbye,
         }
 
 

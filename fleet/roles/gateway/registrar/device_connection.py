@@ -52,7 +52,7 @@ class DeviceConnection:
         self._mac = mac
         self._post = post
         # One at a time: a client hears its frames in their order.
-        self._session = open_session(Reading([down_topic(mac)], self._hear, bound=1))
+        self._session = open_session(Reading([down_topic(mac)], self._receive, bound=1))
         self._settled = asyncio.Event()
         self._refusal = ""
 
@@ -65,7 +65,7 @@ class DeviceConnection:
         was_connected = self._settled.is_set()
         self._settled.set()
         if was_connected:
-            log.info("device line ended", extra={"device": self._mac, "reason": self._refusal})
+            log.info("device connection ended", extra={"device": self._mac, "reason": self._refusal})
             self._peer.cut()
 
     async def until_connected(self) -> None:
@@ -108,7 +108,7 @@ class DeviceConnection:
         except Unavailable as error:
             raise ClientGone(str(error)) from error
 
-    async def _hear(self, topic: str, payload: bytes) -> None:
+    async def _receive(self, topic: str, payload: bytes) -> None:
         if topic == down_topic(self._mac):
             await self._peer.send_text(payload.decode("utf-8", "replace"))
 
@@ -153,18 +153,18 @@ class DeviceConnections:
             raise RegistrarRefused(_NOT_PROVED)
         credentials = Credentials(asked.mac, *asked.login)
         shard = self._store.keys.shard(asked.mac)
-        line = DeviceConnection(
+        connection = DeviceConnection(
             peer,
             asked.mac,
             lambda reading: MqttSession(self._broker, credentials, keepalive=KEEPALIVE, reading=reading),
-            lambda mail: self._inboxes.to_shard(shard, mail),
+            lambda message: self._inboxes.to_shard(shard, message),
         )
         self._open[peer] = credentials
         try:
-            async with running(f"device line {asked.mac}", line.run):
-                await line.until_connected()
+            async with running(f"device connection {asked.mac}", connection.run):
+                await connection.until_connected()
                 log.info("client is a device", extra={"device": asked.mac})
-                yield line
+                yield connection
         finally:
             del self._open[peer]
 

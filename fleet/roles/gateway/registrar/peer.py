@@ -47,26 +47,26 @@ class RegistrarPeer(Client):
     async def send(self, message: messages.Message) -> None:
         match message:
             case messages.LlmResponse():
-                await self.order(AiMessageCommand("final" if message.is_final else "chunk", message.content))
+                await self.send_command(AiMessageCommand("final" if message.is_final else "chunk", message.content))
             case messages.Failure():
                 log.info("turn apologised for", extra={"code": message.code})
-                await self.order(AiMessageCommand("final", phrase("failed", "")))
+                await self.send_command(AiMessageCommand("final", phrase("failed", "")))
             case messages.ToolCallback():
                 number = secrets.randbelow(_HIGHEST_ID)
                 self._calls[str(number)] = message.call_id
                 if len(self._calls) > MOST_CALLS:
                     del self._calls[next(iter(self._calls))]
-                await self.order(CallToolCommand(number, message.tool_name, message.arguments))
+                await self.send_command(CallToolCommand(number, message.tool_name, message.arguments))
             case _:
                 return
 
-    async def order(self, order: DeviceCommand) -> None:
+    async def send_command(self, command: DeviceCommand) -> None:
         """Say something of the dialect's own.
 
         Raises:
             Gone: The client is gone, or does not read.
         """
-        await self._peer.send_text(DIALECT.send(order).decode())
+        await self._peer.send_text(DIALECT.send(command).decode())
 
     def call_of(self, number: str) -> str:
         """Return the API's id of a call that is answered, once; an empty one for an answer to no call."""
@@ -121,13 +121,13 @@ class NarratedLlm:
 
     Args:
         llm: The model.
-        scribe: Shown its thoughts.
+        registrar: Shown its thoughts.
         notes: What the model is told of earlier failures, as data.
     """
 
-    def __init__(self, llm: Llm, scribe: RegistrarPeer, notes: str) -> None:
+    def __init__(self, llm: Llm, registrar: RegistrarPeer, notes: str) -> None:
         self._llm = llm
-        self._scribe = scribe
+        self._registrar_peer = registrar
         self._notes = notes
 
     async def stream(
@@ -139,6 +139,6 @@ class NarratedLlm:
         async with aclosing(self._llm.stream(asked, tools, options)) as events:
             async for event in events:
                 if isinstance(event, ThoughtDelta):
-                    await self._scribe.order(AiMessageCommand("thought", event.text))
+                    await self._registrar_peer.send_command(AiMessageCommand("thought", event.text))
                 else:
                     yield event

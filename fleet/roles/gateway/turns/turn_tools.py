@@ -137,13 +137,13 @@ class TurnTools:
         if result.failed and took >= self._seconds - _LATE:
             details = f"{call.name}: no result in {self._seconds:g} s"
             self._fail(RequestFailed("TOOL_EXECUTION_FAILED", _TIMEOUT, details))
-        await self._tell(call, result, took)
+        await self._send_result(call, result, took)
         if self._caller.persona != persona and self.on_persona:
             await self.on_persona(self._caller.persona)
         text = _write(result.value)
         return f"error: {text}" if result.failed else text
 
-    async def _tell(self, call: ServerCall, result: ServerResult, took: float) -> None:
+    async def _send_result(self, call: ServerCall, result: ServerResult, took: float) -> None:
         counted.end("server", "error" if result.failed else "ok", took)
         log.info("server tool called", extra={"tool": call.name, "failed": result.failed, "seconds": round(took, 3)})
         self._note(call.name, call.arguments, success=not result.failed)
