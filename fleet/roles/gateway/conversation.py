@@ -49,9 +49,9 @@ class Conversation:
 
     Args:
         peer: The client.
-        resources: What all connections share.
-        tools: What its tools take of the budget of all connections.
-        texts: Counts the texts that are not answered.
+        resources: Shared by all connections.
+        tools: The share of the client's tools in the budget of all connections.
+        texts: Counts the texts that are not answered yet.
     """
 
     def __init__(self, peer: Client, resources: GatewayResources, tools: BudgetShare, texts: TextBudget) -> None:
@@ -66,19 +66,19 @@ class Conversation:
         self.turns = GatewayTurns(self._answer, texts)
 
     async def greet(self) -> None:
-        """Begin a session and tell the client its id.
+        """Begin a session and send its id to the client.
 
         Raises:
-            Gone: The client is gone.
+            ClientGone: The client has left.
         """
         await self._session.begin()
         await self._send_session()
 
     async def receive(self, frame: bytes) -> None:
-        """Do what a frame asks for; what takes long goes on beside.
+        """Process a frame; questions are only queued.
 
         Raises:
-            Gone: The client is gone.
+            ClientGone: The client has left.
         """
         request = receive(frame)
         refused = request if isinstance(request, RequestRefused) else await self._take(request)
@@ -86,10 +86,10 @@ class Conversation:
             await self._refuse(refused)
 
     async def refuse(self, _: bytes) -> None:
-        """Say that a frame is not taken, as there are too many.
+        """Answer a frame beyond the rate limit with an error.
 
         Raises:
-            Gone: The client is gone.
+            ClientGone: The client has left.
         """
         await self._refuse(_TOO_FAST)
 
@@ -124,7 +124,7 @@ class Conversation:
                 return _EXPIRED
             await self._session.begin()
             await self._send_session()
-        # A session that was taken up is meant to go on, unless the client says otherwise (4.1 and 9.6 against 4.2).
+        # A resumed session continues with its history, unless the client chose otherwise (4.1 and 9.6 against 4.2).
         context = self._choices.context if self._context_chosen else self._choices.context or self._session.resumed
         question = Question(request.text, self._session.id, replace(self._choices, context=context))
         full = self.turns.add(question)
@@ -158,14 +158,14 @@ class Conversation:
     async def _register(self, request: RegisterTools) -> RequestRefused | None:
         if not self._resources.settings.client_tools_enabled:
             return _NO_TOOLS
-        # All at once, so that no turn begins with a part of them.
+        # Registered together after all are read, so that no turn begins with a part of them.
         await self._peer.send(self._tools.register(await self._read(request.tools)))
         return None
 
     async def _read(self, packed: Sequence[str | BadTool]) -> list[ToolSpec | BadTool]:
-        """Read tools in slices; the messages of others come between them."""
+        """Read tools in slices; messages of other clients are processed between them."""
         read: list[ToolSpec | BadTool] = []
-        left = FRAME_BYTES  # the frame has waited for the first slice
+        left = FRAME_BYTES  # the frame itself has waited for the first slice
         for tool in packed:
             if isinstance(tool, BadTool):
                 read.append(tool)
@@ -187,7 +187,7 @@ class Conversation:
 
 @asynccontextmanager
 async def converse(peer: Client, resources: GatewayResources) -> AsyncIterator[Conversation]:
-    """Serve a client beside the block, which hands over its frames."""
+    """Serve a client inside the block; the caller passes its frames to the conversation."""
     async with AsyncExitStack() as stack:
         tools = stack.enter_context(closing(BudgetShare(resources.tool_budget)))
         texts = stack.enter_context(closing(BudgetShare(resources.text_budget, TEXTS_OF_CONNECTION)))

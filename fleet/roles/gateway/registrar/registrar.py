@@ -1,10 +1,10 @@
 """The registrar dialect on a WebSocket: JSON-RPC frames, and texts to answer.
 
-Whoever opens a WebSocket has proved nothing. So such a client is nobody's device: its tools, its history and its
-answers are its connection's own, and a MAC that it names is only noted. Who proves a MAC with the device's own MQTT
-credentials (`params.auth`) is that device: all goes through its broker and its worker (`device_connection.py`).
+A WebSocket proves no MAC. So such a client is not a device: its tools, its history and its answers belong to its
+connection, and a MAC in its messages is only logged. A client that sends a device's own MQTT credentials
+(`params.auth`) is that device: its messages go through the broker to its worker (`device_connection.py`).
 
-There is no microphone here: the client says `text_input`, as everybody on this port, and hears `mcp/ai/message`.
+There is no audio: the client sends `text_input`, as all clients on this port do, and receives `mcp/ai/message`.
 """
 
 import logging
@@ -45,27 +45,27 @@ from fleet.wire.messages import (
 log = logging.getLogger(__name__)
 
 _MOST_NOTES = 20
-_ID_LOOKED_FOR = 8 * 1024
-"""Bytes of a refused frame whose id is read."""
-_NO_LINES = "this gateway serves no devices, so no MAC can be proved here; register without params.auth"
+_LARGEST_WITH_ID = 8 * 1024
+"""Bytes of the largest refused frame that is parsed for its id."""
+_NO_DEVICES = "this gateway serves no devices, so no MAC can be proved here; register without params.auth"
 
 
 class RegistrarDevice(Protocol):
-    """A client as the device that it has proved to be."""
+    """A client that has proved to be a device."""
 
     async def receive(self, frame: bytes) -> None:
-        """Take a frame of the dialect; raises `Gone` when the device's connection is."""
+        """Pass on a frame of the dialect; raises `ClientGone` if the device's connection has ended."""
 
     async def enter(self, text: str) -> None:
-        """Take a text for the device's agent; raises `Gone` when it cannot be taken."""
+        """Begin a turn of the device with a text; raises `ClientGone` if that is not possible."""
 
 
 class RegistrarRefused(FleetError):
-    """A client could not be made the device that it says it is."""
+    """The credentials of a client do not prove the device, or the device cannot connect."""
 
 
 OpenDevice = Callable[[Client, RegisterToolsEvent], AbstractAsyncContextManager[RegistrarDevice]]
-"""Makes a client the device whose credentials it has; raises `RegistrarRefused` with the reason where it is not."""
+"""Connects a client as the device whose credentials it sent; raises `RegistrarRefused` with the reason."""
 
 
 class Registrar:
@@ -73,9 +73,9 @@ class Registrar:
 
     Args:
         peer: Its connection.
-        resources: What all connections share.
-        stack: Ends with the connection.
-        open_device: Makes it a device; None where there is no broker.
+        resources: Shared by all connections.
+        stack: Is closed when the connection ends.
+        open_device: Connects it as a device; None if this gateway has no broker.
     """
 
     def __init__(
@@ -99,14 +99,14 @@ class Registrar:
         self.turns = GatewayTurns(self._answer, TextBudget(texts))
 
     async def begin(self) -> None:
-        """Begin the session in which the client is remembered."""
+        """Begin the client's session."""
         await self._session.begin()
 
     async def receive(self, frame: bytes) -> None:
-        """Do what a frame asks for; what takes long goes on beside.
+        """Process a frame; questions are only queued.
 
         Raises:
-            Gone: The client is gone.
+            ClientGone: The client has left.
         """
         if has_too_many_values(frame):
             await self._registrar_peer.send_command(
@@ -126,20 +126,20 @@ class Registrar:
             await self._take(event)
 
     async def refuse(self, frame: bytes) -> None:
-        """Say that a frame is not taken, as there are too many.
+        """Answer a frame beyond the rate limit with an error.
 
         Raises:
-            Gone: The client is gone.
+            ClientGone: The client has left.
         """
-        # Whose id it is is worth no time for a large one.
-        number = getattr(DIALECT.receive(frame), "id", None) if len(frame) <= _ID_LOOKED_FOR else None
+        # A large frame is not parsed only to repeat its id in the error.
+        number = getattr(DIALECT.receive(frame), "id", None) if len(frame) <= _LARGEST_WITH_ID else None
         await self._registrar_peer.send_command(ErrorCommand(number, UNABLE, "too many messages in this time"))
 
     async def _become(self, asked: RegisterToolsEvent) -> None:
-        """Make the client the device that it says it is; where it cannot be, it is told why and stays nobody."""
+        """Connect the client as the device whose credentials it sent; if that fails, answer with the reason."""
         try:
             if self._open_device is None:
-                raise RegistrarRefused(_NO_LINES)
+                raise RegistrarRefused(_NO_DEVICES)
             self._device = await self._stack.enter_async_context(self._open_device(self._peer, asked))
         except RegistrarRefused as refused:
             log.warning("device not admitted", extra={"device": asked.mac or "", "reason": str(refused)})
@@ -215,7 +215,7 @@ class Registrar:
 def open_registrar(
     resources: GatewayResources, open_device: OpenDevice | None = None
 ) -> Callable[[Client], AbstractAsyncContextManager[Registrar]]:
-    """Return what serves a client that speaks JSON-RPC beside a block, which hands over its frames."""
+    """Return a function that serves a registrar inside a block; the caller passes the frames to it."""
 
     @asynccontextmanager
     async def serve(peer: Client) -> AsyncIterator[Registrar]:
