@@ -3,8 +3,8 @@
 -- Every step of a session or a tool call is one function: one round trip, and no other client's command in between. All
 -- keys of one call have the same hash tag, the shard, so that one node of a cluster holds them.
 --
--- In the comments, K are the keys and A the arguments of a function. Key names: fleet/adapters/redis/keys.py. The fields
--- `gone`, `ga`, `sorry` and `se` of a device: docs/adr/0023-ends-of-sessions.md.
+-- In the comments, K are the keys and A the arguments of a function. Key names: fleet/adapters/redis/keys.py. The
+-- fields `gone`, `ga`, `sorry` and `se` of a device: docs/adr/0023-ends-of-sessions.md.
 
 local function now()
   local time = redis.call('TIME')
@@ -55,8 +55,8 @@ local function release(K, A)
 end
 
 -- K: workers, loads  A: worker, ttl ms, shards that it owns
--- Records a worker's heartbeat, and removes the workers whose last heartbeat is older than the ttl. Returns {worker, its
--- shards, ms since its heartbeat, …}.
+-- Records a worker's heartbeat, and removes the workers whose last heartbeat is older than the ttl. Returns {worker,
+-- its shards, ms since its heartbeat, …}.
 local function announce(K, A)
   local at = now()
   redis.call('ZADD', K[1], at, A[1])
@@ -107,7 +107,7 @@ local function wanted(generation) return math.max(tonumber(generation or '1'), 1
 
 -- A MAC that never connected takes one place of its shard and one of its source: the address that first asked with the
 -- MAC (IPv6: its /64). Both are sorted sets of MACs by the time of their last bootstrap. A place is free an hour after
--- that, so nobody has to tidy the set of a source: it expires. The device's field `src` holds the source.
+-- that, so the set of a source needs no cleanup: it expires. The device's field `src` holds the source.
 local function share_of(young, source) return young .. ':' .. source end
 
 -- Frees the place of a MAC, if it has one.
@@ -323,7 +323,8 @@ local function own(K, A)
   local o = redis.call('HMGET', K[1], 'bound', 'client', 'gen', 'due', 'unbound')
   local answer, raised, generation = 1, true, o[3]
   if A[1] == 'bind' then
-    -- `stray`: the device is connected with a password of a pin that has expired, so nobody knows whose password it is.
+    -- `stray`: the device is connected with a password of a pin that has expired; another client may have that password
+    -- too.
     local held, told = held_by(K[2])
     local stray = not o[1] and not o[5] and told and held > 0
     raised = stray or (o[1] and (o[2] or '') ~= '' and o[2] ~= A[5])

@@ -1,4 +1,4 @@
-"""The tool that tells the time, at the user's place and elsewhere."""
+"""The tool for the current time, at the user's place and elsewhere."""
 
 import re
 import tomllib
