@@ -11,7 +11,8 @@
 #define ENDED_AT_ONCE 1000
 #define ENDS_LOGGED 10
 
-/* Everybody who logged in with this key. A shard session's Will tells that it is lost, so Wills are sent. */
+/* Ends the sessions of services with this key, and marks those of devices. With Wills: that of a shard's session reports
+ * the loss of the shard. */
 static void end_sessions_of_key(const char *id, struct clients *clients)
 {
 	char username[KEY_ID_LONGEST + 16];
@@ -44,7 +45,7 @@ static void mark_refused(const struct revoked *revoked, struct clients *clients)
 	}
 }
 
-/* The broker tells on_disconnect of each, which changes `clients`, but not the MACs that are gone through here. */
+/* The broker calls on_disconnect for each ended connection, which changes `clients`. So the MACs are copied first. */
 void access_end_marked(struct clients *clients)
 {
 	static uint64_t macs[ENDED_AT_ONCE];
@@ -55,15 +56,16 @@ void access_end_marked(struct clients *clients)
 		mac_format(macs[at], mac);
 		if (at < ENDS_LOGGED)
 			mosquitto_log_printf(LOG_LEVEL_NOTICE,
-					     "fleet: ended the connection of device %s, whose credentials count no longer",
+					     "fleet: ended the connection of device %s, its credentials are not valid any more",
 					     mac);
 		mosquitto_kick_client_by_clientid(mac, false);
 	}
 	if (count > ENDS_LOGGED)
-		mosquitto_log_printf(LOG_LEVEL_NOTICE, "fleet: ended %zu more connections so", count - ENDS_LOGGED);
+		mosquitto_log_printf(LOG_LEVEL_NOTICE, "fleet: ended %zu more connections for this reason",
+				     count - ENDS_LOGGED);
 }
 
-/* With `clients`, ends the sessions of keys that are valid no longer. */
+/* With `clients`, also ends the sessions of keys that are not valid any more. */
 static bool read_keys(struct access *access, struct clients *clients)
 {
 	char error[512];
@@ -88,7 +90,7 @@ static bool read_keys(struct access *access, struct clients *clients)
 	if (!same)
 		mosquitto_log_printf(LOG_LEVEL_NOTICE, "fleet: %zu keys are valid", fresh.count);
 	if (access->keys_file.seen.st_mode & S_IROTH)
-		mosquitto_log_printf(LOG_LEVEL_WARNING, "fleet: everybody on this machine can read %s",
+		mosquitto_log_printf(LOG_LEVEL_WARNING, "fleet: every user of this machine can read %s",
 				     access->keys_file.path);
 	return true;
 }
@@ -105,8 +107,8 @@ static bool parse_revoked(struct access *access, FILE *file)
 	}
 	if (wrong)
 		mosquitto_log_printf(LOG_LEVEL_ERROR,
-				     "fleet: line %zu of %s is neither a MAC nor a minimum; nobody is taken off the list until "
-				     "it is",
+				     "fleet: line %zu of %s is neither a MAC nor a minimum; until it is corrected, no "
+				     "device is removed from the list",
 				     wrong, path);
 	const struct minima *minima = &access->revoked.minima;
 	if (access->revoked.count || minima->count || minima->all || before)
@@ -125,7 +127,7 @@ static bool read_revoked(struct access *access)
 		fclose(file);
 		return good;
 	}
-	/* Without the file nobody is revoked, but a file that is lost does not let anybody in again. */
+	/* If there was never a file, no device is revoked. If the file was lost, the old list stays valid. */
 	const struct minima *minima = &access->revoked.minima;
 	if (!watched_exists(&access->revoked_file) && access->revoked.count == 0 && !minima->count && !minima->all)
 		return true;
@@ -133,7 +135,7 @@ static bool read_revoked(struct access *access)
 	return false;
 }
 
-/* Returns the path of a file beside another one; to be freed. */
+/* Returns the path of a file in the directory of another one; the caller frees it. */
 static char *beside(const char *path, const char *name)
 {
 	const char *slash = strrchr(path, '/');

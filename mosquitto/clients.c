@@ -7,7 +7,7 @@
 #define SECOND INT64_C(1000000)
 #define BURST_SECONDS 10
 
-/* MACs of one maker differ in few bits; a multiplication by 2^64 / golden ratio spreads them. */
+/* MACs of one vendor differ in few bits; the multiplication by 2^64 / golden ratio spreads them. */
 static size_t home(const struct clients *clients, uint64_t mac)
 {
 	return (size_t)(mac * UINT64_C(0x9E3779B97F4A7C15) >> 24) & (clients->size - 1);
@@ -47,7 +47,7 @@ bool clients_put(struct clients *clients, uint64_t mac, const void *connection, 
 	if (!copy)
 		return false;
 	struct client *entry = &clients->places[place(clients, mac)];
-	/* Who takes its own connection over has sent what it has sent. */
+	/* A device that takes over its own connection keeps its limit; otherwise reconnecting would reset it. */
 	int64_t due = entry->connection ? entry->due : 0;
 	clients->count += entry->connection == NULL;
 	clients->ending -= entry->ending;
@@ -105,7 +105,7 @@ void clients_drop(struct clients *clients, uint64_t mac)
 	size_t hole = place(clients, mac);
 	clients->ending -= clients->places[hole].ending;
 	free(clients->places[hole].user);
-	/* Close the hole: move back every later entry of the run whose home does not lie behind the hole. */
+	/* Close the hole: move back each later entry of the run, unless its home lies behind the hole. */
 	for (size_t at = (hole + 1) & mask; clients->places[at].connection; at = (at + 1) & mask) {
 		size_t from_home = (at - home(clients, clients->places[at].mac)) & mask;
 		if (from_home >= ((at - hole) & mask)) {

@@ -90,7 +90,7 @@ static void test_minima_are_read_beside_revoked_devices(void)
 	CHECK(minima_of(&revoked.minima, UINT64_C(0xaabbccddeefe)) == INT32_MAX);
 	CHECK(minima_of(&revoked.minima, UINT64_C(0x240ac4123456)) == 1);
 	CHECK(!revoked_holds(&revoked, UINT64_C(0xaabbccddeeff)));
-	/* A whole file says all: what it does not name counts again. */
+	/* A valid file replaces the list: a device that it does not name may connect again. */
 	CHECK(parse_revoked(&revoked, "\n", 1, &wrong) && wrong == 0);
 	CHECK(minima_of(&revoked.minima, UINT64_C(0xaabbccddeeff)) == 0 && revoked.minima.count == 0);
 	revoked_free(&revoked);
@@ -162,7 +162,7 @@ static void test_changed_file_is_due_when_it_has_been_still(void)
 	CHECK(!watched_due(&file));
 	CHECK(watched_due(&file));
 	CHECK(!watched_due(&file));
-	/* A writer that does not end is not waited for for ever. */
+	/* A file that changes all the time is read in the end. */
 	rewrite(path, "22");
 	CHECK(!watched_due(&file));
 	rewrite(path, "333");

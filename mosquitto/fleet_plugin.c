@@ -1,5 +1,5 @@
-/* Mosquitto plugin of fleet: delivers to devices that never subscribe, checks who connects, limits topics and tells
- * presence. One thread of the broker runs all of it, so nothing here may block. */
+/* Mosquitto plugin of fleet: delivers to devices that never subscribe, checks credentials, limits topics and publishes
+ * presence. The broker's only thread runs all of it, so nothing here may block. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +16,12 @@
 #define REFUSALS_SECONDS 10
 #define COUNTS_SECONDS 5
 #define UNTICKED_SECONDS 5
-/* A device sends a few messages a second at most. One that may send without end fills the queue of its shard's session,
- * and the messages of all other devices of the shard are dropped. */
+/* Firmware sends a few messages a second at most. Without a limit, one device could fill the queue of its shard's
+ * session, and the messages of all other devices of the shard would be dropped. */
 #define MESSAGES_A_SECOND 50
 #define MOST_MESSAGES_A_SECOND 100000
 
-/* How many of what since the start, told under COUNTS_TOPIC. */
+/* The counters since the start; published below COUNTS_TOPIC. */
 enum count {
 	DELIVERED,
 	OFFLINE,
@@ -46,14 +46,14 @@ static struct {
 	struct clients clients;
 	int64_t epoch;
 	int64_t boot_epoch;
-	int64_t started, polled, told, refusals_since; /* seconds, monotonic */
-	unsigned refusals;			       /* since refusals_since */
+	int64_t started, polled, published, refusals_since; /* seconds, monotonic */
+	unsigned refusals;				    /* since refusals_since */
 	uint64_t counts[COUNTS];
-	unsigned messages_a_second; /* of one device; 0 is without a limit */
-	bool slots_told[SLOTS]; /* a shard has subscribed to the presence of this slot since the broker began */
-	bool ticking;   /* the broker calls on_tick */
-	bool unticked;	/* and it was said that it does not */
-	bool reloading; /* from SIGHUP until the next tick */
+	unsigned messages_a_second;  /* of one device; 0 is no limit */
+	bool slots_subscribed[SLOTS]; /* a shard has subscribed to the presence of this slot since the broker's start */
+	bool ticking;		     /* the broker calls on_tick */
+	bool unticked;		     /* the log says that it does not */
+	bool reloading;		     /* from SIGHUP until the next tick */
 } fleet;
 
 static int64_t micros_now(void)
@@ -69,8 +69,8 @@ static int64_t seconds_now(void)
 	return micros_now() / 1000000;
 }
 
-/* Microseconds since 1970, and always more than the last: epochs rise through restarts of the broker and from one
- * broker to the next, and stay below 2^53 (exact in Lua and JSON) until the year 2255. */
+/* Returns microseconds since 1970, and always more than the last time. So epochs rise also across restarts and across
+ * brokers. They stay below 2^53, and so exact in Lua and JSON, until the year 2255. */
 static int64_t next_epoch(void)
 {
 	struct timespec now;
@@ -81,7 +81,8 @@ static int64_t next_epoch(void)
 	return fleet.epoch;
 }
 
-/* Anybody can cause refusals without end, so only the first ones of each span are logged, the others counted. */
+/* Any client can cause refusals without end. So only the first ones of each REFUSALS_SECONDS are logged; all are
+ * counted. */
 static void note_refusal(enum count what, const char *client_id, const char *detail)
 {
 	int64_t now = seconds_now();
@@ -99,8 +100,8 @@ static void note_refusal(enum count what, const char *client_id, const char *det
 				     client_id ? client_id : "-", detail ? detail : "-");
 }
 
-/* Mosquitto 2.0 with per_listener_settings calls no tick. Then connections are the only occasion to look at the files,
- * and no live one can be ended. */
+/* Mosquitto 2.0 with per_listener_settings calls no tick. Then the files are checked only when a client connects, and
+ * no live connection can be ended. */
 static void poll_without_tick(void)
 {
 	int64_t now = seconds_now();
@@ -112,20 +113,21 @@ static void poll_without_tick(void)
 	if (now - fleet.started >= UNTICKED_SECONDS && !fleet.unticked) {
 		fleet.unticked = true;
 		mosquitto_log_printf(LOG_LEVEL_ERROR, "fleet: the broker calls no tick (per_listener_settings true?): "
-						      "revoked devices stay until they leave, and nothing is counted");
+						      "revoked devices stay connected, and no counters are published");
 	}
 }
 
-/* Tells the first shard that subscribes to a slot which of its devices came before: the broker that began anew has
- * forgotten the shard's session, and nobody heard of them. Later ones find what they missed in their session. */
+/* Publishes the presence of devices that connected before their shard subscribed to their slot. This happens after a
+ * restart of the broker: it has lost the shard's session, so the messages of these devices had no receiver. Only for the
+ * first subscription to a slot: a later session of the shard has kept the messages. */
 static void message_earlier(const char *client_id, const char *filter)
 {
 	char mac[MAC_LENGTH + 1];
 	unsigned slot = presence_slot(filter);
 
-	if (slot >= SLOTS || fleet.slots_told[slot] || strncmp(client_id, SHARD_ID, strlen(SHARD_ID)) != 0)
+	if (slot >= SLOTS || fleet.slots_subscribed[slot] || strncmp(client_id, SHARD_ID, strlen(SHARD_ID)) != 0)
 		return;
-	fleet.slots_told[slot] = true;
+	fleet.slots_subscribed[slot] = true;
 	for (size_t at = 0; at < fleet.clients.size; at++) {
 		const struct client *client = &fleet.clients.places[at];
 		if (!client->connection)
@@ -149,8 +151,8 @@ static int on_auth(int event, void *event_data, void *userdata)
 		note_refusal(REFUSED_CONNECTIONS, id, auth->username);
 		return BROKER_AUTH;
 	}
-	/* After SIGHUP the broker asks again for every session that it knows, also for those that are offline. Nobody
-	 * comes in between; who fails now is disconnected. */
+	/* After SIGHUP the broker calls this again for every known session, also for offline ones, before it accepts
+	 * new connections. It disconnects the clients that are refused now. */
 	if (fleet.reloading || !mac_parse(id, &mac))
 		return BROKER_SUCCESS;
 	int64_t epoch = next_epoch();
@@ -158,7 +160,7 @@ static int on_auth(int event, void *event_data, void *userdata)
 		mosquitto_log_printf(LOG_LEVEL_ERROR, "fleet: no memory for client %s", id);
 		return BROKER_AUTH;
 	}
-	/* The broker sends CONNACK before it delivers this, so whoever answers at once reaches the device. */
+	/* The broker sends CONNACK before it delivers this message. So an answer to it reaches the device. */
 	message_presence(NULL, id, true, epoch, mosquitto_client_address(auth->client), auth->username, false);
 	return BROKER_SUCCESS;
 }
@@ -174,7 +176,8 @@ static int on_disconnect(int event, void *event_data, void *userdata)
 	if (!id || !mac_parse(id, &mac))
 		return BROKER_SUCCESS;
 	const struct client *client = clients_find(&fleet.clients, mac);
-	/* When a connection takes over, its AUTH comes before the DISCONNECT of the old one: that is no offline. */
+	/* A new connection of the device took over: its AUTH comes before this DISCONNECT of the old one, so the device
+	 * is online. */
 	if (!client || client->connection != end->client)
 		return BROKER_SUCCESS;
 	/* Mosquitto 2.0 gives no reason (-1), 2.1 does. */
@@ -205,7 +208,7 @@ static int on_acl_check(int event, void *event_data, void *userdata)
 		note_refusal(REFUSED_FLOODS, id, check->topic);
 		return BROKER_ACL_DENIED;
 	}
-	/* Works like a retained message, on a broker that retains none. */
+	/* This replaces a retained message, as the broker does not retain any. */
 	if (act == ACT_SUBSCRIBE && strcmp(check->topic, BOOT_TOPIC) == 0)
 		message_boot(id, fleet.boot_epoch);
 	else if (act == ACT_SUBSCRIBE)
@@ -213,7 +216,8 @@ static int on_acl_check(int event, void *event_data, void *userdata)
 	return BROKER_SUCCESS;
 }
 
-/* Any result but these two disconnects the publisher. A denial becomes PUBACK 0x87: the device is offline. */
+/* The broker disconnects the publisher on any result but these two. A denial becomes PUBACK 0x87, which means that the
+ * device is offline. */
 static int on_message(int event, void *event_data, void *userdata)
 {
 	struct mosquitto_evt_message *message = event_data;
@@ -240,7 +244,7 @@ static int on_reload(int event, void *event_data, void *userdata)
 	return BROKER_SUCCESS;
 }
 
-static void tell_counts(void)
+static void publish_counts(void)
 {
 	message_count("devices", fleet.clients.count);
 	message_count("revoked", fleet.access.revoked.count);
@@ -249,9 +253,9 @@ static void tell_counts(void)
 		message_count(count_names[at], fleet.counts[at]);
 }
 
-/* Mosquitto 2.0 comes here at every turn of its loop, at least ten times a second. 2.1 may sleep for a day; asked to wake
- * after a second it leaves out the ticks of earlier turns, and then forgets to wake. A tick that is dated far back keeps
- * both: one at every turn, and a turn every second. */
+/* Mosquitto 2.0 calls this at every iteration of its loop, at least ten times a second. 2.1 may sleep for a day. If a
+ * plugin asks 2.1 to call it in a second, 2.1 leaves out the ticks of earlier iterations, and then forgets the request.
+ * With `now_s` far in the past there is a tick at every iteration, and an iteration every second. */
 static int on_tick(int event, void *event_data, void *userdata)
 {
 	struct mosquitto_evt_tick *tick = event_data;
@@ -268,9 +272,9 @@ static int on_tick(int event, void *event_data, void *userdata)
 		access_poll(&fleet.access, &fleet.clients);
 	}
 	access_end_marked(&fleet.clients);
-	if (now - fleet.told >= COUNTS_SECONDS) {
-		fleet.told = now;
-		tell_counts();
+	if (now - fleet.published >= COUNTS_SECONDS) {
+		fleet.published = now;
+		publish_counts();
 	}
 	return BROKER_SUCCESS;
 }
@@ -332,7 +336,7 @@ EXPORTED int mosquitto_plugin_init(mosquitto_plugin_id_t *identifier, void **use
 	const char *keys = NULL, *revoked = NULL;
 
 	*userdata = identifier;
-	/* A broker that loads the plugin for each of its listeners comes here for each of them. */
+	/* A broker that loads the plugin for each listener calls this for each of them. */
 	access_close(&fleet.access);
 	fleet.messages_a_second = MESSAGES_A_SECOND;
 	if (!take_options(options, option_count, &keys, &revoked) || !access_open(&fleet.access, keys, revoked))
@@ -343,18 +347,18 @@ EXPORTED int mosquitto_plugin_init(mosquitto_plugin_id_t *identifier, void **use
 		if (result != BROKER_SUCCESS && callbacks[at].event != EVENT_CLIENT_OFFLINE)
 			return result;
 	}
-	fleet.started = fleet.told = seconds_now();
+	fleet.started = fleet.published = seconds_now();
 	fleet.boot_epoch = next_epoch();
 	message_boot(NULL, fleet.boot_epoch);
 	return BROKER_SUCCESS;
 }
 
-/* The broker has ended all clients before it comes here, so no callback follows. */
+/* The broker has ended all connections before it calls this, so no callback follows. */
 EXPORTED int mosquitto_plugin_cleanup(void *userdata, struct mosquitto_opt *options, int option_count)
 {
 	(void)options;
 	(void)option_count;
-	/* Mosquitto 2.0 forgets most of them otherwise. */
+	/* Mosquitto 2.0 does not free most of them otherwise. */
 	for (size_t at = 0; at < sizeof(callbacks) / sizeof(callbacks[0]); at++)
 		mosquitto_callback_unregister(userdata, callbacks[at].event, callbacks[at].callback, NULL);
 	access_close(&fleet.access);

@@ -1,5 +1,5 @@
-/* One fuzz input against everything that reads what strangers send, or what a file holds. libFuzzer calls it, or
- * fuzz_random.c. The first byte chooses the target; texts are parted by zero bytes. A broken promise aborts. */
+/* Runs one fuzz input against a function that reads input of clients or of files. Called by libFuzzer or fuzz_random.c.
+ * The first byte selects the target; zero bytes separate texts. A violated property aborts. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static void check_service(const char *id, const char *topic)
 	MUST(!topic_allowed(id, ACT_WRITE, topic, true));
 	MUST(!writes || down_target(topic, &mac) || (begins(topic, "fleet/shard/") && ends(topic, "/lost")));
 	MUST(!writes || !strpbrk(topic, "#+$"));
-	/* Nobody listens to what devices are told, nor to everything. */
+	/* A service may not subscribe to commands of devices, or to all topics. */
 	if (topic_allowed(id, ACT_SUBSCRIBE, topic, false))
 		MUST(!begins(topic, "fleet/down") && !begins(topic, "$share") && topic[0] != '#' && topic[0] != '+');
 }
@@ -74,7 +74,7 @@ static void fuzz_topics(char *const *text)
 	}
 }
 
-/* There is one spelling of each user name. */
+/* Each user name has only one spelling. */
 static void check_username(const char *text, bool known, const struct username *name)
 {
 	static const char *const policies[] = {"first", "code", "closed"};
@@ -115,7 +115,7 @@ static void check_keys(const struct keys *keys)
 	for (size_t at = 0; at < keys->count; at++) {
 		MUST(strlen(keys->key[at].id) >= 1 && strlen(keys->key[at].id) <= KEY_ID_LONGEST);
 		MUST(strlen(keys->key[at].secret) >= KEY_SHORTEST);
-		/* No id twice: the first one with it is this one. */
+		/* No id occurs twice: the first key with this id is this one. */
 		MUST(keys_hold(keys, keys->key[at].id, keys->key[at].secret));
 	}
 }
@@ -132,7 +132,7 @@ static void fuzz_keys(FILE *file)
 	keys_free(&keys);
 }
 
-/* Whatever else is in the file, a line that is a MAC counts. */
+/* A line that is a MAC counts, whatever else is in the file. */
 static void check_lines(const struct revoked *revoked, const char *text, size_t size)
 {
 	const char *end = text + size;
@@ -145,7 +145,7 @@ static void check_lines(const struct revoked *revoked, const char *text, size_t 
 		bool whole = strlen(copy) == length;
 		if (whole && mac_parse(copy, &mac))
 			MUST(revoked_holds(revoked, mac));
-		/* Nor does a minimum of one digit. */
+		/* The same holds for a minimum of one digit. */
 		if (whole && length == 4 + MAC_LENGTH && begins(copy, ">=") && copy[2] > '0' && copy[2] <= '9' &&
 		    copy[3] == ' ' && mac_parse(copy + 4, &mac))
 			MUST(minima_of(&revoked->minima, mac) >= (uint32_t)(copy[2] - '0'));

@@ -21,7 +21,7 @@ static bool is_key_id(const char *text)
 	return length >= 1 && length <= KEY_ID_LONGEST && strspn(text, KEY_ID_LETTERS) == length;
 }
 
-/* Counts characters, not bytes, as Python does: bytes 10xxxxxx continue a UTF-8 character. */
+/* Returns the number of characters, as Python counts them: bytes 10xxxxxx continue a UTF-8 character. */
 static size_t characters(const char *text)
 {
 	size_t count = 0;
@@ -48,7 +48,7 @@ void keys_free(struct keys *keys)
 	keys->count = 0;
 }
 
-/* Returns what is wrong with a line, or NULL. */
+/* Adds the key in a line. Returns the fault of the line, or NULL. */
 static const char *keys_add(struct keys *keys, char *line)
 {
 	char *rest = NULL;
@@ -70,7 +70,7 @@ static const char *keys_add(struct keys *keys, char *line)
 	strcpy(keys->key[keys->count].id, id);
 	keys->key[keys->count].secret = strdup(secret);
 	if (!keys->key[keys->count].secret)
-		return "found no memory";
+		return "cannot be stored: no memory";
 	keys->count++;
 	return NULL;
 }

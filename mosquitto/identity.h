@@ -1,4 +1,4 @@
-/* Who a client is: the keys, and passwords derived from them. Mirrors fleet/wire/identity.py. */
+/* Credentials: the keys, user names, and passwords derived from the keys. The same rules as fleet/wire/identity.py. */
 #ifndef FLEET_IDENTITY_H
 #define FLEET_IDENTITY_H
 
@@ -15,7 +15,7 @@
 #define USERNAME_LONGEST (7 + KEY_ID_LONGEST + 1 + 6 + 1 + 10)
 #define GENERATION_LARGEST INT32_MAX
 
-/* What a user name says. Without a policy in it the generation is 0. */
+/* The parts of a user name. In a user name without a policy the generation is 0. */
 struct username {
 	bool device; /* else service */
 	char key_id[KEY_ID_LONGEST + 1];
@@ -30,14 +30,14 @@ struct keys {
 	} key[KEYS_MOST];
 };
 
-/* Reads lines `id key`; `#` begins a comment line. On failure returns false, writes one line for the operator to
- * `error` and leaves `keys` as it was. */
+/* Reads lines `id key`; `#` begins a comment line. On failure, returns false, writes one line for the operator to
+ * `error`, and does not change `keys`. */
 bool keys_read(struct keys *keys, const char *path, char *error, size_t error_size);
 
 /* The same from an open file; `path` is for the error only. */
 bool keys_parse(struct keys *keys, FILE *file, const char *path, char *error, size_t error_size);
 
-/* Whether `id` names this very secret. */
+/* Whether `secret` is the key with this id. */
 bool keys_hold(const struct keys *keys, const char *id, const char *secret);
 
 void keys_free(struct keys *keys);

@@ -7,8 +7,8 @@
 #include "broker_codes.h"
 #include "topics.h"
 
-/* The payload is a copy in the broker's own memory: mosquitto_broker_publish takes it over, but only when it succeeds;
- * its sister that copies for the caller corrupts the memory accounts of Mosquitto 2.0. */
+/* The payload is a copy in the broker's own memory. mosquitto_broker_publish takes it over, but only if it succeeds.
+ * mosquitto_broker_publish_copy is not used: it corrupts the memory accounting of Mosquitto 2.0. */
 bool message_send(const char *client_id, const char *topic, const void *payload, size_t length, int qos)
 {
 	void *copy = length ? mosquitto_malloc(length) : NULL;
@@ -44,7 +44,7 @@ void message_presence(const char *client_id, const char *mac, bool online, int64
 
 	snprintf(topic, sizeof(topic), "fleet/presence/%u/%s", mac_slot(mac), mac);
 	if (!message_send(client_id, topic, json, (size_t)length, 1))
-		mosquitto_log_printf(LOG_LEVEL_ERROR, "fleet: no memory to tell the presence of %s", mac);
+		mosquitto_log_printf(LOG_LEVEL_ERROR, "fleet: no memory to publish the presence of %s", mac);
 }
 
 void message_count(const char *name, uint64_t value)

@@ -1,4 +1,4 @@
-/* What the plugin publishes itself: through the broker's queue, at the next turn of its loop. */
+/* The messages of the plugin itself. The broker queues them and sends them in the next iteration of its loop. */
 #ifndef FLEET_MESSAGES_H
 #define FLEET_MESSAGES_H
 
@@ -8,18 +8,19 @@
 
 #define COUNTS_TOPIC "$SYS/broker/fleet/"
 
-/* To one client, subscribed or not, or with client_id NULL to all subscribers. Returns false when there is no memory. */
+/* Sends to one client, also without a subscription, or with client_id NULL to all subscribers. Returns false if there is
+ * no memory. */
 bool message_send(const char *client_id, const char *topic, const void *payload, size_t length, int qos);
 
-/* Tells the epoch of the broker's start. */
+/* Publishes the epoch of the broker's start. */
 void message_boot(const char *client_id, int64_t epoch);
 
-/* Tells one client, or with client_id NULL all subscribers, that a device came, with its address and the user name that
- * was proved, or went; both may be NULL. `expired` when nothing was heard of it any more. */
+/* Publishes to one client, or with client_id NULL to all subscribers, that a device connected or disconnected. `address`
+ * and `user`, the user name that was verified, may be NULL. `expired`: the keep-alive of the device ran out. */
 void message_presence(const char *client_id, const char *mac, bool online, int64_t epoch, const char *address,
 		      const char *user, bool expired);
 
-/* Tells one figure to whoever watches the broker. */
+/* Publishes one counter below COUNTS_TOPIC. */
 void message_count(const char *name, uint64_t value);
 
 #endif

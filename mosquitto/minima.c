@@ -9,7 +9,7 @@ static int compare_macs(const void *one, const void *two)
 	return (left->mac > right->mac) - (left->mac < right->mac);
 }
 
-/* The highest generation of a MAC comes first. */
+/* Orders by MAC, and the entries of a MAC from the highest generation down. */
 static int compare(const void *one, const void *two)
 {
 	const struct minimum *left = one, *right = two;
@@ -20,7 +20,7 @@ static int compare(const void *one, const void *two)
 
 bool minima_add(struct minima *minima, uint64_t mac, uint32_t generation)
 {
-	/* Room doubles at each power of two. */
+	/* The array is full at each power of two; then its size doubles. */
 	if ((minima->count & (minima->count - 1)) == 0) {
 		size_t room = minima->count ? minima->count * 2 : 1;
 		struct minimum *bigger = realloc(minima->entries, room * sizeof(*bigger));

@@ -16,7 +16,7 @@ static int compare(const void *one, const void *two)
 
 static bool add(struct revoked *revoked, uint64_t mac)
 {
-	/* Room doubles at each power of two. */
+	/* The array is full at each power of two; then its size doubles. */
 	if ((revoked->count & (revoked->count - 1)) == 0) {
 		size_t room = revoked->count ? revoked->count * 2 : 1;
 		uint64_t *bigger = realloc(revoked->macs, room * sizeof(*bigger));
@@ -41,7 +41,7 @@ static void sort(struct revoked *revoked)
 	revoked->count = kept + 1;
 }
 
-/* Cuts the first word off a text and moves the text behind it. Returns NULL when there is none. */
+/* Returns the first word of a text and moves `text` behind it. Returns NULL if there is none. */
 static char *next_word(char **text)
 {
 	char *word = *text + strspn(*text, " \t\r\n");
@@ -61,7 +61,8 @@ static bool read_mac(char *word, uint64_t *mac)
 	return mac_parse(word, mac);
 }
 
-/* Adds what a line says. Returns false when there is no room; sets *bad when the line is not understood. */
+/* Adds the entry of a line. Returns false if there is no memory or the list is too long; sets *bad if the line is
+ * invalid. */
 static bool add_line(struct revoked *fresh, char *line, bool *bad)
 {
 	char *word = next_word(&line);
@@ -86,7 +87,7 @@ static bool add_line(struct revoked *fresh, char *line, bool *bad)
 	return true;
 }
 
-/* Returns false when there is no memory, or no end. */
+/* Returns false if there is no memory, the list is too long, or the file cannot be read to its end. */
 static bool parse_lines(struct revoked *fresh, FILE *file, size_t *wrong)
 {
 	char *line = NULL;
@@ -96,7 +97,7 @@ static bool parse_lines(struct revoked *fresh, FILE *file, size_t *wrong)
 
 	*wrong = 0;
 	for (size_t number = 1; good && (length = getline(&line, &room, file)) >= 0; number++) {
-		/* What stands behind a zero byte is not read, so such a line is not wholly understood. */
+		/* The text behind a zero byte is not read, so a line with one counts as invalid. */
 		bool cut = memchr(line, '\0', (size_t)length) != NULL;
 		good = add_line(fresh, line, &bad);
 		if ((bad || cut) && *wrong == 0)

@@ -62,7 +62,7 @@ unsigned presence_slot(const char *filter)
 	return strcmp(filter, same) == 0 ? slot : SLOTS;
 }
 
-/* Returns what follows `prefix` in `text`, or NULL. */
+/* Returns the rest of `text` after `prefix`, or NULL if it begins otherwise. */
 static const char *after(const char *text, const char *prefix)
 {
 	size_t length = strlen(prefix);
@@ -99,8 +99,8 @@ static bool device_allowed(const char *mac, enum act act, const char *topic, boo
 		snprintf(own, sizeof(own), "fleet/down/%s", mac);
 		return strcmp(topic, own) == 0;
 	default:
-		/* Targeted delivery does not ask for the right to read; a subscription does. Without that right a
-		 * device that subscribes to its own topic still gets every message exactly once. */
+		/* The plugin's delivery to one client needs no right to read; delivery to a subscriber does. Without
+		 * this right, a device that subscribes to its own topic still gets every message exactly once. */
 		return false;
 	}
 }

@@ -190,7 +190,7 @@ static void test_bad_keys_file_changes_nothing_and_says_why(void)
 	keys_free(&keys);
 }
 
-/* Against an array as the model: MACs that collide, in random order. */
+/* Compares the table with an array, for MACs that collide, in random order. */
 static void test_clients_remember_exactly_what_was_put(void)
 {
 	enum { MACS = 512 };
@@ -236,7 +236,7 @@ static void test_a_client_may_send_so_much_and_no_more(void)
 	CHECK(!clients_may_send(&clients, 7, 100, 50, now + 19999));
 	CHECK(clients_may_send(&clients, 7, 100, 50, now + 20000));
 	CHECK(!clients_may_send(&clients, 7, 100, 50, now + 20000));
-	/* To come again helps nobody; to have been silent does, up to a whole burst. */
+	/* A new connection does not reset the limit; silence does, up to a whole burst. */
 	CHECK(clients_put(&clients, 7, &sent, 2, "u"));
 	CHECK(!clients_may_send(&clients, 7, 100, 50, now + 20000));
 	now += INT64_C(3600000000);
@@ -265,7 +265,7 @@ static void test_marked_clients_are_taken_once(void)
 			CHECK(strcmp(clients.places[at].user, "device.k2.first.7") == 0);
 		}
 	CHECK(clients.ending == MARKED);
-	/* One that went, and one that came again, are to be ended no more. */
+	/* Marks vanish with a disconnection and with a new connection. */
 	clients_drop(&clients, 2);
 	CHECK(clients_put(&clients, 4, &connection, 2, "device.k2.first.8") && clients.ending == MARKED - 2);
 	size_t count = clients_take_marked(&clients, macs, 30);

@@ -1,4 +1,4 @@
-/* What the unit tests share. */
+/* Declarations for all unit tests. */
 #ifndef FLEET_UNIT_TEST_H
 #define FLEET_UNIT_TEST_H
 

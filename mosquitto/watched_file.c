@@ -26,7 +26,7 @@ static bool same_time(const struct timespec *one, const struct timespec *two)
 	return one->tv_sec == two->tv_sec && one->tv_nsec == two->tv_nsec;
 }
 
-/* The time of the last change of the inode tells also what leaves the content's time alone: chmod, rename, touch. */
+/* st_ctim is compared too, because chmod, rename and touch can leave st_mtim unchanged. */
 static bool same_file(const struct stat *one, const struct stat *two)
 {
 	return one->st_dev == two->st_dev && one->st_ino == two->st_ino && one->st_size == two->st_size &&

@@ -1,4 +1,4 @@
-/* A file that others replace while the broker runs. A look at it costs one stat. */
+/* A file that other programs replace while the broker runs. A check costs one stat. */
 #ifndef FLEET_WATCHED_FILE_H
 #define FLEET_WATCHED_FILE_H
 
@@ -8,26 +8,26 @@
 
 struct watched_file {
 	char *path;
-	struct stat seen;  /* all 0 when there was no file */
-	unsigned unstill; /* looks that found another change, since it was last read */
+	struct stat seen; /* all 0 if there was no file */
+	unsigned unstill; /* checks that found a further change, since the file was last read */
 };
 
-/* Takes a copy of the path. Returns false when there is no memory. */
+/* Copies the path. Returns false if there is no memory. */
 bool watched_open(struct watched_file *file, const char *path);
 void watched_close(struct watched_file *file);
 
-/* Looks at the file because it is about to be read. */
+/* Records the state of the file; call it before the file is read. */
 void watched_look(struct watched_file *file);
 
-/* Looks at the file, as is done about once a second, and returns whether it must be read: it was changed, replaced,
- * removed or made, and has been still since the last look (its writer may be in the middle), or has not been still for
- * three looks. */
+/* Checks the file; call it about once a second. Returns whether the file must be read: it was changed, replaced, removed
+ * or created, and then did not change between two checks, as its writer may not have finished before. If it changes all
+ * the time, it must be read at the third check. */
 bool watched_due(struct watched_file *file);
 
-/* Whether the last look found a file, or something that it could not look at. */
+/* Whether there was a file at the last check, or one that could not be checked. */
 bool watched_exists(const struct watched_file *file);
 
-/* Opens a regular file of up to 64 MiB: a pipe would stop the broker. Returns NULL with errno. */
+/* Opens a regular file of up to 64 MiB; a pipe would block the broker. Returns NULL and sets errno. */
 FILE *regular_file_open(const char *path);
 
 #endif

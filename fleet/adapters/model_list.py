@@ -1,4 +1,4 @@
-"""The models that an endpoint lists: `GET /models`, which costs nothing and tells whether the key is right."""
+"""The models that an endpoint lists: `GET /models`, which is free of charge and shows whether the key is valid."""
 
 from pydantic import BaseModel, ValidationError
 

@@ -62,13 +62,13 @@ async def gateway(
         shown = await enter(followed_certificate(settings.tls_cert, settings.tls_key))
         role = Gateway(shared, store.ping_writes, open_registrar(shared, lines), certificate=shown)
         stack.enter_context(metrics.gateway_connections.following(lambda: role.connections))
-        stack.enter_context(metrics.gateway_turned_away.following(role.crowd.counts))
-        places, passing = settings.cloud_max_connections, role.crowd.limits.passing
+        stack.enter_context(metrics.gateway_turned_away.following(role.connection_limits.counts))
+        places, passing = settings.cloud_max_connections, role.connection_limits.limits.passing
         stack.enter_context(bounds.following("gateway_clients", lambda: role.connections, places))
         tool_budget, text_budget = shared.tool_budget, shared.text_budget
         stack.enter_context(bounds.following("gateway_tools_characters", lambda: tool_budget.used, tool_budget.limit))
         stack.enter_context(bounds.following("gateway_texts_bytes", lambda: text_budget.used, text_budget.limit))
-        stack.enter_context(bounds.following("gateway_passing", lambda: role.crowd.passing, passing))
+        stack.enter_context(bounds.following("gateway_passing", lambda: role.connection_limits.passing, passing))
         stack.enter_context(bounds.following("gateway_sessions", lambda: len(sessions.begun), sessions.begun.most))
         await enter(running("gateway", role.run))
         await role.started.wait()

@@ -11,14 +11,14 @@ from fleet.ground.settings import Settings
 from fleet.ground.settings.fields import ANY_ADDRESS
 from fleet.ground.tasks import running
 from fleet.roles.gateway.registrar.device_connection import DeviceConnections
-from fleet.roles.gateway.registrar.registrar import OpenLine
+from fleet.roles.gateway.registrar.registrar import OpenDevice
 from fleet.run.site import follow_keys, read_keys
 
 
 @asynccontextmanager
 async def registrar_lines(
     settings: Settings, store: Store, broker: MqttAddress | None
-) -> AsyncIterator[OpenLine | None]:
+) -> AsyncIterator[OpenDevice | None]:
     """Give what connects clients as devices, beside the block; None where their credentials could not be checked.
 
     Args:

@@ -41,13 +41,13 @@ MESSAGE = "mcp/ai/message"
 
 MOST_TOOLS = 256
 LONGEST_REQUEST_ID = 128
-"""Characters or digits; an id goes back as it came."""
+"""Characters or digits; the answer repeats the id unchanged."""
 _BEYOND_IDS: Final = 10**LONGEST_REQUEST_ID
 
 _DONE: Final = "Tools were successfully registered."
 _NAMED: Final = 8
 _CALL: Final = "call-"
-"""Begins the ids of calls: they are text, and none is like an id of the device's own."""
+"""Prefix of the ids of calls: they are texts and differ from the ids that devices use."""
 
 
 def _text(value: object) -> object:
@@ -71,7 +71,7 @@ class _Tool(_Part):
 
 
 class _Login(_Part):
-    """fleet's own: what a client proves its MAC with over a WebSocket; over MQTT the broker has asked for it."""
+    """An extension of fleet: proves a client's MAC over a WebSocket. Over MQTT the broker has checked the password."""
 
     username: str
     password: str
@@ -138,18 +138,18 @@ class RegistrarDialect:
 
 
 def _id(document: dict[str, Any]) -> RequestId | None:
-    """Return a request's id, None where it has none that JSON-RPC allows."""
+    """Return a request's id, None if it has none or one that JSON-RPC does not allow."""
     number = document.get("id")
     if isinstance(number, str):
         return number if len(number) <= LONGEST_REQUEST_ID else None
     if isinstance(number, bool) or not isinstance(number, int | float):
         return None
-    # Python compares an integer of any length, infinity too; math.isfinite raises beyond 308 digits.
+    # A comparison works for integers of any length and for infinity; math.isfinite raises beyond 308 digits.
     return number if abs(number) < _BEYOND_IDS else None
 
 
 def _answer(document: dict[str, Any]) -> DeviceEvent:
-    """Return a device's answer; what answers nothing that has an id is never answered in turn."""
+    """Return a device's answer. One without an id is malformed and gets no error response, as it is not a request."""
     number = _id(document)
     if number is None:
         return MalformedEvent("JSON-RPC answer without id")
@@ -191,7 +191,7 @@ def _registration(document: dict[str, Any], number: RequestId | None) -> DeviceE
         return BadRequestEvent(
             number, BAD_PARAMS, f"params.tools: all tools together are longer than {LARGEST_LIST} bytes"
         )
-    # A name that comes twice means its last tool, as with a registration after the other.
+    # If a name comes twice, the last tool counts, as with two registrations.
     tools = {tool.name: tool for tool in asked.tools}.values()
     remote = tuple(_spec(tool) for tool in tools if tool.main_type == "remote")
     provided = tuple(tool.name for tool in tools if tool.main_type == "local")
@@ -213,7 +213,7 @@ def _spec(tool: _Tool) -> ToolSpec:
 
 
 def _confirmation(provided: Sequence[str]) -> str:
-    """Return the text that confirms a registration; it names the tools that were not taken for the device's."""
+    """Return the text that confirms a registration; it names the tools that count as tools of the server."""
     if not provided:
         return _DONE
     names = ", ".join(provided[:_NAMED]) + (" …" if len(provided) > _NAMED else "")
@@ -222,7 +222,7 @@ def _confirmation(provided: Sequence[str]) -> str:
 
 def _explain(error: ValidationError) -> str:
     fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    # Of what is no object the library names the class that it wanted, which is ours.
+    # If a value is not an object, the library's message names the expected class, which means nothing to the sender.
     text = "must be an object" if fault["type"] == "model_type" else fault["msg"]
     return ": ".join((".".join(("params", *map(str, fault["loc"]))), text))
 

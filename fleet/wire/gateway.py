@@ -1,7 +1,7 @@
-"""The LLM Gateway WebSocket API, what clients say: a frame in, a typed request or a refusal out; nothing is raised.
+"""The clients' side of the LLM Gateway WebSocket API: each frame becomes a typed request or a refusal; nothing raises.
 
-The clauses are those of the API's document. Where it contradicts itself the tolerant reading is taken: empty or null
-fields count as absent, unknown ones are ignored, and `success` of a `tool_result` may be missing (3.1 against 4.7).
+Section numbers are those of the API's document. Where it contradicts itself, this reader is tolerant: empty or null
+fields count as missing, unknown fields are ignored, and a `tool_result` may have no `success` (3.1 against 4.7).
 """
 
 import json
@@ -32,14 +32,14 @@ ERROR_CODES: tuple[ErrorCode, ...] = get_args(ErrorCode)
 LARGEST_FRAME = 1024 * 1024
 """Bytes of a message (section 12.1)."""
 MOST_TOOLS_AT_ONCE = 256
-"""Entries of one `register_tools` that are looked at: each of them is answered."""
+"""Entries of one `register_tools`. The answer has one entry for each, so a longer message is refused as a whole."""
 
 _LONGEST_SHOWN = 64
 
 
 @dataclass(frozen=True, slots=True)
 class RequestRefused:
-    """Why something is not done, as the client is told: code, message, details."""
+    """The fields of the `error` message that refuses a request (5.4)."""
 
     code: ErrorCode
     message: str
@@ -51,7 +51,7 @@ _NO_JSON = RequestRefused("INVALID_MESSAGE", "Invalid JSON", "The frame is no JS
 
 @dataclass(frozen=True, slots=True)
 class TextInput:
-    """The user said something; `session` is empty for the connection's own."""
+    """An utterance of the user; `session` is empty for the connection's own session."""
 
     text: str
     session: str = ""
@@ -59,7 +59,7 @@ class TextInput:
 
 @dataclass(frozen=True, slots=True)
 class Configure:
-    """Settings of the model; None leaves one as it is. `stream` is fleet's own: the answer comes in pieces."""
+    """Settings of the model; None leaves a setting unchanged. `stream` is an extension of fleet: answers in pieces."""
 
     temperature: float | None = None
     max_tokens: int | None = None
@@ -69,26 +69,26 @@ class Configure:
 
 @dataclass(frozen=True, slots=True)
 class StartSession:
-    """Begins a new session, or goes on with an earlier one."""
+    """Begins a new session, or continues the one that is named."""
 
     session: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class EndSession:
-    """Ends the connection's session, but not the connection."""
+    """Ends the connection's session; the connection stays open."""
 
 
 @dataclass(frozen=True, slots=True)
 class RegisterTools:
-    """The tools that the client has, each as JSON for `unpack_tool`, or refused already."""
+    """The client's tools: each as JSON for `unpack_tool`, or refused already."""
 
     tools: tuple[str | BadTool, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """What a client's tool returned; `error` is its text when it failed."""
+    """The result of a client's tool; `error` is its text if it failed."""
 
     call_id: str
     success: bool
@@ -105,14 +105,14 @@ Request = TextInput | Configure | StartSession | EndSession | RegisterTools | To
 
 
 def _whole(value: object) -> object:
-    """Take 2048.0 for 2048, which some encoders write, but no truth value for a number."""
+    """Accept 2048.0 for 2048, because some encoders write it. A truth value becomes text, so that it is refused."""
     if isinstance(value, bool):
         return str(value)
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 _Truth = Annotated[bool, Field(strict=True)]
-"""No 1, and no text such as `no`: both are another type (4.2)."""
+"""Only `true` and `false`: 1 and texts such as `no` have another type (4.2)."""
 
 
 class _Body(BaseModel):
@@ -137,7 +137,7 @@ class _StartSession(_Body):
 
 class _RegisterTools(_Body):
     tools: list[Any]
-    """JSON, as it was read from it: to look at each of its parts once more takes longer than all the rest."""
+    """Parsed JSON without validation: validating each part takes longer than everything else."""
 
 
 class _ToolResult(_Body):
@@ -148,7 +148,7 @@ class _ToolResult(_Body):
 
 
 def receive(frame: str | bytes) -> Request | RequestRefused:
-    """Return what a frame asks for, or why it cannot be understood."""
+    """Return the request in a frame, or the refusal of a frame that is not a request."""
     if has_too_many_values(frame):
         return RequestRefused("INVALID_MESSAGE", "Invalid message", f"A message may hold {MOST_VALUES} values")
     try:
@@ -169,7 +169,7 @@ def receive(frame: str | bytes) -> Request | RequestRefused:
 
 
 def is_jsonrpc(frame: str | bytes) -> bool:
-    """Whether a frame is JSON-RPC, which another dialect on the same port speaks; never raises."""
+    """Whether a frame is JSON-RPC, the dialect of registrars on the same port; never raises."""
     if has_too_many_values(frame):
         return False
     try:
@@ -226,6 +226,6 @@ def _error_text(error: JsonValue) -> str:
 
 
 def _explain(kind: str, error: ValidationError) -> str:
-    """Return where the first fault is and what it is, without what the client wrote there."""
+    """Return the place and the kind of the first fault; without the client's value, which may be private."""
     fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
     return f"{kind}: {'.'.join(str(part) for part in fault['loc'][:1])}: {fault['msg']}"

@@ -1,4 +1,7 @@
-"""The LLM Gateway WebSocket API, what the server says: typed messages, written as the document prints them."""
+"""The server's side of the LLM Gateway WebSocket API: typed messages in the document's form.
+
+Section numbers are those of the API's document.
+"""
 
 import json
 from datetime import UTC, datetime
@@ -11,7 +14,7 @@ from fleet.wire.gateway import ErrorCode
 
 StatusName = Literal["connected", "processing", "waiting_for_tools", "idle"]
 PROCESSING = "正在处理您的请求..."
-"""The text of section 5.1."""
+"""The document's text for this status (5.1)."""
 
 
 class _Message(BaseModel):
@@ -19,7 +22,7 @@ class _Message(BaseModel):
 
 
 class Status(_Message):
-    """Section 5.1."""
+    """The state of the connection (5.1)."""
 
     type: Literal["status"] = "status"
     status: StatusName
@@ -27,7 +30,7 @@ class Status(_Message):
 
 
 class LlmResponse(_Message):
-    """The answer, cleaned for speech (5.2); pieces that are not final come only where a client asked for them."""
+    """The answer, cleaned for speech (5.2). Pieces that are not final are sent only to clients that set `stream`."""
 
     type: Literal["llm_response"] = "llm_response"
     content: str
@@ -36,7 +39,7 @@ class LlmResponse(_Message):
 
 
 class ToolCallDone(_Message):
-    """A server's tool has run (5.3)."""
+    """The result of a tool of the server (5.3)."""
 
     type: Literal["tool_call"] = "tool_call"
     tool_name: str
@@ -47,7 +50,7 @@ class ToolCallDone(_Message):
 
 
 class ToolCallback(_Message):
-    """A client's tool shall run (5.4); `tool_name` as the client registered it."""
+    """Asks the client to run one of its tools (5.4); `tool_name` is the name that the client registered."""
 
     type: Literal["tool_callback"] = "tool_callback"
     call_id: str
@@ -56,7 +59,7 @@ class ToolCallback(_Message):
 
 
 class ToolStatus(_Message):
-    """What became of one tool; `error`, and beside it the `code` of section 11.5, only where it failed."""
+    """The outcome of registering one tool; `error`, and the `code` of section 11.5, only if it failed."""
 
     name: str
     status: Literal["registered", "failed"] = "registered"
@@ -65,7 +68,7 @@ class ToolStatus(_Message):
 
 
 class ToolsRegistered(_Message):
-    """Answers `register_tools` (5.5); `count` are those of this message that were registered."""
+    """Answers `register_tools` (5.5); `count` is the number of tools of this message that were registered."""
 
     type: Literal["tools_registered"] = "tools_registered"
     count: int
@@ -73,7 +76,7 @@ class ToolsRegistered(_Message):
 
 
 class Failure(_Message):
-    """Something was not done (5.4)."""
+    """A request that was not fulfilled (5.4)."""
 
     type: Literal["error"] = "error"
     code: ErrorCode
@@ -94,18 +97,18 @@ def write(message: Message, now: datetime) -> str:
     """Return the frame; never raises.
 
     Args:
-        message: What is said.
-        now: The time that it carries.
+        message: The message.
+        now: Its time stamp.
     """
     fields = message.model_dump(exclude_none=isinstance(message, ToolsRegistered))
     body = {**fields, "timestamp": stamp(now)}
     try:
         return to_json(body).decode()
     except (PydanticSerializationError, ValueError):
-        # Half of a surrogate pair, which only an escape can carry.
+        # A lone surrogate, which UTF-8 cannot encode: `json` writes it as an escape.
         return json.dumps(body, default=str)
 
 
 def stamp(now: datetime) -> str:
-    """Return a time as the document writes it: UTC, milliseconds, Z."""
+    """Return a time in the document's form: UTC, milliseconds, Z."""
     return now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

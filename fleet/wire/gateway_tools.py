@@ -1,6 +1,6 @@
 """The tools that a client of the LLM Gateway API registers (its document, sections 4.6 and 11.5).
 
-Each is looked at by itself: one that is wrong is a `BadTool` beside those that are right.
+Each tool is read on its own: an invalid one becomes a `BadTool`, and the valid ones are registered.
 """
 
 import re
@@ -19,11 +19,11 @@ LONGEST_DESCRIPTION = 2_000
 """Characters of a description that are kept."""
 DEEPEST_SCHEMA = 12
 LARGEST_TOOL = 16_000
-"""Characters of a tool as compact JSON: twice a whole page of a device's tools."""
+"""Characters of a tool as compact JSON: twice the size of a whole page of a device's tools."""
 MOST_LEVELS = 32
-"""Levels of a tool's JSON, of whatever they are: twelve levels of schemas have no more."""
+"""Levels of a tool's JSON. A schema of `DEEPEST_SCHEMA` levels has fewer."""
 LARGEST_TOOLS = 128 * 1024
-"""Characters of all tools of a connection as JSON; more than that models could not be shown anyway."""
+"""Characters of all tools of a connection as JSON; models could not be offered more."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)*")
 _TYPES = frozenset({"string", "number", "integer", "boolean", "array", "object", "null"})
@@ -35,14 +35,14 @@ _INNER = frozenset({"items", "additionalProperties", "not", "contains", "propert
 _BRANCHES = frozenset({"anyOf", "oneOf", "allOf"})
 
 TOO_MUCH = f"Too much, all tools of a connection may have {LARGEST_TOOLS} characters of JSON"
-"""Why a tool is refused that is not too large itself."""
+"""The reason for a tool that is small enough itself, but exceeds the limit of its connection."""
 
 Fault = Literal["TOOL_REGISTRATION_FAILED", "INVALID_TOOL_PARAMETERS"]
 
 
 @dataclass(frozen=True, slots=True)
 class BadTool:
-    """A tool that cannot be registered; `name` as the client wrote it, empty where it is no text."""
+    """A tool that cannot be registered; `name` is the client's text, empty if it is not a text."""
 
     name: str
     code: Fault
@@ -50,10 +50,10 @@ class BadTool:
 
 
 def pack_tools(entries: Sequence[JsonValue]) -> tuple[str | BadTool, ...]:
-    """Return each entry of one `register_tools` as compact JSON, or why nobody reads it.
+    """Return each entry of one `register_tools` as compact JSON, or as `BadTool` if it is too large.
 
-    Text, since it may wait until there is time to read it (`unpack_tool`): objects take many times the memory. What is
-    beyond `LARGEST_TOOLS` is not kept: no connection may have so much.
+    A tool may wait before it is read (`unpack_tool`). It waits as text, because parsed objects take many times the
+    memory. Entries beyond `LARGEST_TOOLS` are refused here, since no connection may register so much.
     """
     room = LARGEST_TOOLS
     packed: list[str | BadTool] = []
@@ -68,18 +68,18 @@ def pack_tools(entries: Sequence[JsonValue]) -> tuple[str | BadTool, ...]:
 
 
 def unpack_tool(packed: str) -> ToolSpec | BadTool:
-    """Return the tool that an entry defines, or what is wrong with it; never raises."""
+    """Return the tool that an entry defines, or its fault; never raises."""
     return read_tool(from_json(packed), len(packed))
 
 
 def read_tool(entry: JsonValue, size: int | None = None) -> ToolSpec | BadTool:
-    """Return the tool that an entry of `register_tools` defines, or what is wrong with it; never raises.
+    """Return the tool that an entry of `register_tools` defines, or its fault; never raises.
 
     Args:
-        entry: As it came.
-        size: Its `json_length`, where that is known already.
+        entry: Parsed JSON of any type.
+        size: Its `json_length`, if the caller knows it.
     """
-    # Before anything else: nobody knows what is in it.
+    # The size is checked first: it bounds the cost of all other checks.
     if not isinstance(entry, dict) or (json_length(entry) if size is None else size) > LARGEST_TOOL:
         return _refuse_whole(entry)
     if not has_levels(entry, MOST_LEVELS):
@@ -112,9 +112,9 @@ def _bad(entry: JsonValue, reason: str) -> BadTool:
 
 
 def find_fault(schema: JsonValue, place: str = "parameters", depth: int = 0) -> str:
-    """Return what keeps a value from being a JSON Schema, and where; empty when it is one.
+    """Return the place and reason why a value is not a JSON Schema; empty if it is one.
 
-    Checked are the keywords of validation; those that are not known are left alone, as JSON Schema asks.
+    Only the keywords of validation are checked. JSON Schema allows unknown keywords.
     """
     if isinstance(schema, bool):
         return ""
@@ -147,7 +147,7 @@ def _find_plain_fault(schema: dict[str, JsonValue], place: str) -> str:
 
 
 def _find_inner_fault(schema: dict[str, JsonValue], place: str, depth: int) -> str:
-    # What a schema does not have costs nothing: most of a large tool's schemas have one or two keywords.
+    # The loop goes over the schema's own keywords, not over all known ones: most schemas have one or two.
     for word, rule in schema.items():
         where = f"{place}.{word}"
         inner: Iterable[tuple[str, JsonValue]] = ()
@@ -168,13 +168,13 @@ def _find_inner_fault(schema: dict[str, JsonValue], place: str, depth: int) -> s
 
 
 def _is_type(kind: JsonValue) -> bool:
-    # The document writes several types as one text, "string|number" (section 4.6).
+    # The document allows several types in one text, "string|number" (section 4.6).
     names = kind if isinstance(kind, list) else kind.split("|") if isinstance(kind, str) else [kind]
     return bool(names) and all(isinstance(name, str) and name in _TYPES for name in names)
 
 
 def _is_number(value: JsonValue) -> bool:
-    return isinstance(value, int | float | bool)  # in draft 4 the two exclusive edges are truth values
+    return isinstance(value, int | float | bool)  # draft 4: exclusiveMinimum and exclusiveMaximum are truth values
 
 
 def _is_count(value: JsonValue) -> bool:

@@ -1,10 +1,10 @@
-"""Who may connect: client ids, user names with a key id, and passwords derived from a shared key.
+"""Credentials: client ids, user names with a key id, and passwords derived from a shared key.
 
-password = base64(HMAC-SHA256(key, client_id + "|" + username)), so that a password is worth nothing for another client
-id and no password is ever stored. The user name is `<kind>.<key id>`: kind `device` (client id: a canonical MAC) or
-`service` (client id: begins with `fleet-`), so that keys can rotate. A device's user name goes on with
-`.<policy>.<generation>`: under which policy bootstrap issued it, and a number that rises when earlier credentials of
-that MAC must count no longer. The form without both comes from versions before generations, and means generation 0.
+password = base64(HMAC-SHA256(key, client_id + "|" + username)). So a password is valid for one client id only, and no
+password is stored. The user name is `<kind>.<key id>`; the key id makes key rotation possible. The kind is `device`
+(client id: a canonical MAC) or `service` (client id: begins with `fleet-`). A device's user name has two more parts,
+`.<policy>.<generation>`: the policy under which bootstrap issued it, and a number that rises when earlier credentials
+of the MAC become invalid. Versions without generations issued the short form; it means generation 0.
 mosquitto/identity.c has the same rules.
 """
 
@@ -21,7 +21,7 @@ from fleet.wire.topics import canonical_mac
 
 Kind = Literal["device", "service"]
 Policy = Literal["open", "first", "code", "closed"]
-"""What bootstrap demanded before it issued credentials; `open` demands nothing."""
+"""The policy of the server when bootstrap issued credentials; under `open` bootstrap checks no owner."""
 
 LARGEST_GENERATION = 2**31 - 1
 
@@ -37,7 +37,7 @@ _SIGNATURE_BYTES = 24
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a client puts into CONNECT."""
+    """The three fields with which a client logs in (CONNECT)."""
 
     client_id: str
     username: str
@@ -46,9 +46,9 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class Username:
-    """What a user name says; `policy` is empty where it does not say, and then the generation is 0.
+    """The parts of a user name; in the short form `policy` is empty and the generation 0.
 
-    Credentials issued under `open` prove nothing and have generation 0; all others have 1 or more.
+    Credentials issued under `open` prove no ownership and have generation 0; all others have 1 or more.
     """
 
     kind: Kind
@@ -59,18 +59,18 @@ class Username:
 
 @dataclass(frozen=True, slots=True)
 class Minima:
-    """The lowest generation that counts: of a MAC, and of every MAC that has no entry."""
+    """The lowest valid generation of single MACs, and the one of every MAC without an entry."""
 
     default: int = 0
     macs: Mapping[str, int] = field(default_factory=dict)
 
     def of(self, mac: str) -> int:
-        """Return the lowest generation that counts for a canonical MAC."""
+        """Return the lowest valid generation of a canonical MAC."""
         return self.macs.get(mac, self.default)
 
 
 def parse_username(username: str) -> Username | None:
-    """Return what a user name says, or None when it is not one of ours. The text proves nothing by itself."""
+    """Return the parts of a user name, or None if it is not one of fleet's. Only the password proves it."""
     found = _USERNAME.fullmatch(username)
     if found is None:
         return None
@@ -85,8 +85,8 @@ def format_username(name: Username) -> str:
     """Return the text of a user name.
 
     Raises:
-        ValueError: There is no such user name: `open` with a generation, another policy without one, a service with
-            either, or a number out of range.
+        ValueError: No user name has these parts: `open` with a generation, another policy without one, a service with
+            a policy or generation, or a number out of range.
     """
     tail = f".{name.policy}.{name.generation}" if name.policy else ""
     text = f"{name.kind}.{name.key_id}{tail}"
@@ -102,9 +102,9 @@ def password(key: str, client_id: str, username: str) -> str:
 
 
 class CredentialKeys:
-    """The keys that are valid now, and whose credentials no longer count; the first key signs, all of them verify.
+    """The valid keys, the revoked devices and the lowest valid generations; the first key signs, all keys verify.
 
-    One object for a whole process: who holds it sees every change at once.
+    A process has one object of this class, so that a change takes effect everywhere in it.
 
     Args:
         text: `id:key` pairs separated by commas, white space or line ends, e.g. `k2:…,k1:…`; or the lines of the
@@ -126,23 +126,23 @@ class CredentialKeys:
 
     @property
     def revoked(self) -> frozenset[str]:
-        """The devices whose credentials do not count."""
+        """The devices whose credentials are invalid."""
         return self._revoked
 
     def replace(self, text: str) -> None:
-        """Take other keys from now on.
+        """Replace all keys.
 
         Raises:
-            ConfigError: As at the beginning; the keys stay as they were.
+            ConfigError: See the class; the present keys stay in use.
         """
         self._keys = parse_keys(text)
 
     def revoke(self, macs: Iterable[str]) -> None:
-        """Refuse these devices from now on, and no others."""
+        """Replace the set of revoked devices."""
         self._revoked = frozenset(macs)
 
     def require(self, minima: Minima) -> None:
-        """Refuse devices with a lower generation from now on, and let in those with this one."""
+        """Replace the lowest valid generations."""
         self._minima = minima
 
     def issue(
@@ -151,13 +151,13 @@ class CredentialKeys:
         """Return credentials for a client id under the first key.
 
         Args:
-            kind: What the client is.
+            kind: Of the client.
             client_id: A device's canonical MAC; a service's begins with `fleet-`.
-            policy: Of a device: under which policy it is given them. Without one the user name has the old form.
+            policy: For a device: the policy under which it gets them. Without one the user name has the short form.
             generation: 0 under `open`, 1 to 2**31 - 1 under every other policy.
 
         Raises:
-            ValueError: The generation is not one of the policy's.
+            ValueError: The policy does not allow this generation.
         """
         newest = next(iter(self._keys))
         username = format_username(Username(kind, newest, policy, generation))
@@ -176,16 +176,18 @@ class CredentialKeys:
         return "service" if client_id.startswith("fleet-") else None
 
     def admit(self, client_id: str, name: Username | None) -> bool:
-        """Whether credentials that are genuine count: the client is not revoked, nor the generation below the minimum.
+        """Whether genuine credentials are valid: the client is not revoked, its generation not below the minimum.
 
-        None is a user name that is not ours.
+        Args:
+            client_id: Of the client.
+            name: None if the user name is not one of fleet's.
         """
         if client_id in self._revoked or name is None:
             return False
         return name.kind == "service" or name.generation >= self._minima.of(client_id)
 
     def sign(self, purpose: str, text: str) -> tuple[str, str]:
-        """Return the first key's id and what it makes of a text, as URL-safe text; see `check`."""
+        """Return the id of the first key, and its signature of a text as URL-safe text; see `check`."""
         newest = next(iter(self._keys))
         return newest, _signature(self._keys[newest], purpose, text)
 
@@ -195,15 +197,15 @@ class CredentialKeys:
         return key is not None and hmac.compare_digest(_signature(key, purpose, text).encode(), given.encode())
 
     def as_file(self) -> str:
-        """Return the keys as the lines `id key` that the Mosquitto plugin reads, the newest first."""
+        """Return the keys as lines `id key` for the Mosquitto plugin, the signing one first."""
         return "".join(f"{name} {key}\n" for name, key in self._keys.items())
 
 
 def parse_keys(text: str) -> dict[str, str]:
-    """Return keys by their ids, in their order; see `CredentialKeys`.
+    """Return keys by their ids, in the order of the text; see `CredentialKeys`.
 
     Raises:
-        ConfigError: They are none.
+        ConfigError: The text does not hold valid keys.
     """
     spaced = [" ".join(line.split()) for line in text.strip().splitlines()]
     lines = [_LINE.sub(r"\1:\2", line) for line in spaced]
@@ -221,6 +223,6 @@ def parse_keys(text: str) -> dict[str, str]:
 
 
 def _signature(key: str, purpose: str, text: str) -> str:
-    # Passwords begin with a client id, which has no line end: a signature is never a password.
+    # The signed text has a line end, which no client id has. So no signature can serve as a password.
     digest = hmac.new(key.encode(), f"{purpose}\n{text}".encode(errors="surrogatepass"), hashlib.sha256).digest()
     return base64.urlsafe_b64encode(digest[:_SIGNATURE_BYTES]).decode().rstrip("=")

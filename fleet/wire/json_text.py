@@ -8,18 +8,18 @@ LARGEST_FRAME = 256 * 1024
 """Bytes of the largest frame that is parsed; firmware sends at most 60 KB."""
 
 MOST_VALUES = 20_000
-"""Values in a frame of the gateway: parsing 300,000 empty lists takes a tenth of a second. A result with more values is
-longer than the part that models get."""
+"""Values in a frame of the gateway; 300,000 empty lists take a tenth of a second to parse. A tool's result with more
+values is longer than the part that models get."""
 
 VALUE_BYTES = 64
-"""Bytes of text that take as long as a value: to be parsed, and looked at as a part of a schema."""
+"""Bytes of text that cost as much as one value, for parsing and for checking it as a part of a schema."""
 
 _MOST_STRINGS = 2 * MOST_VALUES
-"""Texts of a frame that holds so many values: names of members, and values."""
+"""Texts in a frame with `MOST_VALUES` values: each value may have a name and be a text."""
 _STRINGS = re.compile(r'"(?>[^"\\]+|\\.?)*+(?:"|\Z)', re.DOTALL)
-"""From every quote it matches, also before a last backslash: otherwise each quote would look at the rest in vain."""
+"""Matches at every quote, also at an unfinished text; otherwise each quote would start a scan of the whole rest."""
 _FEW = 256
-"""Marks of most frames, even if those in texts are counted."""
+"""Most frames have fewer marks, even with those inside texts."""
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 """An escape that may be a lone surrogate, which UTF-8 cannot encode."""
 
@@ -54,22 +54,25 @@ def json_length(value: object) -> int:
 
 
 def has_too_many_values(frame: str | bytes) -> bool:
-    """Whether a frame holds more than `MOST_VALUES`, told from its marks before it is parsed; never raises."""
+    """Whether a frame holds more than `MOST_VALUES`, estimated from its marks without parsing; never raises."""
     return count_values(frame) > MOST_VALUES
 
 
 def parsing_cost(frame: str | bytes) -> int:
-    """Return what a frame costs, in bytes of text; known before it is parsed, and never raises."""
+    """Return the cost of parsing a frame, in bytes of text, estimated without parsing; never raises."""
     return len(frame) + VALUE_BYTES * min(count_values(frame), MOST_VALUES)
 
 
 def count_values(frame: str | bytes) -> int:
-    """Return about how many values a frame holds, told from its marks; more than `MOST_VALUES` are not counted."""
+    """Return roughly how many values a frame holds: the number of its marks, `,`, `[` and `{`, outside texts.
+
+    Counting stops when it is certain that there are more than `MOST_VALUES`.
+    """
     text = frame if isinstance(frame, str) else frame.decode("utf-8", "replace")
     marks = _marks(text)
     if marks <= _FEW:
         return marks
-    # Marks in texts count for nothing, and texts without end are not looked for: a megabyte of them takes 80 ms.
+    # Marks inside texts do not count. The number of removed texts is bounded: a megabyte of texts takes 80 ms.
     rest, texts = _STRINGS.subn("", text, count=_MOST_STRINGS + 1)
     return _marks(rest) if texts <= _MOST_STRINGS else MOST_VALUES + 1
 
@@ -79,7 +82,7 @@ def _marks(text: str) -> int:
 
 
 def is_finite(value: object) -> bool:
-    """Whether a JSON value holds no infinity; 1e999 is read as one."""
+    """Whether a JSON value holds no infinity; the parser reads 1e999 as one."""
     if isinstance(value, float):
         return math.isfinite(value)
     if isinstance(value, dict):

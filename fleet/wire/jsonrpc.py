@@ -11,7 +11,7 @@ from fleet.wire.messages import DeviceEvent, IgnoredEvent, MalformedEvent, Notif
 NOT_JSON, NO_REQUEST, NO_METHOD, BAD_PARAMS = -32700, -32600, -32601, -32602
 """The codes of JSON-RPC 2.0."""
 UNABLE = -32000
-"""The first of the codes that JSON-RPC leaves to servers."""
+"""The first of the codes that JSON-RPC reserves for errors of servers."""
 
 LARGEST_ID = 2**31 - 1
 """Firmware reads ids as int32."""

@@ -1,6 +1,6 @@
-"""`notify`: an idle device plays a file and shows its subtitles (firmware 2.5, docs/notify.md at 77500b8).
+"""The message `notify`: an idle device plays a file and shows subtitles (firmware 2.5, docs/notify.md at 77500b8).
 
-There is no answer to it. Firmware before 2.5 ignores it, and so does a device that is not idle.
+The device does not answer. Firmware before 2.5 ignores the message; a device that is not idle ignores it too.
 """
 
 from collections.abc import Sequence
@@ -10,34 +10,34 @@ from fleet.wire.firmware import parse_version
 from fleet.wire.json_text import dump
 
 FIRST = (2, 5)
-"""The first version of firmware that knows it."""
+"""The first firmware version with this message."""
 LARGEST = 6_000
-"""Bytes of a message that a board without PSRAM still takes (contract 10)."""
+"""Bytes of a message that a board without PSRAM can receive (contract 10)."""
 
 _LONGEST_START = 2**32 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Subtitle:
-    """A text that is shown from a moment of the audio on."""
+    """A text, and the time in the audio at which the device shows it."""
 
     start_ms: int
     text: str
 
 
 def is_known(firmware: str) -> bool:
-    """Whether firmware of this version knows the message; one that says no version does not."""
+    """Whether firmware of this version has the message; False if the version is unknown."""
     version = parse_version(firmware)
     return version is not None and version >= FIRST
 
 
 def is_playable(url: str) -> bool:
-    """Whether firmware fetches from this address."""
+    """Whether firmware can fetch from this URL."""
     return url.startswith(("http://", "https://")) and url.isascii() and url.isprintable() and " " not in url
 
 
 def read_subtitle(text: str) -> Subtitle | None:
-    """Return a subtitle that is written as `1800:The result is saved`, or None when it is none."""
+    """Return the subtitle in a text such as `1800:The result is saved`, or None if the text has another form."""
     start, colon, words = text.partition(":")
     if not colon or not start.isascii() or not start.isdecimal() or int(start) > _LONGEST_START:
         return None
@@ -45,7 +45,7 @@ def read_subtitle(text: str) -> Subtitle | None:
 
 
 def write(url: str, subtitles: Sequence[Subtitle] = ()) -> bytes | None:
-    """Return the message, or None when it is too long for a device."""
+    """Return the message, or None if it is longer than `LARGEST`."""
     entries = [{"start_ms": one.start_ms, "text": one.text} for one in subtitles]
     message = {"type": "notify", "audio_url": url, **({"subtitles": entries} if entries else {})}
     written = dump(message)

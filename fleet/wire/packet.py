@@ -1,11 +1,11 @@
 """The encrypted audio datagram.
 
 Layout, both directions, big-endian: type 0x01, flags, payload length (2), ssrc (4), timestamp (4), sequence (4), then
-one Opus packet under AES-128-CTR whose initial counter block is the 16 header bytes as sent. There is no tag: nothing
-in a packet is trusted beyond being audio.
+one Opus packet under AES-128-CTR whose initial counter block is the 16 header bytes as sent (contract 4.1). There is no
+authentication tag, so the server must not trust anything in a packet.
 
-The downlink carries flags 0x80 while the session's nonce carries flags 0, and its timestamp rises with every packet, so
-no two packets that the server seals share keystream with each other or with the uplink.
+The downlink has flags 0x80, the uplink flags 0, and the downlink's timestamp rises with every packet. So no two packets
+of the server share keystream with each other or with the uplink.
 """
 
 import struct
@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algori
 
 HEADER = 16
 LARGEST = 1200
-"""Largest datagram in bytes that is sent: more does not fit a 4G modem's path."""
+"""Bytes of the largest datagram that is sent; 4G paths do not carry larger ones whole."""
 DOWNLINK_FLAGS = 0x80
 
 _TYPE = 0x01
@@ -35,16 +35,16 @@ class Header(NamedTuple):
 
 
 def nonce(ssrc: int) -> bytes:
-    """Return the 16 nonce bytes for a hello: type 1, flags 0, the ssrc, all that the device overwrites zero."""
+    """Return the 16 nonce bytes for a hello: type 1, flags 0, the ssrc; zeros where the device writes its values."""
     return _NONCE.pack(_TYPE, 0, 0, ssrc, 0)
 
 
 def parse(datagram: bytes) -> Header | None:
-    """Return the header, or None when the datagram is too short, of another type, or lies about its length."""
+    """Return the header, or None if the datagram is too short, has another type, or its length field is wrong."""
     size = len(datagram) - HEADER
     if size < 0 or datagram[0] != _TYPE:
         return None
-    # Through the base class: the constructor of a named tuple costs as much as all the rest.
+    # Built by the base class: the constructor of a named tuple costs as much as the rest of this function.
     header = tuple.__new__(Header, _FIELDS.unpack_from(datagram))
     return header if header.length == size else None
 
@@ -52,11 +52,11 @@ def parse(datagram: bytes) -> Header | None:
 class Channel:
     """Seals and opens the packets of one session under its key.
 
-    Keeps one cipher context a direction and moves its counter: a new context a packet costs six times more.
+    Has one cipher context for each direction and sets its counter: a new context for each packet costs six times more.
 
     Args:
         key: 16 bytes, fresh for every hello.
-        ssrc: Written into every sealed packet.
+        ssrc: Of the packets that `seal` returns.
     """
 
     def __init__(self, key: bytes, ssrc: int) -> None:

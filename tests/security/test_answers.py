@@ -24,8 +24,8 @@ from fleet.adapters.net.mqtt.emqx import Emqx
 from fleet.adapters.speech.load import ASR_PROVIDERS, TTS_PROVIDERS, load_asr, load_tts
 from fleet.adapters.tools.json_source import JsonSource
 from fleet.adapters.tools.load import open_tools
-from fleet.adapters.tools.mcp_config import Address
-from fleet.adapters.tools.mcp_http import open_address
+from fleet.adapters.tools.mcp_config import HttpTransport
+from fleet.adapters.tools.mcp_http import open_http
 from fleet.core.ports import Message
 from fleet.core.server_tools import Caller
 from fleet.ground.errors import FleetError, ProviderError
@@ -151,7 +151,7 @@ async def ask_kubernetes(url: str) -> None:
 async def ask_mcp(url: str) -> None:
     request = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     with suppress(BaseExceptionGroup):  # the library's
-        async with asyncio.timeout(SECONDS), open_address(Address(url=url)) as (read, write):
+        async with asyncio.timeout(SECONDS), open_http(HttpTransport(url=url)) as (read, write):
             await write.send(SessionMessage(JSONRPCRequest.model_validate(request)))
             await read.receive()
     raise TimeoutError

@@ -93,7 +93,7 @@ async def test_sockets_that_never_upgrade_take_no_clients_place(redis_url: str) 
         await site.counted("crowded out", 80)
         async with asyncio.timeout(LIMIT), site.stage.client() as one, site.stage.client() as two:
             assert (await one.say("hi"))["content"] == (await two.say("hi"))["content"] == "A."
-        assert site.stage.gateway.crowd.passing <= 20
+        assert site.stage.gateway.connection_limits.passing <= 20
         for _, writer in strangers:
             writer.close()
 

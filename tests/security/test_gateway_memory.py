@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from websockets.frames import Opcode
 
-from fleet.adapters.net.mqtt.loop_budget import FRAME_BYTES, LoopBudget
+from fleet.ground.loop_budget import FRAME_BYTES, LoopBudget
 from tests.support.attacked_gateway import LIMIT, attacked_gateway, frame
 from tests.support.gateway_stage import Client, Frame, ScriptedModel, gateway_stage, says
 

@@ -120,7 +120,7 @@ async def test_a_large_message_counts_as_many(redis_url: str) -> None:
         assert refused(await register(client, tool("large", title="x" * 1_000_000)))
         reply = await register(client, tool("large", title="x" * 1_000_000))
         assert (reply["type"], reply["code"], reply["message"]) == ("error", "INTERNAL_ERROR", "Too many requests")
-        assert stage.gateway.crowd.counts["too many messages"] == 1
+        assert stage.gateway.connection_limits.counts["too many messages"] == 1
 
 
 async def test_a_small_allowance_takes_a_large_message_too(redis_url: str) -> None:

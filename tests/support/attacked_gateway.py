@@ -55,7 +55,7 @@ class AttackedGateway:
     @property
     def counts(self) -> Counter[str]:
         """Who was turned away or ended, by reason."""
-        return self.stage.gateway.crowd.counts
+        return self.stage.gateway.connection_limits.counts
 
     @property
     def clients(self) -> list[LimitedConnection]:
@@ -107,4 +107,4 @@ async def attacked_gateway(
         yield site
         await site.serves()
         await here.no_more(spare=_POOL)
-        await site.until(lambda: not site.clients and not stage.gateway.crowd.passing)
+        await site.until(lambda: not site.clients and not stage.gateway.connection_limits.passing)

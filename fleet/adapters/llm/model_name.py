@@ -19,7 +19,7 @@ DOCUMENTED = "Qwen3-30B-A3B"
 LISTING_SECONDS = 3.0
 """Longest time of the request for the list; the user waits meanwhile."""
 
-_SILENT = re.compile(r"embed|rerank|bge|whisper|tts|dall-e|moderation|diffusion|speech|asr|ocr", re.IGNORECASE)
+_NOT_CHAT = re.compile(r"embed|rerank|bge|whisper|tts|dall-e|moderation|diffusion|speech|asr|ocr", re.IGNORECASE)
 """Names of models that do not chat."""
 
 
@@ -69,4 +69,4 @@ def choose(names: list[str]) -> str:
     """Return the name to use from an endpoint's list."""
     if DOCUMENTED in names:
         return DOCUMENTED
-    return next((name for name in names if not _SILENT.search(name)), names[0] if names else DOCUMENTED)
+    return next((name for name in names if not _NOT_CHAT.search(name)), names[0] if names else DOCUMENTED)

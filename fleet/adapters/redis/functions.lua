@@ -1,14 +1,17 @@
 #!lua name=fleet
 
--- Every step of a session or a tool call is one function: one round trip, and no other client in between.
--- All keys of one call carry the same hash tag, the shard, so that they live on one node of a cluster.
+-- Every step of a session or a tool call is one function: one round trip, and no other client's command in between. All
+-- keys of one call have the same hash tag, the shard, so that one node of a cluster holds them.
+--
+-- In the comments, K are the keys and A the arguments of a function. Key names: fleet/adapters/redis/keys.py. The
+-- fields `gone`, `ga`, `sorry` and `se` of a device: docs/adr/0023-ends-of-sessions.md.
 
 local function now()
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- In seconds, for the traces of devices (fleet/adapters/redis/devices/traces.py).
+-- Seconds since 1970, as a device's trace stores them (fleet/adapters/redis/devices/traces.py).
 local function seconds() return redis.call('TIME')[1] end
 
 -- Whether `worker` with `fence` still owns the shard.
@@ -21,10 +24,10 @@ local function fenced()
   return redis.error_reply('FENCED this worker no longer owns the shard')
 end
 
--- K: own, fence  A: worker, ttl ms, fence of an owner that lost its connection or ''.
--- Returns {1, fence} when the lease is held, {0, owner} when it is another's. That of an owner that can hear its devices
--- no more is taken from it, but not the one that was taken since.
--- The fence survives the loss of its counter, because it never falls behind the clock.
+-- K: own, fence  A: worker, ttl ms, fence of an owner that lost its MQTT session or ''.
+-- Takes or renews a lease. Returns {1, fence} when the worker holds it, {0, owner} when another one does. A lease with
+-- the fence of an owner that lost its MQTT session is taken over; a lease that was taken since has another fence and
+-- stays. A new fence is at least the time in ms, so that it is above all earlier ones even if Redis lost the counter.
 local function lease(K, A)
   local held = redis.call('HMGET', K[1], 'w', 'f')
   if held[1] == A[1] then
@@ -39,7 +42,7 @@ local function lease(K, A)
   return {1, fence}
 end
 
--- K: own  A: worker, fence, ttl ms.  Renews a lease; 0 when it is held no more, also because it was lost.
+-- K: own  A: worker, fence, ttl ms.  Renews a lease; returns 0 when the worker does not hold it any more.
 local function renew(K, A)
   if not owns(K[1], A[1], A[2]) then return 0 end
   return redis.call('PEXPIRE', K[1], A[3])
@@ -51,8 +54,9 @@ local function release(K, A)
   return redis.call('DEL', K[1])
 end
 
--- K: workers, loads  A: worker, ttl ms, shards that it owns.  Says that a worker lives and forgets those that do not.
--- Returns {worker, its shards, ms since it said so, …}.
+-- K: workers, loads  A: worker, ttl ms, shards that it owns
+-- Records a worker's heartbeat, and removes the workers whose last heartbeat is older than the ttl. Returns {worker,
+-- its shards, ms since its heartbeat, …}.
 local function announce(K, A)
   local at = now()
   redis.call('ZADD', K[1], at, A[1])
@@ -70,41 +74,43 @@ local function announce(K, A)
   return answer
 end
 
--- K: workers, loads  A: worker.  Says that a worker leaves.
+-- K: workers, loads  A: worker.  Removes a worker that stops.
 local function retire(K, A)
   redis.call('HDEL', K[2], A[1])
   return redis.call('ZREM', K[1], A[1])
 end
 
--- Generations of passwords. A new one is above all that were ever given for its MAC, also by a record that has expired:
--- so it never falls behind the clock, in seconds since 2020.
+-- A new generation is above all that were ever given for its MAC. The record of earlier ones may have expired, so a new
+-- one is at least the time, in seconds since 2020.
 local function next_generation(known)
   return string.format('%d', math.max(tonumber(known or '0') + 1, seconds() - 1577836800))
 end
 
--- The generation that a device's user name has: 0 proves nothing, nil is unknown.
+-- The generation in a device's user name. 0: the name has none, so its password proves no ownership; nil: no name is
+-- known.
 local function generation_of(user)
   if not user or user == '' then return nil end
   return tonumber(string.match(user, '^device%.[^.]+%.%a+%.(%d+)$') or '0')
 end
 
--- The generation of the password that a device has: of its last connection, or, where the broker does not tell, the one
--- that it was given last. The second answer is whether the broker told.
+-- The generation of a device's password, and whether the broker reported it. The broker reports the user name of the
+-- last connection (`cu`, for the epoch `cep`); without a report it is the generation that bootstrap gave out last
+-- (`kg`).
 local function held_by(device)
   local known = redis.call('HMGET', device, 'cu', 'cep', 'ep', 'kg')
   local told = known[2] == known[3] and generation_of(known[1])
   return told or tonumber(known[4] or '0'), told and true or false
 end
 
--- The generation that a device should have, by its admission's.
+-- The generation that a device's password should have, from that of its admission.
 local function wanted(generation) return math.max(tonumber(generation or '1'), 1) end
 
--- A MAC that never connected holds a place: one of the shard's, and in it one of a source, the address that asked with it
--- first (IPv6: its /64). Both are sorted sets by the time of its last bootstrap; a place is free when its hour is over, so
--- the set of a source needs no care, and expires. `src` in the device's record says whose set it is.
+-- A MAC that never connected takes one place of its shard and one of its source: the address that first asked with the
+-- MAC (IPv6: its /64). Both are sorted sets of MACs by the time of their last bootstrap. A place is free an hour after
+-- that, so the set of a source needs no cleanup: it expires. The device's field `src` holds the source.
 local function share_of(young, source) return young .. ':' .. source end
 
--- Gives back the place of a MAC, if it has one.
+-- Frees the place of a MAC, if it has one.
 local function give_back(young, device, mac)
   local source = redis.call('HGET', device, 'src')
   if source then
@@ -123,7 +129,7 @@ local function take_place(young, device, mac, source, life)
   redis.call('EXPIRE', share, life)
 end
 
--- Forgets some MACs that never connected and whose time is over. What an operator decided stays.
+-- Removes some MACs that never connected within their hour. What an operator decided about them stays.
 local function tidy_young(young, seen, life)
   for _, mac in ipairs(redis.call('ZRANGEBYSCORE', young, '-inf', seconds() - life, 'LIMIT', 0, 50)) do
     redis.call('ZREM', young, mac)
@@ -131,7 +137,7 @@ local function tidy_young(young, seen, life)
   end
 end
 
--- Why there is no place for one more MAC of a source, and the set that is full; nil where there is one.
+-- Why there is no place for one more MAC of a source, and the set that is full; nil if there is a place.
 local function crowded(young, source, life, most, most_of_one)
   local living, share = '(' .. seconds() - life, share_of(young, source)
   local taken = redis.call('ZCOUNT', young, living, '+inf')
@@ -142,8 +148,8 @@ local function crowded(young, source, life, most, most_of_one)
   if taken >= most then return 'no place', young end
 end
 
--- Under an open policy nobody has a pin to lose: the oldest of a full set gives way. Returns whether it did; one that was
--- pinned before the policy was open keeps its hour.
+-- Removes the oldest MAC of a full set; returns whether it could. Only for the policy `open`, under which no MAC has a
+-- pin to lose. A MAC that was pinned under an earlier policy stays for its hour.
 local function crowd_out(full, young, seen, prefix)
   local mac = redis.call('ZRANGE', full, 0, 0)[1]
   if not mac or redis.call('EXISTS', prefix .. 'o:' .. mac) == 1 then return false end
@@ -154,8 +160,9 @@ local function crowd_out(full, young, seen, prefix)
   return true
 end
 
--- Makes room for one more claim of a source: its own oldest goes when it has as many as it may, else the oldest of the
--- source that has most; of equal ones that which was quiet longest.
+-- Makes room for one more claim of a source. If the source has its maximum, its own oldest claim is deleted; if the MAC
+-- has its maximum, the oldest claim of the source with the most claims. Among equal sources, the one whose oldest claim
+-- was repeated least recently loses it.
 local function make_room(claims, client, source, most, most_of_one)
   local all, total, counts, oldest = redis.call('HGETALL', claims), 0, {}, {}
   for i = 1, #all, 2 do
@@ -178,7 +185,8 @@ local function make_room(claims, client, source, most, most_of_one)
   if loser then redis.call('HDEL', claims, oldest[loser][1]) end
 end
 
--- Keeps that somebody asks with a MAC that is another's: `first last count address` by Client-Id, a few of each address.
+-- Records that a Client-Id asks with a MAC of another owner: `first last count address` by Client-Id, a few of each
+-- address.
 local function note_claim(claims, client, source, most, most_of_one, life)
   local known = redis.call('HGET', claims, client)
   local first, count, from = string.match(known or '', '^(%d+) %d+ (%d+) ?(.*)$')
@@ -188,8 +196,9 @@ local function note_claim(claims, client, source, most, most_of_one, life)
   redis.call('EXPIRE', claims, life)
 end
 
--- Which MACs are claimed from where is one list over all shards, in keys of its own: the pairs `MAC source` by time, for
--- each source its MACs by time, and the sources by how many they have; of equal ones that which was quiet longest is last.
+-- The list of claimed MACs and the sources that claim them covers all shards, in keys of its own: the pairs `MAC
+-- source` by time, the MACs of each source by time, and the sources by their number of MACs. Among sources with equal
+-- numbers, the one that was quiet longest is last; so it is the first to lose a pair.
 local function weigh(sources, source)
   local own = sources .. ':' .. source
   local newest = redis.call('ZRANGE', own, -1, -1, 'WITHSCORES')[2]
@@ -204,7 +213,7 @@ local function drop_claimed(pairs_, sources, mac, source)
 end
 
 -- K: pairs, sources  A: MAC, source, most pairs, most of one source
--- Puts a MAC that a source claims on the list. Returns {MAC, source} of the pair that gave way, if one had to.
+-- Adds a MAC that a source claims to the list. Returns {MAC, source} of the pair that was removed for it, or {}.
 local function claimed(K, A)
   local own = K[2] .. ':' .. A[2]
   redis.call('ZADD', K[1], seconds(), A[1] .. ' ' .. A[2])
@@ -218,13 +227,13 @@ local function claimed(K, A)
   return {mac, loser}
 end
 
--- K: pairs, sources  A: MAC, source.  Takes a pair off the list.
+-- K: pairs, sources  A: MAC, source.  Removes a pair from the list.
 local function unclaimed(K, A)
   drop_claimed(K[1], K[2], A[1], A[2])
   return {1}
 end
 
--- K: claims of a MAC  A: source.  Forgets what a source claims; returns how many claims that were.
+-- K: claims of a MAC  A: source.  Deletes the claims of a source; returns how many there were.
 local function forget_claims(K, A)
   local all, gone = redis.call('HGETALL', K[1]), 0
   for i = 1, #all, 2 do
@@ -233,8 +242,10 @@ local function forget_claims(K, A)
   return {gone}
 end
 
--- K: admission, device, …, claims (5), mark of a refused claim (6)  A: as `boot`  lack: why there is no place for it, or nil
--- Decides under a policy that is not open, and pins. Returns {verdict, generation, 1 when it stands among the claims}.
+-- K: admission, device, …, claims (5), mark of a refused claim (6)  A: as `boot`  lack: why there is no place for it,
+--    or nil
+-- Decides about a client under every policy but `open`, and pins it if it is the first.
+-- Returns {verdict, generation, 1 if the client has a claim now}.
 local function judge(K, A, connected, lack)
   local o = redis.call('HMGET', K[1], 'bound', 'client', 'gen', 'unbound')
   if o[1] and (o[2] or '') == '' then
@@ -261,13 +272,14 @@ local function judge(K, A, connected, lack)
 end
 
 -- K: admission, device, devices by bootstrap, MACs that never connected, claims of the MAC, mark of a refused claim
--- A: policy, Client-Id, MAC, address, whether it can prove itself 0|1, time as text, prefix of the shard's keys,
---    most that never connected, most of them from one address, their life s, device ttl s, most claims, most claims of one
+-- A: policy, Client-Id, MAC, address, whether it can prove itself 0|1, time as text, prefix of the shard's keys, most
+--    that never connected, most of them from one address, their life s, device ttl s, most claims, most claims of one
 --    address, claim ttl s, dialect or '', device field, value, …
--- Decides about who asks bootstrap and pins it where it is the first, in one step: of several one wins, the others are
--- judged by what is kept. A MAC of which nothing is known needs a place, and nobody loses his for it. Writes the device
--- down if it is served.
--- Returns {verdict, generation of its password, time zone or '', 1 when it stands among the claims, 1 when one gave way}.
+-- Decides about a client of bootstrap and pins it if it is the first. As this is one step, one of several clients that
+-- ask at once is the first; the others are judged by its pin. A new MAC needs a free place; under every policy but
+-- `open` no other MAC loses its place for it. Stores the device's fields if the client is served.
+-- Returns {verdict, generation of its password, time zone or '', 1 if the client has a claim now, 1 if another MAC lost
+-- its place}.
 local function boot(K, A)
   local connected = redis.call('HEXISTS', K[2], 'ep') == 1
   local o = redis.call('HMGET', K[1], 'gen', 'req', 'tz')
@@ -278,7 +290,8 @@ local function boot(K, A)
       lack, full = crowded(K[4], A[4], A[10], tonumber(A[8]), tonumber(A[9]))
     end
   end
-  -- Under an open policy every password proves nothing, but where earlier ones were cut it needs a generation to count.
+  -- Under the policy `open` no password proves ownership. But if the broker refuses earlier generations of this MAC
+  -- (`req`), the new password needs a generation to be accepted.
   local decided = {'admitted', tonumber(o[2] or '0') > 1 and o[1] or '0', 0}
   if A[1] ~= 'open' then decided = judge(K, A, connected, lack) end
   if decided[1] ~= 'admitted' then return {decided[1], 0, o[3] or '', decided[3], 0} end
@@ -289,7 +302,8 @@ local function boot(K, A)
   if A[15] ~= '' then redis.call('HSETNX', K[2], 'dialect', A[15]) end
   redis.call('ZADD', K[3], seconds(), A[3])
   if young then
-    -- Its hour begins anew, also that of its pin: who is served is its owner (under `open`: anybody).
+    -- The hour of the MAC and of its pin begins again: the client that is served is its owner (under `open`: any
+    -- client).
     for key = 1, 2 do redis.call('EXPIRE', K[key], A[10]) end
     take_place(K[4], K[2], A[3], A[4], A[10])
   else
@@ -300,15 +314,17 @@ local function boot(K, A)
 end
 
 -- K: admission, device, MACs that never connected, devices with an old password, generations to require, claims
--- A: bind|unbind|raise, MAC, time as text, until when earlier generations count (s since 1970, 0: now)
---    [, Client-Id or '', serial number or '', how]
--- Changes a device's owner or its generation. A time that was set before for an earlier generation stays if it is sooner.
+-- A: bind|unbind|raise, MAC, time as text, until when earlier generations count (s since 1970, 0: now) [, Client-Id or
+--    '', serial number or '', how]
+-- Changes a device's owner or its generation. If earlier generations were already to end at a sooner time, that time
+-- stays.
 -- Returns {1 when its generation rose (bind), it had an owner (unbind), or always (raise); its generation}.
 local function own(K, A)
   local o = redis.call('HMGET', K[1], 'bound', 'client', 'gen', 'due', 'unbound')
   local answer, raised, generation = 1, true, o[3]
   if A[1] == 'bind' then
-    -- A device may be connected under a pin that has expired.
+    -- `stray`: the device is connected with a password of a pin that has expired; another client may have that password
+    -- too.
     local held, told = held_by(K[2])
     local stray = not o[1] and not o[5] and told and held > 0
     raised = stray or (o[1] and (o[2] or '') ~= '' and o[2] ~= A[5])
@@ -341,8 +357,8 @@ local function own(K, A)
 end
 
 -- K: device  A: field, version, window s, most askers, life of a device that never connected s
--- Counts that somebody is offered a firmware. Returns how often it was within the window, this time included; 0 when too
--- many others were offered it to count one more.
+-- Counts the offers of a firmware to one asker. Returns how many there were within the window, with this one; 0 if the
+-- device has its maximum of askers, so that this one is not counted.
 local function offer(K, A)
   local version, at, count = string.match(redis.call('HGET', K[1], A[1]) or '', '^(%S+) (%d+) (%d+)$')
   if version == A[2] and tonumber(at) > seconds() - tonumber(A[3]) then
@@ -360,8 +376,9 @@ local function offer(K, A)
   return count
 end
 
--- A device connected: its pin is there to stay. Whose password is the wanted one needs no restart, and earlier ones may be
--- cut; a password of somebody who was the owner before it, until the pin expired, is cut now.
+-- Called when a device connected; its pin does not expire any more. If its password has the wanted generation, it needs
+-- no restart, and the broker may refuse earlier generations. If the password is of an earlier generation and no end of
+-- that one is pending, it belongs to an owner whose pin expired, and the broker refuses it from now on.
 local function note_password(device, admission, young, old, due, mac)
   redis.call('PERSIST', admission)
   give_back(young, device, mac)
@@ -378,7 +395,8 @@ local function note_password(device, admission, young, old, due, mac)
   end
 end
 
--- {MAC, generation, …} of some devices whose earlier passwords are to be refused now; 1 refuses what proves nothing.
+-- {MAC, generation, …} of some devices whose earlier passwords are to be refused now. Generation 1 refuses only
+-- passwords that prove no ownership.
 local function due_now(due, prefix, most)
   local answer = {}
   for _, mac in ipairs(redis.call('ZRANGEBYSCORE', due, '-inf', seconds(), 'LIMIT', 0, most)) do
@@ -389,7 +407,8 @@ local function due_now(due, prefix, most)
   return answer
 end
 
--- Some idle devices with an old password that are to be asked to restart now; each is asked again later, ever more rarely.
+-- Some idle devices with an old password that are to be asked to restart now. Each is asked again later, after pauses
+-- that double. The set `old` has them by the time of the next request; `inf` is for devices that are offline.
 local function ask_now(old, prefix, most, again, longest, busy)
   local answer = {}
   for _, mac in ipairs(redis.call('ZRANGEBYSCORE', old, '-inf', seconds(), 'LIMIT', 0, 50)) do
@@ -413,9 +432,9 @@ end
 
 -- K: own, generations to require, devices with an old password, mark, MACs that never connected, devices by bootstrap
 -- A: worker, fence, prefix of the shard's keys, most to require, whether old passwords are replaced 0|1, most to ask,
---    ask again after s, longest s, look again at one that talks after s, life of MACs that never connected s
--- All that is due in a shard. Returns {mark or '', MACs that never connected, number of devices to require, MAC, generation,
--- …, MAC to ask, …}.
+--    first pause s, longest pause s, pause for a device in a session s, life of MACs that never connected s
+-- Returns the due work of a shard: {mark or '', MACs that never connected, number of devices to require a generation
+-- of, MAC, generation, …, MAC to ask for a restart, …}.
 local function renewal_look(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   tidy_young(K[5], K[6], tonumber(A[10]))
@@ -423,7 +442,7 @@ local function renewal_look(K, A)
   if A[5] == '1' then
     asked = ask_now(K[3], A[3], tonumber(A[6]), tonumber(A[7]), tonumber(A[8]), tonumber(A[9]))
   else
-    -- Under an open policy all are as good.
+    -- Under the policy `open` every generation is accepted.
     redis.call('DEL', K[3])
   end
   local answer = {redis.call('GET', K[4]) or '', redis.call('ZCARD', K[5]), #due / 2}
@@ -432,11 +451,12 @@ local function renewal_look(K, A)
   return answer
 end
 
--- K: own, generations to require, admission  A: worker, fence, MAC, generation.  Writes down that it is required.
+-- K: own, generations to require, admission  A: worker, fence, MAC, generation
+-- Records that the generation is required.
 local function renewal_settled(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   local o = redis.call('HMGET', K[3], 'gen', 'due')
-  -- It may have risen again meanwhile, and has a time of its own then.
+  -- If the generation rose again meanwhile, that change has a due time of its own, which stays.
   if o[2] and o[1] ~= A[4] then return 0 end
   redis.call('HDEL', K[3], 'due')
   if o[1] or redis.call('EXISTS', K[3]) == 1 then redis.call('HSET', K[3], 'req', A[4]) end
@@ -444,9 +464,9 @@ local function renewal_settled(K, A)
 end
 
 -- K: own, devices (by bootstrap, or those that are online), devices with an old password, generations to require, mark
--- A: worker, fence, prefix of the shard's keys, cursor, count, what the mark says next
--- Sorts some of a shard's devices, after a policy began that asks for more: who has an old password, and who has not.
--- Returns the next cursor, 0 at the end.
+-- A: worker, fence, prefix of the shard's keys, cursor, count, text of the mark before its cursor
+-- Sorts some of a shard's devices, after a policy began that needs current passwords: those with an old password, and
+-- those without. Returns the next cursor, 0 at the end.
 local function renewal_scan(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   local page = redis.call('ZSCAN', K[2], A[4], 'COUNT', A[5])
@@ -467,22 +487,26 @@ local function renewal_scan(K, A)
   return page[1]
 end
 
--- When a device that comes back is sent the goodbye of its ended session again (fleet/roles/worker/sessions/returns.py, GRACE_SECONDS).
+-- How long after a device reconnected the goodbye of its ended session is repeated: GRACE_SECONDS in
+-- fleet/roles/worker/sessions/returns.py.
 local GOODBYE_AGAIN_MS = 1000
 
--- K: device, own, online devices by epoch, admission, MACs that never connected, devices with an old password, generations
---    to require
+-- K: device, own, online devices by epoch, admission, MACs that never connected, devices with an old password,
+--    generations to require
 -- A: online 0|1, epoch, ttl s, mac, worker or '', fence or '', user name of the connection or ''
--- Applied only if not older than what is known. An owner's is fenced: the two news of one connection have one epoch.
--- Returns {applied, session id or '', epoch of the tool list or '', id of the session that ended last or '', dialect or '',
--- 1 if an apology is owed}. A session that the device itself ended is none that it must be told of; to a device that comes
--- back the goodbye of any other is sent again after a second. Whose tools were once asked for in the xiaozhi's way is one.
+-- Records the presence of a device, unless its epoch is lower than the known one. A worker's call is fenced: "online"
+-- and "offline" of one connection have the same epoch, so an earlier owner could overwrite one by the other.
+-- Returns {applied, session id or '', epoch of the tool list or '', id of the session that ended last or '', dialect or
+-- '', 1 if an apology is owed}. The ended session is '' if the device itself ended it; for any other the worker repeats
+-- the goodbye a second after the device reconnected. Without a stored dialect, a device with a tool list is a xiaozhi
+-- one.
 local function presence(K, A)
   if A[5] ~= '' and not owns(K[2], A[5], A[6]) then return fenced() end
   local known = redis.call('HMGET', K[1], 'ep', 'sid', 'tep', 'gone', 'dialect', 'sorry', 'knows')
   if tonumber(A[2]) < tonumber(known[1] or '0') then return {0, '', '', '', '', 0} end
   redis.call('HSET', K[1], 'on', A[1], 'ep', A[2], 'tp', seconds())
-  -- Who connected counts for that connection only: another version, or another broker, may not say it of the next one.
+  -- `cu` counts only for the connection `cep`: another broker, or a worker of another version, may report the next
+  -- connection without a user name.
   if A[1] == '1' and A[7] ~= '' then redis.call('HSET', K[1], 'cu', A[7], 'cep', A[2]) end
   redis.call('EXPIRE', K[1], A[3])
   if A[1] == '1' then redis.call('ZADD', K[3], A[2], A[4]) else redis.call('ZREM', K[3], A[4]) end
@@ -496,7 +520,8 @@ local function presence(K, A)
 end
 
 -- K: own, online devices by epoch  A: worker, fence, epoch, limit, prefix of the shard's keys
--- Marks devices offline whose connection is older than the broker; returns {mac, session id or '', …} of some of them.
+-- Marks some devices offline whose connection is older than the broker's start; returns {mac, session id or '', …} of
+-- them.
 local function outdate(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   local answer = {}
@@ -510,13 +535,13 @@ local function outdate(K, A)
   return answer
 end
 
--- The sessions of a shard are also found by their edge.
+-- The index of a shard's sessions on one edge: a set of MACs.
 local function index_of(prefix, edge) return prefix .. 'e:' .. edge end
 
 -- K: own, session, device, tools, edges of the shard's sessions
 -- A: worker, fence, session ttl s, device ttl s, index ttl s, prefix of the shard's keys, mac, edge,
 --    number of device fields, device fields…, session fields…
--- Replaces the device's session. The dialect in which the device made its tools known in this connection is kept.
+-- Replaces the device's session. The dialect in which the device registered its tools in this connection is kept.
 -- Returns {old session id, old edge, epoch, epoch of the tool list or '', firmware or '', language or '', board or ''}.
 local function hello(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
@@ -544,13 +569,17 @@ local function hello(K, A)
   return answer
 end
 
--- How long after the goodbye an apology is shown at the earliest, and how long after the session's end at the latest:
--- firmware's transition to idle clears the screen, and a modem reconnects after a minute (device contract 2.3, 3.2).
+-- An apology is shown this long after the goodbye at the earliest, and this long after the session's end at the latest.
+-- The transition of the firmware to idle clears the screen, and a modem reconnects after a minute (device contract 2.3,
+-- 3.2).
 local APOLOGY_AFTER_MS, APOLOGY_UNTIL_MS = 450, 120000
 
 -- K: own, session, device
--- A: worker, fence, session id, prefix of the shard's keys, mac, why, 1 if the device was sent a goodbye, apology or ''
--- Ends the session if it is the one; `knows` stands while the device itself was the last to end one. Returns its edge or ''. A device that gets an apology stays in its edge's index.
+-- A: worker, fence, session id, prefix of the shard's keys, mac, reason, 1 if the device was sent a goodbye, apology or
+--    ''
+-- Ends the session if it is the current one. Returns its edge or ''. The field `knows` is set if the device itself
+-- ended its last session. A device to which an apology is due stays in the index of its edge
+-- (docs/adr/0023-ends-of-sessions.md).
 local function goodbye(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   local session = redis.call('HMGET', K[2], 'id', 'edge')
@@ -569,15 +598,15 @@ local function goodbye(K, A)
   return session[2] or ''
 end
 
--- K: device  A: session id.  Returns for how many ms the device has been sent a goodbye for this session, or -1.
+-- K: device  A: session id.  Returns how many ms ago the goodbye of this session was sent, or -1 if none was.
 local function ended(K, A)
   local known = redis.call('HMGET', K[1], 'gone', 'ga')
   if known[1] ~= A[1] or not known[2] then return -1 end
   return math.max(0, now() - tonumber(known[2]))
 end
 
--- Returns 'due', 'waits' or 'none', and the apology. It is shown once in a connection, to a device without a session:
--- a device that connects anew clears its screen, and may have missed what was sent before.
+-- Returns 'due', 'waits' or 'none', and the apology. It is shown once in each connection, to a device without a
+-- session: a device clears its screen when it reconnects, and may have missed what was sent before.
 local function apology_of(device)
   local known = redis.call('HMGET', device, 'sorry', 'ga', 'on', 'ep', 'se', 'sid')
   local since, apology = string.match(known[1] or '', '^(%d+) (.+)$')
@@ -586,7 +615,7 @@ local function apology_of(device)
   return now() - tonumber(known[2] or '0') < APOLOGY_AFTER_MS and 'waits' or 'due', apology
 end
 
--- K: device  A: none.  Returns {apology, language or '', connection's epoch or ''} of a device to which one is due, or {}.
+-- K: device  A: none.  Returns {apology, language or '', connection's epoch or ''} if an apology is due now, or {}.
 local function apology(K, A)
   local state, name = apology_of(K[1])
   if state ~= 'due' then return {} end
@@ -595,8 +624,8 @@ local function apology(K, A)
 end
 
 -- K: own, edges of the shard's sessions  A: worker, fence, prefix of the shard's keys, limit, live edge, …
--- Returns {mac, session id, …} of some sessions whose edge is none of the live ones, and tidies the index. Without a session
--- id it is a device to which an apology is due.
+-- Returns {mac, session id, …} of some sessions of dead edges, and removes outdated entries of the index. An empty
+-- session id stands for a device to which an apology is due.
 local function orphans(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   local live, answer = {}, {}
@@ -627,7 +656,7 @@ local function orphans(K, A)
 end
 
 -- K: own, device, tools, session  A: worker, fence, ttl s, dialect, tools
--- Replaces the tools of a device that made them known itself, which also tells its dialect.
+-- Replaces the tools of a device that registered them itself, and stores its dialect.
 local function register(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   redis.call('SET', K[3], A[5], 'EX', A[3])
@@ -664,12 +693,13 @@ local function begun(verdict, late, session, turn)
 end
 
 -- K: own, session, turn, device
--- A: worker, fence, session id or '' for whatever there is, session ttl s, turn ttl s, turn id, messages, token, letter,
---    longest age of a letter ms, longest rest of a turn ms, most attempts
--- Begins a turn in a live session, or hands out the journal of one that was begun before. The letter that asks for it is the
--- turn's epoch: the newest one wins. Returns {'GONE'} when the session is over, {'OVER'} when a newer turn has begun, {'BUSY'}
--- when the turn before it still runs, which must be ended first; else 'AGAIN' or 'GO' as `begun` says, the latter also
--- when this very begin was repeated by the client library.
+-- A: worker, fence, session id or '' for any or none, session ttl s, turn ttl s, turn id, messages, token, id of the
+--    stream entry, longest age of the entry ms, longest pause of a turn ms, most attempts
+-- Begins a turn in a live session, or returns the journal of a turn that was begun before. The id of the stream entry
+-- that asks for the turn is the turn's epoch: the newest turn wins. Returns {'GONE'} if the session is over, {'OVER'}
+-- if a newer turn has begun, {'BUSY'} if the turn before it still runs and must be ended first; else what `begun`
+-- returns, with 'AGAIN' or 'GO'. It is 'GO' also if the client library repeated this call after a fault: the token is
+-- the same then.
 local function turn_begin(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   if A[3] ~= '' and redis.call('HGET', K[2], 'id') ~= A[3] then return {'GONE'} end
@@ -689,12 +719,13 @@ local function turn_begin(K, A)
   redis.call('EXPIRE', K[3], A[5])
   redis.call('EXPIRE', K[2], A[4])
   local session = redis.call('HGETALL', K[2])
-  -- Without a session all that is known is how the device speaks.
+  -- Without a session, only the dialect of the device is known.
   if #session == 0 then session = {'dialect', redis.call('HGET', K[4], 'dialect') or ''} end
   return begun(verdict, late, session, verdict == 'AGAIN' and redis.call('HGETALL', K[3]) or {})
 end
 
--- K: own, turn  A: worker, fence, turn ttl s, turn id, field, value, …  Writes down how far the device's newest turn got.
+-- K: own, turn  A: worker, fence, turn ttl s, turn id, field, value, …
+-- Records the progress of the device's newest turn.
 local function turn_record(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   local turn = redis.call('HMGET', K[2], 'turn', 'state')
@@ -707,8 +738,8 @@ local function turn_record(K, A)
 end
 
 -- K: tools, history, reports[, persona[, admission]]  A: most messages, oldest report ms
--- All that a turn needs to know. Returns {tools or '', number of messages[, language or '', character or ''[, time zone
--- or '']], message, …, 'age-in-ms report', …}: a worker of an older version, which asks for less, gets less.
+-- The data that a turn needs. Returns {tools or '', number of messages[, language or '', character or ''[, time zone
+-- or '']], message, …, 'age-in-ms report', …}. A worker of an older version gives fewer keys and gets fewer parts.
 local function turn_context(K, A)
   local most = tonumber(A[1])
   local history = most > 0 and redis.call('LRANGE', K[2], -most, -1) or {}
@@ -730,8 +761,8 @@ end
 
 -- K: own, history, turn
 -- A: worker, fence, history ttl s, longest history, turn id, turn ttl s, state, messages, sentences, apology, line, …
--- Puts a turn's lines into the history, in place of those that it put there before. 0 when it is not the newest turn, or
--- was cut off and is said to be written.
+-- Writes a turn's lines into the history, in place of those that it wrote before. Returns 0 if it is not the newest
+-- turn, or if the state was 'cut' already and A has another one.
 local function remember(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   local turn = redis.call('HMGET', K[3], 'turn', 'lines', 'state')
@@ -747,7 +778,7 @@ local function remember(K, A)
   return 1
 end
 
--- K: own, reports  A: worker, fence, ttl s, most, report.  Keeps what a device reported, with the time.
+-- K: own, reports  A: worker, fence, ttl s, most, report.  Stores a notification of a device, with the time.
 local function report(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   redis.call('RPUSH', K[2], string.format('%d %s', now(), A[5]))
@@ -758,9 +789,10 @@ end
 
 -- K: call, idempotency key, deadlines, device[, own, turn]
 -- A: id, token, timeout ms, keep ms, mac, most pending[, worker, fence, turn id]
--- Returns {verdict, id, result, ms left}: GO to publish, MINE when this very begin was repeated by the client library, COLL for
--- another id, OFF or BUSY when nothing may be sent, OVER when the turn that asks is not the newest any more or has ended, or the
--- known state of an earlier call with the same idempotency key.
+-- Records a call before it is published. Returns {verdict, id, result, ms left}. The verdict is GO: publish the call;
+-- MINE: the client library repeated this begin after a fault; COLL: take another id, this one is in use; OFF: the
+-- device is offline; BUSY: it has too many pending calls; OVER: the turn that asks has ended or is not the newest; or
+-- the state of an earlier call with the same idempotency key.
 local function call_begin(K, A)
   if A[7] then
     if not owns(K[5], A[7], A[8]) then return fenced() end
@@ -790,12 +822,13 @@ local function call_begin(K, A)
   return {'GO', A[1], ''}
 end
 
--- One call less is pending at the device; never below none, should its record be younger than the call.
+-- Counts one pending call of the device less. Never below zero: the device's record may be younger than the call.
 local function settle(device)
   if tonumber(redis.call('HGET', device, 'np') or '0') > 0 then redis.call('HINCRBY', device, 'np', -1) end
 end
 
--- States of a call: S sent, D done (res holds the answer), U unknown, N never sent. Ended once, `by` a token.
+-- States of a call: S sent, D done (`res` holds the answer), U unknown, N never sent. A call ends once; `by` is the
+-- token of the request that ended it.
 local function finish(call_key, deadlines, device, mac, id, state, result, token)
   local known = redis.call('HMGET', call_key, 'st', 'by', 'late')
   if known[1] ~= 'S' then
@@ -814,19 +847,22 @@ local function finish(call_key, deadlines, device, mac, id, state, result, token
 end
 
 -- K: call, deadlines, device  A: mac, id, state, result, token.
--- Compare and set: returns the state, LATE for the first answer to a call that had ended as unknown and keeps it, or IGN.
--- The same token again, from a client that repeats a command after a fault, gets the same answer.
+-- Ends a call that is pending. Returns its state; LATE, and keeps the answer, for the first answer to a call that had
+-- ended as unknown; else IGN. A client that repeats the command after a fault has the same token and gets the same
+-- verdict.
 local function call_finish(K, A)
   return finish(K[1], K[2], K[3], A[1], A[2], A[3], A[4], A[5] or '')
 end
 
--- K: deadlines  A: prefix of the shard's keys, limit.  Ends calls whose deadline passed as unknown; returns their 'mac|id'.
+-- K: deadlines  A: prefix of the shard's keys, limit
+-- Ends calls after their deadline as unknown; returns their 'mac|id'.
 local function sweep(K, A)
   local ended = {}
   for _, member in ipairs(redis.call('ZRANGE', K[1], '-inf', now(), 'BYSCORE', 'LIMIT', 0, A[2])) do
     local mac, id = string.match(member, '^(.-)|(.+)$')
     local call, device = A[1] .. 'c:' .. mac .. ':' .. id, A[1] .. 'd:' .. mac
-    -- Its record expired while nobody swept; else the device would count as busy with it for ever.
+    -- The call's record expired before a worker swept it. Without this line the device's count of pending calls would
+    -- stay too high for ever.
     if redis.call('EXISTS', call) == 0 then settle(device) end
     local state = finish(call, K[1], device, mac, id, 'U', '', 'sweep')
     if state == 'IGN' then redis.call('ZREM', K[1], member) else ended[#ended + 1] = member end
@@ -834,10 +870,11 @@ local function sweep(K, A)
   return ended
 end
 
--- K: revoked, minima, default minimum, version, log  A: what, MAC, generation, most entries, longest log
--- Changes the list of who may not connect. Each change has a number and stands in the log, so that a watcher reads what it
--- missed, and the whole list only when the log is too short for that. A minimum of a MAC only rises.
--- Returns {1} when something changed, {0} when nothing had to, {-1} when the list is full.
+-- K: revoked, minima, default minimum, version, log  A: change, MAC, generation, most entries, longest log
+-- Changes the list of devices that may not connect. Each change has a number and an entry in the log, so that a watcher
+-- reads the changes that it missed; it reads the whole list only if the log is too short. The minimum of a MAC only
+-- rises.
+-- Returns {1} if something changed, {0} if the list was so already, {-1} if it is full.
 local function access(K, A)
   local what, mac, generation, most = A[1], A[2], tonumber(A[3]), tonumber(A[4])
   if what == 'revoke' then
@@ -860,13 +897,13 @@ local function access(K, A)
   return {1}
 end
 
--- K: version, log.  Returns {number of the last change, its place in the log or ''}.
+-- K: version, log.  Returns {number of the last change, id of its log entry or ''}.
 local function access_state(K)
   local last = redis.call('XREVRANGE', K[2], '+', '-', 'COUNT', 1)[1]
   return {redis.call('GET', K[1]) or '0', last and last[1] or ''}
 end
 
--- K: minima, default minimum  A: MAC, …  Removes the entries of these MACs that say what the default says anyway.
+-- K: minima, default minimum  A: MAC, …  Removes the minima of these MACs that are not above the default.
 local function access_thin(K, A)
   local default, gone = tonumber(redis.call('GET', K[2]) or '0'), 0
   for _, mac in ipairs(A) do

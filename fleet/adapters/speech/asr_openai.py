@@ -24,9 +24,9 @@ class OpenAiAsr:
 
     Args:
         base_url: Up to and with `/v1`.
-        api_key: None where the endpoint needs none.
+        api_key: None if the endpoint needs none.
         model: Its name at the endpoint.
-        language: ISO 639-1 code that is sent along; none without it.
+        language: ISO 639-1 code for the request; None to send none.
         sample_rate: Of the WAV file, in Hz.
         timeout: Longest time in seconds for an utterance, the retry included.
 
@@ -48,7 +48,7 @@ class OpenAiAsr:
         await self._endpoint.aclose()
 
     async def transcribe(self, pcm: bytes) -> Transcript:
-        """Return what was said; see `fleet.core.ports.Asr`. Without audio the endpoint is not asked."""
+        """Return what was said; see `fleet.core.ports.Asr`. Without audio no request is sent."""
         if not pcm:
             return Transcript("", self._language or "")
         spans.current().set({"gen_ai.request.model": self._model})
@@ -57,7 +57,7 @@ class OpenAiAsr:
         attempts = Attempts(RETRIES, deadline)
         while True:
             try:
-                return self._understand(await self._send(wav, deadline))
+                return self._parse(await self._send(wav, deadline))
             except ProviderError as error:
                 await attempts.pause(error)
 
@@ -71,12 +71,12 @@ class OpenAiAsr:
         async with self._endpoint.open(asking, deadline) as body:
             return await body.whole(deadline)
 
-    def _understand(self, answer: bytes) -> Transcript:
+    def _parse(self, answer: bytes) -> Transcript:
         try:
             heard = _Answer.model_validate_json(answer)
         except ValidationError:
             raise self._endpoint.failure("gave an answer without a text", retryable=False) from None
-        # Verbose endpoints give the language's English name, which is no code.
+        # Some endpoints return the language's English name, which is not a code.
         language = heard.language or ""
         return Transcript(heard.text.strip(), language.lower() if len(language) == 2 else self._language or "")
 

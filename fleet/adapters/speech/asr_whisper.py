@@ -19,22 +19,23 @@ BEAM = 5
 QUEUE = 16
 TIMEOUT = 20.0
 SHORTEST_BYTES = 3_200
-"""0.1 s: less is no utterance."""
+"""0.1 s; shorter audio is not an utterance."""
 
 PROMPTS = {"zh": "请打开灯，调低音量，播放音乐，设置闹钟。"}
-"""Without punctuated Simplified text before it Whisper writes mostly Traditional, unpunctuated. Kept short: its words
-leak into transcripts of bad audio."""
+"""Without this prompt, Whisper mostly writes Traditional characters without punctuation. The prompt is short, because
+its words leak into transcripts of bad audio."""
 
 _NO_SPEECH = 0.6
 _LOW_SCORE = -0.8
-"""Silence, noise and clicks measured at least 0.73 and at most -0.96; speech at most 0.48 and at least -0.5."""
+"""Bounds between noise and speech. Measured: silence, noise and clicks have at least 0.73 and at most -0.96, speech at
+most 0.48 and at least -0.5."""
 _TOKENS_FREE = 30
 _TOKENS_A_SECOND = 9
-"""Fast speech has about 8 a second; more is Whisper repeating itself."""
+"""Fast speech has about 8; with more, Whisper repeats itself."""
 _CONTEXT = 448
-"""Tokens of the prompt and the text together that the model has positions for."""
+"""The model's positions: the most tokens of prompt and text together."""
 SHORTEST_WINDOW, LONGEST_WINDOW = 18.0, 28.0
-"""Seconds of a long utterance that are recognised at once; Whisper hears 30 s."""
+"""Seconds of the windows into which a long utterance is cut; Whisper's own limit is 30 s."""
 
 _FILES = {"model.bin": WHISPER_MODEL, "config.json": WHISPER_CONFIG, "vocabulary.txt": WHISPER_VOCABULARY}
 
@@ -44,7 +45,7 @@ class _Model:
     engine: Any
     """A `ctranslate2.models.Whisper`, which has no types."""
     array: Any
-    """Makes a `ctranslate2.StorageView` of an array without copying it."""
+    """Makes a `ctranslate2.StorageView` from an array without copying it."""
     prompts: dict[str, list[str]]
     """The tokens before the transcript, for each language."""
 
@@ -53,7 +54,7 @@ class WhisperAsr:
     """Recognises one utterance after another in one thread.
 
     Args:
-        languages: ISO 639-1 codes that are considered; a single one is taken as given.
+        languages: ISO 639-1 codes to choose from; with a single one, no language is detected.
         model_dir: Folder with files that replace the wheels' own.
 
     Raises:
@@ -64,7 +65,7 @@ class WhisperAsr:
         self._model = _load(tuple(languages), model_dir)
         self._languages = tuple(languages)
         self._engine = Engine("asr", threads=1, queue=QUEUE)
-        # The first run is slow, so nobody shall wait for it.
+        # The first run is slow. Run it now, so that no user waits for it.
         self._transcribe(bytes(whisper_mel.RATE * 2))
 
     async def transcribe(self, pcm: bytes) -> Transcript:
@@ -83,16 +84,16 @@ class WhisperAsr:
     def _transcribe(self, pcm: bytes) -> Transcript:
         whisper = self._model.engine
         mel = self._model.array(whisper_mel.log_mel(pcm, whisper.n_mels))
-        # One encoding serves both the language and the text; it is nine tenths of the work.
-        heard = whisper.encode(mel)
-        language = self._language(heard)
+        # Encode once for both the language and the text: encoding is nine tenths of the work.
+        encoded = whisper.encode(mel)
+        language = self._language(encoded)
         prompt = self._model.prompts[language]
         seconds = min(len(pcm) / 2 / whisper_mel.RATE, whisper_mel.LONGEST)
         found = whisper.generate(
-            heard,
+            encoded,
             [prompt],
             beam_size=BEAM,
-            # CTranslate2 writes half of `max_length` tokens at most, as the other half is the prompt's.
+            # CTranslate2 reserves half of `max_length` for the prompt and writes at most the other half.
             max_length=2 * min(_TOKENS_FREE + int(seconds * _TOKENS_A_SECOND), _CONTEXT - len(prompt)),
             return_scores=True,
             return_no_speech_prob=True,
@@ -102,10 +103,10 @@ class WhisperAsr:
         text = whisper_text.decode(found.sequences[0]).strip()
         return Transcript(simplify(text) if language == "zh" else text, language)
 
-    def _language(self, heard: Any) -> str:
+    def _language(self, encoded: Any) -> str:
         if len(self._languages) == 1:
             return self._languages[0]
-        ranked = (token.strip("<|>") for token, _ in self._model.engine.detect_language(heard)[0])
+        ranked = (token.strip("<|>") for token, _ in self._model.engine.detect_language(encoded)[0])
         return next((code for code in ranked if code in self._languages), self._languages[0])
 
 
@@ -135,9 +136,9 @@ def _load(languages: tuple[str, ...], model_dir: Path | None) -> _Model:
 
 @contextmanager
 def _folder(model_dir: Path | None) -> Iterator[Path]:
-    """Yield a folder as CTranslate2 wants it.
+    """Yield a folder with the file names that CTranslate2 requires.
 
-    Its files are links, since a model that is handed over as bytes stays in memory for ever (140 MB).
+    The files are links. CTranslate2 also accepts a model as bytes, but then keeps the 140 MB in memory for ever.
     """
     with (
         tempfile.TemporaryDirectory(prefix="fleet-whisper-") as name,

@@ -1,4 +1,4 @@
-"""Cutting long utterances into windows for a recogniser that hears a limited time at once."""
+"""Cut long utterances into windows for a recogniser that takes audio of limited length."""
 
 import numpy as np
 
@@ -12,13 +12,13 @@ _PAUSE_STEPS = 10
 def split(pcm: bytes, shortest: float, longest: float) -> list[bytes]:
     """Return the windows of an utterance in order; together they are the whole.
 
-    A window ends in the quietest 0.2 s that lie between both limits, so that no word is cut in two where the speaker
-    paused anywhere.
+    A window ends in the quietest 0.2 s between both limits. So a word is cut only if the speaker does not pause between
+    them.
 
     Args:
         pcm: 16 kHz s16le mono.
-        shortest: Seconds from which on a window may end.
-        longest: Seconds that no window exceeds.
+        shortest: Shortest window in seconds.
+        longest: Longest window in seconds.
     """
     samples = np.frombuffer(pcm, "<i2", count=len(pcm) // 2)
     windows: list[bytes] = []

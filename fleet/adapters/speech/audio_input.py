@@ -1,7 +1,7 @@
-"""Listening to many streams at once: Opus decoding and voice activity in one thread, in batches, off the event loop.
+"""Opus decoding and voice activity detection for many streams, in batches in one thread beside the event loop.
 
-Packets that arrive while a batch runs make up the next one, so batches grow with the load and the loop is woken once a
-batch. All counting happens on the loop; decoders and states are touched in the thread alone.
+Packets that arrive while a batch runs form the next batch. So batches grow with the load, and the event loop is woken
+once for each batch. Counters are used on the event loop only, decoders and VAD states in the thread only.
 """
 
 import asyncio
@@ -23,30 +23,30 @@ from fleet.wire.messages import AudioFormat
 log = logging.getLogger(__name__)
 
 _DTX_BYTES = 3
-"""Packets up to this long hold no audio: silence that the encoder did not send."""
+"""Packets of at most this length hold no audio: the encoder leaves silence out (discontinuous transmission)."""
 _BATCH_TIMEOUT = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class VadFrame:
-    """One packet, heard."""
+    """One decoded packet with its probability of speech."""
 
     pcm: bytes
-    """16 kHz mono s16le, as long as the packet; zeros for one that holds no audio or is damaged."""
+    """16 kHz mono s16le, as long as the packet; zeros if the packet holds no audio or is damaged."""
     speech: float
-    """Highest probability of speech in the 32 ms windows that ended in the packet; the last known one if none did."""
+    """Highest probability of speech in the 32 ms windows that end in the packet; the last known one if none does."""
 
 
 @dataclass(slots=True)
 class _Stream:
-    """What the thread knows of a stream."""
+    """The state of a stream in the thread."""
 
     silence: bytes
     decoder: Decoder = field(default_factory=lambda: Decoder(RATE))
     state: VadState = field(default_factory=VadState)
     rest: Samples = field(default_factory=lambda: np.zeros(0, np.float32))
 
-    def forget(self) -> None:
+    def reset_vad(self) -> None:
         self.state = VadState()
         self.rest = self.rest[:0]
 
@@ -59,7 +59,7 @@ class _Stream:
             return self.silence
 
     def cut(self, pcm: bytes) -> list[Samples]:
-        """Return the windows that end in this audio; what is left begins the next one."""
+        """Return the windows that end in this audio; the rest begins the next window."""
         samples: Samples = np.concatenate((self.rest, np.frombuffer(pcm, "<i2").astype(np.float32) / 32768))
         whole = len(samples) // WINDOW * WINDOW
         self.rest = samples[whole:]
@@ -68,7 +68,7 @@ class _Stream:
 
 @dataclass(slots=True, eq=False)
 class _DecodedPacket:
-    """A packet on its way through the thread."""
+    """A packet in the thread: decoded, and waiting for the probabilities of its windows."""
 
     stream: "AudioInputStream"
     pcm: bytes
@@ -76,17 +76,17 @@ class _DecodedPacket:
     windows: deque[Samples]
     speech: list[float] = field(default_factory=list)
 
-    def judge(self) -> tuple["AudioInputStream", VadFrame]:
-        """Return the frame; packets of a stream in their order."""
+    def to_frame(self) -> tuple["AudioInputStream", VadFrame]:
+        """Return the frame; call it in the order of the stream's packets, as it may repeat the last probability."""
         self.state.speech = max(self.speech, default=self.state.speech)
         return self.stream, VadFrame(self.pcm, self.state.speech)
 
 
 class FrameListener(Protocol):
-    """Whoever listens to a stream."""
+    """Receives the frames of a stream."""
 
     def on_frame(self, frame: VadFrame) -> None:
-        """Take the next packet as it was heard; called on the event loop, in the order of feeding."""
+        """Take the frame of the next packet; called on the event loop, in the order of feeding."""
 
 
 class AudioInputStream:
@@ -97,15 +97,15 @@ class AudioInputStream:
         self.listener = listener
         self._stream = _Stream(bytes(RATE * uplink.frame_ms // 1000 * 2))
         self.silence = VadFrame(self._stream.silence, 0.0)
-        """Stands for a packet that could not be heard."""
+        """The frame for a packet whose batch failed."""
         self.waiting = 0
-        """Packets that were fed and not heard yet."""
+        """Packets that were fed and whose frames are not delivered yet."""
         self.closed = False
         self.dropped = 0
-        """Packets that were fed in vain."""
+        """Packets that were dropped because too many waited."""
 
     def feed(self, packet: bytes) -> bool:
-        """Hand in the stream's next packet; never blocks. False: dropped and counted, because too many wait."""
+        """Take the stream's next packet; never blocks. False: it was dropped and counted, because too many wait."""
         if self.closed or self._input.is_full(self.waiting):
             self.dropped += 1
             return False
@@ -115,21 +115,21 @@ class AudioInputStream:
         return True
 
     def reset(self) -> None:
-        """Begin a new utterance with the next packet: forget the voice activity so far, keep the decoder."""
+        """Begin a new utterance with the next packet: reset the voice activity detection, but not the decoder."""
         queue = self._input.queue
-        # Two in a row are one, so resets cannot fill the queue.
+        # Two resets in a row are stored as one, so that resets cannot fill the queue.
         if not self.closed and not (queue and queue[-1] == (self, None)):
             queue.append((self, None))
             self._input.fed.set()
 
     def close(self) -> None:
-        """Hear nothing more, not even what was fed before."""
+        """End the stream; frames of packets that wait are not delivered."""
         self.closed = True
 
     def process(self, packet: bytes | None) -> _DecodedPacket | None:
-        """Decode a packet, or forget the utterance when there is none; in the thread."""
+        """Decode a packet; None resets the voice activity detection. Runs in the thread."""
         if packet is None:
-            self._stream.forget()
+            self._stream.reset_vad()
             return None
         if self.closed:
             return _DecodedPacket(self, b"", self._stream.state, deque())
@@ -145,9 +145,9 @@ class AudioInput:
     """All streams of a process.
 
     Args:
-        vad: The model; nobody else may use it.
-        longest: Most packets that wait in all; further ones are dropped.
-        longest_each: Most packets that wait of one stream.
+        vad: The model; only this object may use it.
+        longest: Most waiting packets of all streams; further ones are dropped.
+        longest_each: Most waiting packets of one stream.
         batch: Most packets in one batch.
     """
 
@@ -157,37 +157,37 @@ class AudioInput:
         self._longest_each = longest_each
         self._batch = batch
         self.queue: deque[_Fed] = deque()
-        """What the streams fed; a stream without a packet begins a new utterance."""
+        """Streams with their packets; None instead of a packet begins a new utterance."""
         self.fed = asyncio.Event()
-        """Set while something is in the queue."""
+        """Set while the queue is not empty."""
 
     def open(self, uplink: AudioFormat, listener: FrameListener) -> AudioInputStream:
         """Return a new stream.
 
         Args:
-            uplink: Of the stream; packets without audio count as silence of its frame's length.
-            listener: Takes what is heard.
+            uplink: Format of the stream; a packet without audio counts as silence of one frame.
+            listener: Receives the frames.
         """
         return AudioInputStream(self, uplink, listener)
 
     async def run(self) -> None:
-        """Hear until cancelled; then the thread ends."""
-        engine = Engine("ears", threads=1, queue=1)
+        """Process packets until cancelled; then the thread ends."""
+        engine = Engine("audio_input", threads=1, queue=1)
         try:
             while True:
                 await self.fed.wait()
                 batch = self._take_batch()
                 try:
-                    heard: Sequence[_Outcome] = await engine.run(partial(self._process, batch), _BATCH_TIMEOUT)
+                    frames: Sequence[_Outcome] = await engine.run(partial(self._process, batch), _BATCH_TIMEOUT)
                 except ProviderError as error:
                     log.warning("batch of packets lost", extra={"packets": len(batch), "reason": str(error)})
-                    heard = [(stream, stream.silence) for stream, packet in batch if packet is not None]
-                asyncio.get_running_loop().call_soon(self._deliver, deque(heard))
+                    frames = [(stream, stream.silence) for stream, packet in batch if packet is not None]
+                asyncio.get_running_loop().call_soon(self._deliver, deque(frames))
         finally:
             engine.close()
 
     def is_full(self, waiting: int) -> bool:
-        """Return whether a stream of which so many packets wait may feed none."""
+        """Return whether the next packet of a stream with `waiting` packets must be dropped."""
         return waiting >= self._longest_each or len(self.queue) >= self._longest
 
     def _take_batch(self) -> list[_Fed]:
@@ -197,25 +197,25 @@ class AudioInput:
         return batch
 
     def _process(self, batch: list[_Fed]) -> Sequence[_Outcome]:
-        heard = [found for stream, packet in batch if (found := stream.process(packet))]
-        waiting = heard
+        decoded = [found for stream, packet in batch if (found := stream.process(packet))]
+        waiting = decoded
         while waiting := [packet for packet in waiting if packet.windows]:
-            # A stream's windows depend on one another: each round takes only its first one.
+            # The model's state after one window is the input of the next. So each round has one window of a stream.
             first = {id(packet.state): packet for packet in reversed(waiting)}
             chosen = list(first.values())
             speech = self._vad.probabilities([(packet.state, packet.windows.popleft()) for packet in chosen])
             for packet, value in zip(chosen, speech, strict=True):
                 packet.speech.append(value)
-        return [packet.judge() for packet in heard]
+        return [packet.to_frame() for packet in decoded]
 
-    def _deliver(self, heard: deque[_Outcome]) -> None:
+    def _deliver(self, frames: deque[_Outcome]) -> None:
         try:
-            while heard:
-                stream, frame = heard.popleft()
+            while frames:
+                stream, frame = frames.popleft()
                 stream.waiting -= 1
                 if not stream.closed:
                     stream.listener.on_frame(frame)
         finally:
-            # One listener's failure must not cost the others their frames.
-            if heard:
-                asyncio.get_running_loop().call_soon(self._deliver, heard)
+            # If a listener raises, the other listeners still get their frames.
+            if frames:
+                asyncio.get_running_loop().call_soon(self._deliver, frames)

@@ -1,4 +1,4 @@
-"""Cutting a sentence into pieces for a voice, so that the first audio comes early and no piece is too long."""
+"""Cut a sentence into pieces for a voice, so that the first audio is ready early and no piece is too long."""
 
 import re
 from collections.abc import Iterator
@@ -13,14 +13,14 @@ _BREAKABLE = re.compile(r"\s")
 def split_clauses(text: str, first: int, growth: float, longest: int) -> list[str]:
     """Return the pieces of a sentence, in order; together they are the whole text.
 
-    Pieces end after punctuation. Each is as long as allowed: the first about `first` characters, so that it is ready
-    soon, each other `growth` times the one before, so that it is ready when that one has been played.
+    Pieces end after punctuation. The first has about `first` characters, so that it is ready soon. Each further one is
+    up to `growth` times as long as the one before, so that it is ready when that one has been played.
 
     Args:
         text: The sentence.
-        first: Length wanted of the first piece, in characters.
-        growth: How much longer each further piece may be.
-        longest: Limit of every piece; clauses beyond it are cut at a space, or anywhere.
+        first: Wanted length of the first piece, in characters.
+        growth: Ratio of the lengths of two neighbours.
+        longest: Longest piece; a longer clause is cut at a space, or anywhere if it has none.
     """
     pieces: list[str] = []
     allowed = float(first)

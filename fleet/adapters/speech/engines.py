@@ -1,4 +1,4 @@
-"""Running engines that block: in threads of their own, with a bounded queue, never on the event loop."""
+"""Run blocking engines in threads of their own, with a bounded queue, so that the event loop never blocks."""
 
 import asyncio
 import threading
@@ -16,9 +16,9 @@ class Engine:
     """A few threads and the work that waits for them.
 
     Args:
-        name: Of the threads, and in errors.
-        threads: How much work runs at once.
-        queue: How much more work may wait; when it is full, `run` refuses.
+        name: Of the threads, in errors and in metrics.
+        threads: Pieces of work that run at once.
+        queue: Pieces of work that may wait; when it is full, `run` refuses.
     """
 
     def __init__(self, name: str, threads: int, queue: int) -> None:
@@ -28,13 +28,13 @@ class Engine:
         self._closed = False
 
     async def run(self, work: Callable[[], T], timeout: float) -> T:
-        """Return what `work` returns in a thread.
+        """Run `work` in a thread and return its result.
 
-        Work that has begun goes on to its end when the caller is cancelled or gives up, and keeps its place until then.
+        Work that has begun runs to its end and keeps its place, also if the caller is cancelled or times out.
 
         Args:
-            work: Blocks; is not started any more when the caller has gone.
-            timeout: Seconds from now, waiting included.
+            work: May block; it is not started if the caller was cancelled or timed out before.
+            timeout: Seconds from now, with the time in the queue.
 
         Raises:
             Overloaded: The queue is full.
@@ -52,12 +52,12 @@ class Engine:
             await asyncio.wait({future}, timeout=timeout)
             return self._outcome(future)
         finally:
-            # At once: through the future alone the place would become free one turn of the loop later.
+            # Cancelled directly, because through `future` the place would become free one loop iteration later.
             running.cancel()
             future.cancel()
 
     def close(self) -> None:
-        """Refuse new work and forget what waits; what runs ends by itself."""
+        """Refuse new work and drop the work that waits; work that runs ends by itself."""
         self._closed = True
         self._pool.shutdown(wait=False, cancel_futures=True)
 

@@ -1,4 +1,4 @@
-"""Numbers in Chinese text written as Hanzi, as a person reads them aloud."""
+"""Spell the numbers in Chinese text as Hanzi, as a person reads them aloud."""
 
 import re
 from collections.abc import Callable
@@ -10,7 +10,7 @@ _MYRIADS = ("", "万", "亿", "万亿")
 _LONGEST_NUMBER = 16
 """Longer numbers are read digit by digit, like telephone numbers."""
 _CODE_DIGITS = 7
-"""From this length on a number without separators is more likely a code than a quantity."""
+"""A number of this length or longer without separators is more likely a code than a quantity."""
 
 _UNITS = {
     "km/h": "公里每小时", "kWh": "千瓦时", "km": "公里", "cm": "厘米", "mm": "毫米", "kg": "公斤", "mg": "毫克",
@@ -20,7 +20,7 @@ _UNITS = {
 _COUNTED = (
     "个|点|小时|分钟|天|年前|年后|次|盏|台|首|位|种|件|条|只|张|本|块|秒钟|周|层|间|份|杯|瓶|倍|米|公里|公斤|升|克"
 )
-"""What 2 is read 两 before."""
+"""Measure words and units before which 2 is read 两."""
 
 _NUMBER = r"\d+(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
 _SIGNED = rf"(?<![\w.])[-−](?={_NUMBER})"
@@ -28,7 +28,7 @@ _WIDE = str.maketrans("０１２３４５６７８９％：．", "0123456789%:."
 
 
 def spell_numbers(text: str) -> str:
-    """Return the text without digits: dates, times, percentages, amounts, ranges, quantities and codes spelled out."""
+    """Return the text with all numbers in Hanzi: dates, times, percentages, amounts, ranges, quantities and codes."""
     text = text.translate(_WIDE)
     for pattern, spell in _RULES:
         text = pattern.sub(spell, text)
@@ -36,7 +36,7 @@ def spell_numbers(text: str) -> str:
 
 
 def spell_quantity(number: str) -> str:
-    """Return how a decimal number without sign and separators is read: `10.5` is 十点五."""
+    """Return the reading of a decimal number without sign and separators: `10.5` is 十点五."""
     whole, _, fraction = number.partition(".")
     spelled = _spell_whole(whole)
     return f"{spelled}点{_spell_digits(fraction)}" if fraction else spelled
@@ -55,7 +55,7 @@ def _spell_whole(digits: str) -> str:
 
 
 def _spell_group(group: str, rank: int) -> str:
-    """Return up to four digits with their myriad; zeros as 零, still too many of them."""
+    """Return the reading of up to four digits with their myriad; the caller removes repeated 零."""
     if not group.strip("0"):
         return DIGITS[0]
     places = _PLACES[-len(group) :]
@@ -105,7 +105,7 @@ def _rule(pattern: str, spell: Callable[[Match[str]], str]) -> tuple[re.Pattern[
 
 
 _UNIT = "|".join(re.escape(unit) for unit in sorted(_UNITS, key=len, reverse=True))
-# The order matters: what is more special comes first and leaves no digits behind.
+# The order matters: special rules come first and leave no digits behind for the general ones.
 _RULES = (
     _rule(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)", _date),
     _rule(r"(?<!\d)(\d{4})[-–—~～至到](?=\d{4}年)", lambda found: f"{_spell_digits(found[1])}到"),

@@ -1,7 +1,7 @@
-"""The engines that the settings name: endpoints where there is a base URL, plugins, the offline set otherwise.
+"""Load the engines that the settings choose: an endpoint if there is a base URL, a plugin, else the offline set.
 
-Either is imported when it is needed: a server with endpoints runs without the extra `speech`, and one without them
-starts half a second sooner. All functions block for some seconds: call them in a thread.
+Modules are imported only when they are used. So a server with endpoints runs without the extra `speech`, and one with
+the offline set starts half a second sooner. All functions block for some seconds: call them in a thread.
 """
 
 import logging
@@ -44,11 +44,11 @@ class SpeechSettings:
     asr_provider: str | None
     tts_provider: str | None
     model_fields_set: Set[str]
-    """The names of the settings that somebody set: a default of some counts for the built-in endpoint only."""
+    """The names of the settings that the operator set; some defaults are for the built-in endpoint only."""
 
 
 def load_vad(settings: SpeechSettings) -> SileroVad:
-    """Return the voice activity detector; there is only the offline one.
+    """Return the voice activity detector; the only one is offline.
 
     Raises:
         ConfigError: The model or onnxruntime is missing.
@@ -57,10 +57,10 @@ def load_vad(settings: SpeechSettings) -> SileroVad:
 
 
 def load_asr(settings: SpeechSettings) -> Asr:
-    """Return what recognises speech.
+    """Return the speech recogniser.
 
     Raises:
-        ConfigError: A setting is wrong, the plugin is missing, or the offline set is.
+        ConfigError: A setting is wrong, or the plugin or the offline set is missing.
     """
     name = settings.asr_provider or ("openai" if settings.asr_base_url else "offline")
     if name in ASR_PROVIDERS:
@@ -79,10 +79,10 @@ def load_asr(settings: SpeechSettings) -> Asr:
 
 
 def load_tts(settings: SpeechSettings) -> Tts:
-    """Return what speaks.
+    """Return the voice.
 
     Raises:
-        ConfigError: A setting is wrong, the plugin is missing, or the offline set is.
+        ConfigError: A setting is wrong, or the plugin or the offline set is missing.
     """
     name = settings.tts_provider or ("openai" if settings.tts_base_url else "offline")
     if name in TTS_PROVIDERS:
@@ -102,10 +102,10 @@ def load_tts(settings: SpeechSettings) -> Tts:
 
 
 def spoken_languages(settings: SpeechSettings) -> tuple[str, ...]:
-    """Return the languages that people may speak: the one that is set, or those that `auto` chooses from.
+    """Return the languages of the users: the one that is set, or those that `auto` chooses from.
 
     Raises:
-        ConfigError: None is named.
+        ConfigError: The setting names no language.
     """
     if settings.language != "auto":
         return (settings.language,)
@@ -120,7 +120,7 @@ def _reveal(secret: SecretStr | None) -> str | None:
 
 
 def _chosen(settings: SpeechSettings, field: str) -> Any:
-    """Return a setting, None where its default counts: that is for the built-in endpoint."""
+    """Return a setting for a plugin; None if the operator did not set it: the default is for the built-in endpoint."""
     return getattr(settings, field) if field in settings.model_fields_set else None
 
 
@@ -165,10 +165,10 @@ def _offline_tts(settings: SpeechSettings) -> Tts:
     from fleet.adapters.speech.tts_offline import LANGUAGES, OfflineTts
 
     if foreign := [code for code in spoken_languages(settings) if code not in LANGUAGES]:
-        log.warning("no offline voice of this language, the English one reads it", extra={"languages": foreign})
+        log.warning("no offline voice for a language, the English voice reads it", extra={"languages": foreign})
     return OfflineTts(settings.zh_voice, settings.model_dir)
 
 
 ASR_PROVIDERS: Final[Mapping[str, Callable[[SpeechSettings], Asr]]] = {"openai": _openai_asr, "offline": _offline_asr}
 TTS_PROVIDERS: Final[Mapping[str, Callable[[SpeechSettings], Tts]]] = {"openai": _openai_tts, "offline": _offline_tts}
-"""The built-in ones, by the names of ASR_PROVIDER and TTS_PROVIDER."""
+"""The built-in providers, by their names in ASR_PROVIDER and TTS_PROVIDER."""

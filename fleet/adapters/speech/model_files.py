@@ -1,7 +1,7 @@
-"""The model files of the offline set: found in the installed wheels, joined in memory, checked.
+"""The model files of the offline set: found in the installed wheels, joined in memory, verified.
 
-A file of the same name in `FLEET_MODEL_DIR` replaces the wheel's and is taken as it is; everything else must have the
-SHA-256 that is pinned here, since the wheels are single persons' uploads.
+A file of the same name in `FLEET_MODEL_DIR` replaces the wheel's and is not verified. Every other file must have the
+SHA-256 that is pinned here, because private persons upload the wheels.
 """
 
 import hashlib
@@ -24,14 +24,14 @@ VOICE_SUFFIX = ".f16.npy"
 
 _CHUNK = 1 << 20
 _NO_TELEMETRY = "ORT_DISABLE_TELEMETRY"
-"""onnxruntime looks for it when it is loaded; without it, it reports its use to its maker."""
+"""onnxruntime reads this variable when it is loaded; without it, onnxruntime sends telemetry to its vendor."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """A file of a model: its name in `FLEET_MODEL_DIR`, its SHA-256, and where wheels hold its parts, in order.
+    """A file of a model: its name in `FLEET_MODEL_DIR`, its SHA-256, and its parts in wheels, in order.
 
-    A part is a package's name and a path below the package.
+    A part is the name of a package and a path below the package.
     """
 
     name: str
@@ -82,9 +82,9 @@ KOKORO = ModelFile(
 
 @contextmanager
 def opened(file: ModelFile, model_dir: Path | None) -> Iterator[Path]:
-    """Yield a path under which this process can read the whole file, while the block lasts.
+    """Yield a path under which this process can read the whole file inside the block.
 
-    Parts are joined into an anonymous file in memory.
+    The parts are joined in an anonymous file in memory.
 
     Raises:
         ConfigError: A part is missing or cannot be read, or the file is not the pinned one.
@@ -120,10 +120,10 @@ def find_voice(name: str, model_dir: Path | None) -> Path:
 
 
 def require(module: str) -> ModuleType:
-    """Return a module of the offline set, which will tell nobody that it is used.
+    """Return a module of the offline set, without telemetry.
 
     Raises:
-        ConfigError: It is not installed or cannot be loaded.
+        ConfigError: The module is not installed or cannot be loaded.
     """
     os.putenv(_NO_TELEMETRY, "1")
     try:

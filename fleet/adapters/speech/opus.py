@@ -1,8 +1,7 @@
-"""Opus packets to and from PCM: a thin binding to the libopus that a wheel brings along.
+"""Opus packets to and from PCM: a thin binding to the libopus in a wheel.
 
-Every call into libopus releases the GIL, so codecs may work in threads; one object serves one thread at a time. The
-state lies in memory that Python owns, so it goes with its object and nothing has to be closed. PCM is 16-bit
-little-endian mono.
+Every call into libopus releases the GIL, so codecs may run in threads; one object serves one thread at a time. Python
+owns the memory of the state, so objects need no `close`. PCM is 16-bit little-endian mono.
 """
 
 import ctypes
@@ -14,14 +13,14 @@ from typing import Literal
 from fleet.ground.errors import FleetError
 
 SAMPLE_RATES = (8_000, 12_000, 16_000, 24_000, 48_000)
-"""What Opus encodes from and decodes to, in Hz."""
+"""Sample rates of the PCM, in Hz."""
 FRAME_MS = (5, 10, 20, 40, 60, 80, 100, 120)
-"""Whole milliseconds that a packet may last."""
+"""Lengths of packets in whole milliseconds."""
 MAX_FRAME_MS = 120
 MIN_PACKET = 8
 """Firmware up to 2.3.0 drops datagrams of less than 24 bytes, 16 of which are the header."""
 MAX_PACKET = 1_184
-"""With the header a datagram of 1,200 bytes, which every path carries whole."""
+"""With the header a datagram of 1,200 bytes, which every network path carries without fragmentation."""
 
 _APPLICATIONS = {"voip": 2048, "audio": 2049}
 _SET_BITRATE = 4002
@@ -34,21 +33,21 @@ _SAMPLE_BYTES = 2
 
 
 Application = Literal["voip", "audio"]
-"""What Opus tunes itself for: speech that is understood, or sound as it is."""
+"""The optimisation goal of the encoder: intelligible speech, or sound close to the original."""
 
 
 class OpusError(FleetError):
-    """A packet that is no Opus, PCM of the wrong length, or settings that Opus does not know."""
+    """An invalid Opus packet, PCM of the wrong length, or settings that Opus does not have."""
 
 
 class Decoder:
     """One stream's decoder.
 
     Args:
-        sample_rate: Of the PCM, in Hz, one of `SAMPLE_RATES`, whatever the sender encoded from.
+        sample_rate: Of the PCM in Hz, one of `SAMPLE_RATES`; it need not be the rate of the sender.
 
     Raises:
-        OpusError: The rate is unknown, or libopus is missing.
+        OpusError: The rate is not one of Opus, or libopus is missing.
     """
 
     def __init__(self, sample_rate: int) -> None:
@@ -64,10 +63,10 @@ class Decoder:
         self._view = memoryview(self._pcm)
 
     def decode(self, packet: bytes) -> bytes:
-        """Return the PCM of one packet, as long as the packet says (at most 120 ms).
+        """Return the PCM of one packet, at most 120 ms.
 
         Raises:
-            OpusError: The packet is empty or damaged; the decoder goes on with the next one.
+            OpusError: The packet is empty or damaged; the decoder can decode the next one.
         """
         if not packet:
             raise OpusError("opus: empty packet")
@@ -77,30 +76,30 @@ class Decoder:
         return self._view[: count * _SAMPLE_BYTES].tobytes()
 
     def conceal(self, frame_ms: int) -> bytes:
-        """Return PCM that stands for a lost packet of this length, in milliseconds."""
+        """Return PCM that replaces a lost packet of `frame_ms` milliseconds (packet loss concealment)."""
         _check_frame(frame_ms)
         count = _check(self._decode(self._state, None, 0, self._pcm, self._rate * frame_ms // 1000, 0))
         return self._view[: count * _SAMPLE_BYTES].tobytes()
 
     def reset(self) -> None:
-        """Forget the stream; the next packet begins a new one."""
+        """Reset the state; the next packet begins a new stream."""
         _check(self._control(self._state, _RESET_STATE))
 
 
 class Encoder:
-    """One stream's encoder, for voices and sounds: variable bitrate, a packet for every frame, silence too.
+    """One stream's encoder, for voices and sounds: variable bitrate, a packet for every frame, also for silence.
 
-    The first packet stands alone, so a stream may follow any other in a decoder without a click or a swallowed start.
-    With discontinuous transmission (`dtx`), as devices use it, silence is packets of one or two bytes after the first
-    200 ms, refreshed every 400 ms; no packet is padded then. A bitrate of -1000 lets Opus choose.
+    The first packet does not depend on earlier ones. So a stream may follow any other in a decoder without a click and
+    without losing its beginning. With discontinuous transmission (`dtx`), which devices use, silence becomes packets of
+    one or two bytes after the first 200 ms, refreshed every 400 ms, and no packet is padded.
 
     Args:
         sample_rate: Of the PCM, in Hz, one of `SAMPLE_RATES`.
-        frame_ms: Milliseconds a packet, one of `FRAME_MS`.
-        bitrate: Bits a second.
-        complexity: 0 (cheap) to 10 (dear).
-        dtx: Whether silence is left out.
-        application: What the encoder is tuned for.
+        frame_ms: Length of a packet in milliseconds, one of `FRAME_MS`.
+        bitrate: In bits a second; -1000 lets Opus choose.
+        complexity: 0 (cheapest) to 10 (best).
+        dtx: Whether to use discontinuous transmission.
+        application: The optimisation goal.
 
     Raises:
         OpusError: A setting is out of range, or libopus is missing.
@@ -135,7 +134,7 @@ class Encoder:
         self._view = memoryview(self._packet)
 
     def encode(self, pcm: bytes) -> bytes:
-        """Return the packet of exactly one frame: `MIN_PACKET` (1 with `dtx`) to `MAX_PACKET` bytes.
+        """Return the packet of one frame: `MIN_PACKET` (1 with `dtx`) to `MAX_PACKET` bytes.
 
         Raises:
             OpusError: `pcm` is not `frame_bytes` long.
@@ -153,13 +152,14 @@ class Encoder:
         return self._view[:size].tobytes()
 
     def reset(self) -> None:
-        """Forget the stream; the next frame begins a new one with the same settings."""
+        """Reset the state; the next frame begins a new stream with the same settings."""
         _check(self._control(self._state, _RESET_STATE))
         self._begin()
 
     def _begin(self) -> None:
-        # Energies are coded as differences to the packet before, which a decoder remembers and a new encoder does not:
-        # unguarded, a sentence starts 2-4 dB too loud or too soft.
+        # Opus codes energies as differences to the previous packet. The device's decoder keeps the energies of the
+        # previous sentence, a new encoder does not know them: with prediction, a sentence would begin 2-4 dB too loud
+        # or too soft.
         self._first = True
         self._set(_SET_PREDICTION_DISABLED, 1)
 
@@ -169,7 +169,7 @@ class Encoder:
 
 @cache
 def silence(sample_rate: int, frame_ms: int) -> bytes:
-    """Return a packet of digital silence, the same each time, fit to stand anywhere in a stream.
+    """Return a packet of digital silence, always the same one; it may stand anywhere in a stream.
 
     Raises:
         OpusError: A setting is out of range, or libopus is missing.
@@ -188,7 +188,8 @@ def _library() -> ctypes.CDLL:
     lib.opus_decode.argtypes = [pointer, text, ctypes.c_int32, pointer, number, number]
     lib.opus_encode.argtypes = [pointer, text, number, pointer, ctypes.c_int32]
     lib.opus_packet_pad.argtypes = [pointer, ctypes.c_int32, ctypes.c_int32]
-    # The rest of these two varies; a declared prefix makes the call right where variadic arguments travel differently.
+    # These two functions are variadic. With the fixed arguments declared, ctypes calls them correctly on platforms that
+    # pass variadic arguments in another way.
     lib.opus_encoder_ctl.argtypes = lib.opus_decoder_ctl.argtypes = [pointer, number]
     return lib
 
@@ -196,7 +197,7 @@ def _library() -> ctypes.CDLL:
 def _library_path() -> Path:
     found = importlib.util.find_spec("opuslib_next")
     if found and found.origin:
-        # The package itself is not imported: it converts samples through `array`, at twice the cost.
+        # The package itself is not imported: it converts samples with `array`, which costs twice as much.
         for library in sorted((Path(found.origin).parent / "_native").glob("libopus.*")):
             return library
     raise OpusError("opus: libopus is missing; install opuslib-next-bundled")

@@ -1,4 +1,4 @@
-"""PCM in memory: lengths, WAV files, and streams at another sample rate. Samples are 16-bit little-endian mono."""
+"""PCM in memory: lengths, WAV files and resampling. Samples are 16-bit little-endian mono."""
 
 import struct
 from dataclasses import dataclass
@@ -15,36 +15,36 @@ MAX_HEADER = 65_536
 _PCM = 1
 _EXTENSIBLE = 0xFFFE
 _STREAMED = 0x7FFF_0000
-"""Lengths from here on mean that the writer did not know it yet; so does 0."""
+"""A length of at least this, or 0, means that the writer did not know the length (a streamed file)."""
 
 
 class WavError(FleetError):
-    """Bytes that are no WAV file, or one with samples other than 16-bit mono."""
+    """The bytes are not a WAV file, or its samples are not 16-bit mono."""
 
 
 @dataclass(frozen=True, slots=True)
 class WavHead:
-    """What stands before the samples of a WAV file."""
+    """The header of a WAV file."""
 
     sample_rate: int
     offset: int
     """Bytes before the first sample."""
     size: int | None
-    """Bytes of samples; None when the writer did not know it."""
+    """Bytes of samples; None if the file does not say it."""
 
 
 def duration(pcm: bytes, sample_rate: int) -> float:
-    """Return how long PCM lasts, in seconds."""
+    """Return the duration of PCM in seconds."""
     return len(pcm) / (sample_rate * SAMPLE_BYTES)
 
 
 def size_of(milliseconds: float, sample_rate: int) -> int:
-    """Return the bytes of PCM that last so long, whole samples."""
+    """Return the bytes of PCM of this duration, rounded down to whole samples."""
     return int(sample_rate * milliseconds / 1000) * SAMPLE_BYTES
 
 
 def write_wav(pcm: bytes, sample_rate: int) -> bytes:
-    """Return a WAV file of these samples; half a sample at the end is left out."""
+    """Return a WAV file with these samples, without half a sample at the end."""
     size = len(pcm) // SAMPLE_BYTES * SAMPLE_BYTES
     layout = (16, _PCM, 1, sample_rate, sample_rate * SAMPLE_BYTES, SAMPLE_BYTES, SAMPLE_BYTES * 8)
     head = b"RIFF%sWAVEfmt %sdata%s" % (
@@ -59,7 +59,7 @@ def read_wav(data: bytes) -> tuple[bytes, int]:
     """Return the samples of a WAV file and their rate in Hz.
 
     Raises:
-        WavError: It is no WAV file, its header is cut off, or its samples are not 16-bit mono.
+        WavError: The data is not a WAV file, its header is incomplete, or its samples are not 16-bit mono.
     """
     head = find_samples(data)
     if head is None:
@@ -69,10 +69,10 @@ def read_wav(data: bytes) -> tuple[bytes, int]:
 
 
 def find_samples(data: bytes) -> WavHead | None:
-    """Return where the samples of a WAV file begin; None while more of the file is needed to tell.
+    """Return the header from the beginning of a WAV file; None if the header is still incomplete.
 
     Raises:
-        WavError: It is no WAV file, has no samples, or they are not 16-bit mono.
+        WavError: The data is not a WAV file, has no samples, or they are not 16-bit mono.
     """
     if data[:4] != b"RIFF"[: len(data)] or data[8:12] != b"WAVE"[: max(0, len(data) - 8)]:
         raise WavError("wav: no WAV file")
@@ -100,11 +100,11 @@ def _read_format(data: bytes, at: int) -> int:
 
 
 class Resampler:
-    """A stream of PCM at another rate.
+    """Resamples a stream of PCM.
 
     Args:
-        from_rate: Of what is fed, in Hz.
-        to_rate: Of what is returned, in Hz; equal rates pass the stream through.
+        from_rate: Of the input, in Hz.
+        to_rate: Of the output, in Hz; equal rates pass the stream through.
     """
 
     def __init__(self, from_rate: int, to_rate: int) -> None:
@@ -114,7 +114,7 @@ class Resampler:
         self._half = b""
 
     def feed(self, pcm: bytes) -> bytes:
-        """Return what these bytes give, up to 75 ms less than was fed; half a sample waits for its rest."""
+        """Return the next output, up to 75 ms less than was fed; half a sample is kept until its rest arrives."""
         whole = self._take(pcm)
         return self._resample(whole, last=False) if whole else b""
 
@@ -141,6 +141,6 @@ class Resampler:
 
 
 def resample(pcm: bytes, from_rate: int, to_rate: int) -> bytes:
-    """Return whole PCM at another rate, as long as before."""
+    """Return PCM at another rate, of the same duration."""
     resampler = Resampler(from_rate, to_rate)
     return resampler.feed(pcm) + resampler.flush()

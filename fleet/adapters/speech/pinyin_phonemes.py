@@ -1,4 +1,4 @@
-"""Chinese text to the phonemes that Kokoro was trained on: pinyin by phrase, then IPA in Kokoro's own spelling."""
+"""Convert Chinese text to the phonemes of Kokoro's training: pinyin by phrase, then IPA in Kokoro's spelling."""
 
 import re
 from collections.abc import Callable
@@ -19,7 +19,7 @@ _KEPT = ',.!?;:()"…—'
 
 
 class MandarinReader:
-    """Reads Chinese with English words in it.
+    """Converts Chinese text, also with English words in it.
 
     Args:
         english: Returns the phonemes of English words.
@@ -36,7 +36,7 @@ class MandarinReader:
         self._syllable = lru_cache(maxsize=2048)(self._spell_syllable)
 
     def phonemes(self, text: str) -> str:
-        """Return the phonemes of a text; characters that nobody can read are left out."""
+        """Return the phonemes of a text, without characters that have no reading."""
         runs = _RUN.findall(spell_numbers(text))
         return re.sub(r"\s+", " ", "".join(self._read(run) for run in runs)).strip()
 
@@ -48,7 +48,8 @@ class MandarinReader:
             return mark
         if not run[0].isalpha() and run != "〇":
             return " "
-        # Kokoro learned with spaces between words: 10 % of the characters are misheard without them, 6 % with them.
+        # Kokoro was trained with spaces between words. Recognition of its speech gets 10 % of the characters wrong
+        # without them, 6 % with them.
         return " ".join(self._read_word(word) for word in self._cut(run))
 
     def _read_word(self, word: str) -> str:

@@ -1,7 +1,7 @@
-"""Traditional to Simplified Chinese, character by character.
+"""Convert Traditional to Simplified Chinese, character by character.
 
-Whisper writes either, whatever it is asked for; tools and intents expect Simplified. In this direction one character
-nearly always has one form, so OpenCC's table of characters (26 KB, vendored) does without its phrases and its library.
+Whisper writes either of them, and no option selects one; tools expect Simplified. In this direction a character nearly
+always has one form. So OpenCC's table of characters (26 KB, vendored) suffices, without its phrases and its library.
 """
 
 from functools import cache

@@ -16,7 +16,7 @@ from fleet.ground.errors import ConfigError
 RATE = 24_000
 GAIN = 1.9
 LONGEST = 240
-"""Characters that the model is given at once."""
+"""Most characters of one run of the model."""
 
 _LONGEST_PHONEMES = 500
 _TIMES = re.compile(r"(?<=\d) ?\* ?(?=\d)")
@@ -25,10 +25,10 @@ _TIMES = re.compile(r"(?<=\d) ?\* ?(?=\d)")
 class HibariVoice:
     """Speaks English; for one thread at a time.
 
+    hibari's own main class is not used, because it can download other voices.
+
     Args:
         model_dir: Folder with files that replace the wheels' own.
-
-    hibari's own front class is not used: it can download other voices.
 
     Raises:
         ConfigError: The model or a package is missing. Blocks for about 1 s.
@@ -42,12 +42,12 @@ class HibariVoice:
         self._numbers = load_numbers(model_dir)
 
     def phonemes(self, text: str) -> str:
-        """Return the phonemes of English text; numbers, times and dates are read as words."""
-        # The reader knows "×", and leaves out "*".
+        """Return the phonemes of English text, with numbers, times and dates as words."""
+        # hibari reads "×" as a word, but leaves out "*".
         return str(self._read(_TIMES.sub(" × ", text)))
 
     def synthesize(self, text: str) -> Waveform:
-        """Return the audio of a piece of text of at most `LONGEST` characters; empty when nothing in it can be read."""
+        """Return the audio of a piece of text of at most `LONGEST` characters; empty if nothing in it can be spoken."""
         phonemes = self.phonemes(text)
         ids = [self._numbers[symbol] for symbol in phonemes if symbol in self._numbers][:_LONGEST_PHONEMES]
         if not any(symbol.isalpha() for symbol in phonemes):

@@ -1,6 +1,6 @@
-"""The Chinese voice: Kokoro-82M (int8) on onnxruntime, 24 kHz, with English words in between.
+"""The Chinese voice: Kokoro-82M (int8) on onnxruntime, 24 kHz, also with English words in the text.
 
-Seconds of work for a second of speech on one core: 0.3 with AVX-512 VNNI, 0.65 with AVX2 alone.
+A second of speech takes 0.3 s on one core with AVX-512 VNNI, 0.65 s with AVX2 only.
 """
 
 import os
@@ -22,11 +22,11 @@ GAIN = 0.6
 FIRST = 6
 GROWTH = 1.5
 LONGEST = 36
-"""Characters that the model is given at once; the memory of a run grows with them, 5 MB each."""
+"""Most characters of one run of the model; each takes 5 MB of memory during the run."""
 
 _LENGTHS = 510
 _STYLE = 256
-"""A voice has a vector of style for each number of phonemes."""
+"""A voice has a style vector for each number of phonemes: `_LENGTHS` vectors of `_STYLE` numbers."""
 
 Styles = NDArray[np.floating]
 
@@ -35,7 +35,7 @@ class KokoroVoice:
     """Speaks Chinese; for one thread at a time.
 
     Args:
-        styles: Of the voice, see `load_styles`.
+        styles: The voice, see `load_styles`.
         english: Returns the phonemes of English words.
         model_dir: Folder with files that replace the wheels' own.
 
@@ -51,7 +51,7 @@ class KokoroVoice:
         self._reader = MandarinReader(english)
 
     def synthesize(self, text: str) -> Waveform:
-        """Return the audio of a piece of text of at most `LONGEST` characters; empty when nothing in it can be read."""
+        """Return the audio of a piece of text of at most `LONGEST` characters; empty if nothing in it can be spoken."""
         phonemes = self._reader.phonemes(text)
         ids = [self._numbers[symbol] for symbol in phonemes if symbol in self._numbers][: _LENGTHS - 1]
         if not any(symbol.isalpha() for symbol in phonemes):
@@ -65,7 +65,7 @@ class KokoroVoice:
 
 
 def load_styles(name: str, model_dir: Path | None = None) -> Styles:
-    """Return a voice.
+    """Return the style vectors of a voice.
 
     Args:
         name: Of the voice.

@@ -1,4 +1,4 @@
-"""The offline voices behind one port: English by hibari, Chinese by Kokoro."""
+"""The offline voices as one `Tts`: hibari for English, Kokoro for Chinese."""
 
 import asyncio
 import logging
@@ -13,7 +13,7 @@ from typing import Protocol
 from fleet.adapters.speech import tts_hibari, tts_kokoro
 from fleet.adapters.speech.clauses import split_clauses
 from fleet.adapters.speech.engines import Engine
-from fleet.adapters.speech.head_start import HeadStart
+from fleet.adapters.speech.prebuffer import PrebufferEstimator
 from fleet.adapters.speech.waveform import Waveform, silence, to_pcm, trim_silence
 
 log = logging.getLogger(__name__)
@@ -36,25 +36,25 @@ class _Voice(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Speaker:
-    """A voice and how its text is cut: first piece, growth, longest piece in characters; and its gain."""
+    """A voice with its gain, and how its text is cut (`split_clauses`)."""
 
     voice: _Voice
     first: int
     growth: float
     longest: int
     gain: float
-    head_start: HeadStart = field(default_factory=HeadStart, compare=False)
+    prebuffer: PrebufferEstimator = field(default_factory=PrebufferEstimator, compare=False)
 
 
 _MEASURED = {"en": "The light is on now.", "zh": "现在电量是百分之八十。"}
-"""Said once, so that it is known how fast this machine speaks."""
-_OPENING = 6
-"""Characters of a piece that is kept: "好的，" and the like."""
-_OPENINGS = 100
+"""Spoken once at start, to measure the speed of this machine."""
+_LONGEST_CACHED = 6
+"""Characters of a piece whose audio is cached: many answers begin with "好的，" or similar."""
+_MOST_CACHED = 100
 
 
 class OfflineTts:
-    """Speaks sentences piece by piece in one thread; pieces of several sentences take turns.
+    """Synthesises sentences piece by piece in one thread; pieces of several sentences take turns.
 
     Args:
         zh_voice: Name of the Chinese voice.
@@ -65,22 +65,22 @@ class OfflineTts:
     """
 
     def __init__(self, zh_voice: str, model_dir: Path | None = None) -> None:
-        # First, as whoever set a wrong name shall not wait for the models.
+        # Loaded first, so that a wrong name is reported before the models are loaded.
         styles = tts_kokoro.load_styles(zh_voice, model_dir)
         english = tts_hibari.HibariVoice(model_dir)
         chinese = tts_kokoro.KokoroVoice(styles, english.phonemes, model_dir)
         self._english = _Speaker(english, tts_hibari.LONGEST, 1.0, tts_hibari.LONGEST, tts_hibari.GAIN)
         self._chinese = _Speaker(chinese, tts_kokoro.FIRST, tts_kokoro.GROWTH, tts_kokoro.LONGEST, tts_kokoro.GAIN)
         self._engine = Engine("tts", threads=1, queue=QUEUE)
-        self._openings: dict[tuple[_Speaker, str], bytes] = {}
-        # The first run is slow, so nobody shall wait for it.
-        self._say(self._english, "Okay,")
+        self._cache: dict[tuple[_Speaker, str], bytes] = {}
+        # The first run is slow. Run it now, so that no user waits for it.
+        self._synthesize(self._english, "Okay,")
         for opening in ("好的，", "抱歉，", "我看看，"):
-            self._say(self._chinese, opening)
+            self._synthesize(self._chinese, opening)
         for speaker, piece in ((self._english, _MEASURED["en"]), (self._chinese, _MEASURED["zh"])):
             begun = monotonic()
-            pcm = self._say(speaker, piece)
-            speaker.head_start.learn(len(piece), monotonic() - begun, len(pcm) / (2 * RATE))
+            pcm = self._synthesize(speaker, piece)
+            speaker.prebuffer.record(len(piece), monotonic() - begun, len(pcm) / (2 * RATE))
 
     @property
     def sample_rate(self) -> int:
@@ -89,39 +89,40 @@ class OfflineTts:
     async def speak(self, text: str, language: str) -> AsyncGenerator[bytes, None]:
         """Yield the audio of a sentence; see `fleet.core.ports.Tts`.
 
-        Every language but Chinese is read by the English voice; text with Hanzi by the Chinese one, whatever it claims.
+        The Chinese voice reads Chinese, and every text with Hanzi, whatever `language` says. The English voice reads
+        all other languages.
         """
         speaker = self._chinese if language == "zh" or _HAN.search(text) else self._english
         pieces = split_clauses(text, speaker.first, speaker.growth, speaker.longest)
-        heard = False
+        started = False
         held = bytearray()
         for place, piece in enumerate(pieces):
             pcm = await self._piece(speaker, piece)
             left = [len(further) for further in pieces[place + 1 :]]
             held += pcm if not left or not pcm else pcm + silence(_pause(piece), RATE)
-            if held and (heard or speaker.head_start.suffices(len(held) / (2 * RATE), left)):
-                heard = True
+            if held and (started or speaker.prebuffer.can_start(len(held) / (2 * RATE), left)):
+                started = True
                 yield bytes(held)
                 held.clear()
-        if not heard:
-            log.warning("nothing in a sentence can be read aloud", extra={"characters": len(text), "pii": text})
+        if not started:
+            log.warning("sentence has nothing to speak", extra={"characters": len(text), "pii": text})
 
     async def _piece(self, speaker: _Speaker, piece: str) -> bytes:
         clock = asyncio.get_running_loop().time
         begun = clock()
-        pcm = await self._engine.run(partial(self._say, speaker, piece), TIMEOUT)
-        if len(piece) > _OPENING:
-            speaker.head_start.learn(len(piece), clock() - begun, len(pcm) / (2 * RATE))
+        pcm = await self._engine.run(partial(self._synthesize, speaker, piece), TIMEOUT)
+        if len(piece) > _LONGEST_CACHED:
+            speaker.prebuffer.record(len(piece), clock() - begun, len(pcm) / (2 * RATE))
         return pcm
 
-    def _say(self, speaker: _Speaker, piece: str) -> bytes:
-        """Return a piece's audio; that of short ones, with which answers so often begin, is kept."""
-        kept = self._openings.get((speaker, piece))
-        if kept is not None:
-            return kept
+    def _synthesize(self, speaker: _Speaker, piece: str) -> bytes:
+        """Return the audio of a piece; that of short pieces is cached."""
+        cached = self._cache.get((speaker, piece))
+        if cached is not None:
+            return cached
         pcm = _render(speaker, piece)
-        if len(piece) <= _OPENING and len(self._openings) < _OPENINGS:
-            self._openings[speaker, piece] = pcm
+        if len(piece) <= _LONGEST_CACHED and len(self._cache) < _MOST_CACHED:
+            self._cache[speaker, piece] = pcm
         return pcm
 
     async def aclose(self) -> None:

@@ -15,23 +15,24 @@ log = logging.getLogger(__name__)
 
 RETRIES = 1
 _PROGRESS = 2 * 0.02
-"""Bytes of new audio, for each Hz of its rate, after which the endpoint has its whole time again: 20 ms."""
+"""Bytes of new audio for each Hz of the sample rate, 20 ms: after so much audio the time limit starts again."""
 
 
 class OpenAiTts:
-    """Asks for PCM and gives it on as it arrives.
+    """Requests PCM and yields it as it arrives.
 
-    OpenAI itself gets only the fields that it documents. Others are told the sample rate and to stream as well, since
-    some send 44.1 kHz or whole files otherwise; an endpoint that refuses these fields is not told them again.
+    Requests to OpenAI itself have only the fields that OpenAI documents. Requests to other endpoints also have
+    `sample_rate` and `stream`, because some endpoints otherwise send 44.1 kHz or whole files. If an endpoint refuses
+    these fields, they are left out from then on.
 
     Args:
         base_url: Up to and with `/v1`.
-        api_key: None where the endpoint needs none.
+        api_key: None if the endpoint needs none.
         model: Its name at the endpoint.
         voice: Its name at the endpoint.
-        language: Sent along; none without it.
-        sample_rate: Of the PCM that the endpoint returns, in Hz; a WAV header wins over it.
-        timeout: Longest wait in seconds for the first piece, the retry included, and for each next 20 ms.
+        language: Code for the request; None to send none.
+        sample_rate: Of the PCM that the endpoint returns, in Hz. If it returns a WAV file, its header counts.
+        timeout: Longest wait in seconds for the first piece, with the retry, and for every further 20 ms.
 
     Raises:
         ConfigError: `base_url` is no HTTP address.
@@ -65,7 +66,7 @@ class OpenAiTts:
         await self._endpoint.aclose()
 
     async def speak(self, text: str, language: str) -> AsyncGenerator[bytes, None]:
-        """Yield the audio of a sentence; see `fleet.core.ports.Tts`. The endpoint finds the language from the text."""
+        """Yield the audio of a sentence; see `fleet.core.ports.Tts`. The endpoint detects the language itself."""
         if not text.strip():
             return
         spans.current().set({"gen_ai.request.model": self._model})
@@ -90,7 +91,7 @@ class OpenAiTts:
                     await attempts.pause(error)
 
     def _keep(self, extras: dict[str, Any]) -> None:
-        """Remember which fields the endpoint has just accepted."""
+        """Store the extra fields with which the endpoint accepted a request."""
         if self._extras and not extras:
             log.warning("endpoint refuses fields", extra={"endpoint": str(self._endpoint), "names": [*self._extras]})
             self._extras = extras
@@ -109,7 +110,7 @@ class OpenAiTts:
                     new += len(pcm)
                     yield pcm
                 self._check(unwrapper)
-                # Single bytes are no sign of life.
+                # Only real progress extends the deadline; an endpoint that sends single bytes hangs.
                 if new >= self._sample_rate * _PROGRESS:
                     deadline, new = asyncio.get_running_loop().time() + self._timeout, 0
             rest = unwrapper.end()

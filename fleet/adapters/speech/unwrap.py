@@ -1,27 +1,28 @@
-"""Finding the samples in what speech endpoints send for PCM."""
+"""Find the samples in an answer of a speech endpoint: some endpoints send WAV files when PCM is requested."""
 
 from fleet.adapters.speech.pcm import Resampler, WavError, find_samples
 
 _RIFF = b"RIFF"
 _OTHERS = {b"OggS": "Ogg", b"fLaC": "FLAC", b"ID3": "MP3"}
 _MPEG = frozenset({"audio/mpeg", "audio/mp3", "audio/aac", "audio/aacp"})
-"""Media types whose frames begin with eleven ones; so may a quiet sample of PCM, which some endpoints call MP3."""
+"""Media types whose frames begin with eleven ones. A quiet sample of PCM may begin so too, so the bytes alone do not
+prove MPEG; and some endpoints send PCM under these types, so the type alone does not prove it either."""
 _ENOUGH = 4
-"""Bytes that tell one format from another."""
+"""Bytes that are needed to recognise the format."""
 
 
 class Unwrapper:
-    """A body in pieces cut anywhere: bare PCM, or a WAV file whose header is taken off and whose rate is respected.
+    """Reads a body of bare PCM or a WAV file, in pieces of any length, and returns PCM at one sample rate.
 
     Args:
-        sample_rate: Of bare PCM, and of what is returned, in Hz.
+        sample_rate: Of bare PCM, and of the returned PCM, in Hz.
         kind: The body's media type.
     """
 
     def __init__(self, sample_rate: int, kind: str) -> None:
         text = kind == "application/json" or kind.startswith("text/")
         self.fault = f"sent {kind} instead of audio" if text else ""
-        """What is wrong with the body; nothing is returned after a fault."""
+        """The fault of the body; no samples are returned after a fault."""
         self._sample_rate = sample_rate
         self._kind = kind
         self._held = b""
@@ -36,7 +37,7 @@ class Unwrapper:
             self._held += data
             data = self._begin()
         if self._left is not None:
-            # Editors and some servers write other chunks behind the samples.
+            # Some servers write other chunks of the WAV format after the samples.
             data = data[: self._left]
             self._left -= len(data)
         return self._resampler.feed(data) if self._resampler else b""

@@ -22,9 +22,9 @@ Samples = NDArray[np.float32]
 
 
 class VadState:
-    """What the model remembers of one stream: its recurrent cells and the end of the last window.
+    """The model's state of one stream: its recurrent cells and the end of the last window.
 
-    `speech` is its listener's: the probability that was told last.
+    `speech` is the last probability; `AudioInput` sets it.
     """
 
     __slots__ = ("cells", "context", "speech")
@@ -52,7 +52,7 @@ class SileroVad:
         return cls(load_session(SILERO, model_dir))
 
     def probabilities(self, windows: Sequence[tuple[VadState, Samples]]) -> list[float]:
-        """Return the probability of speech in each window and move its stream's state on.
+        """Return the probability of speech in each window, and update the state of its stream.
 
         Args:
             windows: Streams with their next `WINDOW` samples; each stream at most once.

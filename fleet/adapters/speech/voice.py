@@ -1,4 +1,4 @@
-"""Sentences as Opus packets."""
+"""Turn sentences into Opus packets for devices."""
 
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -12,30 +12,31 @@ from fleet.core.ports import Tts
 from fleet.wire.messages import AudioFormat
 
 LONGEST_KEPT = 40
-"""Characters of a phrase that is kept: "One moment." and its like come again, long sentences do not."""
+"""Characters of a phrase whose packets are cached: short ones such as "One moment." are repeated, long ones rarely."""
 _KEPT_BYTES = 4_000_000
 _BATCH_MS = 600
-"""Audio that is encoded in one go, about 1.5 ms of work, so that streams take turns."""
+"""Audio that is encoded in one piece of work, about 1.5 ms long, so that streams take turns."""
 _THREADS = 2
 _QUEUE = 1_000
 """Batches that may wait; a stream has one at a time."""
 _ENCODE_SECONDS = 5.0
 _LOOKAHEAD_US = 6_500
-"""By this much Opus is late: so much silence at the end brings out the last of the voice."""
+"""Delay of the Opus encoder: without this much silence at the end, the last part of the voice would be lost."""
 
 Phrase = tuple[str, str, AudioFormat]
 
 
 class Voice:
-    """Speaks with a `Tts` to devices; shared by all of them.
+    """Synthesises with a `Tts` and encodes for devices; shared by all of them.
 
-    Each sentence is a stream of its own whose first packet stands alone, so sentences may be kept, repeated and joined.
+    Each sentence is a stream of its own, whose first packet does not depend on earlier ones. So sentences may be
+    cached, repeated and joined.
 
     Args:
         tts: Makes the audio.
         bitrate: Of the packets, in bits a second.
         complexity: Of the encoder. From 6 on Opus chooses another codec for speech, which costs four times as much.
-        kept_bytes: Packets of short phrases that are kept; the least lately used go first.
+        kept_bytes: Size of the cache of short phrases; the least recently used ones are removed first.
     """
 
     def __init__(self, tts: Tts, *, bitrate: int = 24_000, complexity: int = 5, kept_bytes: int = _KEPT_BYTES) -> None:
@@ -56,13 +57,13 @@ class Voice:
 
         Args:
             text: Cleaned for speech.
-            language: ISO 639-1 code, or empty to find it from the text.
-            downlink: What the device plays.
+            language: ISO 639-1 code, or empty to detect it from the text.
+            downlink: The format that the device plays.
 
         Raises:
             ProviderError: The `Tts` failed.
-            Overloaded: Too much waits, in the `Tts` or here.
-            OpusError: The device plays a format that Opus does not know.
+            Overloaded: The queue of the `Tts` or of the encoder is full.
+            OpusError: Opus does not have the format of the device.
         """
         phrase = (text, language, downlink)
         if kept := self._kept.get(phrase):
@@ -94,7 +95,7 @@ class Voice:
 
 
 class _SentenceEncoder:
-    """Makes packets of one sentence; touched by one thread at a time."""
+    """Encodes one sentence; used by one thread at a time."""
 
     def __init__(self, resampler: Resampler, encoder: Encoder, sample_rate: int) -> None:
         self._resampler = resampler
@@ -109,7 +110,7 @@ class _SentenceEncoder:
         return self._cut(self._resampler.feed(pcm))
 
     def finish(self, pcm: bytes) -> list[bytes]:
-        """Return the packets of the last audio and of what had to wait."""
+        """Return the packets of the last audio, and of the audio that filled no whole packet before."""
         packets = self.feed(pcm)
         if not self._sounded:
             return packets
@@ -126,7 +127,7 @@ class _SentenceEncoder:
 
 
 class PhraseCache:
-    """Packets of the phrases that were used last.
+    """The packets of the most recently used phrases.
 
     Args:
         limit: Bytes of all packets together.
@@ -138,14 +139,14 @@ class PhraseCache:
         self._phrases: OrderedDict[Phrase, tuple[bytes, ...]] = OrderedDict()
 
     def get(self, phrase: Phrase) -> tuple[bytes, ...]:
-        """Return the packets of a phrase, or none."""
+        """Return the packets of a phrase; empty if it is not cached."""
         packets = self._phrases.get(phrase, ())
         if packets:
             self._phrases.move_to_end(phrase)
         return packets
 
     def put(self, phrase: Phrase, packets: Sequence[bytes]) -> None:
-        """Keep the packets of a whole phrase, unless they alone are beyond the limit."""
+        """Cache the packets of a whole phrase, unless they alone exceed the limit."""
         size = sum(map(len, packets))
         if not 0 < size <= self._limit or phrase in self._phrases:
             return

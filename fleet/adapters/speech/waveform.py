@@ -1,4 +1,4 @@
-"""What is done to a synthesised piece before it is played: silence trimmed, level set, turned into PCM."""
+"""Prepare a synthesised piece for playback: trim silence, set the level, convert it to PCM."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,12 +7,12 @@ Waveform = NDArray[np.float32]
 
 _FRAME = 240
 _SILENCE = 0.006
-"""-44 dBFS: below it the ends of both voices hold breath and noise only."""
+"""-44 dBFS; below this level the ends of both voices hold only noise of breathing."""
 _PEAK = 0.95
 
 
 def trim_silence(audio: Waveform, kept: int) -> Waveform:
-    """Return the audio with at most so many samples of silence at either end."""
+    """Return the audio with at most `kept` samples of silence at either end."""
     frames = len(audio) // _FRAME
     if not frames:
         return audio
@@ -25,7 +25,7 @@ def trim_silence(audio: Waveform, kept: int) -> Waveform:
 
 
 def to_pcm(audio: Waveform, gain: float) -> bytes:
-    """Return s16le PCM; what would be louder than the format holds is bent, not cut."""
+    """Return s16le PCM; audio that would clip is scaled down as a whole."""
     loud = audio * gain
     peak = float(np.max(np.abs(loud), initial=0.0))
     if peak > _PEAK:

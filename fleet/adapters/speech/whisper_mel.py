@@ -1,4 +1,4 @@
-"""Whisper's log-mel spectrogram (OpenAI Whisper, `audio.py`), with numpy alone."""
+"""Whisper's log-mel spectrogram (OpenAI Whisper, `audio.py`), with numpy only."""
 
 from functools import cache
 
@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 RATE = 16_000
 LONGEST = 30.0
-"""Seconds that Whisper hears at once."""
+"""Seconds of Whisper's longest input."""
 SHORTEST_WINDOW = 10.0
-"""Below it Chinese gets much worse: 17 % wrong characters at 6 s, 35 % at 4 s."""
+"""With shorter windows, Chinese gets much worse: 17 % wrong characters at 6 s, 35 % at 4 s."""
 
 _FFT = 400
 _HOP = 160
@@ -23,7 +23,7 @@ Floats = NDArray[np.float32]
 
 
 def window_seconds(duration: float) -> float:
-    """Return how much Whisper is given for an utterance of this many seconds; the rest of it is silence."""
+    """Return the length of Whisper's input for an utterance of `duration` seconds; silence fills the rest."""
     return min(max(SHORTEST_WINDOW, duration + _TAIL), LONGEST)
 
 
@@ -31,7 +31,7 @@ def log_mel(pcm: bytes, bands: int) -> Floats:
     """Return the spectrogram of an utterance and the silence after it.
 
     Args:
-        pcm: 16 kHz s16le mono; what is longer than 30 s is left out.
+        pcm: 16 kHz s16le mono; the part beyond 30 s is left out.
         bands: Mel bands, 80 or 128.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Whisper's tokens and the text they stand for: byte-level BPE, without a tokenizer library."""
+"""Convert Whisper's tokens to text and back: byte-level BPE, without a tokenizer library."""
 
 import re
 from functools import cache
@@ -10,7 +10,7 @@ _SPECIAL = re.compile(r"<\|.*\|>")
 
 @cache
 def _characters() -> tuple[str, ...]:
-    """Return the letter that stands for each byte: printable Latin-1 for itself, the others from U+0100 on."""
+    """Return the character for each byte: itself for printable Latin-1, characters from U+0100 on for the others."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]
     symbols = {byte: chr(byte) for byte in printable} | {byte: chr(256 + rank) for rank, byte in enumerate(others)}
@@ -23,7 +23,7 @@ def _bytes() -> dict[str, int]:
 
 
 def decode(tokens: list[str]) -> str:
-    """Return the text of tokens; special ones (`<|…|>`) are left out, bytes that are no UTF-8 are replaced."""
+    """Return the text of tokens; special ones (`<|…|>`) are left out, invalid UTF-8 is replaced."""
     symbols = "".join(token for token in tokens if not _SPECIAL.fullmatch(token))
     return bytes(_bytes().get(symbol, 0x3F) for symbol in symbols).decode(errors="replace")
 
@@ -33,7 +33,7 @@ def encode(text: str, vocabulary: dict[str, int]) -> list[str]:
 
     Args:
         text: Plain text.
-        vocabulary: Number of each token; of two possible merges the lower number goes first, as in training.
+        vocabulary: Number of each token; of two possible merges the one with the lower number is first, as in training.
     """
     return [token for word in _WORD.findall(text) for token in _merge(word, vocabulary)]
 

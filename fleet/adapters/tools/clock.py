@@ -1,4 +1,4 @@
-"""The time, here and elsewhere."""
+"""The tool for the current time, at the user's place and elsewhere."""
 
 import re
 import tomllib
@@ -22,7 +22,7 @@ _HOW = "use a name such as Asia/Shanghai, a large city such as Tokyo or 北京, 
 
 
 class Zones:
-    """Time zones by the names that people give them: IANA's, cities and countries in English and Chinese, offsets."""
+    """Time zones by their usual names: IANA names, cities and countries in English and Chinese, and offsets."""
 
     def __init__(self) -> None:
         names = sorted(zoneinfo.available_timezones())
@@ -30,7 +30,7 @@ class Zones:
         self._cities = {city: name for name in names if (city := _city(name))} | _packaged()
 
     def find(self, text: str) -> tzinfo | None:
-        """Return the zone that a text names, None if it names none, or several."""
+        """Return the zone that a text names; None if it names none or several."""
         words = " ".join(text.casefold().replace("_", " ").split())
         if found := _OFFSET.fullmatch(words):
             return _fixed(found)
@@ -43,7 +43,7 @@ class Zones:
 
 
 def _city(name: str) -> str:
-    """Return the city in a zone's name; empty for names that have none."""
+    """Return the city in a zone's name; empty if it has none."""
     region, _, city = name.partition("/")
     known = region in _REGIONS and "/" not in city and city not in _NO_CITIES
     return city.replace("_", " ").casefold() if known else ""
@@ -66,7 +66,7 @@ def clock_tool(zones: Zones, now: Callable[[], datetime]) -> ServerTool:
     """Return the tool.
 
     Args:
-        zones: Those that it knows.
+        zones: The time zones that the tool knows.
         now: Returns the present time, with a time zone.
     """
 

@@ -1,10 +1,10 @@
-"""Days as people and models name them."""
+"""Find the date of a day from its usual names: dates, relative days and weekdays, in English and Chinese."""
 
 import re
 from datetime import date, timedelta
 
 FORMS = "a date such as 2025-03-01, `today`, `tomorrow` or a day of the week"
-"""What can be understood, in words for the model."""
+"""The accepted forms, as text for the model."""
 
 _RELATIVE = {
     0: ("", "today", "now", "tonight", "current", "currently", "今天", "今日", "今晚", "现在", "当前", "此刻", "今早"),
@@ -24,7 +24,12 @@ _ZH = {digit: number for number, digit in enumerate("一二三四五六日")} | 
 
 
 def find_day(text: str, today: date) -> date | None:
-    """Return the day that a text names, seen from today; None if it names none."""
+    """Return the day that a text names; None if it names none.
+
+    Args:
+        text: The name.
+        today: The date from which relative days count.
+    """
     words = " ".join(text.lower().split()).strip(" .。")
     if words in _DAYS:
         return today + timedelta(days=_DAYS[words])
@@ -54,7 +59,7 @@ def _exists(year: int, month: int, day: int) -> bool:
 
 
 def _find_weekday(words: str, today: date) -> date | None:
-    """Return the coming day of that name, today included; of `next` and 下 that of the following week."""
+    """Return the next day of that name, which may be today; with `next` or 下 the day in the following week."""
     if found := _WEEKDAY_ZH.fullmatch(words):
         which, wanted = found[1] == "下", _ZH[found[2]]
     elif found := _WEEKDAY.fullmatch(words):

@@ -1,4 +1,4 @@
-"""Public HTTP services that answer in JSON."""
+"""A client of public HTTP services that answer in JSON."""
 
 from collections.abc import Mapping
 
@@ -10,16 +10,16 @@ from fleet.adapters.http_client import BoundedClient, describe_redirect
 from fleet.ground.errors import ProviderError
 
 LARGEST = 256 * 1024
-"""Bytes of an answer that is read."""
+"""Bytes of the longest answer."""
 
 Query = Mapping[str, str | int | float]
 
 
 class JsonSource:
-    """Asks such services, each request within a limit and without another try: a user waits.
+    """Sends requests with a time limit and without retries, because a user waits for the answer.
 
     Args:
-        seconds: Longest time of a request, from its beginning to the answer's last byte.
+        seconds: Longest time from the beginning of a request to the last byte of its answer.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -32,17 +32,17 @@ class JsonSource:
     async def ask(
         self, what: str, url: str, query: Query | None = None, *, post: JsonValue = None, key: str | None = None
     ) -> JsonValue:
-        """Return the answer to a GET request, or to a POST request where there is something to post.
+        """Return the answer to a POST request if `post` is given, else to a GET request.
 
         Args:
-            what: Names the service in messages.
+            what: Name of the service in messages.
             url: Without the query.
             query: Its parameters.
-            post: Is sent as JSON.
-            key: Is sent as bearer token.
+            post: Body of a POST request, sent as JSON.
+            key: Bearer token.
 
         Raises:
-            ProviderError: The service cannot be reached, was silent for too long, refused, or gave no JSON.
+            ProviderError: The service cannot be reached, did not answer in time, refused, or did not answer in JSON.
         """
         try:
             response = await self._client.request(
@@ -55,7 +55,7 @@ class JsonSource:
         except httpx2.TimeoutException:
             raise ProviderError(f"{what} did not answer in time", retryable=True) from None
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            # Their texts may hold the address, and with it a key.
+            # The errors' texts are left out: they may contain the URL, and the URL may contain a key.
             raise ProviderError(f"{what} cannot be reached ({type(error).__name__})", retryable=True) from None
         status = response.status_code
         if elsewhere := describe_redirect(response):

@@ -1,4 +1,4 @@
-"""The language of the model's answers."""
+"""The tools that set and show the language of the model's answers."""
 
 from dataclasses import replace
 from typing import Final
@@ -24,7 +24,7 @@ LANGUAGES: Final = {
 
 
 def language_tools() -> tuple[ServerTool, ...]:
-    """Return the tools that set, tell and list languages."""
+    """Return the tools that set the language, show it, and list all languages."""
     return (
         built_in(
             "set_response_language",
@@ -40,7 +40,7 @@ def language_tools() -> tuple[ServerTool, ...]:
 
 
 def introduce_language(persona: Persona) -> str:
-    """Return what the system prompt says of the language; empty where none is set."""
+    """Return the sentence of the system prompt about the language; empty if none is set."""
     names = LANGUAGES.get(persona.language)
     if names is None:
         return ""

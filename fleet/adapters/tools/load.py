@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fleet.adapters.tools.mcp_servers import McpServers
 
 SOURCE_SECONDS = 4.0
-"""Longest request to a public service: two of them and what is around them fit into a call's limit."""
+"""Longest request to a public service. A tool makes up to two of them within the time limit of its call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +54,14 @@ class ServerToolSettings:
 
 @asynccontextmanager
 async def open_tools(settings: ServerToolSettings) -> AsyncIterator[ServerTools]:
-    """Give the tools for the block; MCP servers connect beside it, and their tools appear when they have.
+    """Yield the tools. MCP servers connect in the background; their tools appear when they are connected.
 
     Args:
         settings: Of the process. Without MCP_ENABLED there are no tools.
 
     Raises:
-        ConfigError: FLEET_CHARACTERS or FLEET_MCP_SERVERS names no good file, FLEET_TOOL_PLUGINS no good plugin.
+        ConfigError: The file of FLEET_CHARACTERS or FLEET_MCP_SERVERS, or a plugin of FLEET_TOOL_PLUGINS, is missing or
+            invalid.
     """
     if not settings.mcp_enabled:
         yield Toolset({}, None, (), settings.tool_seconds)
@@ -81,15 +82,15 @@ async def open_tools(settings: ServerToolSettings) -> AsyncIterator[ServerTools]
 async def _connect(
     settings: ServerToolSettings, servers: Mapping[str, Server], taken: Collection[str]
 ) -> AsyncIterator["McpServers"]:
-    # The SDK takes a second and 30 MB, which nobody without MCP servers shall pay.
-    from fleet.adapters.tools.mcp_server import McpTerms
+    # Imported here, because the SDK costs a second and 30 MB, which a server without MCP servers can save.
+    from fleet.adapters.tools.mcp_server import McpOptions
     from fleet.adapters.tools.mcp_servers import McpServers
 
-    # Its own lines repeat what servers answer, and trace what is told already.
+    # The SDK's own log lines contain answers of servers, and repeat what fleet logs.
     for name in ("mcp", "client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    terms = McpTerms(settings.tool_seconds, settings.mcp_server_name, settings.mcp_protocol_version)
-    remote = McpServers(servers, terms, taken)
+    options = McpOptions(settings.tool_seconds, settings.mcp_server_name, settings.mcp_protocol_version)
+    remote = McpServers(servers, options, taken)
     async with running("MCP servers", remote.run):
         yield remote
 

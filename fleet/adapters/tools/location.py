@@ -1,4 +1,4 @@
-"""Where a client is: as far as the operator, or a service that the operator names, knows it."""
+"""The location of a client, from the settings or from a service that looks up its address."""
 
 import ipaddress
 from dataclasses import asdict, dataclass
@@ -14,8 +14,8 @@ _ABOUT = "Tell where the user is, as far as it is known."
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
-    """A place; empty and None for what is not known. `source` says how it is known: `settings` or `address`."""
+class Location:
+    """A place; unknown fields are empty or None. `source` is where it comes from: `settings` or `address`."""
 
     source: str
     city: str = ""
@@ -27,12 +27,12 @@ class Spot:
 
     @property
     def name(self) -> str:
-        """The city with what tells it from others of that name."""
+        """The city with region and country, which distinguish it from other cities of its name."""
         return ", ".join(part for part in (self.city, self.region, self.country) if part)
 
 
 class _Answer(BaseModel):
-    """An answer of a service; the usual ones differ in a few names."""
+    """The answer of a service; the usual services differ in the names of a few fields."""
 
     model_config = ConfigDict(coerce_numbers_to_str=True)
     city: str | None = None
@@ -44,12 +44,12 @@ class _Answer(BaseModel):
 
 
 class Locator:
-    """Knows where clients are.
+    """Finds the location of clients.
 
     Args:
-        place: Where the server's users are, `City` or `City, Region, Country`; None if the operator does not say.
-        url: Service that is asked about public addresses, with `{ip}` in it; None to ask nobody.
-        source: Asks it.
+        place: The users' place, `City` or `City, Region, Country`; None if the operator has set none.
+        url: URL of the service that looks up public addresses, with `{ip}` in it; None to use no service.
+        source: Sends the requests to it.
     """
 
     def __init__(self, place: str | None, url: str | None, source: JsonSource) -> None:
@@ -57,11 +57,11 @@ class Locator:
         self._url = url
         self._source = source
 
-    async def find(self, caller: Caller) -> Spot | None:
-        """Return where a caller is, None if nobody knows.
+    async def find(self, caller: Caller) -> Location | None:
+        """Return the location of a caller; None if it is unknown.
 
         Raises:
-            ProviderError: The service that would know could not tell.
+            ProviderError: The service failed.
         """
         if self._url is None or not _is_public(caller.address):
             return self._place
@@ -73,7 +73,7 @@ class Locator:
         if not found.city and not found.country:
             return None
         zone = found.timezone if isinstance(found.timezone, str) else ""
-        return Spot(
+        return Location(
             "address",
             found.city or "",
             found.region or "",
@@ -84,31 +84,31 @@ class Locator:
         )
 
     async def place_of(self, caller: Caller) -> str:
-        """Return the name of the place where a caller is, empty if that is not known."""
+        """Return the name of a caller's place; empty if it is unknown."""
         try:
-            spot = await self.find(caller)
+            location = await self.find(caller)
         except ProviderError:
             return ""
-        return spot.name if spot and spot.city else ""
+        return location.name if location and location.city else ""
 
     def tool(self) -> ServerTool:
         return built_in("get_location", _ABOUT, self._run, repeatable=True)
 
     async def _run(self, arguments: dict[str, JsonValue], caller: Caller) -> ServerResult:
         try:
-            spot = await self.find(caller)
+            location = await self.find(caller)
         except ProviderError as error:
             return failed(f"where the user is is not known now: {error}")
-        if spot is None:
+        if location is None:
             return ServerResult({"known": False, "note": "Where the user is is not known; ask the user."})
-        known = {key: value for key, value in asdict(spot).items() if value not in (None, "")}
+        known = {key: value for key, value in asdict(location).items() if value not in (None, "")}
         return ServerResult({"known": True, **known})
 
 
-def _parse(place: str) -> Spot:
+def _parse(place: str) -> Location:
     city, *rest = (part.strip() for part in place.replace("，", ",").split(","))
     region = ", ".join(rest[:-1])
-    return Spot("settings", city, region, rest[-1] if rest else "")
+    return Location("settings", city, region, rest[-1] if rest else "")
 
 
 def _is_public(address: str) -> bool:

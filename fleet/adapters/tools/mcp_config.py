@@ -1,7 +1,7 @@
-"""The file that names MCP servers, in the form that other clients of MCP use too.
+"""The file that lists MCP servers, in the form that other MCP clients use too.
 
-`{"mcpServers": {NAME: {"command": …, "args": […], "env": {…}, "cwd": …} | {"url": …, "headers": {…}}}}`; `"disabled":
-true` leaves a server out, and what else other clients write into an entry is not looked at.
+`{"mcpServers": {NAME: {"command": …, "args": […], "env": {…}, "cwd": …} | {"url": …, "headers": {…}}}}`. A server with
+`"disabled": true` is left out. Unknown fields of an entry are ignored.
 """
 
 import json
@@ -18,18 +18,18 @@ MOST = 32
 _NAME = r"[^\s/]{1,32}"
 
 
-class Program(BaseModel):
-    """A server that is started as a child process, and spoken to on its standard input and output."""
+class StdioTransport(BaseModel):
+    """A server that runs as a child process, with messages on its standard input and output."""
 
     command: Annotated[str, Field(min_length=1)]
     args: list[str] = Field(default_factory=list)
     env: dict[str, str] = Field(default_factory=dict)
-    """Its environment, beside the few variables that every program needs."""
+    """Environment variables, in addition to the few that every program needs."""
     cwd: Path | None = None
 
 
-class Address(BaseModel):
-    """A server that is reached over streamable HTTP."""
+class HttpTransport(BaseModel):
+    """A server with the streamable HTTP transport."""
 
     url: str
     headers: dict[str, str] = Field(default_factory=dict)
@@ -51,7 +51,7 @@ class Address(BaseModel):
         return value
 
 
-Server = Program | Address
+Server = StdioTransport | HttpTransport
 
 
 class _File(BaseModel):
@@ -59,10 +59,11 @@ class _File(BaseModel):
 
 
 def read_servers(path: Path | None) -> dict[str, Server]:
-    """Return the servers that a file names, none without a file.
+    """Return the servers in a file; none without a file.
 
     Raises:
-        ConfigError: The file cannot be read, or an entry is wrong; the message says which, and repeats no value.
+        ConfigError: The file cannot be read, or an entry is invalid. The message names the entry, but no value, since
+            values may be secret.
     """
     if path is None:
         return {}
@@ -79,7 +80,7 @@ def read_servers(path: Path | None) -> dict[str, Server]:
 def _read(path: Path, name: str, entry: dict[str, Any]) -> Server:
     if ("command" in entry) == ("url" in entry):
         raise ConfigError(f"FLEET_MCP_SERVERS: {path}: {name} must have either `command` or `url`")
-    kind: type[Program] | type[Address] = Program if "command" in entry else Address
+    kind: type[StdioTransport] | type[HttpTransport] = StdioTransport if "command" in entry else HttpTransport
     try:
         return kind.model_validate(entry)
     except ValidationError as error:

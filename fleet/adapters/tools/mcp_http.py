@@ -1,4 +1,4 @@
-"""MCP servers over streamable HTTP: the SDK's transport, with answers bounded in size and in pace."""
+"""MCP servers over streamable HTTP: the SDK's transport, with bounds on the size and the rate of answers."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,20 +9,20 @@ from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
 
 from fleet.adapters.http_client import BoundedClient
-from fleet.adapters.tools.mcp_config import Address
+from fleet.adapters.tools.mcp_config import HttpTransport
 from fleet.adapters.tools.mcp_lines import LARGEST_MESSAGE, MESSAGE_COST, ByteRate
 
 _EVENTS = "text/event-stream"
 _CONNECT_SECONDS = 5.0
 _READ_SECONDS = 300.0
-"""Longest silence on a stream of events; the SDK opens it anew."""
+"""Longest silence on a stream of events; after it the SDK reconnects."""
 
 Streams = tuple[ReadStream[SessionMessage | Exception], WriteStream[SessionMessage]]
 
 
 @asynccontextmanager
-async def open_address(address: Address) -> AsyncIterator[Streams]:
-    """Give the streams to and from a server; that it cannot be reached is the answer to the first request."""
+async def open_http(address: HttpTransport) -> AsyncIterator[Streams]:
+    """Yield the streams to and from a server. If it cannot be reached, the first request fails."""
     pace = ByteRate()
 
     async def slow_down(piece: bytes) -> None:
@@ -42,5 +42,5 @@ async def open_address(address: Address) -> AsyncIterator[Streams]:
 
 
 def _largest(response: httpx2.Response) -> int | None:
-    """Return the bound of a body; None for a stream of events, whose single events the SDK bounds."""
+    """Return the bound of a body; None for a stream of events, because the SDK bounds each event."""
     return None if response.headers.get("content-type", "").startswith(_EVENTS) else LARGEST_MESSAGE

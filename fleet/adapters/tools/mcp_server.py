@@ -1,4 +1,4 @@
-"""One MCP server: connected in the background, listed anew when it says so, and connected anew when it went away."""
+"""The connection to one MCP server: made in the background, and made again when it ends."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ from mcp_types import CONNECTION_CLOSED, Implementation, ServerNotification, Too
 from pydantic import JsonValue, ValidationError
 
 from fleet.adapters.tools import mcp_http, mcp_stdio
-from fleet.adapters.tools.mcp_config import Program, Server
+from fleet.adapters.tools.mcp_config import Server, StdioTransport
 from fleet.adapters.tools.tool import failed
 from fleet.core.server_tools import ServerResult
 from fleet.ground.errors import Unavailable
@@ -24,61 +24,61 @@ from fleet.wire.mcp import LARGEST_RESULT, ToolSpec, clip, parse_page, parse_res
 log = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 60.0
-"""Longest time from the start of a server to its tools: some are downloaded first."""
+"""Longest time from the start of a server to its list of tools; some servers are downloaded first."""
 ASK_SECONDS = 10.0
 """Longest wait for a page of tools."""
 LOOK_SECONDS = 30.0
-"""From one look at the tools to the next, which is how a server that is gone or hangs is noticed."""
+"""Interval of requests for the tool list. They also detect a server that has ended or hangs."""
 STEADY_SECONDS = 15.0
-"""A connection that lasted so long was no failure, even if it ended."""
+"""A connection of this length counts as a success: the next attempt follows without a longer pause."""
 MOST_TOOLS = 128
 MOST_CALLS = 32
-"""Calls of one server under way; more are refused, for they would only wait for it."""
+"""Pending calls of one server; further ones are refused, as they would only wait."""
 
 _PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE = 30.0
 _MOST_PAGES = 20
 _SHOWN = 200
 
-_Peer = JSONRPCDispatcher[Any]
+_Dispatcher = JSONRPCDispatcher[Any]
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteTool:
-    """A tool of a server; `reads_only` as the server says: it may be run again."""
+    """A tool of a server; `reads_only`: the server declares that it changes nothing, so a call may be repeated."""
 
     spec: ToolSpec
     reads_only: bool
 
 
 @dataclass(frozen=True, slots=True)
-class McpTerms:
-    """On what terms servers are spoken with."""
+class McpOptions:
+    """The options of the connections to all servers."""
 
     seconds: float
     """Longest time of a call."""
     name: str = "fleet"
-    """How this process introduces itself."""
+    """The client's name for the servers."""
     oldest: str = ""
-    """Lowest version of the protocol, a date such as 2024-11-05; empty for any that the SDK knows."""
+    """Lowest accepted version of the protocol, a date such as 2024-11-05; empty for all versions of the SDK."""
 
 
 class McpServer:
-    """A server that comes and goes.
+    """A server with its tools and calls; it may disconnect and reconnect at any time.
 
     Args:
         name: In the configuration.
-        server: How it is reached.
-        terms: With all servers.
+        server: Its transport.
+        options: Of the connection.
     """
 
-    def __init__(self, name: str, server: Server, terms: McpTerms) -> None:
+    def __init__(self, name: str, server: Server, options: McpOptions) -> None:
         self.name = name
         self.tools: tuple[RemoteTool, ...] = ()
-        """What it offers now; nothing while it is away."""
+        """Its present tools; empty while it is disconnected."""
         self._server = server
-        self._terms = terms
-        self._peer: _Peer | None = None
+        self._options = options
+        self._dispatcher: _Dispatcher | None = None
         self._relist = asyncio.Event()
         self._calls = 0
         self._reason = ""
@@ -87,23 +87,23 @@ class McpServer:
         self._backoff = Backoff(first=0.5, limit=_LONGEST_PAUSE)
 
     async def run(self) -> None:
-        """Keep it connected until cancelled."""
+        """Connect, and reconnect whenever the connection ends, until cancelled."""
         await keep_running(f"MCP server {self.name}", self._attempt, self._backoff)
 
     async def call(self, tool: str, arguments: dict[str, JsonValue]) -> ServerResult:
-        """Run one of its tools, once, within the limit in time; failures are results."""
-        peer = self._peer
-        if peer is None:
+        """Run one of its tools, once, within the time limit; failures are results."""
+        dispatcher = self._dispatcher
+        if dispatcher is None:
             return failed("not done, the server of this tool is away; it may be back soon")
         if self._calls >= MOST_CALLS:
             return failed("not done, the server of this tool has too many calls to do")
         self._calls += 1
         try:
-            async with asyncio.timeout(self._terms.seconds):
-                answer = await peer.send_raw_request("tools/call", {"name": tool, "arguments": arguments})
+            async with asyncio.timeout(self._options.seconds):
+                answer = await dispatcher.send_raw_request("tools/call", {"name": tool, "arguments": arguments})
         except TimeoutError:
             self._relist.set()
-            return failed(f"unknown whether it was done, the server did not answer within {self._terms.seconds:g} s")
+            return failed(f"unknown whether it was done, the server did not answer within {self._options.seconds:g} s")
         except MCPError as error:
             self._relist.set()
             return failed(_explain(error))
@@ -114,7 +114,7 @@ class McpServer:
     async def _attempt(self) -> None:
         began = self._clock()
         self._reason = "the connection failed"
-        # What a library may raise beside the expected is logged, and ends nothing but this attempt.
+        # A library may raise any exception: `isolate` logs it, and only this attempt ends.
         await isolate(f"MCP server {self.name}", self._connect())
         if self._clock() - began > STEADY_SECONDS:
             self._backoff.reset()
@@ -123,51 +123,54 @@ class McpServer:
     async def _connect(self) -> None:
         try:
             async with self._streams() as (received, sent):
-                peer: _Peer = JSONRPCDispatcher(received, sent)
-                about = Implementation(name=self._terms.name, version="1")
+                dispatcher: _Dispatcher = JSONRPCDispatcher(received, sent)
+                about = Implementation(name=self._options.name, version="1")
                 async with ClientSession(
-                    dispatcher=peer, client_info=about, message_handler=self._on_message
+                    dispatcher=dispatcher, client_info=about, message_handler=self._on_message
                 ) as session:
-                    self._reason = await self._serve(session, peer)
+                    self._reason = await self._serve(session, dispatcher)
         except Unavailable as error:
             self._reason = str(error)
         except ExceptionGroup as group:
-            # From the tasks of a transport: that of HTTP ends so when its server cannot be reached.
-            self._reason = f"the connection broke off ({type(single_exception(group)).__name__})"
+            # Raised by the tasks of a transport, for example over HTTP when the server cannot be reached.
+            self._reason = f"the connection broke ({type(single_exception(group)).__name__})"
 
     def _streams(self) -> AbstractAsyncContextManager[mcp_stdio.Streams | mcp_http.Streams]:
-        if isinstance(self._server, Program):
-            return mcp_stdio.open_program(self._server, self._relist.set)
-        return mcp_http.open_address(self._server)
+        if isinstance(self._server, StdioTransport):
+            return mcp_stdio.open_stdio(self._server, self._relist.set)
+        return mcp_http.open_http(self._server)
 
-    async def _serve(self, session: ClientSession, peer: _Peer) -> str:
-        """Keep the list of tools fresh until that fails; return why it did."""
+    async def _serve(self, session: ClientSession, dispatcher: _Dispatcher) -> str:
+        """Connect and keep the list of tools current; return the reason when this fails."""
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 version = str((await session.initialize()).protocol_version)
-                if version < self._terms.oldest:
-                    return f"it speaks MCP {version} only"
-                tools = await _list(peer)
+                if version < self._options.oldest:
+                    return f"its MCP version {version} is too old"
+                tools = await _list(dispatcher)
             log.info("MCP server connected", extra={"server": self.name, "tools": len(tools)})
-            self._peer = peer
+            self._dispatcher = dispatcher
             while True:
                 self.tools, listed = tools, self._clock()
                 await self._wait(listed)
                 async with asyncio.timeout(ASK_SECONDS):
-                    tools = await _list(peer)
+                    tools = await _list(dispatcher)
         except TimeoutError:
             return "it did not answer in time"
         except MCPError as error:
-            return f"it refused, or went away: {clip(error.message)[:_SHOWN]}"
+            return f"it refused, or disconnected: {clip(error.message)[:_SHOWN]}"
         except (ValidationError, RuntimeError):
-            return "it speaks no version of MCP that is known here"
+            return "its MCP version is not supported"
         except Unavailable as error:
             return str(error)
         finally:
-            self._peer, self.tools = None, ()
+            self._dispatcher, self.tools = None, ()
 
     async def _wait(self, listed: float) -> None:
-        """Return when it is time to look at the tools again; not at once, however often the server says so."""
+        """Wait until the tools should be listed again: after `LOOK_SECONDS`, or when the server reports a change.
+
+        A server that reports changes all the time is asked once in `_PAUSE_SECONDS`.
+        """
         with suppress(TimeoutError):
             async with asyncio.timeout(LOOK_SECONDS):
                 await self._relist.wait()
@@ -179,16 +182,16 @@ class McpServer:
             self._relist.set()
 
 
-async def _list(peer: _Peer) -> tuple[RemoteTool, ...]:
+async def _list(dispatcher: _Dispatcher) -> tuple[RemoteTool, ...]:
     tools: dict[str, RemoteTool] = {}
     cursor: object = None
     for _ in range(_MOST_PAGES):
-        answer = await peer.send_raw_request("tools/list", {"cursor": cursor} if cursor else None)
+        answer = await dispatcher.send_raw_request("tools/list", {"cursor": cursor} if cursor else None)
         page = parse_page(answer)
         if page is None:
-            raise Unavailable("it gave no list of tools")
+            raise Unavailable("its answer is not a list of tools")
         if page.damaged:
-            log.warning("tools of an MCP server left out", extra={"tools": page.damaged})
+            log.warning("invalid tools of an MCP server left out", extra={"tools": page.damaged})
         safe = set(_read_only(answer["tools"]))
         tools |= {spec.name: RemoteTool(spec, spec.name in safe) for spec in page.tools}
         cursor = answer.get("nextCursor")
@@ -198,7 +201,7 @@ async def _list(peer: _Peer) -> tuple[RemoteTool, ...]:
 
 
 def _read_only(entries: Sequence[object]) -> Iterator[object]:
-    """Yield the names of the tools that their server says to change nothing."""
+    """Yield the names of the tools with `readOnlyHint`."""
     for entry in entries:
         if isinstance(entry, dict):
             hints = entry.get("annotations")

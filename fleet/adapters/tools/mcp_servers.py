@@ -1,4 +1,4 @@
-"""The tools of all MCP servers that are connected now, under names of their own."""
+"""The tools of all connected MCP servers, under unique names."""
 
 import asyncio
 import json
@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pydantic import JsonValue
 
 from fleet.adapters.tools.mcp_config import Server
-from fleet.adapters.tools.mcp_server import McpServer, McpTerms, RemoteTool
+from fleet.adapters.tools.mcp_server import McpOptions, McpServer, RemoteTool
 from fleet.adapters.tools.tool import failed
 from fleet.core.ports import ToolCall, ToolOffer
 from fleet.core.server_tools import ServerResult
@@ -18,19 +18,19 @@ log = logging.getLogger(__name__)
 
 
 class McpServers:
-    """Servers that come and go, each on its own.
+    """All servers; each connects and reconnects independently.
 
     Args:
         servers: By their names in the configuration.
-        terms: On which they are spoken with.
-        taken: Names that other tools have.
+        options: Of their connections.
+        taken: Names of other tools.
     """
 
-    def __init__(self, servers: Mapping[str, Server], terms: McpTerms, taken: Collection[str]) -> None:
-        self._servers = {name: McpServer(name, server, terms) for name, server in servers.items()}
+    def __init__(self, servers: Mapping[str, Server], options: McpOptions, taken: Collection[str]) -> None:
+        self._servers = {name: McpServer(name, server, options) for name, server in servers.items()}
         self._taken = taken
         self._listed: tuple[tuple[RemoteTool, ...], ...] = ()
-        self._box = _Named(())
+        self._box = _RemoteToolbox(())
 
     async def run(self) -> None:
         """Keep them connected until cancelled."""
@@ -40,16 +40,16 @@ class McpServers:
 
     @property
     def offers(self) -> Sequence[ToolOffer]:
-        """The tools of those that are connected, named `SERVER_TOOL`."""
+        """The tools of the connected servers, named `SERVER_TOOL`."""
         return self._current().offers
 
     def repeatable(self, name: str) -> bool:
-        """Whether a tool's server says that it changes nothing."""
+        """Whether the server declares that a tool changes nothing."""
         server, tool = _part(self._current().origin(name))
         return any(one.reads_only for one in self._tools_of(server) if one.spec.name == tool)
 
     async def call(self, name: str, arguments: dict[str, JsonValue]) -> ServerResult:
-        """Run a tool by the name in its offer; failures are results."""
+        """Run a tool by its name in `offers`; failures are results."""
         prepared = self._current().prepare(ToolCall("", name, json.dumps(arguments)))
         if isinstance(prepared, Refusal):
             return failed(prepared.reason.removeprefix("error: "))
@@ -59,7 +59,7 @@ class McpServers:
     def _tools_of(self, server: str) -> Sequence[RemoteTool]:
         return self._servers[server].tools if server in self._servers else ()
 
-    def _current(self) -> "_Named":
+    def _current(self) -> "_RemoteToolbox":
         listed = tuple(server.tools for server in self._servers.values())
         if listed != self._listed:
             specs = [
@@ -67,20 +67,20 @@ class McpServers:
                 for server in self._servers.values()
                 for one in server.tools
             ]
-            self._listed, self._box = listed, _Named(specs, self._taken, PROGRAM)
+            self._listed, self._box = listed, _RemoteToolbox(specs, self._taken, PROGRAM)
             if self._box.left_out:
                 log.warning("too many tools of MCP servers to offer", extra={"left_out": self._box.left_out})
         return self._box
 
 
-class _Named(Toolbox):
+class _RemoteToolbox(Toolbox):
     def origin(self, name: str) -> str:
-        """Return the `server/tool` behind a model's name, empty if there is none."""
+        """Return the `server/tool` of an offered name; empty if there is none."""
         tool = self._tools.get(name)
         return tool.name if tool else ""
 
 
 def _part(origin: str) -> tuple[str, str]:
-    """Return server and tool; the names of servers hold no slash."""
+    """Return server and tool; names of servers contain no slash (`mcp_config`)."""
     server, _, tool = origin.partition("/")
     return server, tool

@@ -1,7 +1,8 @@
 """MCP servers as child processes.
 
-The SDK's own transport keeps a line of any length in memory, copies it with every piece and hands what is no message to
-the log; here both are bounded, and what a server writes to its standard error is told at debug level.
+The SDK's own transport keeps a line of any length in memory, copies it with every piece, and logs every invalid line
+whole. Here lines and log entries are bounded (docs/adr/0012-mcp-stdio.md). The standard error of a server is logged at
+debug level.
 """
 
 import asyncio
@@ -18,21 +19,21 @@ from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
 
-from fleet.adapters.tools.mcp_config import Program
-from fleet.adapters.tools.mcp_lines import LARGEST_MESSAGE, MESSAGE_COST, ByteRate, Lines, TooLong
+from fleet.adapters.tools.mcp_config import StdioTransport
+from fleet.adapters.tools.mcp_lines import LARGEST_MESSAGE, MESSAGE_COST, ByteRate, LineSplitter, OversizedLine
 from fleet.ground.errors import Unavailable
 from fleet.ground.tasks import finish, running
 
 log = logging.getLogger(__name__)
 
 TOO_LONG = -32001
-"""Code of the error in place of an answer that was thrown away."""
+"""Code of the error that replaces an answer that is too long."""
 
 _PIECE = 64 * 1024
 _WAITING = 128
-"""Messages to a server that reads none; more are not sent, for so many calls are never under way."""
+"""Messages that wait for a server that does not read; more than `MOST_CALLS`, so that no call has to wait."""
 _END_SECONDS = 2.0
-"""From each step of asking a program to end to the next, harder one."""
+"""Pause between the steps that end a program: closed input, SIGTERM, SIGKILL."""
 _LOGGED = 400
 
 Incoming = SessionMessage | Exception
@@ -40,21 +41,21 @@ Streams = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[Sess
 
 
 @asynccontextmanager
-async def open_program(program: Program, on_end: Callable[[], None]) -> AsyncIterator[Streams]:
-    """Run a server as long as the block, and give the streams to and from it.
+async def open_stdio(program: StdioTransport, on_end: Callable[[], None]) -> AsyncIterator[Streams]:
+    """Run a server inside the block, and yield the streams to and from it.
 
     Args:
-        program: What is run. Of the environment it gets a few harmless variables and its own.
-        on_end: Called when it has closed its output, which is when it has ended.
+        program: The server. It gets only a few harmless variables of this process's environment, and its own ones.
+        on_end: Called when the server has closed its output, as it does when it ends.
 
     Raises:
-        Unavailable: It cannot be run.
+        Unavailable: The program cannot be run.
     """
     process = await _start(program)
     incoming, received = anyio.create_memory_object_stream[Incoming](0)
     sent, outgoing = anyio.create_memory_object_stream[SessionMessage](_WAITING)
     async with AsyncExitStack() as stack:
-        # Python 3.11's first releases cancel a second time here, and the program would go on for ever.
+        # The first releases of Python 3.11 cancel a second time here; without `finish` the program would not be ended.
         stack.push_async_callback(lambda: finish("end of an MCP server", _end(process)))
         for stream in (incoming, received, sent, outgoing):
             stack.callback(stream.close)
@@ -64,7 +65,7 @@ async def open_program(program: Program, on_end: Callable[[], None]) -> AsyncIte
         yield received, sent
 
 
-async def _start(program: Program) -> Process:
+async def _start(program: StdioTransport) -> Process:
     try:
         return await asyncio.create_subprocess_exec(
             program.command,
@@ -74,14 +75,14 @@ async def _start(program: Program) -> Process:
             stderr=PIPE,
             env=get_default_environment() | program.env,
             cwd=program.cwd,
-            start_new_session=True,  # so that what it starts itself can be ended with it
+            start_new_session=True,  # a process group of its own, so that its children can be ended with it
         )
     except (OSError, ValueError) as error:
         raise Unavailable(f"cannot be run: {error}") from error
 
 
 async def _read(process: Process, incoming: MemoryObjectSendStream[Incoming], on_end: Callable[[], None]) -> None:
-    output, lines, pace = process.stdout, Lines(), ByteRate()
+    output, lines, pace = process.stdout, LineSplitter(), ByteRate()
     assert output is not None, "it was started with a pipe"  # noqa: S101 - for the type checker
     try:
         while piece := await output.read(_PIECE):
@@ -93,14 +94,14 @@ async def _read(process: Process, incoming: MemoryObjectSendStream[Incoming], on
     except (anyio.BrokenResourceError, anyio.ClosedResourceError):
         log.debug("MCP session is over")
     except OSError as error:
-        log.debug("MCP server's output broke off", extra={"reason": str(error)})
+        log.debug("output of an MCP server failed", extra={"reason": str(error)})
     incoming.close()
     on_end()
 
 
-def _parse(line: bytes | TooLong) -> SessionMessage | None:
-    if isinstance(line, TooLong):
-        log.warning("MCP server's message thrown away", extra={"reason": f"longer than {LARGEST_MESSAGE} bytes"})
+def _parse(line: bytes | OversizedLine) -> SessionMessage | None:
+    if isinstance(line, OversizedLine):
+        log.warning("message of an MCP server dropped", extra={"reason": f"longer than {LARGEST_MESSAGE} bytes"})
         if line.answers is None:
             return None
         error = ErrorData(code=TOO_LONG, message="the answer is too large")
@@ -108,7 +109,7 @@ def _parse(line: bytes | TooLong) -> SessionMessage | None:
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
     except (ValueError, RecursionError):
-        log.debug("MCP server wrote what is no message", extra={"pii": line[:_LOGGED].decode("utf-8", "replace")})
+        log.debug("MCP server wrote an invalid line", extra={"pii": line[:_LOGGED].decode("utf-8", "replace")})
         return None
 
 
@@ -120,8 +121,8 @@ async def _write(process: Process, outgoing: MemoryObjectReceiveStream[SessionMe
             pipe.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
             await pipe.drain()
     except (OSError, RuntimeError) as error:
-        # That it has closed its output tells the session.
-        log.debug("MCP server's input broke off", extra={"reason": str(error) or type(error).__name__})
+        # The session ends through `_read`: the server has closed its output too.
+        log.debug("input of an MCP server failed", extra={"reason": str(error) or type(error).__name__})
     outgoing.close()
 
 
@@ -131,11 +132,13 @@ async def _log_errors(process: Process) -> None:
     with suppress(OSError):
         while piece := await errors.read(_PIECE):
             await pace.take(len(piece))
-            log.debug("MCP server says", extra={"pii": piece[:_LOGGED].decode("utf-8", "replace").strip()})
+            log.debug(
+                "standard error of an MCP server", extra={"pii": piece[:_LOGGED].decode("utf-8", "replace").strip()}
+            )
 
 
 async def _end(process: Process) -> None:
-    """End a program and all that it started: asked by the end of its input, then by signals (MCP, lifecycle)."""
+    """End a program and its children: close its input, then send signals (MCP specification, lifecycle)."""
     if process.stdin is not None:
         process.stdin.close()
     for number in (signal.SIGTERM, signal.SIGKILL):
@@ -144,7 +147,7 @@ async def _end(process: Process) -> None:
             break
     if not await _ended(process):
         log.warning("MCP server does not end", extra={"pid": process.pid})
-    # Nothing public closes the pipes of a program whose last words nobody reads.
+    # asyncio has no public way to close the pipes of a process whose output is not read to its end.
     close = getattr(getattr(process, "_transport", None), "close", None)
     if callable(close):
         close()
@@ -152,7 +155,7 @@ async def _end(process: Process) -> None:
 
 
 def _signal(process: Process, number: signal.Signals) -> bool:
-    """Send a signal to a program and all that it started; return whether anything of that was left."""
+    """Send a signal to a program and its children; return whether any of them was still running."""
     try:
         os.killpg(process.pid, number)
     except ProcessLookupError:

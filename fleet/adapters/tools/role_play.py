@@ -1,4 +1,4 @@
-"""Role play: characters from a file, of which a client's model plays one until it leaves the role."""
+"""Role play: the model plays a character from a file until the user wants it to stop."""
 
 import tomllib
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _Name = Annotated[str, Field(min_length=1, max_length=_LONGEST_NAME)]
 
 
 class Character(BaseModel):
-    """One role: `name` and `names` are what users call it, `prompt` tells the model how to play it."""
+    """One role: `name` and `names` are its names for users, `prompt` is the instruction for the model."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
     name: _Name
@@ -41,10 +41,10 @@ class _File(BaseModel):
 
 
 def read_characters(path: Path | None) -> tuple[Character, ...]:
-    """Return the characters of a file, or those that come with fleet.
+    """Return the characters of a file; without a file those that are part of fleet.
 
     Raises:
-        ConfigError: The file cannot be read, or says something that it may not; the message says what and where.
+        ConfigError: The file cannot be read or is invalid; the message names the fault and its place.
     """
     try:
         text = path.read_text(encoding="utf-8") if path else _packaged()
@@ -74,7 +74,7 @@ def _plain(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RolePlay:
-    """The characters that can be played, and the tools around them."""
+    """The characters, and the tools for role play."""
 
     characters: Sequence[Character]
 
@@ -110,7 +110,7 @@ class RolePlay:
         )
 
     def introduce(self, persona: Persona) -> str:
-        """Return what the system prompt says of the role that is played; empty where there is none."""
+        """Return the sentence of the system prompt about the present role; empty if there is none."""
         character = self.find(persona.character)
         if character is None:
             return ""
@@ -120,7 +120,7 @@ class RolePlay:
         )
 
     def find(self, name: str) -> Character | None:
-        """Return the character that a name means: one of its names, or the only one that the name holds a part of."""
+        """Return the character with this name, or the only one that has a similar name; None if none or several fit."""
         wanted = _plain(name)
         if not wanted:
             return None
@@ -150,7 +150,7 @@ class RolePlay:
         return ServerResult({"characters": [_describe(one) for one in self.characters]})
 
     def _describe_state(self, caller: Caller) -> dict[str, JsonValue]:
-        """Return whether a role is played; the session is always the caller's own, whatever a model made up."""
+        """Return whether a role is played. The session is always the caller's, not the one in the model's arguments."""
         character = self.find(caller.persona.character)
         about = {"character": None} if character is None else {"character": character.name}
         return {"active": character is not None, **about, "session_id": caller.session}

@@ -1,4 +1,4 @@
-"""What built-in tools are made of."""
+"""Functions that all built-in tools use."""
 
 from pydantic import JsonValue
 
@@ -25,5 +25,5 @@ def text_of(arguments: dict[str, JsonValue], name: str) -> str:
 
 
 def failed(reason: str) -> ServerResult:
-    """Return the result of a tool that could not do what it was called for."""
+    """Return the result of a call that failed; `reason` is for the model."""
     return ServerResult(reason, failed=True)

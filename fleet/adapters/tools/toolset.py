@@ -1,4 +1,4 @@
-"""The tools of this process and those of MCP servers as one set."""
+"""The tools of this process and of MCP servers as one `ServerTools`."""
 
 import asyncio
 import logging
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Introduce = Callable[[Persona], str]
-"""Returns what a tool adds to the system prompt; empty for nothing."""
+"""Returns a tool's part of the system prompt; empty for none."""
 
 
 class Toolset:
     """See `fleet.core.server_tools.ServerTools`.
 
     Args:
-        local: Those of this process, built-in ones and plugins', by their names.
-        remote: Those of MCP servers; None where there are none.
-        introductions: What the system prompt says, in order.
+        local: The tools of this process, built-in ones and those of plugins, by their names.
+        remote: The tools of MCP servers; None if there are no such servers.
+        introductions: Parts of the system prompt, in order.
         seconds: Longest time of a call.
     """
 
@@ -71,7 +71,7 @@ class Toolset:
         return await self._run(tool, fitted, caller)
 
     async def _run(self, tool: ServerTool, arguments: dict[str, JsonValue], caller: Caller) -> ServerResult:
-        """Run a tool of this process; a plugin's may raise anything."""
+        """Run a tool of this process; a tool of a plugin may raise any exception."""
         results: list[ServerResult] = []
 
         async def run() -> None:

@@ -17,9 +17,9 @@ _LONGEST = 80
 
 @dataclass(frozen=True, slots=True)
 class DayForecast:
-    """The weather of one day in °C, percent and km/h; what is not known is None.
+    """The weather of one day in °C, percent and km/h; unknown values are None.
 
-    Of today `temperature` and what belongs to it is that of the present moment, of other days the day's mean.
+    For today, `temperature`, `humidity` and `wind_speed` are present values; for other days they are values of the day.
     """
 
     city: str
@@ -38,24 +38,24 @@ class DayForecast:
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
-    """What was asked for does not exist; the reason is in words for the model."""
+class NoForecast:
+    """There is no forecast for this place or day; `reason` is for the model."""
 
     reason: str
 
 
 class Weather(Protocol):
-    """Tells the weather."""
+    """A weather service."""
 
-    async def forecast(self, city: str, day: str) -> DayForecast | Unknown:
+    async def forecast(self, city: str, day: str) -> DayForecast | NoForecast:
         """Return the weather of a place.
 
         Args:
             city: Its name in any language, perhaps with a region or country after a comma.
-            day: As `fleet.adapters.tools.days` understands it; empty for today.
+            day: In a form of `fleet.adapters.tools.days`; empty for today.
 
         Raises:
-            ProviderError: The service cannot be reached, was silent for too long, or refused.
+            ProviderError: The service cannot be reached, did not answer in time, or refused.
         """
 
 
@@ -63,8 +63,8 @@ def weather_tool(weather: Weather, place_of: Callable[[Caller], Awaitable[str]])
     """Return the tool.
 
     Args:
-        weather: Who tells it.
-        place_of: Returns where a caller is, empty where that is not known.
+        weather: The service.
+        place_of: Returns the name of a caller's place; empty if it is unknown.
     """
 
     async def run(arguments: dict[str, JsonValue], caller: Caller) -> ServerResult:
@@ -76,7 +76,7 @@ def weather_tool(weather: Weather, place_of: Callable[[Caller], Awaitable[str]])
             found = await weather.forecast(city, day)
         except ProviderError as error:
             return failed(f"the weather is not available now: {error}")
-        if isinstance(found, Unknown):
+        if isinstance(found, NoForecast):
             return failed(found.reason)
         return ServerResult({key: value for key, value in asdict(found).items() if value not in (None, "")})
 

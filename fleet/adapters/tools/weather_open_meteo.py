@@ -1,4 +1,4 @@
-"""The weather from open-meteo.com, or a server with the same API, which needs no key.
+"""The weather from open-meteo.com, which needs no key, or from a server with the same API.
 
 Source: the API's documentation, https://open-meteo.com/en/docs and …/en/docs/geocoding-api.
 """
@@ -13,12 +13,12 @@ from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from fleet.adapters.tools.days import FORMS, find_day
 from fleet.adapters.tools.json_source import JsonSource, Query
-from fleet.adapters.tools.weather import DayForecast, Unknown
+from fleet.adapters.tools.weather import DayForecast, NoForecast
 from fleet.ground.errors import ProviderError
 
 DAYS_AGO = 60
 DAYS_AHEAD = 15
-"""How far forecasts reach; the service keeps three months of past ones."""
+"""The range of days; the service has forecasts of the last three months."""
 
 _HAN = re.compile(r"[㐀-䶿一-鿿]")
 _SUFFIX = re.compile(r"(?<=..)(?:特别行政区|市区|市|省|县|区)$")
@@ -57,7 +57,7 @@ _CONDITIONS = {
     96: "Thunderstorm with light hail",
     99: "Thunderstorm with hail",
 }
-"""WMO weather codes, as the service writes them."""
+"""The WMO weather codes that the service uses."""
 
 
 class _Place(BaseModel):
@@ -113,10 +113,10 @@ class OpenMeteo:
     """See `fleet.adapters.tools.weather.Weather`.
 
     Args:
-        source: Asks the servers.
-        forecasts: URL of the server of forecasts.
-        places: URL of the server that finds places.
-        key: Sent to both where they want one.
+        source: Sends the requests.
+        forecasts: URL of the forecast server.
+        places: URL of the geocoding server.
+        key: API key for both servers; None if they need none.
         now: Returns the present time, with a time zone.
     """
 
@@ -129,17 +129,17 @@ class OpenMeteo:
         self._key: dict[str, str] = {"apikey": key} if key else {}
         self._now = now
 
-    async def forecast(self, city: str, day: str) -> DayForecast | Unknown:
+    async def forecast(self, city: str, day: str) -> DayForecast | NoForecast:
         place = await self._find(city)
         if place is None:
-            return Unknown(f"there is no city {city!r} that the weather service knows; try its English name")
+            return NoForecast(f"there is no city {city!r} that the weather service knows; try its English name")
         today = self._now().astimezone(place.zone).date()
         wanted = find_day(day, today)
         if wanted is None:
-            return Unknown(f"the day {day!r} is not understood; give {FORMS}")
+            return NoForecast(f"the day {day!r} is not understood; give {FORMS}")
         first, last = today - timedelta(days=DAYS_AGO), today + timedelta(days=DAYS_AHEAD)
         if not first <= wanted <= last:
-            return Unknown(f"the weather of {wanted} is not known, only that from {first} to {last}")
+            return NoForecast(f"the weather of {wanted} is not known, only that from {first} to {last}")
         return _report(place, wanted, await self._look(place, wanted, now=wanted == today))
 
     async def _find(self, city: str) -> _Place | None:
@@ -166,7 +166,7 @@ class OpenMeteo:
 
 
 def _choose(places: Sequence[_Place], hints: Sequence[str]) -> _Place:
-    """Return the place that most of the words after the comma fit; the service names the best known first."""
+    """Return the place that matches most words after the comma; among equals the first, which is the best known."""
 
     def fits(place: _Place) -> int:
         about = {part.casefold() for part in (place.country, place.country_code, place.admin1, place.admin2)}

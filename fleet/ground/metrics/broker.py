@@ -30,7 +30,7 @@ shards: Final = GaugeMetric("fleet_shards_owned", "Shards that this worker owns.
 disconnected: Final = GaugeMetric(
     "fleet_shards_disconnected", "Shards that this worker owns without a connection to the broker.", "worker"
 )
-mailbox_lag: Final = GaugeMetric(
+inbox_lag: Final = GaugeMetric(
     "fleet_mailbox_lag_seconds", "Age of the oldest unread stream entry in this worker's inboxes.", "worker"
 )
 refusals: Final = CounterMetric(

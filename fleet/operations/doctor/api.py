@@ -1,4 +1,4 @@
-"""The api: do devices reach it, and does bootstrap give them credentials?"""
+"""Check the api: do devices reach it, and does bootstrap give them credentials?"""
 
 import ssl
 from collections.abc import AsyncIterator
@@ -14,20 +14,20 @@ from fleet.operations.doctor.finding import Finding, Findings, ok, problem, skip
 from fleet.operations.doctor.site import SiteUnderTest
 
 _PUBLIC = (
-    "Is `fleet api` running? FLEET_HTTP_PUBLIC (else FLEET_PUBLIC_HOST and FLEET_HTTP_PORT, FLEET_HTTPS_PORT) "
+    "Check that `fleet api` runs. FLEET_HTTP_PUBLIC (else FLEET_PUBLIC_HOST and FLEET_HTTP_PORT, FLEET_HTTPS_PORT) "
     "must lead to it"
 )
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _ApiAddress:
     url: str
     named: bool
-    """Whether the settings name it, or it is a guess."""
+    """True: the settings name it. False: it is a guess, so a failure is no problem."""
 
 
 async def examine(site: SiteUnderTest) -> Findings:
-    """Ask bootstrap, and keep the answer for the other examinations."""
+    """Ask bootstrap, and store the answer for the other examinations."""
     try:
         async with web(site) as http:
             async for finding in _examine(site, http):
@@ -39,7 +39,7 @@ async def examine(site: SiteUnderTest) -> Findings:
 
 @asynccontextmanager
 async def web(site: SiteUnderTest) -> AsyncIterator[BoundedClient]:
-    """Give an HTTP client that trusts the same authorities as fleet itself."""
+    """Yield an HTTP client that trusts the same authorities as fleet."""
     context = ssl.create_default_context()
     if site.settings.tls_ca is not None:
         context.load_verify_locations(site.settings.tls_ca)
@@ -48,64 +48,73 @@ async def web(site: SiteUnderTest) -> AsyncIterator[BoundedClient]:
 
 
 async def _examine(site: SiteUnderTest, http: BoundedClient) -> Findings:
-    places = _places(site)
-    for place in places:
+    for address in _addresses(site):
         try:
-            met = await _meet(site, http, place)
+            reply = await _ask(site, http, address)
         except Unavailable as error:
-            yield _shut(place, error)
+            yield _unreachable(address, error)
             continue
-        site.bootstrap.set_result(met)
-        yield ok("api.reach", f"{place.url} answers")
-        yield _judge(site, met)
+        site.bootstrap.set_result(reply)
+        yield ok("api.reach", f"{address.url} answers")
+        yield _judge(site, reply)
         return
 
 
-def _places(site: SiteUnderTest) -> list[_Place]:
+def _addresses(site: SiteUnderTest) -> list[_ApiAddress]:
     settings = site.settings
-    local = _Place(f"http://{LOOPBACK}:{settings.http_port}", site.up)
+    local = _ApiAddress(f"http://{LOOPBACK}:{settings.http_port}", site.up)
     if settings.http_public:
-        return [_Place(settings.http_public, True), local]
+        return [_ApiAddress(settings.http_public, True), local]
     if settings.public_host and settings.tls_cert:
-        return [_Place(f"https://{settings.public_host}:{settings.https_port}", True), local]
+        return [_ApiAddress(f"https://{settings.public_host}:{settings.https_port}", True), local]
     if settings.public_host:
-        return [_Place(f"http://{settings.public_host}:{settings.http_port}", True), local]
+        return [_ApiAddress(f"http://{settings.public_host}:{settings.http_port}", True), local]
     return [local]
 
 
-async def _meet(site: SiteUnderTest, http: BoundedClient, place: _Place) -> BootstrapReply:
-    """Ask bootstrap; if it refuses the test device, bind it for the time of the examination."""
+async def _ask(site: SiteUnderTest, http: BoundedClient, address: _ApiAddress) -> BootstrapReply:
+    """Ask bootstrap; if it refuses the test device, bind the device until the end of the examination."""
     mac = site.macs[0]
-    met = await ask_bootstrap(http, place.url, mac, site.client, site.now)
-    if met.mqtt is None and met.status in (200, 403) and site.store is not None:
+    reply = await ask_bootstrap(http, address.url, mac, site.client, site.now)
+    if reply.mqtt is None and reply.status in (200, 403) and site.store is not None:
         await Admissions(site.store).bind(mac, site.client)
-        again = await ask_bootstrap(http, place.url, mac, site.client, site.now)
-        return replace(again, ahead=met.ahead, within=met.within)
-    return met
+        again = await ask_bootstrap(http, address.url, mac, site.client, site.now)
+        return replace(again, ahead=reply.ahead, within=reply.within)
+    return reply
 
 
-def _shut(place: _Place, error: Unavailable) -> Finding:
-    message = f"{place.url}: {error}"
-    if not place.named:
+def _unreachable(address: _ApiAddress, error: Unavailable) -> Finding:
+    message = f"{address.url}: {error}"
+    if not address.named:
         return skipped("api.reach", message, "set FLEET_HTTP_PUBLIC if the api runs elsewhere")
     if "CERTIFICATE" in str(error).upper():
-        advice = "Devices check it too: FLEET_TLS_CERT must be valid, and name the host of FLEET_HTTP_PUBLIC"
+        advice = (
+            "Devices verify the certificate too: FLEET_TLS_CERT must be valid and contain the host of FLEET_HTTP_PUBLIC"
+        )
         return problem("api.reach", message, advice)
     return problem("api.reach", message, _PUBLIC)
 
 
-def _judge(site: SiteUnderTest, met: BootstrapReply) -> Finding:
-    if met.mqtt is not None:
-        return ok("api.bootstrap", f"devices are sent to {met.mqtt.endpoint}")
-    if met.status == 429:
+def _judge(site: SiteUnderTest, reply: BootstrapReply) -> Finding:
+    if reply.mqtt is not None:
+        return ok("api.bootstrap", f"bootstrap sends devices to {reply.mqtt.endpoint}")
+    if reply.status == 429:
         return problem(
-            "api.bootstrap", "bootstrap refuses us: too many requests (429)", "FLEET_RATE_ADDRESS limits them"
+            "api.bootstrap",
+            "bootstrap refuses the doctor's request: too many requests (429)",
+            "Wait a minute, or raise FLEET_RATE_ADDRESS",
         )
-    if met.status == 503:
-        return problem("api.bootstrap", "bootstrap answers 503", "The api does not reach Redis: its FLEET_REDIS_URL")
-    if met.status in (200, 403) and site.store is None:
+    if reply.status == 503:
+        return problem(
+            "api.bootstrap", "bootstrap answers 503", "The api does not reach Redis: check its FLEET_REDIS_URL"
+        )
+    if reply.status in (200, 403) and site.store is None:
         return skipped(
-            "api.bootstrap", "devices must be bound first", "with FLEET_REDIS_URL the doctor can bind its own"
+            "api.bootstrap",
+            "the policy requires that devices are bound first",
+            "set FLEET_REDIS_URL, so that the doctor can bind its own device",
         )
-    advice = "The api's log says why. It must have the FLEET_REDIS_URL and FLEET_SHARDS that are set here"
-    return problem("api.bootstrap", f"bootstrap answers {met.status} and gives no credentials", advice)
+    advice = (
+        "See the api's log for the reason. The api must have the same FLEET_REDIS_URL and FLEET_SHARDS as this command"
+    )
+    return problem("api.bootstrap", f"bootstrap answers {reply.status} and gives no credentials", advice)

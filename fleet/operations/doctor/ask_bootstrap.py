@@ -1,4 +1,4 @@
-"""Asking bootstrap as a device does."""
+"""Ask bootstrap as a device does."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ _BODY = b'{"application":{"version":"0.0.0"},"board":{"type":"fleet-doctor","nam
 
 @dataclass(frozen=True, slots=True)
 class BootstrapReply:
-    """What bootstrap answered; `mqtt` is None when the answer has no credentials.
+    """The answer of bootstrap; `mqtt` is None if it has no credentials.
 
-    `ahead` is how far the api's clock is ahead of this machine's, plus or minus `within`; None when it is unknown.
+    `ahead` is how far the api's clock is ahead of this machine's, plus or minus `within`; None if unknown.
     """
 
     mqtt: MqttSection | None = None
@@ -34,7 +34,7 @@ class BootstrapReply:
 
     @property
     def endpoint(self) -> tuple[str, int] | None:
-        """Host and port of the broker as the firmware reads them."""
+        """Host and port of the broker, read as firmware reads them."""
         if self.mqtt is None:
             return None
         host, _, port = self.mqtt.endpoint.partition(":")
@@ -72,13 +72,13 @@ async def ask_bootstrap(
     try:
         body = BootstrapAnswer.model_validate_json(answer.content)
     except ValidationError as error:
-        raise Unavailable(f"{url}{PATH} answers, but is no bootstrap of fleet's") from error
+        raise Unavailable(f"{url}{PATH} answers, but not as fleet's bootstrap does") from error
     exact = datetime.fromtimestamp(body.server_time.timestamp / 1000, UTC)
     return BootstrapReply(body.mqtt, 200, exact - (begun + took / 2), took / 2)
 
 
 def _ahead(answer: httpx2.Response, middle: datetime, within: timedelta) -> tuple[timedelta | None, timedelta]:
-    """Return `ahead` and `within` by the header Date, which counts whole seconds."""
+    """Return `ahead` and `within` from the header Date, which has whole seconds."""
     try:
         date = parsedate_to_datetime(answer.headers.get("date", ""))
     except ValueError:

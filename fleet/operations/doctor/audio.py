@@ -1,6 +1,6 @@
-"""The audio path: do datagrams reach the edge at the address in its hello, and do its answers come back?
+"""Check the audio path: do datagrams reach the edge at the address in the hello, and do its answers return?
 
-An echo request under the session's key (`fleet.wire.echo`) takes the path of audio packets, and so does its answer.
+An echo request under the session's key (`fleet.wire.echo`) and its answer take the same path as audio packets.
 """
 
 import asyncio
@@ -17,40 +17,40 @@ from fleet.wire import echo
 TRIES = 4
 TRY_SECONDS = 0.6
 
-_PLACE = (
-    "FLEET_UDP_PUBLIC of the edge (in `fleet up` also FLEET_PUBLIC_HOST) must be host:port by which devices "
-    "reach it, and "
-    "lead to its FLEET_UDP_PORT"
+_ADDRESS_ADVICE = (
+    "Set FLEET_UDP_PUBLIC of the edge (in `fleet up` also FLEET_PUBLIC_HOST) to the host:port at which devices reach "
+    "the edge; it must lead to its FLEET_UDP_PORT"
 )
-_BLOCKED = (
-    "Open the port for UDP, in both directions, in the firewall, the cloud's security group and the router's port "
-    "forwarding; with containers publish it as /udp. It must lead to one edge only. Else FLEET_UDP_PUBLIC "
-    "names somebody "
-    "else's address; and if this machine cannot reach its own public address, run `fleet doctor --ota URL` "
-    "where devices are"
+_BLOCKED_ADVICE = (
+    "Open the port for UDP in both directions in the firewall, in the cloud's security group and in the router's port "
+    "forwarding; with containers, publish it as /udp. The port must lead to one edge only. Check that FLEET_UDP_PUBLIC "
+    "is this server's address. If this machine cannot reach its own public address, run `fleet doctor --ota URL` in "
+    "the network of the devices"
 )
 
 
 async def reach(site: SiteUnderTest, hello_answer: HelloAnswer) -> Findings:
-    """Check the address, then send the edge an echo request there."""
+    """Check the address, then send echo requests to it."""
     place = f"{hello_answer.host}:{hello_answer.port}"
     address = await _look_up(hello_answer.host)
     if address is None:
-        yield problem("audio.address", f"audio is sent to {place}, which is no IPv4 address and no known name", _PLACE)
+        message = f"devices send audio to {place}, which is not an IPv4 address and not a known name"
+        yield problem("audio.address", message, _ADDRESS_ADVICE)
         return
-    if fault := _implausible(address, await _sent_to(site)):
-        yield problem("audio.address", f"audio is sent to {place}: {fault}", _PLACE)
-    heard = await ask(address, hello_answer.port, hello_answer)
-    if heard is None:
-        yield problem("audio.address", f"audio is sent to {place}, where nobody listens", _PLACE)
-    elif heard:
-        yield ok("audio.reach", f"audio gets through to {place} and back")
+    if fault := _find_fault(address, await _broker_address(site)):
+        yield problem("audio.address", f"devices send audio to {place}: {fault}", _ADDRESS_ADVICE)
+    answered = await ask(address, hello_answer.port, hello_answer)
+    if answered is None:
+        message = f"devices send audio to {place}, where no process listens"
+        yield problem("audio.address", message, _ADDRESS_ADVICE)
+    elif answered:
+        yield ok("audio.reach", f"audio reaches {place}, and its answer returns")
     else:
-        yield await _silent(site, hello_answer, place, address)
+        yield await _no_answer(site, hello_answer, place, address)
 
 
 async def ask(address: str, port: int, hello_answer: HelloAnswer) -> bool | None:
-    """Return whether an edge answers under the session's key; None when the machine there says that nobody listens."""
+    """Return whether an edge answers under the session's key; None if the machine there reports a closed port."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
         own.setblocking(False)
         try:
@@ -77,12 +77,12 @@ async def _try(own: socket.socket, hello_answer: HelloAnswer, number: int) -> bo
     return True
 
 
-async def _silent(site: SiteUnderTest, hello_answer: HelloAnswer, place: str, address: str) -> Finding:
-    message = f"audio that is sent to {place} does not arrive, or its answer does not"
-    near = (LOOPBACK, site.settings.udp_port)
-    if near not in ((address, hello_answer.port), (LOOPBACK, 0)) and await ask(*near, hello_answer):
-        message += f"; the edge itself hears, at {LOOPBACK}:{site.settings.udp_port} of this machine"
-    return problem("audio.reach", message, _BLOCKED)
+async def _no_answer(site: SiteUnderTest, hello_answer: HelloAnswer, place: str, address: str) -> Finding:
+    message = f"audio to {place} does not arrive, or its answer does not return"
+    local = (LOOPBACK, site.settings.udp_port)
+    if local not in ((address, hello_answer.port), (LOOPBACK, 0)) and await ask(*local, hello_answer):
+        message += f"; the edge itself answers at {LOOPBACK}:{site.settings.udp_port} of this machine"
+    return problem("audio.reach", message, _BLOCKED_ADVICE)
 
 
 async def _look_up(host: str) -> str | None:
@@ -94,20 +94,20 @@ async def _look_up(host: str) -> str | None:
     return str(found[0][4][0]) if found else None
 
 
-async def _sent_to(site: SiteUnderTest) -> str | None:
-    """Return the address of the broker that devices are sent to."""
+async def _broker_address(site: SiteUnderTest) -> str | None:
+    """Return the address of the broker to which bootstrap sends devices."""
     endpoint = (await site.bootstrapped()).endpoint
     return await _look_up(endpoint[0]) if endpoint else None
 
 
-def _implausible(address: str, broker: str | None) -> str:
-    """Return why devices that reach the broker cannot reach the audio; empty when they may."""
+def _find_fault(address: str, broker: str | None) -> str:
+    """Return why devices that reach the broker cannot reach this address; empty if they may."""
     audio = ipaddress.ip_address(address)
     if audio.is_unspecified:
-        return "no address at all"
+        return "not an address to which anything can be sent"
     if broker is None:
         return ""
     other = ipaddress.ip_address(broker)
     if audio.is_loopback and not other.is_loopback:
-        return "each device's own address"
-    return "a private address, while the broker's is public" if audio.is_private and other.is_global else ""
+        return "a loopback address, by which a device reaches only itself"
+    return "a private address, although the broker's is public" if audio.is_private and other.is_global else ""

@@ -1,4 +1,4 @@
-"""The broker: is it reachable, does it check passwords, does it deliver to devices without a subscription?"""
+"""Check the broker: is it reachable, does it check passwords, does it deliver to devices without a subscription?"""
 
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
@@ -14,23 +14,23 @@ from fleet.wire.mqtt.packets import Publish
 from fleet.wire.topics import down_topic, presence_topic, up_topic
 
 _KEYS = (
-    "FLEET_KEYS (or FLEET_KEYS_FILE) must hold the keys that the broker has: the file of plugin_opt_keys_file for "
-    "Mosquitto; EMQX asks the api, at the URL and with the token of emqx.conf (FLEET_BROKER_TOKEN)"
+    "FLEET_KEYS (or FLEET_KEYS_FILE) must hold the same keys as the broker. Mosquitto reads them from the file of "
+    "plugin_opt_keys_file; EMQX asks the api, at the URL and with the token in emqx.conf (FLEET_BROKER_TOKEN)"
 )
 _DELIVERY = (
-    "Firmware never subscribes. Load the plugin (mosquitto/README.md: `plugin` and plugin_opt_keys_file), or switch on "
-    "auto_subscribe in EMQX (deploy/emqx), or put `fleet front` before the broker and tell devices its address with "
-    "FLEET_MQTT_PUBLIC"
+    "Firmware never subscribes. Load the plugin (mosquitto/README.md: `plugin` and plugin_opt_keys_file), or enable "
+    "auto_subscribe in EMQX (deploy/emqx), or put `fleet front` before the broker and set FLEET_MQTT_PUBLIC to its "
+    "address"
 )
 _UPGRADE = (
-    "Set `upgrade_outgoing_qos true` in mosquitto.conf, in EMQX mqtt.upgrade_qos = true: otherwise what devices say is "
-    "lost while a worker is being replaced"
+    "Set `upgrade_outgoing_qos true` in mosquitto.conf, or mqtt.upgrade_qos = true in EMQX. Without it, messages of "
+    "devices are lost while another worker takes over a shard"
 )
 
 
 async def examine(site: SiteUnderTest) -> Findings:
     if site.broker is None or site.keys is None:
-        yield skipped("broker.reach", "no broker is named, or no keys", "set FLEET_MQTT_URL and FLEET_KEYS")
+        yield skipped("broker.reach", "no broker or no keys are set", "set FLEET_MQTT_URL and FLEET_KEYS")
         return
     async with AsyncExitStack() as stack:
         try:
@@ -39,12 +39,12 @@ async def examine(site: SiteUnderTest) -> Findings:
             yield _unreached(fault)
             return
         yield ok("broker.reach", f"{site.broker} answers")
-        yield ok("broker.login", f"it lets in a service with the key {site.keys.ids[0]}")
+        yield ok("broker.login", f"the broker accepts a service with the key {site.keys.ids[0]}")
         try:
             async for finding in _admit(site, service, stack):
                 yield finding
         except MqttFault as fault:
-            yield problem("broker.lost", str(fault), "Look into the broker's log for the reason")
+            yield problem("broker.lost", str(fault), "See the broker's log for the reason")
 
 
 async def _admit(site: SiteUnderTest, service: MqttProbe, stack: AsyncExitStack) -> Findings:
@@ -57,7 +57,7 @@ async def _admit(site: SiteUnderTest, service: MqttProbe, stack: AsyncExitStack)
         device, address_used, shut = await stack.enter_async_context(connect_first(found, site.device(1)))
         other = await stack.enter_async_context(MqttProbe.to(address_used.address, site.device(2)))
     except MqttFault as fault:
-        yield problem("broker.door", f"no device comes in: {fault}", _open_advice(fault))
+        yield problem("broker.door", f"no device can connect: {fault}", _open_advice(fault))
         return
     for finding in _public_address(address_used, shut):
         yield finding
@@ -82,17 +82,16 @@ class Pair:
         topic = presence_topic(self.mac)
 
         def online(message: Publish) -> bool:
-            news = presence.parse(message.payload) if message.topic == topic else None
-            return news is not None and news.online
+            change = presence.parse(message.payload) if message.topic == topic else None
+            return change is not None and change.online
 
         found = await self.service.message(online)
         return judge(
             "broker.presence",
             found is not None,
-            ("it publishes that a device connected", "it does not publish that a device connected"),
-            "The plugin, `fleet front`, or EMQX's presence rule (deploy/emqx) publishes fleet/presence/…; "
-            "without it tools "
-            "are not discovered",
+            ("it publishes when a device connects", "it does not publish when a device connects"),
+            "Use the plugin, `fleet front`, or EMQX's presence rule (deploy/emqx), which publish fleet/presence/…. "
+            "Without these messages, workers do not discover tools",
         )
 
     async def delivery(self) -> Finding:
@@ -102,7 +101,7 @@ class Pair:
         return judge(
             "broker.delivery",
             found is not None,
-            ("a device that never subscribed gets its messages", "a device that never subscribes gets nothing"),
+            ("a device without a subscription gets its messages", "a device without a subscription gets no messages"),
             _DELIVERY,
         )
 
@@ -111,17 +110,20 @@ class Pair:
         await self.device.publish(up_topic(self.mac), sent)
         found = await self.service.message(equal_to(sent))
         if found is None:
-            return problem("broker.qos", "what a device says does not arrive", _DELIVERY)
+            return problem("broker.qos", "a message of a device does not arrive", _DELIVERY)
         return judge(
             "broker.qos",
             bool(found.packet_id),
-            ("what devices say at QoS 0 arrives at QoS 1", "what devices say at QoS 0 stays at QoS 0"),
+            (
+                "messages that devices publish at QoS 0 arrive at QoS 1",
+                "messages that devices publish at QoS 0 arrive at QoS 0",
+            ),
             _UPGRADE,
         )
 
 
 async def _kept(site: SiteUnderTest, pair: Pair) -> Finding:
-    """Whether what a device says while its shard has no owner is there for the next one."""
+    """Whether the broker keeps a message that a device publishes while its shard has no owner."""
     assert site.broker is not None, "asked only where there is one"  # noqa: S101
     who, sent = site.service("kept"), new_probe_message()
     try:
@@ -132,7 +134,7 @@ async def _kept(site: SiteUnderTest, pair: Pair) -> Finding:
         async with MqttProbe.to(site.broker, who, clean=False) as owner:
             found = await owner.message(equal_to(sent))
     finally:
-        # A clean session of the same name makes the broker forget the kept one.
+        # A clean session with the same client id makes the broker delete the persistent one.
         with suppress(MqttFault):
             async with MqttProbe.to(site.broker, who):
                 pass
@@ -140,10 +142,10 @@ async def _kept(site: SiteUnderTest, pair: Pair) -> Finding:
         "broker.kept",
         found is not None,
         (
-            "what a device says while a worker is replaced is kept",
-            "what a device says while a worker is replaced is lost",
+            "the broker keeps messages of devices while another worker takes over a shard",
+            "the broker loses messages of devices while another worker takes over a shard",
         ),
-        _UPGRADE + ". The broker must keep messages of persistent sessions (max_queued_messages; EMQX: "
+        _UPGRADE + ". The broker must also keep messages of persistent sessions (max_queued_messages; EMQX: "
         "mqueue_store_qos0 = true)",
     )
 
@@ -153,9 +155,9 @@ async def _rights(pair: Pair, other: MqttProbe, other_mac: str) -> Finding:
     return judge(
         "broker.topics",
         not broken,
-        ("a device reaches its own topics only", f"a device may {', '.join(broken)}"),
-        "Whoever may publish to a device controls it. Use the plugin, `fleet front`, or deploy/emqx/acl.conf with "
-        "no_match = deny",
+        ("a device may use only its own topics", f"a device may {', '.join(broken)}"),
+        "A client that may publish to a device controls it. Use the plugin, `fleet front`, or deploy/emqx/acl.conf "
+        "with no_match = deny",
     )
 
 
@@ -167,13 +169,13 @@ async def _password(site: SiteUnderTest, address_used: BrokerAddress) -> Finding
             pass
     except MqttFault as fault:
         if fault.stage != "login":
-            return warning("broker.password", f"could not be tried: {fault}", "Run this again")
-        return ok("broker.password", "it refuses a wrong password")
+            return warning("broker.password", f"the check did not work: {fault}", "Run this again")
+        return ok("broker.password", "the broker refuses a wrong password")
     return problem(
         "broker.password",
-        f"{address_used.address} lets in a device with a wrong password",
-        "allow_anonymous false and the plugin (mosquitto/README.md), EMQX's HTTP authentication (deploy/emqx), or a "
-        "broker that only `fleet front` can reach",
+        f"{address_used.address} accepts a device with a wrong password",
+        "Use allow_anonymous false and the plugin (mosquitto/README.md), or EMQX's HTTP authentication (deploy/emqx), "
+        "or a broker that only `fleet front` can reach",
     )
 
 
@@ -181,11 +183,12 @@ def _unreached(fault: MqttFault) -> Finding:
     if fault.stage == "login":
         return problem("broker.login", str(fault), _KEYS)
     if fault.stage == "tls":
-        advice = "FLEET_MQTT_URL must name the host as the certificate does; a private authority goes into FLEET_TLS_CA"
+        advice = (
+            "The host in FLEET_MQTT_URL must be a name in the broker's certificate. With a private authority, set "
+            "FLEET_TLS_CA"
+        )
         return problem("broker.tls", str(fault), advice)
-    return problem(
-        "broker.reach", str(fault), "Is the broker running? FLEET_MQTT_URL names it; a firewall may be between"
-    )
+    return problem("broker.reach", str(fault), "Check that the broker runs, FLEET_MQTT_URL, and firewalls between")
 
 
 def _open_advice(fault: MqttFault) -> str:
@@ -202,14 +205,15 @@ def _public_address(address_used: BrokerAddress, shut: list[tuple[BrokerAddress,
         return [
             ok(
                 "broker.door",
-                f"devices are sent to {address_used.address.host}:{address_used.address.port}, and it lets them in",
+                f"bootstrap sends devices to {address_used.address.host}:{address_used.address.port}, and they can "
+                "connect there",
             )
         ]
     return [
         skipped(
             "broker.door",
-            f"tried at {address_used.address}: the address for devices is not known here",
-            "set FLEET_PUBLIC_HOST or FLEET_MQTT_PUBLIC, or let the api run",
+            f"tried at {address_used.address}, because the address for devices is not known here",
+            "set FLEET_PUBLIC_HOST or FLEET_MQTT_PUBLIC, or start the api",
         )
     ]
 
@@ -217,14 +221,13 @@ def _public_address(address_used: BrokerAddress, shut: list[tuple[BrokerAddress,
 def _unreachable_address(fault: MqttFault) -> Finding:
     if fault.stage == "tls":
         advice = (
-            "Devices speak TLS on port 8883, believe public authorities only and check the name: renew the certificate "
-            "(FLEET_TLS_CERT, or certfile of the broker), and let FLEET_PUBLIC_HOST or FLEET_MQTT_PUBLIC be "
-            "a name in it"
+            "On port 8883 devices use TLS. They trust public authorities only and verify the name: renew the "
+            "certificate (FLEET_TLS_CERT, or certfile of the broker), and set FLEET_PUBLIC_HOST or FLEET_MQTT_PUBLIC "
+            "to a name in it"
         )
-        return problem("broker.door", f"where devices are sent, TLS fails: {fault}", advice)
+        return problem("broker.door", f"TLS fails at the address for devices: {fault}", advice)
     advice = (
-        "FLEET_MQTT_PUBLIC (else FLEET_PUBLIC_HOST and FLEET_MQTT_PORT) must be an address that devices "
-        "reach. If it is "
-        "right but cannot be reached from this machine, run `fleet doctor --ota URL` where the devices are"
+        "Set FLEET_MQTT_PUBLIC (else FLEET_PUBLIC_HOST and FLEET_MQTT_PORT) to an address that devices reach. If this "
+        "machine cannot reach its own public address, run `fleet doctor --ota URL` in the network of the devices"
     )
-    return problem("broker.door", f"where devices are sent nobody answers: {fault}", advice)
+    return problem("broker.door", f"the address for devices does not answer: {fault}", advice)

@@ -38,7 +38,7 @@ async def broker_addresses(site: SiteUnderTest) -> list[BrokerAddress]:
 async def connect_first(
     found: list[BrokerAddress], who: Credentials
 ) -> AsyncIterator[tuple[MqttProbe, BrokerAddress, list[tuple[BrokerAddress, MqttFault]]]]:
-    """Give the first connection that succeeds, with its address, and the failed addresses with their reasons.
+    """Yield the first connection that succeeds, with its address, and the failed addresses with their reasons.
 
     Raises:
         MqttFault: All addresses fail, or one refuses the password.
@@ -59,7 +59,7 @@ async def connect_first(
 
 
 def _named(site: SiteUnderTest) -> tuple[str, int] | None:
-    """Return the address that bootstrap would give to devices, as far as the settings say it."""
+    """Return the address that bootstrap would give to devices, if the settings contain it."""
     settings = site.settings
     if settings.mqtt_public:
         host, _, port = settings.mqtt_public.partition(":")

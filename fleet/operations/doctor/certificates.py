@@ -1,4 +1,4 @@
-"""Certificates: the pair that fleet is given, and what devices are shown where they connect."""
+"""Check certificates: the files of the settings, and the certificates that servers show to devices."""
 
 import asyncio
 import ipaddress
@@ -18,8 +18,8 @@ from fleet.operations.doctor.site import SiteUnderTest
 _SECONDS = 4.0
 _MOST_STEPS = 10
 _RENEW = (
-    "Renew it, with all certificates between it and its authority (fullchain.pem), and let an ACME client do so "
-    "from now on"
+    "Renew it, with all certificates between it and its authority (fullchain.pem); let an ACME client renew it "
+    "automatically"
 )
 
 
@@ -27,7 +27,7 @@ async def examine(site: SiteUnderTest) -> Findings:
     settings = site.settings
     if settings.tls_cert is None or settings.tls_key is None:
         yield skipped(
-            "certificates.file", "no certificate is set: plain MQTT and HTTP, or a broker's and a proxy's own"
+            "certificates.file", "no certificate is set: MQTT and HTTP are plain, or a broker and a proxy use their own"
         )
     else:
         for finding in _examine_files(settings, settings.tls_cert, settings.tls_key, site.now()):
@@ -41,20 +41,20 @@ def _examine_files(settings: Settings, path: Path, key: Path, now: datetime) -> 
         pair = ServerCertificate(path, key)
         chain = x509.load_pem_x509_certificates(path.read_bytes())
     except (ConfigError, OSError, ValueError) as error:
-        advice = "FLEET_TLS_KEY must be the key of FLEET_TLS_CERT, both in PEM, and the key without a password"
+        advice = "FLEET_TLS_KEY must be the key of FLEET_TLS_CERT, both in PEM, the key without a password"
         return [problem("certificates.file", str(error), advice)]
     hosts = [host for host in _hosts(settings) if host]
     life = _judge_time("certificates.time", str(path), chain[0], now, "FLEET_TLS_CERT")
     found = [ok("certificates.file", f"{path} and its key fit together"), life]
     found += [_judge_name(host, chain[0]) for host in dict.fromkeys(hosts)]
-    # Nobody believes one that is over; one thing at a time.
+    # An invalid time makes the chain invalid too; one finding is enough.
     if life.verdict != "problem":
         found.append(_judge_chain(pair.context, hosts[0] if hosts else None, settings.tls_ca))
     return found
 
 
 def _hosts(settings: Settings) -> list[str]:
-    """Return the names by which devices reach what shows the certificate."""
+    """Return the names by which devices reach the servers with this certificate."""
     web = settings.http_public if settings.http_public and settings.http_public.startswith("https:") else ""
     endpoint = settings.mqtt_public or ""
     secure = endpoint.partition(":")[0] if endpoint.endswith(":8883") else ""
@@ -64,10 +64,10 @@ def _hosts(settings: Settings) -> list[str]:
 def _judge_time(check: str, where: str, one: x509.Certificate, now: datetime, setting: str) -> Finding:
     begin, end = one.not_valid_before_utc, one.not_valid_after_utc
     if now > end:
-        return problem(check, f"{where}: the certificate has expired on {end:%Y-%m-%d}", f"{_RENEW}: {setting}")
+        return problem(check, f"{where}: the certificate expired on {end:%Y-%m-%d}", f"{_RENEW}: {setting}")
     if now < begin:
         return problem(
-            check, f"{where}: the certificate is valid from {begin:%Y-%m-%d %H:%M} only", "Is the clock right?"
+            check, f"{where}: the certificate is not valid before {begin:%Y-%m-%d %H:%M}", "Check this machine's clock"
         )
     left = f"{where}: the certificate is valid until {end:%Y-%m-%d}"
     return warning(check, left, f"{_RENEW}: {setting}") if end - now < WARNING else ok(check, left)
@@ -77,7 +77,7 @@ def _judge_name(host: str, one: x509.Certificate) -> Finding:
     if _covers(one, host):
         return ok("certificates.name", f"{host} is in the certificate")
     advice = (
-        "Boards check the name: FLEET_PUBLIC_HOST, FLEET_MQTT_PUBLIC and FLEET_HTTP_PUBLIC must be names in "
+        "Devices verify the name: FLEET_PUBLIC_HOST, FLEET_MQTT_PUBLIC and FLEET_HTTP_PUBLIC must be names in "
         "FLEET_TLS_CERT"
     )
     return problem("certificates.name", f"{host} is not in the certificate", advice)
@@ -98,20 +98,21 @@ def _covers(one: x509.Certificate, host: str) -> bool:
 def _judge_chain(shown: ssl.SSLContext, host: str | None, more: Path | None) -> Finding:
     """Whether the files lead from the certificate to an authority that this machine knows."""
     if host is None:
-        return skipped("certificates.chain", "there is no name to check it for", "set FLEET_PUBLIC_HOST")
+        return skipped("certificates.chain", "the name of this server is not known", "set FLEET_PUBLIC_HOST")
     fault = _shake_hands(shown, host, more)
     if not fault:
-        return ok("certificates.chain", "it leads to an authority that is known here")
+        return ok("certificates.chain", "it leads to an authority that this machine trusts")
     return warning(
         "certificates.chain",
-        f"who checks it here does not believe it: {fault}",
-        "Boards believe public authorities only, and fetch nothing: FLEET_TLS_CERT must hold all certificates between "
-        "(fullchain.pem). With a private authority only simulators connect; name it in FLEET_TLS_CA to check it",
+        f"this machine does not trust the certificate: {fault}",
+        "Devices trust public authorities only and fetch no certificates: FLEET_TLS_CERT must hold all certificates up "
+        "to the authority (fullchain.pem). With a private authority only simulators can connect; put it into "
+        "FLEET_TLS_CA",
     )
 
 
 def _shake_hands(shown: ssl.SSLContext, host: str, more: Path | None) -> str:
-    """Return why a client of this machine does not believe a server; empty when it does. Nothing leaves the process."""
+    """Return why a client on this machine does not trust a server; empty if it does. Uses no network."""
     trusting = ssl.create_default_context()
     if more is not None:
         trusting.load_verify_locations(more)
@@ -157,7 +158,9 @@ async def _examine_shown(site: SiteUnderTest, host: str, port: int, setting: str
         shown = x509.load_der_x509_certificate(await _fetch(host, port))
     except (OSError, TimeoutError, ValueError) as error:
         return skipped(
-            "certificates.shown", f"{where} shows none: {str(error) or 'no answer'}", "see broker.door, api.reach"
+            "certificates.shown",
+            f"{where} shows no certificate: {str(error) or 'no answer'}",
+            "see broker.door, api.reach",
         )
     if not _covers(shown, host):
         return problem("certificates.shown", f"{where} shows a certificate for other names", f"Correct {setting}")
@@ -165,7 +168,7 @@ async def _examine_shown(site: SiteUnderTest, host: str, port: int, setting: str
 
 
 async def _fetch(host: str, port: int) -> bytes:
-    """Return the certificate that a server shows, whatever is wrong with it."""
+    """Return the certificate that a server shows, also an invalid one."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     async with asyncio.timeout(_SECONDS):

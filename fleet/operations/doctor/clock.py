@@ -1,4 +1,4 @@
-"""Clocks: of Redis, of the api, and ours."""
+"""Compare the clocks of Redis and of the api with this machine's."""
 
 from datetime import timedelta
 
@@ -10,9 +10,8 @@ from fleet.operations.doctor.site import SiteUnderTest
 NOTABLE, HARMFUL = timedelta(seconds=2), timedelta(seconds=30)
 
 _ADVICE = (
-    "Let a time service run (chrony, systemd-timesyncd) on every machine: by their clocks certificates are "
-    "valid, devices "
-    "get their time, and a device's connections are put in order"
+    "Run a time service (chrony, systemd-timesyncd) on every machine. Wrong clocks make certificates invalid, give "
+    "devices a wrong time, and mix up the order of a device's connections"
 )
 
 
@@ -24,16 +23,16 @@ async def examine(site: SiteUnderTest) -> Findings:
             apart["Redis"] = max((timedelta(seconds=one.ahead) for one in servers), key=abs)
         except Unavailable as error:
             yield skipped("clock.redis", str(error), "see redis.reach")
-    met = await site.bootstrapped()
-    if met.ahead is not None:
-        apart["the api"] = met.ahead
+    reply = await site.bootstrapped()
+    if reply.ahead is not None:
+        apart["the api"] = reply.ahead
     for who, check in (("Redis", "clock.redis"), ("the api", "clock.api")):
         if who in apart:
-            yield _judge(check, who, apart[who], met.within if who == "the api" else timedelta())
+            yield _judge(check, who, apart[who], reply.within if who == "the api" else timedelta())
         elif who == "the api":
-            yield skipped(check, "the api was not reached", "see api.reach")
+            yield skipped(check, "the api did not answer", "see api.reach")
     if len(apart) == 2 and all(abs(one) > HARMFUL for one in apart.values()) and _agree(list(apart.values())):
-        yield problem("clock.own", "Redis and the api agree: it is this machine's clock that is wrong", _ADVICE)
+        yield problem("clock.own", "Redis and the api agree, so this machine's clock is wrong", _ADVICE)
 
 
 def _agree(two: list[timedelta]) -> bool:
@@ -43,9 +42,9 @@ def _agree(two: list[timedelta]) -> bool:
 def _judge(check: str, who: str, ahead: timedelta, within: timedelta) -> Finding:
     far = max(abs(ahead) - within, timedelta())
     side = "ahead of" if ahead > timedelta() else "behind"
-    message = f"the clock of {who} is {abs(ahead.total_seconds()):.1f} s {side} ours"
+    message = f"the clock of {who} is {abs(ahead.total_seconds()):.1f} s {side} this machine's"
     if far > HARMFUL:
         return problem(check, message, _ADVICE)
     if far > NOTABLE:
         return warning(check, message, _ADVICE)
-    return ok(check, f"{who} and we agree within {max(far.total_seconds(), 0.1):.1f} s")
+    return ok(check, f"the clocks of {who} and of this machine agree within {max(far.total_seconds(), 0.1):.1f} s")

@@ -11,22 +11,23 @@ PARTS = (
     *("llm", "speech", "certificates", "clock", "machine"),
 )
 
-Device = Annotated[str, typer.Option(help="MAC of a device: tell why it is silent, instead.")]
-Only = Annotated[str, typer.Option(help=f"Examine these only, separated by commas: {', '.join(PARTS)}.")]
+Device = Annotated[str, typer.Option(help="MAC of a device: examine only this device, and show why it is silent.")]
+Only = Annotated[str, typer.Option(help=f"Examine only these parts, separated by commas: {', '.join(PARTS)}.")]
 Ota = Annotated[
     str,
-    typer.Option(help="Be a device where you are: bootstrap at this URL (…/xiaozhi/ota/), hello, audio; nothing else."),
+    typer.Option(help="Behave as a device in this network: bootstrap at this URL (…/xiaozhi/ota/), hello and audio."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def doctor(device: Device = "", only: Only = "", ota: Ota = "", as_json: AsJson = False) -> None:
-    """Find out what is wrong, and what to do about it. Exit code 0: nothing; 1: problems; 2: settings are wrong.
+    """Find faults of a site, and print what to do. Exit code 0: no problem; 1: problems; 2: wrong settings.
 
-    The settings are those of the roles: run it with the same environment. It asks chat model, voice and recognition
-    once each, and talks to the broker and to an edge as a device of its own, which is forgotten afterwards.
+    Run it with the environment of the roles, because it reads the same settings. It sends one request each to the chat
+    model, the voice and the recognition. It connects to the broker and to an edge as devices of its own, and deletes
+    their records afterwards.
     """
-    # It looks at everything and so imports everything: other commands, and probes above all, need not wait for that.
+    # Imported here: the doctor needs all modules, and other commands, above all health probes, must start fast.
     from fleet.operations.doctor.run import DoctorRequest, run_doctor
 
     run(lambda settings: run_doctor(settings, DoctorRequest(device, only, ota, as_json)))

@@ -12,28 +12,28 @@ from fleet.operations.doctor.device_audio import examine_audio
 from fleet.operations.doctor.finding import Finding, ok, problem, skipped, warning
 from fleet.run.site import read_keys
 
-_CROWD: Final = (
-    "Too many MACs asked that never connected (log `no place for a new device`). It asks again by itself; "
-    "fleet devices bind MAC lets it in at once"
+_NO_PLACE: Final = (
+    "Too many MACs asked bootstrap and never connected (log `no place for a new device`). The device asks again by "
+    "itself; to admit it at once, run fleet devices bind MAC"
 )
-_TURNED: Final = {
-    "revoked": "Let it in again: fleet devices unrevoke MAC",
-    "not on the list": "FLEET_ACTIVATION=closed: bind it with `fleet devices bind MAC`, or add it to "
+_BOOTSTRAP_ADVICE: Final = {
+    "revoked": "To admit it again, run fleet devices unrevoke MAC",
+    "not on the list": "FLEET_ACTIVATION is closed: run `fleet devices bind MAC`, or add the device to "
     "FLEET_SERIALS_FILE",
-    "no place": _CROWD,
-    "no place for its address": _CROWD,
-    "not bound": "It shows a code: fleet devices bind CODE (or its MAC)",
+    "no place": _NO_PLACE,
+    "no place for its address": _NO_PLACE,
+    "not bound": "The device shows a code: run fleet devices bind CODE (or its MAC)",
 }
-_REFUSED: Final = {
-    "no edge is ready": "Start `fleet edge`; `fleet doctor --only roles` shows how many there are",
+_HELLO_ADVICE: Final = {
+    "no edge is ready": "Start `fleet edge`; `fleet doctor --only roles` shows all edges",
     "no address for the audio is known": "Set FLEET_PUBLIC_HOST for the workers, or FLEET_UDP_PUBLIC for the edges",
-    "too many hellos": "Something makes it say hello again and again: its log, and FLEET_RATE_HELLOS",
-    "the device is not admitted": "FLEET_REFUSED_DEVICES names it",
+    "too many hellos": "The device repeats its hello too often: see its log, and FLEET_RATE_HELLOS",
+    "the device is not admitted": "Remove the device from FLEET_REFUSED_DEVICES",
 }
 
 
 async def examine_device(store: Store, mac: str, settings: Settings) -> list[Finding]:
-    """Return what is known of a device, from its first request to its last answer.
+    """Return the findings about a device, from its first request to its last answer.
 
     Raises:
         Unavailable: Redis did not answer.
@@ -51,7 +51,7 @@ def judge_device(known: DeviceView, settings: Settings, now: datetime) -> Iterat
     yield _bootstrap(known, when)
     yield from _key(known, settings)
     if not known.record.get("ep"):
-        yield _never_came(known)
+        yield _never_connected(known)
         return
     yield _presence(known, when)
     yield _tools(known)
@@ -73,35 +73,36 @@ def describe_time(at: int, now: datetime) -> str:
 
 def _admission(known: DeviceView, settings: Settings) -> Iterator[Finding]:
     if known.revoked:
-        yield problem("device.revoked", "it is revoked", f"fleet devices unrevoke {known.mac}")
+        yield problem("device.revoked", "the device is revoked", f"Run fleet devices unrevoke {known.mac}")
     if _waits(known, settings):
-        advice = f"fleet devices bind {known.mac}, or with the code that it shows"
-        yield problem("device.bound", f"it is not bound, and FLEET_ACTIVATION is {settings.activation}", advice)
+        advice = f"Run fleet devices bind {known.mac}, or use the code that the device shows"
+        message = f"the device is not bound, and FLEET_ACTIVATION is {settings.activation}"
+        yield problem("device.bound", message, advice)
 
 
 def _waits(known: DeviceView, settings: Settings) -> bool:
     """Whether a device waits for an operator, under the policy of these settings."""
     if settings.activation == "open" or known.admission.bound:
         return False
-    # Whoever was connected before the policy began is kept, and under `first` a newcomer needs nobody.
+    # A device that was connected before the policy began stays admitted. Under `first` a new one needs no operator.
     return known.admission.unbound or (settings.activation != "first" and not known.record.get("ep"))
 
 
 def _bootstrap(known: DeviceView, when: Callable[[int], str]) -> Finding:
-    away = known.refusal
-    if away is not None and away.at > (known.bootstrap or 0):
-        advice = _TURNED.get(away.words, "The api's log says why").replace("MAC", known.mac)
-        return problem("device.bootstrap", f"refused {when(away.at)}: {away.words}", advice)
+    refusal = known.refusal
+    if refusal is not None and refusal.at > (known.bootstrap or 0):
+        advice = _BOOTSTRAP_ADVICE.get(refusal.words, "See the api's log for the reason").replace("MAC", known.mac)
+        return problem("device.bootstrap", f"bootstrap refused it {when(refusal.at)}: {refusal.words}", advice)
     if known.bootstrap is None:
         return problem(
             "device.bootstrap",
-            "it has not asked bootstrap in 90 days",
-            "Is the MAC right? Is this server's URL (…/xiaozhi/ota/) set in the device, and does its network "
-            "lead there? "
-            "`fleet doctor --ota URL` tries it from where you are",
+            "the device has not asked bootstrap in the last 90 days",
+            "Check the MAC. Check that the device has this server's URL (…/xiaozhi/ota/), and that its network reaches "
+            "it: run `fleet doctor --ota URL` in that network",
         )
     host = known.record.get("host", "")
-    return ok("device.bootstrap", f"{when(known.bootstrap)}{f', at {host}' if host else ''}; {_describe(known)}")
+    where = f", at {host}" if host else ""
+    return ok("device.bootstrap", f"it asked bootstrap {when(known.bootstrap)}{where}; {_describe(known)}")
 
 
 def _describe(known: DeviceView) -> str:
@@ -115,18 +116,22 @@ def _key(known: DeviceView, settings: Settings) -> Iterator[Finding]:
     except ConfigError:
         return
     if given and ids and given not in ids:
-        advice = "Switch it off and on: it gets another one at bootstrap. Retire keys with `fleet keys rotate`"
-        yield problem("device.key", f"its password was made with the key {given}, which is no longer valid", advice)
+        advice = (
+            "Switch the device off and on; it gets a new password from bootstrap. Next time, retire keys with "
+            "`fleet keys rotate`"
+        )
+        yield problem("device.key", f"its password is made with the key {given}, which is no longer valid", advice)
 
 
-def _never_came(known: DeviceView) -> Finding:
+def _never_connected(known: DeviceView) -> Finding:
     if known.bootstrap is None:
-        return skipped("device.presence", "it was never connected")
+        return skipped("device.presence", "the device was never connected")
     return problem(
         "device.presence",
-        "it was given credentials, but never came to the broker",
-        "Does the endpoint that it was told (FLEET_MQTT_PUBLIC, else FLEET_PUBLIC_HOST) lead to the broker from its "
-        "network? On port 8883 it needs a public certificate. `fleet doctor` tries it (broker.door, broker.presence)",
+        "the device got credentials, but never connected to the broker",
+        "Check that the address from bootstrap (FLEET_MQTT_PUBLIC, else FLEET_PUBLIC_HOST) leads to the broker from "
+        "the device's network. Port 8883 needs a public certificate. `fleet doctor` tests this (broker.door, "
+        "broker.presence)",
     )
 
 
@@ -134,43 +139,49 @@ def _presence(known: DeviceView, when: Callable[[int], str]) -> Finding:
     since = when(known.at("presence")) if known.at("presence") else "at an unknown time"
     if known.record.get("on") == "1":
         return ok("device.presence", f"connected since {since}")
-    advice = "It is switched off, has no network, or cannot come back: look at its screen, and try its endpoint"
+    advice = (
+        "The device is switched off, has no network, or cannot reconnect: look at its screen, and run `fleet doctor`"
+    )
     return problem("device.presence", f"not connected since {since}", advice)
 
 
 def _tools(known: DeviceView) -> Finding:
     if known.tools:
         fresh = known.record.get("tep") == known.record.get("ep")
-        return ok("device.tools", f"{known.tools} tools{'' if fresh else ', of an earlier connection'}")
+        return ok("device.tools", f"{known.tools} tools{'' if fresh else ', from an earlier connection'}")
     return warning(
-        "device.tools", "no tools are known", "It talks, but does nothing. Old firmware has none; else its log"
+        "device.tools",
+        "no tools of the device are known",
+        "The device can talk, but does nothing. Old firmware has no tools; with newer firmware, see its log",
     )
 
 
 def _hello(known: DeviceView, when: Callable[[int], str]) -> Iterator[Finding]:
-    said, refused = known.at("hello"), known.traces.get("refused")
-    if refused is not None and refused.at >= said:
-        advice = _REFUSED.get(refused.words, "The worker's log says more; `fleet doctor` looks at the site")
-        yield problem("device.hello", f"refused {when(refused.at)}: {refused.words}", advice)
-    elif not said:
+    hello, refused = known.at("hello"), known.traces.get("refused")
+    if refused is not None and refused.at >= hello:
+        advice = _HELLO_ADVICE.get(refused.words, "See the worker's log, and run `fleet doctor` for the whole site")
+        yield problem("device.hello", f"its hello was refused {when(refused.at)}: {refused.words}", advice)
+    elif not hello:
         advice = (
-            "Press its button or say its wake word. If it then says that nobody answers, its messages do not arrive: "
-            "`fleet doctor` (broker.qos, roles.workers)"
+            "Press its button or say its wake word. If the device then reports a time-out, its messages do not arrive: "
+            "run `fleet doctor` (broker.qos, roles.workers)"
         )
-        yield problem("device.hello", "it never said hello: nobody has begun to talk to it", advice)
+        yield problem("device.hello", "the device never sent a hello, so no user has talked to it yet", advice)
     else:
         bye = known.traces.get("goodbye")
-        over = f"; ended {when(bye.at)} ({bye.words or 'unknown'})" if bye and not known.session else ""
-        yield ok("device.hello", f"answered {when(said)}{over}")
+        over = f"; the session ended {when(bye.at)} ({bye.words or 'unknown'})" if bye and not known.session else ""
+        yield ok("device.hello", f"its hello was answered {when(hello)}{over}")
 
 
 def _edge(known: DeviceView) -> Iterator[Finding]:
     edge = known.session.get("edge")
     if edge and not known.edge_lives:
         yield problem(
-            "device.edge", f"its edge {edge} is no more", "It begins anew within seconds; if not, restart a worker"
+            "device.edge",
+            f"the edge {edge} of its session has ended",
+            "A worker ends the session within seconds. If it does not, restart a worker",
         )
     elif edge:
-        yield ok("device.edge", f"a conversation is open, on edge {edge}")
+        yield ok("device.edge", f"a session is open on edge {edge}")
     else:
-        yield skipped("device.edge", "no conversation is open")
+        yield skipped("device.edge", "no session is open")

@@ -1,4 +1,4 @@
-"""A device's last conversation: did its audio arrive, was it understood, was it answered?"""
+"""Check a device's last session: did its audio arrive, was it recognised, was it answered?"""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -7,15 +7,14 @@ from fleet.adapters.redis.devices.view import DeviceView
 from fleet.operations.doctor.finding import Finding, ok, problem, skipped, warning
 
 _YOUNG = 5
-"""Seconds after a hello in which there need not be audio yet; edges write once a second."""
+"""Seconds after a hello in which missing audio is normal: edges write their traces once a second."""
 _LONGEST_ANSWER = 90
-"""Seconds from what was said to the end of its answer."""
+"""Seconds from an utterance to the end of its answer."""
 
 _UDP = (
-    "UDP does not get through between this device and the edge: is the port open in the firewall, the "
-    "security group and "
-    "the router? Is the address in hello (FLEET_UDP_PUBLIC) one that its network reaches? `fleet doctor` "
-    "tries it (audio.reach)"
+    "UDP packets of this device do not reach the edge. Open the port in the firewall, the security group and the "
+    "router. Set FLEET_UDP_PUBLIC to an address that the device's network reaches. `fleet doctor` tests it "
+    "(audio.reach)"
 )
 
 When = Callable[[int], str]
@@ -29,31 +28,30 @@ def examine_audio(known: DeviceView, when: When, now: datetime) -> Iterator[Find
         return
     yield ok(
         "device.audio",
-        f"its first packets came {when(arrived.at)} from {arrived.words.partition(' ')[2]}{_counts(known)}",
+        f"its first packets arrived {when(arrived.at)} from {arrived.words.partition(' ')[2]}{_counts(known)}",
     )
     hello, heard, understood = known.at("hello"), known.at("heard"), known.at("understood")
     if heard < hello:
-        message = "audio comes, but nobody was heard to speak since its hello"
-        yield warning(
-            "device.speech", message, "Is its microphone on, and does somebody speak? It may be far too quiet"
-        )
+        message = "audio arrives, but it has held no speech since the hello"
+        advice = "Check that its microphone is on and that somebody speaks; the voice may be far too quiet"
+        yield warning("device.speech", message, advice)
         return
     if understood < heard - 1 and (now.timestamp() - heard) > _YOUNG:
-        advice = "Try recognition: `fleet doctor --only speech`; a noise that is no speech looks the same"
-        yield problem("device.speech", f"somebody spoke {when(heard)}, and nothing was understood", advice)
+        advice = "Test recognition with `fleet doctor --only speech`. A noise can look like speech too"
+        yield problem("device.speech", f"there was speech {when(heard)}, but no text was recognised", advice)
         return
-    yield ok("device.speech", f"somebody was understood {when(understood or heard)}")
+    yield ok("device.speech", f"speech was recognised {when(understood or heard)}")
     yield _answer(known, when, now)
 
 
 def _no_audio(known: DeviceView, when: When, now: datetime) -> Finding:
     hello = known.at("hello")
     if known.session and now.timestamp() - hello < _YOUNG:
-        return skipped("device.audio", "its hello is seconds old")
+        return skipped("device.audio", "its hello is only seconds old")
     bye = known.traces.get("goodbye")
     if bye is not None and not known.session and bye.at - hello < _YOUNG:
-        return skipped("device.audio", f"its last conversation ended at once ({bye.words or 'unknown'})")
-    return problem("device.audio", f"since its hello {when(hello)} no packet came that could be read", _UDP)
+        return skipped("device.audio", f"its last session ended at once ({bye.words or 'unknown'})")
+    return problem("device.audio", f"no valid packet arrived since its hello {when(hello)}", _UDP)
 
 
 def _counts(known: DeviceView) -> str:
@@ -62,27 +60,23 @@ def _counts(known: DeviceView) -> str:
     if session != known.last_session:
         return ""
     uplink, _, downlink = counts.partition(" ")
-    return f"; in all {uplink} packets of its own, and {downlink} sent to it"
+    return f"; in all, {uplink} packets from the device and {downlink} to it"
 
 
 def _answer(known: DeviceView, when: When, now: datetime) -> Finding:
     understood, spoke = known.at("understood"), known.at("spoke")
     sorry = known.traces.get("sorry")
     if sorry is not None and sorry.at >= max(understood, spoke):
-        advice = "Try the models: `fleet doctor --only llm,speech`; a worker's line `turn failed` names the reason"
+        advice = "Test the models with `fleet doctor --only llm,speech`. A worker's line `turn failed` has the reason"
         return problem(
             "device.answer", f"it got an apology {when(sorry.at)} instead of an answer ({sorry.words})", advice
         )
     if known.turn.get("apology") and known.turn.get("state") != "running":
-        advice = "Try the model: `fleet doctor --only llm`; a worker's line `turn failed` names the reason"
+        advice = "Test the model with `fleet doctor --only llm`. A worker's line `turn failed` has the reason"
         return problem("device.answer", "the last answer was an apology", advice)
     if spoke >= understood:
         return ok("device.answer", f"an answer was spoken to its end {when(spoke)}")
     if now.timestamp() - understood < _LONGEST_ANSWER:
-        return ok("device.answer", "an answer is on its way")
-    advice = (
-        f"It was cut off (by the user, or a goodbye), or is lost: `fleet devices debug {known.mac}`, then try again"
-    )
-    return warning(
-        "device.answer", f"what was said {when(understood)} has no answer that was spoken to its end", advice
-    )
+        return ok("device.answer", "an answer is not over yet")
+    advice = f"The user or a goodbye cut it off, or it was lost: run `fleet devices debug {known.mac}`, then try again"
+    return warning("device.answer", f"no answer to the utterance of {when(understood)} was spoken to its end", advice)

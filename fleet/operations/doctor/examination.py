@@ -1,4 +1,4 @@
-"""Examining a site: everything side by side, each part within its time, and nothing of it raises."""
+"""Examine a site: all parts at the same time, each with a time limit; a failing part becomes a finding."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -27,7 +27,7 @@ PARTS: Final[Mapping[str, tuple[Part, float]]] = {
     "clock": (clock.examine, 30.0),
     "machine": (machine.examine, 5.0),
 }
-"""What is examined, how, and the longest time in seconds."""
+"""The parts of an examination, each with its longest time in seconds."""
 _TIDY_SECONDS = 10.0
 
 
@@ -35,8 +35,8 @@ async def examine(site: SiteUnderTest, only: frozenset[str] = frozenset()) -> li
     """Return all findings, in the order of `PARTS`.
 
     Args:
-        site: What is examined.
-        only: Names of parts; all of them without any. The api is always asked, for others need its answer.
+        site: The site.
+        only: Names of parts; empty for all. The api is always asked, because other parts need its answer.
     """
     found: dict[str, list[Finding]] = {name: [] for name in PARTS}
     wanted = (only or frozenset(PARTS)) | {"api"}
@@ -51,7 +51,7 @@ async def examine(site: SiteUnderTest, only: frozenset[str] = frozenset()) -> li
 
 
 async def _watch(name: str, work: Awaitable[None], found: dict[str, list[Finding]]) -> None:
-    """Let a part run; one that ends in a way that nobody thought of is a finding, too."""
+    """Run a part; an unexpected exception becomes a finding."""
     ended = False
 
     async def run() -> None:
@@ -61,8 +61,8 @@ async def _watch(name: str, work: Awaitable[None], found: dict[str, list[Finding
 
     await isolate(f"doctor {name}", run())
     if not ended:
-        advice = "The doctor failed here: please report it, with the lines above"
-        found[name].append(problem(f"{name}.unfinished", "the examination broke off", advice))
+        advice = "This is a fault of the doctor: please report it, with the log lines above"
+        found[name].append(problem(f"{name}.unfinished", "the examination failed", advice))
 
 
 async def _collect(name: str, findings: Findings, seconds: float, found: dict[str, list[Finding]]) -> None:
@@ -79,7 +79,7 @@ async def _collect(name: str, findings: Findings, seconds: float, found: dict[st
 
 
 async def _tidy(site: SiteUnderTest) -> None:
-    """Leave no trace of the doctor's devices."""
+    """Delete the records of the doctor's devices."""
     if site.store is None:
         return
     async with asyncio.timeout(_TIDY_SECONDS):

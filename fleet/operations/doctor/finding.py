@@ -1,11 +1,11 @@
-"""What an examination finds."""
+"""The findings of an examination."""
 
 from collections.abc import AsyncGenerator, Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
 
 Verdict = Literal["ok", "skipped", "warning", "problem", "wrong"]
-"""`wrong` is a setting that cannot be used; `skipped` what does not apply here or could not be asked."""
+"""`wrong`: a setting cannot be used; `skipped`: the check does not apply here, or could not be made."""
 
 _EXIT: Final[dict[Verdict, int]] = {"ok": 0, "skipped": 0, "warning": 0, "problem": 1, "wrong": 2}
 
@@ -14,8 +14,7 @@ _EXIT: Final[dict[Verdict, int]] = {"ok": 0, "skipped": 0, "warning": 0, "proble
 class Finding:
     """One check's result.
 
-    `check` is its id, `thing.aspect`, which the documentation explains (docs/doctor.md); `message` what was found,
-    `advice` what to do about it.
+    `check` is its id, `part.aspect` (docs/doctor.md); `message` is what was found, `advice` is what to do.
     """
 
     check: str
@@ -50,10 +49,10 @@ def wrong(check: str, message: str, advice: str) -> Finding:
 def judge(
     check: str, good: bool, message: tuple[str, str], advice: str, bad: Callable[..., Finding] = problem
 ) -> Finding:
-    """Return a finding by whether something holds; `message` is what to say if so, and if not."""
+    """Return a finding; `message` has the texts for a good and for a bad result, `advice` is for a bad one."""
     return ok(check, message[0]) if good else bad(check, message[1], advice)
 
 
 def exit_code(findings: Iterable[Finding]) -> int:
-    """Return 0 when nothing is wrong, 1 for problems, 2 for settings that cannot be used."""
+    """Return 0 if there is no problem, 1 for problems, 2 for settings that cannot be used."""
     return max((_EXIT[finding.verdict] for finding in findings), default=0)

@@ -1,4 +1,4 @@
-"""The server's answer to a hello, as far as audio needs it."""
+"""The fields of the server's answer to a hello that the check of audio needs."""
 
 from typing import Annotated, Literal
 
@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 _Hex = Annotated[str, StringConstraints(pattern="^[0-9a-fA-F]{32}$")]
 _NOWHERE = ("127.0.0.1", 9)
-"""Where a refused device is sent: fleet.roles.worker.sessions.opener."""
+"""The address in the answer to a refused hello (`fleet.roles.worker.sessions.opener`)."""
 
 
 class _Udp(BaseModel):
@@ -47,7 +47,7 @@ class HelloAnswer(BaseModel):
 
     @property
     def refused(self) -> bool:
-        """Whether it refuses the session: its address leads nowhere, so that the device need not wait."""
+        """Whether it refuses the session: then its address leads nowhere, so that the device does not wait."""
         return (self.host, self.port) == _NOWHERE
 
 

@@ -1,4 +1,4 @@
-"""This machine: open files, and room for datagrams. It says nothing of other machines' roles."""
+"""Check this machine: the limit on open files and the buffer for datagrams. Roles may run on other machines."""
 
 import resource
 from pathlib import Path
@@ -17,21 +17,23 @@ async def examine(site: SiteUnderTest) -> Findings:
     yield judge(
         "machine.files",
         enough,
-        (f"{soft} files may be open", f"a process started here may open {soft} files only"),
-        f"Raise it for api, front and broker (LimitNOFILE= of the service, ulimit -n; at most {hard} now): "
-        "each device's "
-        "connection is an open file",
+        (f"a process may open {soft} files", f"a process may open only {soft} files"),
+        f"Each connection of a device is an open file. Raise the limit for api, front and broker (LimitNOFILE= of the "
+        f"service, or ulimit -n; at most {hard} now)",
         warning,
     )
     limit = _read_limit()
     if limit is None:
-        yield skipped("machine.udp", "this system does not say how much it buffers")
+        yield skipped("machine.udp", "this system does not show the size of its receive buffers")
         return
     yield judge(
         "machine.udp",
         limit >= RECEIVE_BUFFER,
-        (f"datagrams are buffered up to {limit // 1024} KiB", f"datagrams are buffered up to {limit // 1024} KiB only"),
-        f"For an edge with hundreds of conversations: sysctl -w net.core.rmem_max={RECEIVE_BUFFER}",
+        (
+            f"the receive buffer for datagrams is {limit // 1024} KiB",
+            f"the receive buffer for datagrams is only {limit // 1024} KiB",
+        ),
+        f"For an edge with hundreds of sessions, run sysctl -w net.core.rmem_max={RECEIVE_BUFFER}",
         warning,
     )
 

@@ -1,4 +1,4 @@
-"""Chat model, voice and recognition: one real request each."""
+"""Check chat model, voice and recognition with one real request each."""
 
 import asyncio
 import struct
@@ -18,16 +18,16 @@ _SENTENCE = "Good morning, how are you today?"
 _OFFER = ToolOffer("get_time", "Returns the time of day.", {"type": "object", "properties": {}})
 _LEAST_SECONDS = 0.2
 _AUDIBLE = 200
-"""Of 32767: the loudest sample of a voice is far above."""
+"""Peak of the samples, of 32767; that of a voice is far above."""
 
 
 async def examine_llm(site: SiteUnderTest) -> Findings:
     settings = site.settings
     if settings.llm_base_url is None and settings.llm_provider == "openai":
         message = (
-            "`fleet up` brings the demo model" if site.up else "no chat model is named; only `fleet up` brings one"
+            "`fleet up` uses its demo model" if site.up else "no chat model is set; only `fleet up` has one of its own"
         )
-        yield skipped("models.llm", message, "" if site.up else "workers need LLM_BASE_URL, LLM_MODEL and LLM_API_KEY")
+        yield skipped("models.llm", message, "" if site.up else "set LLM_BASE_URL, LLM_MODEL and LLM_API_KEY")
         return
     alone = settings.model_copy(update={"llm_fallback_base_url": None})
     yield await _ask("models.llm", alone, "LLM")
@@ -36,7 +36,7 @@ async def examine_llm(site: SiteUnderTest) -> Findings:
 
 
 async def examine_speech(site: SiteUnderTest) -> Findings:
-    """Let a sentence be spoken, and what was spoken be understood."""
+    """Synthesise a sentence, then recognise it."""
     pcm = b""
     try:
         tts = await asyncio.to_thread(load_tts, slice_of(site.settings, SpeechSettings))
@@ -60,7 +60,7 @@ async def examine_speech(site: SiteUnderTest) -> Findings:
 
 
 def _second(settings: Settings) -> Settings:
-    """Return settings with the fallback in the first place."""
+    """Return settings in which the fallback is the only chat model."""
     named = {"llm_model": settings.llm_fallback_model} if settings.llm_fallback_model else {}
     moved = {
         "llm_provider": "openai",
@@ -82,7 +82,7 @@ async def _ask(check: str, settings: Settings, prefix: str) -> Finding:
             async for event in events:
                 kind = "a word" if isinstance(event, TextDelta) else "a tool call"
                 return ok(check, f"the chat model answers: {kind} after {clock() - begun:.1f} s")
-        return problem(check, "the chat model answers nothing", f"Try another {prefix}_MODEL")
+        return problem(check, "the chat model's answer is empty", f"Try another {prefix}_MODEL")
     except ConfigError as error:
         return wrong(check, str(error), f"{prefix}_BASE_URL must be the address of an OpenAI-compatible endpoint, …/v1")
     except FleetError as error:
@@ -91,12 +91,12 @@ async def _ask(check: str, settings: Settings, prefix: str) -> Finding:
 
 def _llm_advice(message: str, prefix: str) -> str:
     if "refused the key" in message:
-        return f"{prefix}_API_KEY is wrong for {prefix}_BASE_URL, or may not use {prefix}_MODEL"
+        return f"Set {prefix}_API_KEY to a key of {prefix}_BASE_URL that may use {prefix}_MODEL"
     if "no such address or model" in message:
-        return f"{prefix}_MODEL must be a model of the endpoint, and {prefix}_BASE_URL end as it wants (mostly /v1)"
+        return f"{prefix}_MODEL must be a model of the endpoint, and {prefix}_BASE_URL its base URL (mostly …/v1)"
     if "refused the request" in message:
-        return f"The endpoint must take streaming and tools: choose a {prefix}_MODEL that can call tools"
-    return f"Is the endpoint of {prefix}_BASE_URL up, and reachable from here? LLM_SILENCE_SECONDS limits the wait"
+        return f"The endpoint must accept streaming and tools: choose a {prefix}_MODEL that can call tools"
+    return f"Check that the endpoint of {prefix}_BASE_URL runs and is reachable; LLM_SILENCE_SECONDS limits the wait"
 
 
 async def _speak(tts: Tts) -> tuple[Finding, bytes]:
@@ -111,33 +111,33 @@ async def _speak(tts: Tts) -> tuple[Finding, bytes]:
     seconds = len(pcm) / 2 / ASR_RATE
     if seconds < _LEAST_SECONDS or _peak(pcm) < _AUDIBLE:
         advice = "The endpoint of TTS_BASE_URL must answer response_format=pcm with 16-bit mono at TTS_SAMPLE_RATE"
-        return problem("models.tts", f"{seconds:.1f} s of silence came instead of a sentence", advice), b""
-    return ok("models.tts", f"a sentence of {seconds:.1f} s was spoken"), pcm
+        return problem("models.tts", f"the voice returned {seconds:.1f} s of silence for a sentence", advice), b""
+    return ok("models.tts", f"the voice spoke a sentence of {seconds:.1f} s"), pcm
 
 
 async def _listen(asr: Asr, pcm: bytes) -> Finding:
     try:
-        heard = await asr.transcribe(pcm or bytes(2 * ASR_RATE))
+        transcript = await asr.transcribe(pcm or bytes(2 * ASR_RATE))
     except FleetError as error:
         return problem("models.asr", str(error), _endpoint_advice("ASR", "ASR_MODEL"))
-    if pcm and not heard.text:
-        return warning("models.asr", "a spoken sentence was not understood", "Check ASR_MODEL and ASR_LANGUAGE")
-    return ok("models.asr", "the sentence was understood" if pcm else "recognition answers")
+    if pcm and not transcript.text:
+        return warning("models.asr", "recognition found no text in the sentence", "Check ASR_MODEL and ASR_LANGUAGE")
+    return ok("models.asr", "recognition found text in the sentence" if pcm else "recognition answers")
 
 
 def _unloaded(check: str, what: str, provider: str | None, base_url: str | None, error: Exception) -> Finding:
     if provider and provider not in ("openai", "offline"):
-        return wrong(check, str(error), f"Set {what}_PROVIDER to openai, offline, or a plugin that is installed here")
+        return wrong(check, str(error), f"Set {what}_PROVIDER to openai, offline, or an installed plugin")
     if base_url:
         return wrong(check, str(error), f"Set {what}_BASE_URL to the address of an OpenAI-compatible endpoint, …/v1")
-    advice = f"Edges need it: {install_hint('speech')}; or set {what}_BASE_URL"
-    return warning(check, f"the offline set is not here: {error}", advice)
+    advice = f"Edges on this machine need it: {install_hint('speech')}. Or set {what}_BASE_URL"
+    return warning(check, f"the offline set is not installed: {error}", advice)
 
 
 def _endpoint_advice(what: str, other: str) -> str:
     return (
-        f"Is the endpoint of {what}_BASE_URL up? Check {what}_API_KEY, {what}_MODEL and {other}; without it "
-        "fleet's own runs"
+        f"Check that the endpoint of {what}_BASE_URL runs, and check {what}_API_KEY, {what}_MODEL and {other}. Without "
+        f"{what}_BASE_URL fleet uses its offline set"
     )
 
 

@@ -1,4 +1,4 @@
-"""An MQTT connection that shows the packets themselves: the doctor must see what a client library hides."""
+"""An MQTT connection with access to single packets, which a client library hides."""
 
 import asyncio
 import ssl
@@ -33,7 +33,7 @@ class MqttFault(Unavailable):
 
 
 class MqttProbe:
-    """One connection; every wait has a limit, and packets are read while somebody waits."""
+    """One connection. Every wait has a time limit; packets are read only during a wait."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -45,7 +45,7 @@ class MqttProbe:
     @classmethod
     @asynccontextmanager
     async def to(cls, address: MqttAddress, who: Credentials, *, clean: bool = True) -> "AsyncIterator[MqttProbe]":
-        """Give a connection that the broker accepted; end it with a DISCONNECT.
+        """Yield a connection that the broker accepted; end it with DISCONNECT.
 
         Raises:
             MqttFault: The connection failed, or the broker refused it.
@@ -79,7 +79,7 @@ class MqttProbe:
         await self._write(packets.publish(topic, payload))
 
     async def subscribe(self, topic_filter: str) -> bool:
-        """Subscribe at QoS 1; return whether the broker says that it did.
+        """Subscribe at QoS 1; return whether the broker granted it.
 
         Raises:
             MqttFault: The connection is lost.
@@ -89,7 +89,7 @@ class MqttProbe:
         return isinstance(answer, Suback) and not any(code >= SUBSCRIBE_DENIED for code in answer.codes)
 
     async def settle(self) -> None:
-        """Wait until the broker has read all that was sent.
+        """Wait until the broker has read all packets that were sent.
 
         Raises:
             MqttFault: The connection is lost.
@@ -99,7 +99,7 @@ class MqttProbe:
             pass
 
     async def message(self, fits: Callable[[Publish], bool], seconds: float = ANSWER_SECONDS) -> Publish | None:
-        """Return the first message that fits, one that is there already or that comes in time, and take it out.
+        """Remove and return the first message that fits, a kept one or a new one; None if none arrives in time.
 
         Raises:
             MqttFault: The connection is lost.
@@ -114,11 +114,11 @@ class MqttProbe:
         return found
 
     def seen(self, fits: Callable[[Publish], bool]) -> bool:
-        """Whether such a message has come and was not taken out."""
+        """Whether a message that fits has arrived and was not removed."""
         return any(map(fits, self._messages))
 
     async def close(self) -> None:
-        """Say DISCONNECT, and wait a moment until the broker has closed: presence follows from it."""
+        """Send DISCONNECT and wait until the broker has closed, because it then publishes the presence."""
         try:
             self._writer.write(packets.DISCONNECT)
             async with asyncio.timeout(1.0):
@@ -155,7 +155,7 @@ class MqttProbe:
             raise MqttFault("lost", "the broker closed the connection")
         for packet in self._packets.feed(data):
             if isinstance(packet, Broken):
-                raise MqttFault("lost", f"the broker sent what is no MQTT: {packet.reason}")
+                raise MqttFault("lost", f"the broker violates MQTT: {packet.reason}")
             if not isinstance(packet, Publish):
                 self._answers.append(packet)
                 continue

@@ -1,4 +1,4 @@
-"""Messages of the doctor's own, each with a random mark; workers and devices ignore them."""
+"""Test messages of the doctor, each with a random mark; workers and devices ignore them."""
 
 import json
 import secrets

@@ -1,4 +1,4 @@
-"""Redis: does it answer, keep what it is given, throw nothing away, and hold this version's functions?"""
+"""Check Redis: does it answer, persist its data, evict nothing, and hold this version's functions?"""
 
 import re
 
@@ -9,13 +9,13 @@ from fleet.operations.doctor.site import SiteUnderTest
 
 _OLDEST = {"Redis": (7, 0), "Valkey": (8, 0)}
 _SLOW, _TOO_SLOW = 0.005, 0.05
-"""Seconds of an answer: a turn asks about a dozen times before the first sentence is heard."""
+"""Seconds of an answer; a turn waits for about a dozen answers before its first sentence is spoken."""
 
 
 async def examine(site: SiteUnderTest) -> Findings:
     if site.settings.redis_url is None:
-        where = f"no Redis is named, and no `fleet up` with its own runs with its data in {site.settings.data_dir}"
-        yield skipped("redis.reach", where, "set FLEET_REDIS_URL")
+        message = f"no Redis is set, and no `fleet up` with its own Redis runs in {site.settings.data_dir}"
+        yield skipped("redis.reach", message, "set FLEET_REDIS_URL")
         return
     if site.store is None:
         yield _unopened(site)
@@ -23,7 +23,7 @@ async def examine(site: SiteUnderTest) -> Findings:
     try:
         servers = await examine_servers(site.store, site.now)
     except Unavailable as error:
-        yield problem("redis.reach", str(error), "Is it running? FLEET_REDIS_URL names it; a firewall may be between")
+        yield problem("redis.reach", str(error), "Check that Redis runs, FLEET_REDIS_URL, and firewalls between")
         return
     for server in servers:
         for finding in _judge(server):
@@ -34,7 +34,7 @@ def _unopened(site: SiteUnderTest) -> Finding:
     fault = site.faults["redis_url"]
     if isinstance(fault, ConfigError):
         return wrong("redis.reach", str(fault), "Correct FLEET_REDIS_URL: scheme, name and password")
-    advice = "Is it running? FLEET_REDIS_URL names it; for TLS with a private authority set FLEET_TLS_CA"
+    advice = "Check that Redis runs, and FLEET_REDIS_URL. For TLS with a private authority, set FLEET_TLS_CA"
     return problem("redis.reach", str(fault), advice)
 
 
@@ -48,12 +48,12 @@ def _judge(server: Server) -> list[Finding]:
             "redis.version",
             found >= oldest,
             (f"{name} has functions", f"{name} is too old"),
-            "Use Redis 7 or Valkey 8, or later, and name it in FLEET_REDIS_URL",
+            "Use Redis 7, Valkey 8 or later, and set FLEET_REDIS_URL to it",
         ),
         judge(
             "redis.role",
             server.role == "master",
-            ("it takes writes", "it is a replica: nothing can be written"),
+            ("it accepts writes", "it is a replica and refuses writes"),
             "FLEET_REDIS_URL must name the primary, or Sentinels that know it: redis+sentinel://…",
         ),
         _eviction(server),
@@ -65,23 +65,26 @@ def _judge(server: Server) -> list[Finding]:
 
 def _eviction(server: Server) -> Finding:
     if server.policy == "noeviction":
-        return ok("redis.eviction", "nothing is thrown away when memory is full")
-    advice = "Set `maxmemory-policy noeviction` (redis.conf, or CONFIG SET): sessions, bindings and calls would vanish"
+        return ok("redis.eviction", "Redis evicts nothing when its memory is full")
+    advice = (
+        "Set `maxmemory-policy noeviction` (redis.conf, or CONFIG SET). Otherwise Redis deletes sessions, bindings and "
+        "calls when its memory is full"
+    )
     if server.limit:
-        return problem("redis.eviction", f"maxmemory-policy is {server.policy} with a limit of memory", advice)
-    return warning("redis.eviction", f"maxmemory-policy is {server.policy}, though there is no maxmemory yet", advice)
+        return problem("redis.eviction", f"maxmemory-policy is {server.policy}, and maxmemory is set", advice)
+    return warning("redis.eviction", f"maxmemory-policy is {server.policy}; maxmemory is not set", advice)
 
 
 def _persistence(server: Server) -> Finding:
     if server.failing:
-        advice = "Is its disk full, or its folder not writable? Its log says more; until then it may refuse to write"
-        return problem("redis.persistence", f"the last writing to disk failed: {server.failing}", advice)
+        advice = "Check its disk, the rights of its folder, and its log. Redis may refuse all writes until this works"
+        return problem("redis.persistence", f"the last write to disk failed: {server.failing}", advice)
     if server.appends:
         return ok("redis.persistence", "it keeps an append-only file")
-    advice = "Set `appendonly yes`: bindings, revocations and calls under way are in Redis only"
+    advice = "Set `appendonly yes`, because bindings, revocations and pending calls are stored in Redis only"
     if server.snapshots is False:
-        return warning("redis.persistence", "a restart of Redis forgets everything", advice)
-    return warning("redis.persistence", "a crash of Redis forgets all since its last snapshot", advice)
+        return warning("redis.persistence", "a restart of Redis loses all data", advice)
+    return warning("redis.persistence", "a crash of Redis loses all data since its last snapshot", advice)
 
 
 def _functions(server: Server) -> Finding:
@@ -89,19 +92,22 @@ def _functions(server: Server) -> Finding:
         return ok("redis.functions", "the functions of this version are loaded")
     if server.functions == "none":
         return warning(
-            "redis.functions", "fleet's functions are not loaded", "They are when the first worker, edge or api starts"
+            "redis.functions",
+            "fleet's functions are not loaded",
+            "Start a worker, an edge or the api: each loads the functions",
         )
     return problem(
         "redis.functions",
-        "the functions are those of another version of fleet only",
-        "Each process loads its own, so none of this version works here: end all of other versions, then "
-        "restart one worker of this version. FLEET_REDIS_URL may also name another site's Redis",
+        "only functions of another version of fleet are loaded",
+        "Each process loads the functions of its version, so no process of this version uses this Redis. Stop all "
+        "processes of other versions, then restart one worker of this version. Or FLEET_REDIS_URL is another site's "
+        "Redis: correct it",
     )
 
 
 def _latency(server: Server) -> Finding:
     message = f"it answers within {server.answer * 1000:.1f} ms"
-    advice = "Bring Redis nearer (same network), and look for slow commands (SLOWLOG) and swapping"
+    advice = "Move Redis into the same network, and look for slow commands (SLOWLOG) and swapping"
     if server.answer > _TOO_SLOW:
         return problem("redis.latency", message, advice)
     return warning("redis.latency", message, advice) if server.answer > _SLOW else ok("redis.latency", message)

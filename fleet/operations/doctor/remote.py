@@ -1,4 +1,4 @@
-"""Examine a site from the network of its devices, with nothing but the URL that they have."""
+"""Examine a site from the network of its devices, with only the URL of bootstrap."""
 
 from fleet.ground.errors import FleetError, Unavailable
 from fleet.ground.settings import Settings
@@ -13,7 +13,7 @@ async def examine_remote(settings: Settings, ota: str) -> list[Finding]:
     """Return the findings of a test device, from bootstrap to audio.
 
     Args:
-        settings: Of which only FLEET_TLS_CA counts.
+        settings: Only FLEET_TLS_CA is used.
         ota: The URL of bootstrap.
     """
     bare = settings.model_copy(update={"redis_url": None, "mqtt_url": None, "keys": None, "keys_file": None})
@@ -21,17 +21,17 @@ async def examine_remote(settings: Settings, ota: str) -> list[Finding]:
     async with open_site(bare, beside=False) as site:
         try:
             async with web(site) as http:
-                met = await ask_bootstrap(http, _base(ota), site.macs[0], site.client, site.now)
+                reply = await ask_bootstrap(http, _base(ota), site.macs[0], site.client, site.now)
         except Unavailable as error:
-            advice = "Is this the URL that devices have, and does it lead to `fleet api` (FLEET_HTTP_PUBLIC)?"
+            advice = "Use the URL that the devices have; it must lead to `fleet api` (FLEET_HTTP_PUBLIC)"
             return [problem("api.reach", str(error), advice)]
-        site.bootstrap.set_result(met)
+        site.bootstrap.set_result(reply)
         found.append(ok("api.reach", f"{ota} answers"))
-        if met.mqtt is None:
-            message = f"bootstrap answers {met.status} and gives no credentials"
-            advice = "With FLEET_ACTIVATION=code or closed strangers get none: run `fleet doctor` on the server"
+        if reply.mqtt is None:
+            message = f"bootstrap answers {reply.status} and gives no credentials"
+            advice = "With FLEET_ACTIVATION=code or closed, new devices get none: run `fleet doctor` on the server"
             return [*found, problem("api.bootstrap", message, advice)]
-        found.append(ok("api.bootstrap", f"devices are sent to {met.mqtt.endpoint}"))
+        found.append(ok("api.bootstrap", f"bootstrap sends devices to {reply.mqtt.endpoint}"))
         try:
             found += [finding async for finding in session.examine(site)]
         except (FleetError, OSError) as error:

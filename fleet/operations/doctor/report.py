@@ -20,7 +20,7 @@ _SIGNS: Final[dict[Verdict, tuple[str, str]]] = {
     "wrong": ("WRONG", "bold red"),
 }
 _WIDTH = 160
-"""Where it is no terminal that says its own."""
+"""Columns if the output is not a terminal."""
 
 
 def write_json(findings: Sequence[Finding]) -> str:
@@ -30,7 +30,7 @@ def write_json(findings: Sequence[Finding]) -> str:
 
 
 def show(findings: Sequence[Finding], console: Console | None = None) -> None:
-    """Print a table, then what to do about what is not well."""
+    """Print a table of all findings, then the advice for each problem and warning."""
     shown = console or Console(width=None if Console().is_terminal else _WIDTH)
     table = Table("", "check", "what was found", box=None, pad_edge=False)
     for finding in findings:

@@ -1,4 +1,4 @@
-"""Workers and edges: does every device have both?"""
+"""Check workers and edges: does every shard have an owner, and is an edge ready?"""
 
 from fleet.adapters.redis.client.examination import ShardOwners, read_shard_owners
 from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
@@ -9,49 +9,49 @@ from fleet.operations.doctor.site import SiteUnderTest
 
 async def examine(site: SiteUnderTest) -> Findings:
     if site.store is None:
-        yield skipped("roles.workers", "only Redis knows who works", "see redis.reach")
+        yield skipped("roles.workers", "the check needs Redis", "see redis.reach")
         return
     try:
-        force = await read_shard_owners(site.store)
+        owners = await read_shard_owners(site.store)
         edges = await Edges(site.store).live()
     except Unavailable as error:
         yield skipped("roles.workers", str(error), "see redis.reach")
         return
-    yield _workers(force, site.settings.shards)
+    yield _workers(owners, site.settings.shards)
     yield _edges(edges)
 
 
-def _workers(force: ShardOwners, shards: int) -> Finding:
-    if foreign := [shard for shard in force.owners if shard >= shards]:
+def _workers(found: ShardOwners, shards: int) -> Finding:
+    if foreign := [shard for shard in found.owners if shard >= shards]:
         return problem(
             "roles.workers",
-            f"shard {foreign[0]} has an owner, but there are {shards} here",
-            "FLEET_SHARDS must be equal for all processes",
+            f"shard {foreign[0]} has an owner, but FLEET_SHARDS is {shards} here",
+            "Set FLEET_SHARDS to the same number for all processes",
         )
-    owned = len(force.owners)
+    owned = len(found.owners)
     if not owned:
-        advice = "Start `fleet worker`; its log says why it owns nothing (broker, LLM_BASE_URL)"
-        return problem("roles.workers", "no worker owns a shard: no device is served", advice)
+        advice = "Start `fleet worker`. If one runs, its log shows why it owns no shard (broker, LLM_BASE_URL)"
+        return problem("roles.workers", "no worker owns a shard, so no device is served", advice)
     return judge(
         "roles.workers",
         owned == shards,
         (
-            f"{len(set(force.owners.values()))} workers own all {shards} shards",
-            f"{shards - owned} shards have no owner",
+            f"{len(set(found.owners.values()))} workers own all {shards} shards",
+            f"{shards - owned} shards have no owner, so their devices are not served",
         ),
-        "Their devices are not served: is a worker starting or ending just now? FLEET_SHARDS must be equal for all",
+        "If a worker is starting or stopping, run this again. Set FLEET_SHARDS to the same number for all processes",
     )
 
 
 def _edges(edges: list[EdgeRecord]) -> Finding:
     if not edges:
-        return problem("roles.edges", "no edge lives: there is no audio", "Start `fleet edge` with FLEET_UDP_PUBLIC")
+        return problem("roles.edges", "no edge runs, so there is no audio", "Start `fleet edge` with FLEET_UDP_PUBLIC")
     ready = [edge for edge in edges if not edge.draining]
     if not ready:
-        return problem("roles.edges", "every edge is about to end", "Start another `fleet edge`")
+        return problem("roles.edges", "all edges are stopping", "Start another `fleet edge`")
     places = ", ".join(f"{edge.host or 'the host of bootstrap'}:{edge.port}" for edge in ready[:5])
     message = f"{len(ready)} edges, at {places}"
     if len({(edge.host, edge.port) for edge in ready}) < len(ready):
-        advice = "Each edge needs an address of its own: FLEET_UDP_PUBLIC; packets must not be spread over several"
-        return warning("roles.edges", f"several edges have one address: {places}", advice)
+        advice = "Give each edge an address of its own (FLEET_UDP_PUBLIC); no load balancer may distribute the packets"
+        return warning("roles.edges", f"several edges have the same address: {places}", advice)
     return ok("roles.edges", message)

@@ -1,4 +1,4 @@
-"""The start of a conversation, as a device does it: log in with bootstrap's password, say hello, send audio."""
+"""Open a session as a device does: log in with the password from bootstrap, send a hello, send audio."""
 
 import json
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from fleet.wire.mqtt.packets import Publish
 from fleet.wire.topics import up_topic
 
 HELLO_SECONDS = 10.0
-"""What firmware waits."""
+"""Firmware waits so long for the answer (contract 3)."""
 
 _HELLO = {
     "type": "hello",
@@ -28,19 +28,19 @@ _HELLO = {
 async def examine(site: SiteUnderTest) -> Findings:
     who = await _credentials(site)
     if who is None:
-        yield skipped("session.login", "nobody gave the doctor's device a password", "see api.bootstrap")
+        yield skipped("session.login", "the doctor's device has no password", "see api.bootstrap")
         return
     try:
         async with connect_first(await broker_addresses(site), who) as (probe, _, _):
-            yield ok("session.login", "a device comes in with bootstrap's password")
+            yield ok("session.login", "the broker accepts the password from bootstrap")
             async for finding in _converse(site, probe):
                 yield finding
     except MqttFault as fault:
-        yield _outside(site, fault)
+        yield _not_connected(site, fault)
 
 
 async def _credentials(site: SiteUnderTest) -> Credentials | None:
-    """Return the credentials that bootstrap gave, or equal ones made here."""
+    """Return the credentials from bootstrap, or the doctor's own for the same device."""
     mqtt = (await site.bootstrapped()).mqtt
     if mqtt is not None:
         return Credentials(mqtt.client_id, mqtt.username, mqtt.password)
@@ -58,7 +58,7 @@ async def _converse(site: SiteUnderTest, probe: MqttProbe) -> Findings:
     if hello_answer.refused:
         yield await _refused(site)
         return
-    yield ok("session.hello", f"a hello is answered, with audio at {hello_answer.host}:{hello_answer.port}")
+    yield ok("session.hello", f"a hello is answered; audio goes to {hello_answer.host}:{hello_answer.port}")
     try:
         async for finding in reach(site, hello_answer):
             yield finding
@@ -76,35 +76,40 @@ def _kind(message: Publish) -> str:
 
 def _unanswered(answer: Publish | None) -> Finding:
     if answer is not None:
-        return problem("session.hello", "the answer to a hello names no audio", "Another server than fleet answers")
+        return problem(
+            "session.hello",
+            "the answer to a hello has no address for audio",
+            "Check FLEET_MQTT_PUBLIC: a server other than fleet answers",
+        )
     advice = (
-        "See roles.workers, broker.qos and broker.delivery. If those are well, the workers hear another broker "
-        "(their FLEET_MQTT_URL) or have another FLEET_SHARDS; a worker's log shows `message` at FLEET_LOG_LEVEL=debug"
+        "See roles.workers, broker.qos and broker.delivery. If those are ok, check that the workers have the same "
+        "FLEET_MQTT_URL and FLEET_SHARDS; with FLEET_LOG_LEVEL=debug a worker logs each `message`"
     )
-    return problem("session.hello", f"nobody answers a hello within {HELLO_SECONDS:g} s", advice)
+    return problem("session.hello", f"a hello is not answered within {HELLO_SECONDS:g} s", advice)
 
 
 async def _refused(site: SiteUnderTest) -> Finding:
     trace = (await read_device_view(site.store, site.macs[0])).traces.get("refused") if site.store is not None else None
-    why = trace.words if trace else "the worker's log says why: `hello refused`"
+    why = trace.words if trace else "the worker's log has the reason (`hello refused`)"
     advice = {
-        "no edge is ready": "Start `fleet edge`; a full one (FLEET_EDGE_SESSIONS) and one that ends take no sessions",
+        "no edge is ready": "Start `fleet edge`. One that is full (FLEET_EDGE_SESSIONS) or stopping takes no sessions",
         "no address for the audio is known": "Set FLEET_PUBLIC_HOST for the workers, or FLEET_UDP_PUBLIC for the edges",
-        "the device is not admitted": "FLEET_REFUSED_DEVICES names it",
-    }.get(why, "The worker's log says more")
+        "the device is not admitted": "FLEET_REFUSED_DEVICES contains the doctor's device",
+    }.get(why, "See the worker's log")
     return problem("session.hello", f"a hello is refused: {why}", advice)
 
 
-def _outside(site: SiteUnderTest, fault: MqttFault) -> Finding:
+def _not_connected(site: SiteUnderTest, fault: MqttFault) -> Finding:
     if fault.stage == "login":
         return problem(
             "session.login",
-            f"the broker refuses the password that bootstrap gave: {fault}",
-            "The api and the broker must have the same keys: FLEET_KEYS or FLEET_KEYS_FILE, and plugin_opt_keys_file",
+            f"the broker refuses the password from bootstrap: {fault}",
+            "Give the api and the broker the same keys: FLEET_KEYS or FLEET_KEYS_FILE, and plugin_opt_keys_file",
         )
     if site.broker is not None:
         return skipped("session.login", str(fault), "see broker.door")
     advice = (
-        "FLEET_MQTT_PUBLIC (else FLEET_PUBLIC_HOST) must name what devices reach; is its TCP port open, its TLS valid?"
+        "Set FLEET_MQTT_PUBLIC (else FLEET_PUBLIC_HOST) to an address that devices reach; check its TCP port and its "
+        "certificate"
     )
-    return problem("broker.door", f"where devices are sent nobody lets them in: {fault}", advice)
+    return problem("broker.door", f"devices cannot connect to the address from bootstrap: {fault}", advice)

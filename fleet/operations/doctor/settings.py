@@ -1,4 +1,4 @@
-"""The settings themselves: what contradicts itself, and what is missing."""
+"""Check the settings: contradictions and missing values."""
 
 import asyncio
 import ipaddress
@@ -20,26 +20,26 @@ async def examine(site: SiteUnderTest) -> Findings:
     if settings.udp_public:
         host, _, port = settings.udp_public.rpartition(":")
         right = bool(host) and port.isdigit() and 0 < int(port) < 65536
-        message = (f"this edge is reached at {settings.udp_public}", f"FLEET_UDP_PUBLIC is {settings.udp_public}")
+        message = (f"devices send audio to {settings.udp_public}", f"FLEET_UDP_PUBLIC is {settings.udp_public}")
         yield judge("settings.audio", right, message, "FLEET_UDP_PUBLIC must be host:port", wrong)
     if settings.tls_cert is not None and settings.public_host is None:
         advice = "Set FLEET_PUBLIC_HOST to a name in the certificate"
-        yield warning("settings.public", "there is a certificate, but no name for devices", advice)
+        yield warning("settings.public", "there is a certificate, but no public name", advice)
     yield judge(
         "settings.activation",
         settings.activation != "open",
         (
             f"{variable('activation')} is {settings.activation}",
-            "everybody who reaches the api gets any device's password",
+            "FLEET_ACTIVATION is open, so the api gives every client the password of any device",
         ),
-        "Set FLEET_ACTIVATION=first, code or closed (docs/operating/ownership.md); open is for laboratories",
+        "Set FLEET_ACTIVATION=first, code or closed (docs/operating/ownership.md); use open only for tests",
         warning,
     )
     yield judge(
         "settings.gateway",
         settings.gateway_tokens or not await _is_exposed(settings.cloud_host, settings.cloud_port),
         (
-            "text clients show a token, or come from this machine or its network",
+            "text clients need a token, or can connect only from this machine or its network",
             "text clients need no token, and the gateway listens on a public address",
         ),
         "Set FLEET_GATEWAY_TOKENS=true, or CLOUD_HOST=127.0.0.1 behind a proxy (docs/operating/gateway.md)",
@@ -48,14 +48,17 @@ async def examine(site: SiteUnderTest) -> Findings:
     yield judge(
         "settings.metrics",
         not settings.metrics_port or not await _is_exposed(settings.metrics_host, settings.metrics_port),
-        ("metrics are for this machine or its network", "metrics are served on a public address, without a password"),
+        (
+            "metrics can be read only from this machine or its network",
+            "metrics can be read on a public address without a password",
+        ),
         "Set FLEET_METRICS_HOST to a private address, or 127.0.0.1",
         warning,
     )
 
 
 async def _is_exposed(host: str, port: int) -> bool:
-    """Whether a port stands on a public address; one that listens everywhere is tried on this machine's own."""
+    """Whether a port is reachable on a public address; if it listens on all addresses, try this machine's own one."""
     if host != ANY_ADDRESS:
         return _is_global(host)
     own = own_address()
@@ -80,8 +83,11 @@ def _is_global(host: str) -> bool:
 def _keys(site: SiteUnderTest) -> Finding:
     if fault := site.faults.get("keys"):
         return wrong(
-            "settings.keys", str(fault), "Correct FLEET_KEYS or FLEET_KEYS_FILE: `id:key`, keys of 16 characters"
+            "settings.keys",
+            str(fault),
+            "Correct FLEET_KEYS or FLEET_KEYS_FILE: `id:key`, keys of at least 16 characters",
         )
     if site.keys is None:
-        return skipped("settings.keys", "no keys are named, and no `fleet up` with its own runs here", "set FLEET_KEYS")
+        message = "no keys are set, and no `fleet up` with its own keys runs here"
+        return skipped("settings.keys", message, "set FLEET_KEYS")
     return ok("settings.keys", f"keys: {', '.join(site.keys.ids)}; the first one signs")

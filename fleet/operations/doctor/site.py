@@ -1,4 +1,4 @@
-"""The site under test: its settings, its broker and Redis, and test devices of the doctor's own."""
+"""The site under test: its settings, its broker and Redis, and the doctor's own devices."""
 
 import asyncio
 import secrets
@@ -22,16 +22,16 @@ from fleet.wire.identity import CredentialKeys, Credentials
 Clock = Callable[[], datetime]
 
 _OURS = "02:d0:c7"
-"""How the MACs of the doctor's devices begin; locally administered, so no board has one."""
+"""The MACs of the doctor's devices begin so; they are locally administered, so no board has one."""
 _BOOTSTRAP_SECONDS = 12.0
 
 
 @dataclass(frozen=True, slots=True)
 class SiteUnderTest:
-    """What the examinations share.
+    """The data that all examinations share.
 
-    `up` says that a `fleet up` runs on this machine; `settings` then has its addresses. A part that is None could not
-    be opened; `faults` has the reason under the name of the setting.
+    `up`: a `fleet up` runs on this machine, and `settings` has its addresses. A part that is None could not be opened,
+    or is not set; `faults` has the reason under the name of the setting.
     """
 
     settings: Settings
@@ -41,7 +41,7 @@ class SiteUnderTest:
     store: Store | None
     faults: dict[str, FleetError]
     bootstrap: "asyncio.Future[BootstrapReply]"
-    """What bootstrap answered to the doctor's first device; set by the examination of the api."""
+    """The answer of bootstrap to the doctor's first device; the examination of the api sets it."""
     macs: tuple[str, ...] = field(default_factory=lambda: tuple(_invent() for _ in range(4)))
     """The first one asks bootstrap and says hello. The others log in at the broker, the last with a wrong password."""
     client: str = field(default_factory=lambda: str(uuid.uuid4()))
@@ -56,11 +56,11 @@ class SiteUnderTest:
     def device(self, number: int) -> Credentials:
         """Return credentials of one of the doctor's devices; there must be keys."""
         assert self.keys is not None, "asked only where there are keys"  # noqa: S101
-        # The lowest generation that counts under every policy.
+        # The lowest generation that is valid under every policy.
         return self.keys.issue("device", self.macs[number], policy="first", generation=1)
 
     async def bootstrapped(self) -> BootstrapReply:
-        """Return what bootstrap answered; wait until the examination of the api has asked it."""
+        """Return the answer of bootstrap; wait until the examination of the api has asked for it."""
         try:
             async with asyncio.timeout(_BOOTSTRAP_SECONDS):
                 return await asyncio.shield(self.bootstrap)
@@ -72,7 +72,7 @@ class SiteUnderTest:
 async def open_site(
     settings: Settings, now: Clock = lambda: datetime.now(UTC), *, beside: bool = True
 ) -> AsyncIterator[SiteUnderTest]:
-    """Open each part that can be opened, and keep the reason for each other one; change nothing.
+    """Open each part that can be opened, and store the reason for each that cannot; change nothing.
 
     Args:
         settings: Of the site.

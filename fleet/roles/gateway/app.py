@@ -1,4 +1,4 @@
-"""The gateway: its port, its connections, its end."""
+"""The gateway: it accepts connections, selects the dialect of each, and closes them when it stops."""
 
 import asyncio
 import logging
@@ -29,7 +29,7 @@ from fleet.wire.json_text import parsing_cost
 log = logging.getLogger(__name__)
 
 COSTS_ONE = 8 * 1024
-"""Of `parsing_cost`, what counts as one message more: 1 MB costs 129 of what FLEET_RATE_GATEWAY allows."""
+"""Bytes of `parsing_cost` that count as one more message: 1 MB counts as 129 messages of FLEET_RATE_GATEWAY."""
 
 _DRAIN_STEP = 0.05
 _LEAVING = "the server is leaving"
@@ -41,29 +41,29 @@ class Dialogue(Protocol):
 
     @property
     def turns(self) -> GatewayTurns:
-        """The client's questions; the gateway's end waits for them."""
+        """The client's questions; the gateway waits for their answers when it stops."""
 
     async def receive(self, frame: bytes) -> None:
-        """Take a frame; raises `ClientGone` when the client is."""
+        """Process a frame; raises `ClientGone` if the client has left."""
 
     async def refuse(self, frame: bytes) -> None:
-        """Say that a frame is not taken, as there are too many; raises `ClientGone` when the client is."""
+        """Answer a frame beyond the rate limit with an error; raises `ClientGone` if the client has left."""
 
 
 Opener = Callable[[Client], AbstractAsyncContextManager[Dialogue]]
-"""Serves a client in a dialect beside the block, which hands over the frames."""
+"""Opens a client's dialogue in one dialect; inside the block the caller passes the frames to it."""
 
 
 class Gateway:
-    """Serves the LLM Gateway API; listens from its construction on.
+    """Serves the LLM Gateway API; its ports are open after its construction.
 
-    A connection's first frame decides its dialect: JSON-RPC is another's, if there is one.
+    The first frame of a connection selects the dialect: with JSON-RPC, the client is a registrar.
 
     Args:
-        resources: What all connections share.
+        resources: Shared by all connections.
         ping: Returns when Redis answers; raises `Unavailable`.
-        registrar: Serves those who speak JSON-RPC.
-        certificate: For TLS; followed by who made it.
+        registrar: Serves registrars; None to serve only the LLM Gateway API.
+        certificate: For TLS; the caller keeps it current.
         limits: Of each connection.
 
     Raises:
@@ -88,27 +88,27 @@ class Gateway:
         self._dialogues: dict[Dialogue, Client] = {}
         self.started = asyncio.Event()
         self.draining = False
-        """Whether new clients are turned away."""
-        self.crowd = ConnectionLimits(limits or ClientLimits())
-        self.ports = Port(settings, self.crowd, certificate)
+        """Whether new clients are refused."""
+        self.connection_limits = ConnectionLimits(limits or ClientLimits())
+        self.ports = Port(settings, self.connection_limits, certificate)
         self.port = self.ports.number
 
     @property
     def connections(self) -> int:
-        """Clients; one that has said goodbye counts no more, though its connection still ends."""
+        """Number of clients, without connections that are closing."""
         return sum(one.state is State.OPEN for one in self._connections)
 
     async def run(self) -> None:
-        """Serve until cancelled; clients are told then that the server goes away (1001)."""
+        """Serve until cancelled; then close all connections with the code 1001."""
         async with self.ports.open(self._serve, self._answer_http):
             log.info("gateway listens", extra={"port": self.port, "tls_port": self.ports.tls_number})
             self.started.set()
             await asyncio.Event().wait()
 
     async def drain(self, seconds: float) -> None:
-        """Take no new clients, and send each away (1001) once its questions are answered; not longer than this.
+        """Refuse new clients, and close each connection (1001) when its questions are answered, within `seconds`.
 
-        One after the other: clients that ask all the time would never all be silent at the same moment.
+        Each connection is closed separately, because there may be no moment at which no client has a question.
         """
         self.draining = True
         with suppress(TimeoutError):
@@ -133,7 +133,7 @@ class Gateway:
             await connection.close(CloseCode.GOING_AWAY, _LEAVING)
         elif full := self._full_for(connection):
             log.warning(full, extra={"address": connection.address})
-            self.crowd.counts[full] += 1
+            self.connection_limits.counts[full] += 1
             await connection.close(CloseCode.TRY_AGAIN_LATER, full)
         else:
             connection.become_client()
@@ -144,7 +144,7 @@ class Gateway:
                 self._connections.discard(connection)
 
     def _full_for(self, connection: LimitedConnection) -> str:
-        """Return why there is no room for a client, if there is none."""
+        """Return the reason why there is no place for a client; empty if there is one."""
         settings = self._resources.settings
         if self.connections >= settings.cloud_max_connections:
             return "too many connections"
@@ -168,9 +168,10 @@ class Gateway:
             log.info("client left", extra={"reason": str(gone)})
 
     async def _await_first(self, peer: Client) -> list[bytes]:
-        """Return a client's first frame once there is time to look at it; nothing where the client leaves.
+        """Return a list with the client's first frame when it may be parsed; empty if the client has left.
 
-        A list, from which the frame is taken: a variable would keep it as long as the connection lasts.
+        It is a list, so that `_hand_over_next` can remove the frame: a variable would keep its memory until the
+        connection ends.
         """
         first = await peer.receive()
         if first is None:
@@ -179,7 +180,7 @@ class Gateway:
         return [first]
 
     async def _hand_over(self, peer: Client, dialogue: Dialogue, begun: list[bytes]) -> None:
-        """Hand over a client's frames until it leaves: those that were begun with, then the next ones."""
+        """Pass the client's frames to its dialogue until it leaves: those in `begun`, then the next ones."""
         allowance = _Allowance(Rate.parse(self._resources.settings.rate_gateway))
         self._dialogues[dialogue] = peer
         try:
@@ -194,7 +195,7 @@ class Gateway:
     async def _hand_over_next(
         self, peer: Client, dialogue: Dialogue, begun: list[bytes], allowance: "_Allowance"
     ) -> bool:
-        """Hand over the next frame; return False when there is none. Once it was taken, no variable keeps it."""
+        """Pass on the next frame, and let no variable keep it; return False if there is none."""
         frame = begun.pop() if begun else await peer.receive()
         if frame is None or not await self._may_go_on(peer):
             return False
@@ -202,7 +203,7 @@ class Gateway:
         wait = allowance.take(cost)
         await self._resources.parsing.take(cost, site(peer.address))
         if wait:
-            self.crowd.counts["too many messages"] += 1
+            self.connection_limits.counts["too many messages"] += 1
             await dialogue.refuse(frame)
             await _pause(peer, wait)
         else:
@@ -212,26 +213,26 @@ class Gateway:
     async def _may_go_on(self, peer: Client) -> bool:
         if self._entrance.remembers(peer.socket):
             return True
-        self.crowd.counts["revoked"] += 1
+        self.connection_limits.counts["revoked"] += 1
         await peer.socket.close(CloseCode.POLICY_VIOLATION, "the token was revoked")
         return False
 
 
 class _Allowance:
-    """How many messages a connection may send."""
+    """The rate limit of one connection."""
 
     def __init__(self, rate: Rate) -> None:
         self._burst = rate.burst
         self._bucket = Buckets(rate, most=1)
 
     def take(self, cost: int) -> float:
-        """Count a message; return the seconds until it would be allowed, 0 where it is."""
+        """Count a message; return 0 if it is allowed, else the seconds until it would be."""
         share = min(1 + cost // COSTS_ONE, self._burst)
         return self._bucket.take("", asyncio.get_running_loop().time(), share)
 
 
 async def _pause(peer: Client, seconds: float) -> None:
-    """Take nothing of a client for a while, so that a flood costs no more than what is allowed."""
+    """Read nothing from a client for some time, so that a flood costs no more than allowed messages."""
     with suppress(TimeoutError):
         async with asyncio.timeout(min(seconds, _LONGEST_PAUSE)):
             await peer.socket.wait_closed()

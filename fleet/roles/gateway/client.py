@@ -1,4 +1,4 @@
-"""A client's connection: frames in, messages out, each with a limit in time."""
+"""A client's connection: receives frames, and sends messages with a time limit."""
 
 import asyncio
 import logging
@@ -15,28 +15,29 @@ log = logging.getLogger(__name__)
 
 
 class ClientGone(Unavailable):
-    """The client is gone, or was cut off."""
+    """The client has left, or its connection was closed."""
 
 
 class Client:
     """One client.
 
-    No message waits in a queue: who sends waits for the client, so that what a client does not read is bounded.
+    There is no queue of messages: `send` waits until the client reads. So the memory for a client that does not read is
+    bounded.
 
     Args:
-        socket: Its connection, open.
+        socket: Its open connection.
         send_seconds: Longest wait of one message.
     """
 
     def __init__(self, socket: LimitedConnection, send_seconds: float = SEND_SECONDS) -> None:
         self.socket = socket
-        """For what concerns the connection as such."""
+        """The connection, to close it and to read its properties."""
         self._seconds = send_seconds
         self.address = socket.address
         """Its IP address."""
 
     async def receive(self) -> bytes | None:
-        """Return the next frame, None at the end; text as UTF-8, which takes a quarter of the memory at best."""
+        """Return the next frame, None at the end. Text is returned as UTF-8, as it may take a quarter of the memory."""
         try:
             frame = await self.socket.recv()
             return frame.encode() if isinstance(frame, str) else frame
@@ -45,10 +46,10 @@ class Client:
             return None
 
     async def send(self, message: Message) -> None:
-        """Say something.
+        """Send a message of the LLM Gateway API.
 
         Raises:
-            Gone: The client is gone, or does not read.
+            ClientGone: The client has left, or does not read.
         """
         await self.send_text(write(message, datetime.now(UTC)))
 
@@ -56,7 +57,7 @@ class Client:
         """Send a frame of another dialect.
 
         Raises:
-            Gone: The client is gone, or does not read.
+            ClientGone: The client has left, or does not read.
         """
         try:
             async with asyncio.timeout(self._seconds):

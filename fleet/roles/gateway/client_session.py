@@ -1,4 +1,4 @@
-"""The session that a connection is in."""
+"""The session of a connection, and the access of a turn to it."""
 
 import asyncio
 import hashlib
@@ -19,18 +19,18 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 STORE_SECONDS = 2.0
-"""Longest wait for Redis where a turn can go on without it: somebody who speaks waits no longer."""
+"""Longest wait for Redis if the turn can continue without it, because a user waits for the answer."""
 
 _AWAY = RequestRefused("SESSION_ERROR", "Session unavailable", "The store of sessions cannot be reached now")
 
 
 class ClientSession:
-    """A connection's session: begun, resumed, ended.
+    """The session of one connection.
 
-    While Redis is away connections are served without history, in sessions that nobody can resume.
+    While Redis does not answer, sessions have no history and cannot be resumed.
 
     Args:
-        sessions: Where sessions are kept.
+        sessions: The store of sessions.
         address: The client's; sessions are shared fairly among addresses.
     """
 
@@ -38,9 +38,9 @@ class ClientSession:
         self._sessions = sessions
         self._site = site(address)
         self.id = ""
-        """The session's; empty after its end."""
+        """Of the session; empty after its end."""
         self.resumed = False
-        """Whether it was taken up by its id."""
+        """Whether the client resumed it by its id."""
         self._kept = False
 
     async def begin(self) -> None:
@@ -50,11 +50,11 @@ class ClientSession:
             self.id = (await _soon(self._sessions.begin(_now(), self._site))).id
             self._kept = True
         except Unavailable as error:
-            log.warning("session not kept", extra={"reason": str(error)})
+            log.warning("session not stored", extra={"reason": str(error)})
             self.id, self._kept = new_id(), False
 
     async def resume(self, session: str) -> RequestRefused | None:
-        """Go on with an earlier session, by its id; return why not."""
+        """Continue an earlier session by its id; return the refusal if that is not possible."""
         if session == self.id and not self._kept:
             return None
         try:
@@ -68,7 +68,7 @@ class ClientSession:
         return None
 
     async def lives(self) -> bool:
-        """Whether the session goes on: it may have expired, or been ended through another connection."""
+        """Whether the session still exists: it may have expired, or another connection may have ended it."""
         if not self.id:
             return False
         try:
@@ -86,11 +86,11 @@ class ClientSession:
 
 
 class SessionNotes:
-    """What one turn reads from its session and writes into it.
+    """Reads and writes the session for one turn.
 
     Args:
-        sessions: Where sessions are kept.
-        session: Which one.
+        sessions: The store of sessions.
+        session: The session's id.
     """
 
     def __init__(self, sessions: GatewaySessions, session: str) -> None:
@@ -99,7 +99,7 @@ class SessionNotes:
         self._away = False
 
     async def read(self) -> GatewaySession:
-        """Return the session; an empty one where it cannot be read."""
+        """Return the session; an empty one if it cannot be read."""
         try:
             return await _soon(self._sessions.read(self.session, _now())) or GatewaySession(self.session)
         except Unavailable as error:
@@ -115,18 +115,18 @@ class SessionNotes:
         try:
             await _soon(self._sessions.remember(self.session, messages, _now()))
         except Unavailable as error:
-            log.warning("turn not remembered", extra={"reason": str(error)})
+            log.warning("turn not stored", extra={"reason": str(error)})
 
     async def change(self, persona: Persona) -> None:
-        """Keep a new persona."""
+        """Store a new persona."""
         try:
             await _soon(self._sessions.change(self.session, persona))
         except Unavailable as error:
-            log.warning("persona not kept", extra={"reason": str(error)})
+            log.warning("persona not stored", extra={"reason": str(error)})
 
 
 def shown(session: str) -> str:
-    """Return what the log calls a session: its id is a secret."""
+    """Return the name of a session for the log, because its id is a secret."""
     return hashlib.sha256(session.encode(errors="replace")).hexdigest()[:8]
 
 

@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import replace
 
-from fleet.adapters.net.mqtt.loop_budget import FRAME_BYTES
 from fleet.core.proxies import site
 from fleet.core.shared_budget import BudgetShare
+from fleet.ground.loop_budget import FRAME_BYTES
 from fleet.ground.metrics import http as metrics
 from fleet.ground.tasks import running
 from fleet.roles.gateway.client import Client
@@ -49,16 +49,16 @@ class Conversation:
 
     Args:
         peer: The client.
-        resources: What all connections share.
-        tools: What its tools take of the budget of all connections.
-        texts: Counts the texts that are not answered.
+        resources: Shared by all connections.
+        tools: The share of the client's tools in the budget of all connections.
+        texts: Counts the texts that are not answered yet.
     """
 
     def __init__(self, peer: Client, resources: GatewayResources, tools: BudgetShare, texts: TextBudget) -> None:
         settings, terms = resources.settings, resources.terms
         self._peer = peer
         self._resources = resources
-        self._visit = ClientSession(resources.sessions, peer.address)
+        self._session = ClientSession(resources.sessions, peer.address)
         self._tools = ClientTools(settings.client_tools_max_count, tools)
         self._callbacks = Callbacks(peer, settings.client_tool_timeout, settings.client_tool_result_queue_size)
         self._choices = Choices(terms.temperature, terms.max_tokens, settings.llm_enable_context)
@@ -66,19 +66,19 @@ class Conversation:
         self.turns = GatewayTurns(self._answer, texts)
 
     async def greet(self) -> None:
-        """Begin a session and tell the client its id.
+        """Begin a session and send its id to the client.
 
         Raises:
-            Gone: The client is gone.
+            ClientGone: The client has left.
         """
-        await self._visit.begin()
-        await self._tell_session()
+        await self._session.begin()
+        await self._send_session()
 
     async def receive(self, frame: bytes) -> None:
-        """Do what a frame asks for; what takes long goes on beside.
+        """Process a frame; questions are only queued.
 
         Raises:
-            Gone: The client is gone.
+            ClientGone: The client has left.
         """
         request = receive(frame)
         refused = request if isinstance(request, RequestRefused) else await self._take(request)
@@ -86,10 +86,10 @@ class Conversation:
             await self._refuse(refused)
 
     async def refuse(self, _: bytes) -> None:
-        """Say that a frame is not taken, as there are too many.
+        """Answer a frame beyond the rate limit with an error.
 
         Raises:
-            Gone: The client is gone.
+            ClientGone: The client has left.
         """
         await self._refuse(_TOO_FAST)
 
@@ -116,17 +116,17 @@ class Conversation:
         return None
 
     async def _ask(self, request: TextInput) -> RequestRefused | None:
-        if request.session and request.session != self._visit.id:
-            if refused := await self._visit.resume(request.session):
+        if request.session and request.session != self._session.id:
+            if refused := await self._session.resume(request.session):
                 return refused
-        elif not await self._visit.lives():
+        elif not await self._session.lives():
             if request.session:
                 return _EXPIRED
-            await self._visit.begin()
-            await self._tell_session()
-        # A session that was taken up is meant to go on, unless the client says otherwise (4.1 and 9.6 against 4.2).
-        context = self._choices.context if self._context_chosen else self._choices.context or self._visit.resumed
-        question = Question(request.text, self._visit.id, replace(self._choices, context=context))
+            await self._session.begin()
+            await self._send_session()
+        # A resumed session continues with its history, unless the client chose otherwise (4.1 and 9.6 against 4.2).
+        context = self._choices.context if self._context_chosen else self._choices.context or self._session.resumed
+        question = Question(request.text, self._session.id, replace(self._choices, context=context))
         full = self.turns.add(question)
         return RequestRefused("INTERNAL_ERROR", "Too many requests", full) if full else None
 
@@ -142,30 +142,30 @@ class Conversation:
 
     async def _start(self, session: str) -> RequestRefused | None:
         if not session:
-            await self._visit.begin()
-        elif refused := await self._visit.resume(session):
+            await self._session.begin()
+        elif refused := await self._session.resume(session):
             return refused
-        await self._tell_session()
+        await self._send_session()
         return None
 
     async def _end(self) -> None:
         for _ in range(self.turns.drop()):
             await self._peer.send(explain(_ENDED))
-        session = self._visit.id
-        await self._visit.end()
+        session = self._session.id
+        await self._session.end()
         await self._peer.send(Status(status="idle", data={"session_id": session}))
 
     async def _register(self, request: RegisterTools) -> RequestRefused | None:
         if not self._resources.settings.client_tools_enabled:
             return _NO_TOOLS
-        # All at once, so that no turn begins with a part of them.
+        # Registered together after all are read, so that no turn begins with a part of them.
         await self._peer.send(self._tools.register(await self._read(request.tools)))
         return None
 
     async def _read(self, packed: Sequence[str | BadTool]) -> list[ToolSpec | BadTool]:
-        """Read tools in slices; the messages of others come between them."""
+        """Read tools in slices; messages of other clients are processed between them."""
         read: list[ToolSpec | BadTool] = []
-        left = FRAME_BYTES  # the frame has waited for the first slice
+        left = FRAME_BYTES  # the frame itself has waited for the first slice
         for tool in packed:
             if isinstance(tool, BadTool):
                 read.append(tool)
@@ -181,13 +181,13 @@ class Conversation:
     async def _answer(self, question: Question) -> None:
         await GatewayTurn(self._resources, self._peer, self._callbacks, self._tools.tools, question).run()
 
-    async def _tell_session(self) -> None:
-        await self._peer.send(Status(status="connected", data={"session_id": self._visit.id}))
+    async def _send_session(self) -> None:
+        await self._peer.send(Status(status="connected", data={"session_id": self._session.id}))
 
 
 @asynccontextmanager
 async def converse(peer: Client, resources: GatewayResources) -> AsyncIterator[Conversation]:
-    """Serve a client beside the block, which hands over its frames."""
+    """Serve a client inside the block; the caller passes its frames to the conversation."""
     async with AsyncExitStack() as stack:
         tools = stack.enter_context(closing(BudgetShare(resources.tool_budget)))
         texts = stack.enter_context(closing(BudgetShare(resources.text_budget, TEXTS_OF_CONNECTION)))

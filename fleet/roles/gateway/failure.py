@@ -1,4 +1,4 @@
-"""Why a request ends without an answer."""
+"""Failures of requests, and the error messages for clients."""
 
 from fleet.ground.errors import FleetError
 from fleet.wire.gateway import ErrorCode, RequestRefused
@@ -6,7 +6,7 @@ from fleet.wire.gateway_messages import Failure
 
 
 class RequestFailed(FleetError):
-    """A `text_input` ends with an error message."""
+    """The answer to a `text_input` is an error message."""
 
     def __init__(self, code: ErrorCode, message: str, details: str = "") -> None:
         super().__init__(f"{code}: {message}")
@@ -14,5 +14,5 @@ class RequestFailed(FleetError):
 
 
 def explain(refused: RequestRefused) -> Failure:
-    """Return what a client is told of a refusal."""
+    """Return the error message for a refused request."""
     return Failure(code=refused.code, message=refused.message, details=refused.details or refused.message)

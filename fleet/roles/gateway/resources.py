@@ -1,12 +1,12 @@
-"""What all connections of a gateway share."""
+"""The resources that all connections of a gateway share."""
 
 from dataclasses import dataclass, field
 
-from fleet.adapters.net.mqtt.loop_budget import LoopBudget
 from fleet.adapters.redis.sessions.gateway_sessions import GatewaySessions
 from fleet.core.ports import Llm
 from fleet.core.server_tools import ServerTools
 from fleet.core.shared_budget import SharedBudget
+from fleet.ground.loop_budget import LoopBudget
 from fleet.roles.gateway.settings import GatewaySettings
 from fleet.roles.gateway.turns.client_tools import LARGEST_OF_ALL
 from fleet.roles.gateway.turns.text_budget import TEXTS_OF_ALL
@@ -14,16 +14,16 @@ from fleet.roles.gateway.turns.text_budget import TEXTS_OF_ALL
 
 @dataclass(frozen=True, slots=True)
 class ModelTerms:
-    """How the model is asked before a client configures anything."""
+    """The options of the model before a client configures any."""
 
     temperature: float
     max_tokens: int
-    """The most that a client may ask for, too."""
+    """Also the highest value that a client may configure."""
 
 
 @dataclass(frozen=True, slots=True)
 class GatewayResources:
-    """What all connections of a gateway share."""
+    """The resources that all connections of a gateway share."""
 
     settings: GatewaySettings
     llm: Llm
@@ -35,4 +35,4 @@ class GatewayResources:
     text_budget: SharedBudget = field(default_factory=lambda: SharedBudget(TEXTS_OF_ALL))
     """Bytes of memory, for the texts of all connections that are not answered yet."""
     parsing: LoopBudget = field(default_factory=LoopBudget)
-    """For parsing and reading what clients send; its keys are their addresses."""
+    """Limits the parsing of frames in one iteration of the event loop; its keys are the clients' addresses."""

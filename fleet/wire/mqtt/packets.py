@@ -1,6 +1,6 @@
 """MQTT control packets of both ends: MQTT 3.1 and 3.1.1.
 
-Section numbers are those of the OASIS standard MQTT 3.1.1. Parsing never raises: what is malformed is None.
+Section numbers are those of the OASIS standard MQTT 3.1.1. Parsing never raises: a malformed packet becomes None.
 """
 
 import struct
@@ -27,7 +27,7 @@ _PUBACK: Final = Kind.PUBACK << 4
 
 
 class _Fields:
-    """Reads the fields of a packet's body in turn; raises ValueError at a missing field."""
+    """Reads the fields of a packet's body one after the other; raises ValueError at a missing field."""
 
     def __init__(self, packet: Packet) -> None:
         self._raw = packet.raw
@@ -83,7 +83,7 @@ class Connect:
 
 
 def parse_connect(packet: Packet) -> Connect | int | None:
-    """Return the CONNECT, its protocol level alone when that is not 3 or 4, or None when it is malformed."""
+    """Return the CONNECT, only its protocol level if that is not 3 or 4, or None if it is malformed."""
     fields = _Fields(packet)
     try:
         name, level = fields.text(), fields.number(1)
@@ -146,7 +146,7 @@ def parse_publish(packet: Packet) -> Publish | None:
 
 
 def parse_subscribe(packet: Packet) -> tuple[int, list[tuple[str, int]]] | None:
-    """Return the packet id and the (filter, QoS) pairs, at least one, or None when malformed."""
+    """Return the packet id and the (filter, QoS) pairs, at least one, or None if it is malformed."""
     fields, wanted = _Fields(packet), list[tuple[str, int]]()
     try:
         number = fields.number(2)

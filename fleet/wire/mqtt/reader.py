@@ -1,4 +1,4 @@
-"""What a client reads of its broker: the packets of MQTT 3.1.1 that a broker sends, without QoS 2."""
+"""Reads the packets of MQTT 3.1.1 that a broker sends to a client, without QoS 2."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +8,8 @@ from fleet.wire.mqtt.framing import Kind, Packet, Splitter
 from fleet.wire.mqtt.packets import Connack, Publish, Suback, parse_connack, parse_id, parse_publish, parse_suback
 
 LARGEST_OF_BROKER: Final = 256 * 1024
-"""Largest packet in bytes whose content is kept; a larger message is skipped, so that no device can end a session."""
+"""Bytes of the largest packet whose content is kept. A larger message is skipped, so that no device can end the shard's
+session by sending one."""
 
 _PUBLISH: Final = int(Kind.PUBLISH)
 _FAULTS: Final = {
@@ -19,7 +20,7 @@ _FAULTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Puback:
-    """The broker has taken the PUBLISH at QoS 1 that had this packet id."""
+    """The broker has accepted the PUBLISH at QoS 1 with this packet id."""
 
     packet_id: int
 
@@ -31,7 +32,7 @@ class Pingresp:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """The bytes are no MQTT that a client may receive; nothing after them can be read."""
+    """The stream violates the protocol for a client; nothing after it can be read."""
 
     reason: str
 

@@ -78,7 +78,7 @@ async def test_udp_is_blocked(settings: dict[str, Any], vad: SileroVad) -> None:
             found = await run_doctor(settings, "session")
     assert list(found.bad) == ["audio.reach"], str(found)
     assert "firewall" in found.bad["audio.reach"].advice
-    assert f"the edge itself hears, at {LOOPBACK}:{settings['udp_port']}" in found.bad["audio.reach"].message
+    assert f"the edge itself answers at {LOOPBACK}:{settings['udp_port']}" in found.bad["audio.reach"].message
 
 
 async def test_the_public_address_is_wrong(settings: dict[str, Any], vad: SileroVad) -> None:

@@ -73,7 +73,7 @@ async def test_by_default_no_token_is_asked_for(redis_url: str) -> None:
         await served(stage.url)
         await served(f"{stage.url}/?token=anything", **bearer("anything"))
         await served(stage.url, subprotocols=[Subprotocol("fleet.gateway"), Subprotocol("fleet.token.anything")])
-        assert not stage.gateway.crowd.counts
+        assert not stage.gateway.connection_limits.counts
 
 
 async def test_a_token_comes_in_a_header_in_the_address_or_as_a_subprotocol(
@@ -96,7 +96,7 @@ async def test_without_a_token_there_is_401_and_no_websocket(
         assert answer.status_code == 401
         assert answer.headers["WWW-Authenticate"] == 'Bearer realm="fleet"'
         assert (await refused(stage.url + path, **bearer("flt_wrong"))).response.status_code == 401
-        assert stage.gateway.crowd.counts["token"] == 2
+        assert stage.gateway.connection_limits.counts["token"] == 2
         async with httpx2.AsyncClient(base_url=stage.url.replace("ws", "http"), trust_env=False) as http:
             for path in ("/test", "/healthz", "/readyz"):
                 assert (await http.get(path)).status_code == 200
@@ -108,7 +108,7 @@ async def test_a_token_of_another_scope_is_not_enough(
     token = tokens.add("anna", frozenset({DEVICES_INPUT}))
     async with gateway_stage(redis_url, model(), **closed_door) as stage:
         assert (await refused(stage.url, **bearer(token))).response.status_code == 403
-        assert stage.gateway.crowd.counts["scope"] == 1
+        assert stage.gateway.connection_limits.counts["scope"] == 1
 
 
 async def test_a_revoked_token_ends_its_connections_at_their_next_message(
@@ -129,7 +129,7 @@ async def test_a_revoked_token_ends_its_connections_at_their_next_message(
         assert closed.value.rcvd.code == 1008
         await two.silence()
         assert (await refused(stage.url, **bearer(anna))).response.status_code == 401
-        assert stage.gateway.crowd.counts["revoked"] == 1
+        assert stage.gateway.connection_limits.counts["revoked"] == 1
 
 
 async def test_while_the_file_is_wrong_nobodys_token_counts(
@@ -140,7 +140,7 @@ async def test_while_the_file_is_wrong_nobodys_token_counts(
         await served(stage.url, **bearer(token))
         closed_door["operator_tokens_file"].write_text("junk\n")
         assert (await refused(stage.url, **bearer(token))).response.status_code == 503
-        assert stage.gateway.crowd.counts["no tokens"] == 1
+        assert stage.gateway.connection_limits.counts["no tokens"] == 1
 
 
 @pytest.mark.parametrize("origin", [None, "null", "file://", "http://localhost:5173", "http://127.0.0.1"])
@@ -157,7 +157,7 @@ async def test_a_foreign_page_does_not_come_in(redis_url: str) -> None:
         # A program that says the same twice is no way round.
         headers = [("Origin", "http://localhost"), ("Origin", EVIL)]
         assert (await refused(stage.url, additional_headers=headers)).response.status_code == 403
-        assert stage.gateway.crowd.counts["origin"] == 3
+        assert stage.gateway.connection_limits.counts["origin"] == 3
         await served(stage.url)
 
 

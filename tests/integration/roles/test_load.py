@@ -28,7 +28,7 @@ HEARD = SESSIONS - 1
 ANSWERED = TALKERS * people.TURNS + 1
 """Turns whose answer was spoken; that of the device that is not heard was only written."""
 ZERO: Mapping[str, str] = {
-    "fleet_mailbox_lag_seconds": "workers read at once; tests/integration/redis/test_census.py has a letter that waits",
+    "fleet_mailbox_lag_seconds": "workers read at once; see tests/integration/redis/test_shard_gauges.py",
     "fleet_embedded_restarts": "only `fleet up` has embedded servers; tests/integration/roles/test_up.py kills them",
     "fleet_log_lines_left_out": "roles log debug lines here, and then all; tests/security/test_logs.py has a flood",
 }

@@ -6,7 +6,7 @@ LONGEST_WAIT = 0.120
 """Seconds that they wait. It is checked when a packet comes: a listening device sends without pause."""
 MOST_FILLED = 10
 """Lost frames that are replaced by silence; a longer gap is not jitter, and is not filled further."""
-ENOUGH_TO_TELL_LOSS = 20
+MIN_PACKETS_FOR_LOSS = 20
 """Packets after which the share of lost packets is meaningful."""
 
 
@@ -24,8 +24,8 @@ class JitterBuffer:
 
     @property
     def loss(self) -> float:
-        """Share of lost packets, an upper estimate; 0 until `ENOUGH_TO_TELL_LOSS` packets were released."""
-        known = self.lost and self.released >= ENOUGH_TO_TELL_LOSS
+        """Share of lost packets, an upper estimate; 0 until `MIN_PACKETS_FOR_LOSS` packets were released."""
+        known = self.lost and self.released >= MIN_PACKETS_FOR_LOSS
         return (self.lost + 1) / self.released if known else 0.0
 
     @property

@@ -1,4 +1,4 @@
-"""The connections of the gateway's port: what each may do, and how many may be on their way in or out."""
+"""Limits of each connection to the gateway, and of connections that are opening or closing."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from fleet.core.proxies import site
 from fleet.core.rates import Rate
 
 SEND_SECONDS: Final = 10.0
-"""Longest wait until a client has read enough that a message fits into its buffers; then it is cut off."""
+"""Longest wait until a client has read so much that a message fits into its buffers; then its connection is closed."""
 
 
 _CONTROLS: Final = Rate(10, 100)
@@ -17,34 +17,34 @@ _CONTROLS: Final = Rate(10, 100)
 
 @dataclass(frozen=True, slots=True)
 class ClientLimits:
-    """What a connection may do; times in seconds."""
+    """Limits of one connection; times in seconds."""
 
     tls: float = 5.0
-    """For the handshake of TLS."""
+    """For the TLS handshake."""
     head: float = 10.0
-    """From the connection to the end of the opening, however the request's head comes in."""
+    """From the connection to the end of the opening handshake."""
     head_bytes: int = 32 * 1024
-    """Browsers send a host all of its cookies."""
+    """Of the request's head; browsers send all cookies of a host."""
     message: float = 60.0
     """From the first byte of a message, or of a ping, to its last: 1 MB at 140 kbit/s."""
     unread: float = SEND_SECONDS
-    """How long a client may take nothing of what waits for it."""
+    """Longest time in which a client reads nothing although data waits for it."""
     goodbye: float = 5.0
-    """From the end of a WebSocket to that of its connection."""
+    """From the closing handshake to the end of the TCP connection."""
     controls: Rate = _CONTROLS
     """Pings and pongs of a connection."""
     passing: int = 256
-    """Connections that are no client: not yet, not any more, or never; for one more, the oldest of the address with the
-    most is ended."""
+    """Connections that are not clients: opening, closing, or plain HTTP. For one more, the oldest one of the address
+    with the most is closed."""
 
 
 class Passing(Protocol):
-    """A connection that may be ended to make room."""
+    """A connection that may be closed to make room."""
 
     address: str
 
     def end(self, reason: str) -> None:
-        """End it at once."""
+        """Close it at once."""
 
 
 class ConnectionLimits:
@@ -57,16 +57,16 @@ class ConnectionLimits:
     def __init__(self, limits: ClientLimits) -> None:
         self.limits = limits
         self.counts: Counter[str] = Counter()
-        """Who was turned away or ended, by reason."""
+        """Numbers of refused and closed connections, by reason."""
         self._passing = FairPlaces[Passing](limits.passing)
 
     @property
     def passing(self) -> int:
-        """Connections that are no client."""
+        """Number of connections that are not clients."""
         return len(self._passing)
 
     def enter(self, connection: Passing) -> None:
-        """Note a connection that is no client, or is one no more."""
+        """Add a connection that is not a client yet, or not any more."""
         if connection in self._passing:
             return
         oldest = self._passing.take(connection, site(connection.address))
@@ -74,5 +74,5 @@ class ConnectionLimits:
             oldest.end("crowded out")
 
     def leave(self, connection: Passing) -> None:
-        """Forget a connection: it has become a client, or is gone."""
+        """Remove a connection: it has become a client, or has ended."""
         self._passing.leave(connection)

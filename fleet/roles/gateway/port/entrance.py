@@ -1,4 +1,4 @@
-"""Who may open a WebSocket: asked when the request has been read, and before anything else is done."""
+"""Decide who may open a WebSocket: by origin, token and address, right after the request was read."""
 
 import asyncio
 import logging
@@ -22,13 +22,14 @@ from fleet.roles.gateway.settings import GatewaySettings
 log = logging.getLogger(__name__)
 
 PROTOCOL = Subprotocol("fleet.gateway")
-"""Subprotocol for pages, which can send no headers: offered first, with the token behind it, and agreed on."""
+"""Subprotocol for pages, which cannot set headers. A page offers it, and the token as a second one; the gateway selects
+this one."""
 TOKEN_PREFIX = "fleet.token."  # noqa: S105 - not one
 WRONG_TOKENS = Rate(1, 20)
-"""Of one address."""
+"""Rate of wrong tokens from one address."""
 LONGEST_TOKEN = 200
 SHARE = 4
-"""One address may take this part of the places by default, and `LEAST_SHARE` in any case."""
+"""By default one address may take a quarter of the places, but always `LEAST_SHARE`."""
 LEAST_SHARE = 10
 _MOST_FIELDS = 32
 
@@ -36,10 +37,10 @@ _CHALLENGE = (("WWW-Authenticate", 'Bearer realm="fleet"'),)
 
 
 class AccessCheck:
-    """Lets clients in.
+    """Admits clients.
 
     Args:
-        settings: Say whom.
+        settings: The rules for admission.
     """
 
     def __init__(self, settings: GatewaySettings) -> None:
@@ -54,7 +55,7 @@ class AccessCheck:
         self._wrong = Buckets(WRONG_TOKENS)
 
     def admit(self, connection: LimitedConnection, request: Request) -> Response | None:
-        """Return what a request for a WebSocket gets in its place; None where it may have one."""
+        """Return the HTTP error for a request for a WebSocket; None if the client is admitted."""
         headers, peer = request.headers, connection.address
         host = ",".join(headers.get_all("Host"))
         if self._proxies.trusts(peer):
@@ -71,14 +72,14 @@ class AccessCheck:
     def share(self, connection: LimitedConnection, places: int) -> int:
         """Return how many of a gateway's places the address of a connection may take.
 
-        A trusted proxy that does not say for whom it asks stands for everybody behind it.
+        A trusted proxy that does not forward the clients' addresses may take all places.
         """
         if self._each is not None:
             return self._each
         return places if self._proxies.trusts(connection.address) else max(LEAST_SHARE, places // SHARE)
 
     def remembers(self, connection: LimitedConnection) -> bool:
-        """Whether a client that was let in may go on: not if its token has been revoked."""
+        """Whether an admitted client may stay: its token has not been revoked."""
         if self._tokens is None or connection.operator is None:
             return True
         try:
@@ -113,12 +114,12 @@ class AccessCheck:
 
 
 def agree(offered: Sequence[Subprotocol]) -> Subprotocol | None:
-    """Return the subprotocol that a client gets, of those that it offers."""
+    """Return the selected one of the subprotocols that a client offers."""
     return PROTOCOL if PROTOCOL in offered else None
 
 
 def _token(request: Request) -> str:
-    """Return the token that a request brings, empty without: in a header, among its subprotocols, or in its address."""
+    """Return the token in a request's header, subprotocols or URL; empty if there is none."""
     for value in request.headers.get_all("Authorization"):
         scheme, _, token = value.partition(" ")
         if scheme.lower() == "bearer":
@@ -136,7 +137,7 @@ def _token(request: Request) -> str:
 def _turn_away(
     connection: LimitedConnection, reason: str, status: HTTPStatus, words: str, *more: tuple[str, str]
 ) -> Response:
-    connection.crowd.counts[reason] += 1
+    connection.connection_limits.counts[reason] += 1
     body = f"{words}\n".encode()
     headers = Headers([("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(body))), *more])
     headers["Connection"] = "close"

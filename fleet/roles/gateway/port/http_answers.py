@@ -1,4 +1,4 @@
-"""What the gateway's port answers to plain HTTP: its health, and the test page."""
+"""The gateway's answers to plain HTTP requests: health, and the test page."""
 
 import asyncio
 import json
@@ -12,18 +12,18 @@ from fleet.ground.errors import Unavailable
 from fleet.roles.gateway.port import page
 
 READY_SECONDS = 1.0
-"""A probe's own limit is seldom longer."""
+"""Longest wait for Redis; health probes seldom wait longer."""
 
 _JSON = "application/json"
 _HINT = b"This is a WebSocket server; its test page is at /test.\n"
 
 
 class HttpAnswers:
-    """Answers requests that ask for no WebSocket.
+    """Answers requests that do not open a WebSocket.
 
     Args:
         ping: Returns when Redis answers; raises `Unavailable`.
-        drains: Whether no new client is taken.
+        drains: Returns whether new clients are refused.
     """
 
     def __init__(self, ping: Callable[[], Awaitable[None]], drains: Callable[[], bool]) -> None:
@@ -31,7 +31,7 @@ class HttpAnswers:
         self._drains = drains
 
     async def answer(self, request: Request) -> Response | None:
-        """Return the response; None for the opening of a WebSocket, which any path may be."""
+        """Return the response; None if the request opens a WebSocket, which is possible on every path."""
         if any("websocket" in value.lower() for value in request.headers.get_all("Upgrade")):
             return None
         match request.path.partition("?")[0]:

@@ -1,4 +1,4 @@
-"""The web test client at /test: one self-contained page, made of the files in pages/."""
+"""The web test client at /test: one page without external files, made from the files in pages/."""
 
 import base64
 import hashlib
@@ -30,14 +30,14 @@ class Page:
 
 
 def answer(path: str) -> Page | None:
-    """Return what a plain GET of a path gets (one without `Upgrade`), or None where this module has nothing.
+    """Return the answer to a GET request without `Upgrade`, or None if there is no page at this path.
 
     Args:
-        path: The request's target; a query is the page's own business.
+        path: The request's target; the script of the page reads the query.
     """
     match path.partition("?")[0]:
         case "/":
-            # Relative, so that it also holds behind a proxy that adds a prefix.
+            # Relative, so that it also works behind a proxy that adds a prefix.
             return Page(HTTPStatus.FOUND, "text/plain; charset=utf-8", (("Location", TEST_PATH[1:]),), b"")
         case "/test" | "/test/":
             return _test_page()
@@ -76,7 +76,7 @@ def _hash(source: str) -> str:
 
 
 def _policy(styles: list[str], scripts: list[str]) -> str:
-    """Allow what the page is made of, its icon, and WebSockets to any gateway, which its user may type in."""
+    """Return a policy that allows the page's scripts and styles, its icon, and WebSockets to any gateway."""
     return "; ".join(
         (
             "default-src 'none'",

@@ -1,4 +1,4 @@
-"""The gateway's two ports: plain, and with TLS where there is a certificate."""
+"""The gateway's two ports: a plain one, and one with TLS if there is a certificate."""
 
 import asyncio
 import errno
@@ -23,28 +23,28 @@ from fleet.roles.gateway.settings import GatewaySettings
 from fleet.wire.gateway import LARGEST_FRAME
 
 _FRAMES_AHEAD = 0
-"""Frames of a client beyond which no more are read until one is taken: each may be as large as a message. So one waits,
-and those that came with its end in 4 KiB."""
+"""Frames in a client's queue at which reading pauses. Each may be as large as a message, so only one waits, with the
+frames in the same 4 KiB as its end."""
 _BACKLOG = 1024
 
 
 class Port:
-    """Where connections come in; listens from its construction on.
+    """The listening sockets; they are open after the construction.
 
     Args:
-        settings: Say where.
-        crowd: The connections.
-        certificate: Followed by who made it; without one there is no TLS.
+        settings: With the addresses.
+        connection_limits: Of all connections of this gateway.
+        certificate: The caller keeps it current; None for no TLS.
 
     Raises:
         ConfigError: An address is in use or not this machine's.
     """
 
     def __init__(
-        self, settings: GatewaySettings, crowd: ConnectionLimits, certificate: ServerCertificate | None
+        self, settings: GatewaySettings, connection_limits: ConnectionLimits, certificate: ServerCertificate | None
     ) -> None:
         self._settings = settings
-        self._crowd = crowd
+        self._connection_limits = connection_limits
         self._certificate = certificate
         self._plain = _listen(
             plain_host(settings.cloud_host, tls_only=settings.tls_only), settings.cloud_port, "CLOUD_PORT"
@@ -66,15 +66,15 @@ class Port:
         handle: Callable[[LimitedConnection], Awaitable[None]],
         answer: Callable[[LimitedConnection, Request], Awaitable[Response | None]],
     ) -> AsyncIterator[None]:
-        """Take connections during the block; at its end clients are told that the server goes away (1001).
+        """Accept connections inside the block; at its end close all of them with the code 1001.
 
         Args:
             handle: Serves a WebSocket.
-            answer: Says what a request gets that gets no WebSocket.
+            answer: Returns the response to a request that gets no WebSocket, else None.
         """
-        # It tells of every connection and every faulty handshake, with tracebacks.
+        # The library logs every connection, and every failed handshake with a traceback.
         logging.getLogger("websockets.server").setLevel(logging.CRITICAL)
-        kind = LimitedConnection.of(self._crowd)
+        kind = LimitedConnection.of(self._connection_limits)
         server = serve(
             lambda one: handle(cast(LimitedConnection, one)),
             sock=self._plain,
@@ -82,7 +82,7 @@ class Port:
             select_subprotocol=lambda _, offered: agree(offered),
             compression=None,
             server_header=None,
-            # The connection's own limit counts whom it ends.
+            # `LimitedConnection` has this limit itself, because it counts the connections that it closes.
             open_timeout=None,
             max_size=LARGEST_FRAME,
             create_connection=kind,
@@ -102,8 +102,8 @@ class Port:
             return kind(protocol, server, **self._pace)
 
         async with asyncio.TaskGroup() as handshakes:
-            seconds = self._crowd.limits.tls
-            entry = TlsAcceptor(self._certificate.context, handshakes, self._crowd.counts, seconds=seconds)
+            seconds = self._connection_limits.limits.tls
+            entry = TlsAcceptor(self._certificate.context, handshakes, self._connection_limits.counts, seconds=seconds)
             with entry.open(self._tls, make):
                 yield
 
@@ -113,7 +113,7 @@ class Port:
             "max_queue": _FRAMES_AHEAD,
             "ping_interval": self._settings.cloud_ping_interval,
             "ping_timeout": self._settings.cloud_ping_timeout,
-            "close_timeout": self._crowd.limits.goodbye,
+            "close_timeout": self._connection_limits.limits.goodbye,
         }
 
 

@@ -1,9 +1,8 @@
-"""A WebSocket client as a device: its own MQTT connection with its own credentials.
+"""A WebSocket client as a device: it has its own MQTT connection with its own credentials.
 
-They are checked here, since the broker behind a front may let in whomever it meets, and by the broker once more. So the
-client is exactly what a device on the broker is: presence, revocation, its topics, its worker, calls at most once, and
-texts that operators enter. Frames pass as they are, both ways, except that the password goes no further than into
-CONNECT.
+The gateway checks the credentials, because a broker behind a front may accept any; the broker may check them again. The
+client is then a device like all others: it has presence, revocation, its topics, its worker, calls at most once, and
+texts that operators enter. Frames pass unchanged in both directions, except that the password is only sent in CONNECT.
 """
 
 import asyncio
@@ -43,21 +42,21 @@ class DeviceConnection:
     Args:
         peer: The client.
         mac: The device.
-        open_session: Makes its connection to the broker, which reads so.
-        post: Takes texts for its agent.
+        open_session: Makes its MQTT session with the given `Reading`.
+        post: Sends a text to the device's shard.
     """
 
     def __init__(self, peer: Client, mac: str, open_session: OpenSession, post: Post) -> None:
         self._peer = peer
         self._mac = mac
         self._post = post
-        # One at a time: a client hears its frames in their order.
-        self._session = open_session(Reading([down_topic(mac)], self._hear, bound=1))
+        # One at a time, so that the client gets its frames in order.
+        self._session = open_session(Reading([down_topic(mac)], self._receive, bound=1))
         self._settled = asyncio.Event()
         self._refusal = ""
 
     async def run(self) -> None:
-        """Keep the connection until it ends; then the client is cut off, so that it comes again."""
+        """Run the MQTT session until it ends; then close the client's connection, so that the client reconnects."""
         try:
             await self._session.run(self._settled.set)
         except* FleetError as ended:
@@ -65,14 +64,14 @@ class DeviceConnection:
         was_connected = self._settled.is_set()
         self._settled.set()
         if was_connected:
-            log.info("device line ended", extra={"device": self._mac, "reason": self._refusal})
+            log.info("device connection ended", extra={"device": self._mac, "reason": self._refusal})
             self._peer.cut()
 
     async def until_connected(self) -> None:
-        """Wait until the broker has taken the device.
+        """Wait until the broker has accepted the device.
 
         Raises:
-            LineRefused: It has not.
+            RegistrarRefused: The broker refused it, or did not answer.
         """
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
@@ -80,15 +79,15 @@ class DeviceConnection:
         except TimeoutError:
             raise RegistrarRefused("the broker does not answer") from None
         if self._refusal:
-            # Why is for the log: it may name the broker.
+            # The reason is only logged, because it may contain the broker's address.
             log.info("broker refused a client", extra={"device": self._mac, "reason": self._refusal})
             raise RegistrarRefused(_NOT_PROVED)
 
     async def receive(self, frame: bytes) -> None:
-        """Pass a frame on.
+        """Publish a frame as the device.
 
         Raises:
-            Gone: The device's connection is gone.
+            ClientGone: The MQTT session has ended.
         """
         try:
             self._session.publish(up_topic(self._mac), without_login(frame))
@@ -98,30 +97,30 @@ class DeviceConnection:
             log.warning("frame dropped", extra={"device": self._mac, "reason": str(error)})
 
     async def enter(self, text: str) -> None:
-        """Begin a turn with a text, in place of one that is being answered.
+        """Begin a turn with a text; it ends a turn that is still running.
 
         Raises:
-            Gone: The store is away.
+            ClientGone: Redis does not answer.
         """
         try:
             await self._post(UtteranceEvent(device=self._mac, session="", turn=uuid4().hex, text=text, typed=True))
         except Unavailable as error:
             raise ClientGone(str(error)) from error
 
-    async def _hear(self, topic: str, payload: bytes) -> None:
+    async def _receive(self, topic: str, payload: bytes) -> None:
         if topic == down_topic(self._mac):
             await self._peer.send_text(payload.decode("utf-8", "replace"))
 
 
 class DeviceConnections:
-    """Connects clients as devices, and cuts them off when their credentials count no longer.
+    """Connects clients as devices, and closes their connections when their credentials become invalid.
 
-    The broker behind a front does not know who was revoked, and this connection has not come through the front.
+    The broker behind a front does not know revoked devices, and these connections do not pass the front.
 
     Args:
-        broker: Where devices connect.
-        keys: Tell whose credentials are genuine, and count.
-        store: Reaches the mailboxes of their shards.
+        broker: The broker of the devices.
+        keys: Check whether credentials are genuine and valid.
+        store: Holds the inboxes of the devices' shards.
     """
 
     def __init__(self, broker: MqttAddress, keys: CredentialKeys, store: Store) -> None:
@@ -132,20 +131,24 @@ class DeviceConnections:
         self._open: dict[Client, Credentials] = {}
 
     def expel(self, macs: frozenset[str] | None) -> None:
-        """Cut off the clients that are these devices, None: all, whose credentials `keys` no longer admits."""
+        """Close the connections of clients whose credentials `keys` does not admit any more.
+
+        Args:
+            macs: The devices to check; None for all.
+        """
         for peer, credentials in self._open.items():
             mac = credentials.client_id
             concerned = macs is None or mac in macs
             if concerned and not self._keys.admit(mac, parse_username(credentials.username)):
-                log.info("client is a device no more", extra={"device": mac})
+                log.info("client is not a device any more", extra={"device": mac})
                 peer.cut()
 
     @asynccontextmanager
     async def connect(self, peer: Client, asked: RegisterToolsEvent) -> AsyncIterator[RegistrarDevice]:
-        """Connect a client as the device that it says it is, beside the block.
+        """Connect a client as the device whose credentials it sent; the connection lasts as long as the block.
 
         Raises:
-            LineRefused: It has not proved it, or the broker does not take it.
+            RegistrarRefused: The credentials are invalid, or the broker refuses them.
         """
         if asked.mac is None or asked.login is None:
             raise RegistrarRefused("params.auth needs params.mac_addr")
@@ -153,24 +156,24 @@ class DeviceConnections:
             raise RegistrarRefused(_NOT_PROVED)
         credentials = Credentials(asked.mac, *asked.login)
         shard = self._store.keys.shard(asked.mac)
-        line = DeviceConnection(
+        connection = DeviceConnection(
             peer,
             asked.mac,
             lambda reading: MqttSession(self._broker, credentials, keepalive=KEEPALIVE, reading=reading),
-            lambda mail: self._inboxes.to_shard(shard, mail),
+            lambda message: self._inboxes.to_shard(shard, message),
         )
         self._open[peer] = credentials
         try:
-            async with running(f"device line {asked.mac}", line.run):
-                await line.until_connected()
+            async with running(f"device connection {asked.mac}", connection.run):
+                await connection.until_connected()
                 log.info("client is a device", extra={"device": asked.mac})
-                yield line
+                yield connection
         finally:
             del self._open[peer]
 
 
 def without_login(frame: bytes) -> bytes:
-    """Return a frame without the password that it may hold: nobody behind the broker needs it."""
+    """Return a frame without the password that it may contain, because no receiver needs it."""
     if b"auth" not in frame and b"\\u" not in frame:
         return frame
     try:

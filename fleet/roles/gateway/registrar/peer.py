@@ -1,4 +1,4 @@
-"""Saying the API's messages in the registrar dialect: so both are answered by the same turns."""
+"""Send the messages of the LLM Gateway API in the registrar dialect, so that both dialects share the same turns."""
 
 import asyncio
 import logging
@@ -23,16 +23,16 @@ from fleet.wire.messages import AiMessageCommand, CallToolCommand, DeviceCommand
 log = logging.getLogger(__name__)
 
 MOST_CONTROLS = 32
-"""Calls whose answers nobody waits for; a further one is waited for."""
+"""Calls of control tools that run without the turn waiting for them; the turn waits for a further one."""
 
 MOST_CALLS = 256
-"""Calls whose ids are remembered: one that is never answered would be for as long as the client stays."""
+"""Calls whose ids are stored; the bound is for calls that are never answered."""
 _HIGHEST_ID = 2**30
 _LATE = "error: unknown whether it was done, the device did not answer in time"
 
 
 class RegistrarPeer(Client):
-    """A registrar, to whom the API's messages are said in its own words.
+    """A registrar: sends the API's messages in its dialect.
 
     Args:
         peer: Its connection.
@@ -42,57 +42,57 @@ class RegistrarPeer(Client):
         self._peer = peer
         self.address = peer.address
         self._calls: dict[str, str] = {}
-        """The API's ids of open calls, by those that the client was given."""
+        """The API's ids of pending calls, by their ids in the dialect."""
 
     async def send(self, message: messages.Message) -> None:
         match message:
             case messages.LlmResponse():
-                await self.order(AiMessageCommand("final" if message.is_final else "chunk", message.content))
+                await self.send_command(AiMessageCommand("final" if message.is_final else "chunk", message.content))
             case messages.Failure():
                 log.info("turn apologised for", extra={"code": message.code})
-                await self.order(AiMessageCommand("final", phrase("failed", "")))
+                await self.send_command(AiMessageCommand("final", phrase("failed", "")))
             case messages.ToolCallback():
                 number = secrets.randbelow(_HIGHEST_ID)
                 self._calls[str(number)] = message.call_id
                 if len(self._calls) > MOST_CALLS:
                     del self._calls[next(iter(self._calls))]
-                await self.order(CallToolCommand(number, message.tool_name, message.arguments))
+                await self.send_command(CallToolCommand(number, message.tool_name, message.arguments))
             case _:
                 return
 
-    async def order(self, order: DeviceCommand) -> None:
-        """Say something of the dialect's own.
+    async def send_command(self, command: DeviceCommand) -> None:
+        """Send a command in the dialect.
 
         Raises:
-            Gone: The client is gone, or does not read.
+            ClientGone: The client has left, or does not read.
         """
-        await self._peer.send_text(DIALECT.send(order).decode())
+        await self._peer.send_text(DIALECT.send(command).decode())
 
     def call_of(self, number: str) -> str:
-        """Return the API's id of a call that is answered, once; an empty one for an answer to no call."""
+        """Return and remove the API's id of an answered call; empty if there is no such call."""
         return self._calls.pop(number, "")
 
 
 class RegistrarCallbacks(Callbacks):
-    """Calls of a registrar's tools: what went wrong is told to the model, and a control is not waited for.
+    """Calls of a registrar's tools. A failure becomes a result for the model; the turn does not wait for controls.
 
     Args:
         peer: The client.
         seconds: Longest wait for an answer.
-        most: Open calls at a time.
-        on_failure: Takes the report of a control that failed.
+        most: Most pending calls.
+        on_failure: Called with the report of a failed control.
     """
 
     def __init__(self, peer: Client, seconds: float, most: int, on_failure: Callable[[str], None]) -> None:
         super().__init__(peer, seconds, most)
         self.controls: frozenset[str] = frozenset()
-        """Names of the tools that are not waited for."""
+        """Names of the control tools."""
         self._on_failure = on_failure
         self._group: asyncio.TaskGroup | None = None
         self._open = 0
 
     async def run(self) -> None:
-        """See controls to their ends, until cancelled."""
+        """Run the calls of controls until cancelled."""
         async with asyncio.TaskGroup() as self._group:
             await asyncio.Event().wait()
 
@@ -117,17 +117,17 @@ class RegistrarCallbacks(Callbacks):
 
 
 class NarratedLlm:
-    """A model that is told more, and whose thoughts are shown.
+    """A model with notes in its system prompt; its thoughts are sent to the client.
 
     Args:
         llm: The model.
-        scribe: Shown its thoughts.
-        notes: What the model is told of earlier failures, as data.
+        registrar: The client.
+        notes: Text about earlier failures, for the system prompt.
     """
 
-    def __init__(self, llm: Llm, scribe: RegistrarPeer, notes: str) -> None:
+    def __init__(self, llm: Llm, registrar: RegistrarPeer, notes: str) -> None:
         self._llm = llm
-        self._scribe = scribe
+        self._registrar_peer = registrar
         self._notes = notes
 
     async def stream(
@@ -139,6 +139,6 @@ class NarratedLlm:
         async with aclosing(self._llm.stream(asked, tools, options)) as events:
             async for event in events:
                 if isinstance(event, ThoughtDelta):
-                    await self._scribe.order(AiMessageCommand("thought", event.text))
+                    await self._registrar_peer.send_command(AiMessageCommand("thought", event.text))
                 else:
                     yield event

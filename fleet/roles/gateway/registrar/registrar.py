@@ -1,10 +1,10 @@
 """The registrar dialect on a WebSocket: JSON-RPC frames, and texts to answer.
 
-Whoever opens a WebSocket has proved nothing. So such a client is nobody's device: its tools, its history and its
-answers are its connection's own, and a MAC that it names is only noted. Who proves a MAC with the device's own MQTT
-credentials (`params.auth`) is that device: all goes through its broker and its worker (`device_connection.py`).
+A WebSocket proves no MAC. So such a client is not a device: its tools, its history and its answers belong to its
+connection, and a MAC in its messages is only logged. A client that sends a device's own MQTT credentials
+(`params.auth`) is that device: its messages go through the broker to its worker (`device_connection.py`).
 
-There is no microphone here: the client says `text_input`, as everybody on this port, and hears `mcp/ai/message`.
+There is no audio: the client sends `text_input`, as all clients on this port do, and receives `mcp/ai/message`.
 """
 
 import logging
@@ -45,27 +45,27 @@ from fleet.wire.messages import (
 log = logging.getLogger(__name__)
 
 _MOST_NOTES = 20
-_ID_LOOKED_FOR = 8 * 1024
-"""Bytes of a refused frame whose id is read."""
-_NO_LINES = "this gateway serves no devices, so no MAC can be proved here; register without params.auth"
+_LARGEST_WITH_ID = 8 * 1024
+"""Bytes of the largest refused frame that is parsed for its id."""
+_NO_DEVICES = "this gateway serves no devices, so no MAC can be proved here; register without params.auth"
 
 
 class RegistrarDevice(Protocol):
-    """A client as the device that it has proved to be."""
+    """A client that has proved to be a device."""
 
     async def receive(self, frame: bytes) -> None:
-        """Take a frame of the dialect; raises `Gone` when the device's connection is."""
+        """Pass on a frame of the dialect; raises `ClientGone` if the device's connection has ended."""
 
     async def enter(self, text: str) -> None:
-        """Take a text for the device's agent; raises `Gone` when it cannot be taken."""
+        """Begin a turn of the device with a text; raises `ClientGone` if that is not possible."""
 
 
 class RegistrarRefused(FleetError):
-    """A client could not be made the device that it says it is."""
+    """The credentials of a client do not prove the device, or the device cannot connect."""
 
 
-OpenLine = Callable[[Client, RegisterToolsEvent], AbstractAsyncContextManager[RegistrarDevice]]
-"""Makes a client the device whose credentials it has; raises `RegistrarRefused` with the reason where it is not."""
+OpenDevice = Callable[[Client, RegisterToolsEvent], AbstractAsyncContextManager[RegistrarDevice]]
+"""Connects a client as the device whose credentials it sent; raises `RegistrarRefused` with the reason."""
 
 
 class Registrar:
@@ -73,82 +73,84 @@ class Registrar:
 
     Args:
         peer: Its connection.
-        resources: What all connections share.
-        stack: Ends with the connection.
-        open_line: Makes it a device; None where there is no broker.
+        resources: Shared by all connections.
+        stack: Is closed when the connection ends.
+        open_device: Connects it as a device; None if this gateway has no broker.
     """
 
     def __init__(
-        self, peer: Client, resources: GatewayResources, stack: AsyncExitStack, open_line: OpenLine | None
+        self, peer: Client, resources: GatewayResources, stack: AsyncExitStack, open_device: OpenDevice | None
     ) -> None:
         settings = resources.settings
         self._peer = peer
         self._resources = resources
         self._stack = stack
-        self._open_line = open_line
-        self._line: RegistrarDevice | None = None
-        self._scribe = RegistrarPeer(peer)
-        self._visit = ClientSession(resources.sessions, peer.address)
+        self._open_device = open_device
+        self._device: RegistrarDevice | None = None
+        self._registrar_peer = RegistrarPeer(peer)
+        self._session = ClientSession(resources.sessions, peer.address)
         self._notes: list[str] = []
         self._tools: tuple[ToolSpec, ...] = ()
         self._share = stack.enter_context(closing(BudgetShare(resources.tool_budget)))
         self.calls = RegistrarCallbacks(
-            self._scribe, settings.client_tool_timeout, settings.client_tool_result_queue_size, self._note
+            self._registrar_peer, settings.client_tool_timeout, settings.client_tool_result_queue_size, self._note
         )
         texts = stack.enter_context(closing(BudgetShare(resources.text_budget, TEXTS_OF_CONNECTION)))
         self.turns = GatewayTurns(self._answer, TextBudget(texts))
 
     async def begin(self) -> None:
-        """Begin the session in which the client is remembered."""
-        await self._visit.begin()
+        """Begin the client's session."""
+        await self._session.begin()
 
     async def receive(self, frame: bytes) -> None:
-        """Do what a frame asks for; what takes long goes on beside.
+        """Process a frame; questions are only queued.
 
         Raises:
-            Gone: The client is gone.
+            ClientGone: The client has left.
         """
         if has_too_many_values(frame):
-            await self._scribe.order(ErrorCommand(None, NO_REQUEST, f"a frame may hold {MOST_VALUES} values"))
+            await self._registrar_peer.send_command(
+                ErrorCommand(None, NO_REQUEST, f"a frame may hold {MOST_VALUES} values")
+            )
             return
         event = DIALECT.receive(frame)
-        if isinstance(event, RegisterToolsEvent) and event.login is not None and self._line is None:
+        if isinstance(event, RegisterToolsEvent) and event.login is not None and self._device is None:
             await self._become(event)
-            if self._line is None:
+            if self._device is None:
                 return
         if isinstance(event, IgnoredEvent) and event.kind == "text_input":
             await self._ask(frame)
-        elif self._line is not None:
-            await self._line.receive(frame)
+        elif self._device is not None:
+            await self._device.receive(frame)
         else:
             await self._take(event)
 
     async def refuse(self, frame: bytes) -> None:
-        """Say that a frame is not taken, as there are too many.
+        """Answer a frame beyond the rate limit with an error.
 
         Raises:
-            Gone: The client is gone.
+            ClientGone: The client has left.
         """
-        # Whose id it is is worth no time for a large one.
-        number = getattr(DIALECT.receive(frame), "id", None) if len(frame) <= _ID_LOOKED_FOR else None
-        await self._scribe.order(ErrorCommand(number, UNABLE, "too many messages in this time"))
+        # A large frame is not parsed only to repeat its id in the error.
+        number = getattr(DIALECT.receive(frame), "id", None) if len(frame) <= _LARGEST_WITH_ID else None
+        await self._registrar_peer.send_command(ErrorCommand(number, UNABLE, "too many messages in this time"))
 
     async def _become(self, asked: RegisterToolsEvent) -> None:
-        """Make the client the device that it says it is; where it cannot be, it is told why and stays nobody."""
+        """Connect the client as the device whose credentials it sent; if that fails, answer with the reason."""
         try:
-            if self._open_line is None:
-                raise RegistrarRefused(_NO_LINES)
-            self._line = await self._stack.enter_async_context(self._open_line(self._peer, asked))
+            if self._open_device is None:
+                raise RegistrarRefused(_NO_DEVICES)
+            self._device = await self._stack.enter_async_context(self._open_device(self._peer, asked))
         except RegistrarRefused as refused:
             log.warning("device not admitted", extra={"device": asked.mac or "", "reason": str(refused)})
-            await self._scribe.order(ErrorCommand(asked.id, UNABLE, str(refused)))
+            await self._registrar_peer.send_command(ErrorCommand(asked.id, UNABLE, str(refused)))
 
     async def _take(self, event: DeviceEvent) -> None:
         match event:
             case RegisterToolsEvent():
                 await self._register(event)
             case BadRequestEvent():
-                await self._scribe.order(ErrorCommand(event.id, event.code, event.reason))
+                await self._registrar_peer.send_command(ErrorCommand(event.id, event.code, event.reason))
             case ResponseEvent():
                 self._settle(event)
             case NotificationEvent():
@@ -159,19 +161,21 @@ class Registrar:
     async def _register(self, asked: RegisterToolsEvent) -> None:
         most = self._resources.settings.client_tools_max_count
         if len(asked.tools) > most:
-            await self._scribe.order(ErrorCommand(asked.id, UNABLE, f"at most {most} tools can be registered here"))
+            await self._registrar_peer.send_command(
+                ErrorCommand(asked.id, UNABLE, f"at most {most} tools can be registered here")
+            )
             return
         size = sum(json_length([tool.name, tool.description, tool.input_schema]) for tool in asked.tools)
         if not self._share.change(budgeted(size, len(asked.tools))):
-            await self._scribe.order(ErrorCommand(asked.id, UNABLE, ALL_FULL))
+            await self._registrar_peer.send_command(ErrorCommand(asked.id, UNABLE, ALL_FULL))
             return
         self._tools = asked.tools
         self.calls.controls = frozenset(tool.name for tool in asked.tools if tool.control)
         log.info("tools registered", extra={"tools": len(asked.tools), "named": asked.mac or ""})
-        await self._scribe.order(RegisteredCommand(asked.id, asked.provided))
+        await self._registrar_peer.send_command(RegisteredCommand(asked.id, asked.provided))
 
     def _settle(self, answer: ResponseEvent) -> None:
-        call = self._scribe.call_of(answer.id)
+        call = self._registrar_peer.call_of(answer.id)
         result = api.ToolAnswer(
             call, success=answer.error is None, result=answer.result, error=clip(answer.error or "")
         )
@@ -181,17 +185,17 @@ class Registrar:
     async def _ask(self, frame: bytes) -> None:
         request = api.receive(frame)
         if not isinstance(request, api.TextInput):
-            await self._scribe.order(ErrorCommand(None, NO_REQUEST, "text_input needs a text"))
-        elif self._line is not None:
-            await self._line.enter(request.text)
+            await self._registrar_peer.send_command(ErrorCommand(None, NO_REQUEST, "text_input needs a text"))
+        elif self._device is not None:
+            await self._device.enter(request.text)
         else:
             await self._add(request.text)
 
     async def _add(self, text: str) -> None:
-        if not await self._visit.lives():
-            await self._visit.begin()
-        if full := self.turns.add(Question(text, self._visit.id, self._choices)):
-            await self._scribe.order(ErrorCommand(None, UNABLE, full))
+        if not await self._session.lives():
+            await self._session.begin()
+        if full := self.turns.add(Question(text, self._session.id, self._choices)):
+            await self._registrar_peer.send_command(ErrorCommand(None, UNABLE, full))
 
     @property
     def _choices(self) -> Choices:
@@ -200,23 +204,23 @@ class Registrar:
 
     async def _answer(self, question: Question) -> None:
         notes, self._notes = self._notes, []
-        told = reports.describe([DeviceReport(0, note) for note in notes])
-        resources = replace(self._resources, llm=NarratedLlm(self._resources.llm, self._scribe, told))
-        await GatewayTurn(resources, self._scribe, self.calls, self._tools, question).run()
+        notes_text = reports.describe([DeviceReport(0, note) for note in notes])
+        resources = replace(self._resources, llm=NarratedLlm(self._resources.llm, self._registrar_peer, notes_text))
+        await GatewayTurn(resources, self._registrar_peer, self.calls, self._tools, question).run()
 
     def _note(self, text: str) -> None:
         self._notes = [*self._notes[1 - _MOST_NOTES :], text]
 
 
 def open_registrar(
-    resources: GatewayResources, open_line: OpenLine | None = None
+    resources: GatewayResources, open_device: OpenDevice | None = None
 ) -> Callable[[Client], AbstractAsyncContextManager[Registrar]]:
-    """Return what serves a client that speaks JSON-RPC beside a block, which hands over its frames."""
+    """Return a function that serves a registrar inside a block; the caller passes the frames to it."""
 
     @asynccontextmanager
     async def serve(peer: Client) -> AsyncIterator[Registrar]:
         async with AsyncExitStack() as stack:
-            registrar = Registrar(peer, resources, stack, open_line)
+            registrar = Registrar(peer, resources, stack, open_device)
             await registrar.begin()
             await stack.enter_async_context(running("registrar controls", registrar.calls.run))
             await stack.enter_async_context(running("registrar turns", registrar.turns.run))

@@ -11,12 +11,12 @@ from fleet.wire.gateway_messages import ToolCallback
 
 
 class Callbacks:
-    """The open calls of one connection.
+    """The pending calls of one connection.
 
     Args:
         peer: The client.
-        seconds: Longest wait for a result, from the callback on.
-        most: Open calls at a time; whoever calls keeps to it.
+        seconds: Longest wait for a result after the callback.
+        most: Most pending calls; the caller respects it.
     """
 
     def __init__(self, peer: Client, seconds: float, most: int) -> None:
@@ -29,10 +29,10 @@ class Callbacks:
         """Ask the client to run a tool; return its answer, None if there was none in time.
 
         Raises:
-            Gone: The client is gone.
+            ClientGone: The client has left.
         """
         call_id = str(uuid.uuid4())
-        # Before the client knows the id: it may answer at once.
+        # Registered before the message is sent, because the client may answer at once.
         waiter: asyncio.Future[ToolAnswer] = asyncio.get_running_loop().create_future()
         self._waiting[call_id] = waiter
         try:
@@ -45,7 +45,7 @@ class Callbacks:
             del self._waiting[call_id]
 
     def settle(self, answer: ToolAnswer) -> bool:
-        """Take an answer; return whether somebody waits for it: not if it is late, doubled or of another client."""
+        """Take an answer; return False if no call waits for it: it is late, repeated, or for another client's call."""
         waiter = self._waiting.get(answer.call_id)
         if waiter is None or waiter.done():
             return False

@@ -1,4 +1,4 @@
-"""The tools that one client has registered; they end with its connection."""
+"""The tools that one client has registered; they exist as long as its connection."""
 
 from collections.abc import Sequence
 
@@ -9,21 +9,21 @@ from fleet.wire.json_text import json_length
 from fleet.wire.mcp import ToolSpec
 
 LARGEST_OF_ALL = 8 * 1024 * 1024
-"""Characters of JSON of all connections' tools; as objects they take up to 25 times as many bytes. 64 connections of
-the largest size, more than one address may open by default."""
+"""Characters of JSON of all connections' tools; as objects they take up to 25 times as many bytes. This is enough for
+64 connections of the largest size, which are more than one address may open by default."""
 ALL_FULL = "The tools of all connections together are too many now, come again later"
 _ENTRY = 200
-"""What a tool counts besides its JSON."""
+"""Characters that a tool counts in addition to its JSON."""
 
 
 class ClientTools:
-    """A connection's own list.
+    """The tools of one connection.
 
-    A name is unique in it (the document's section 7.3); one that a server's tool has too hides that one.
+    A name is unique in it (the API's document, section 7.3). A tool hides a server's tool of the same name.
 
     Args:
-        most: How many it takes.
-        share: What they may take of the budget for all connections' tools.
+        most: Most tools.
+        share: Its share in the budget for the tools of all connections.
     """
 
     def __init__(self, most: int, share: BudgetShare) -> None:
@@ -34,11 +34,11 @@ class ClientTools:
 
     @property
     def tools(self) -> Sequence[ToolSpec]:
-        """What is registered, under the client's own names."""
+        """The registered tools, with the client's names."""
         return tuple(self._tools.values())
 
     def register(self, entries: Sequence[ToolSpec | BadTool]) -> ToolsRegistered:
-        """Add tools; return what became of each."""
+        """Add tools; return the outcome for each."""
         statuses = [self._add(entry) for entry in entries]
         count = sum(status.status == "registered" for status in statuses)
         return ToolsRegistered(count=count, tools=statuses)
@@ -61,7 +61,7 @@ class ClientTools:
 
 
 def budgeted(characters: int, tools: int) -> int:
-    """Return what so many tools take of `LARGEST_OF_ALL`."""
+    """Return the part of `LARGEST_OF_ALL` that tools take."""
     return characters + tools * _ENTRY
 
 

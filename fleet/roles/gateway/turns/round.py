@@ -1,4 +1,4 @@
-"""The calls that one message of the model asks for, in the order of the document's section 7.6."""
+"""The calls of one message of the model, in the order of section 7.6 of the API's document."""
 
 import asyncio
 from collections.abc import Mapping
@@ -20,12 +20,12 @@ class ServerCall:
 
 
 Ready = Prepared | ServerCall | Refusal
-"""A call that was looked at: of the client's, of the server's, or why it is not made."""
+"""A checked call: of a client's tool, of a server's tool, or the reason why it is not made."""
 
 
 @dataclass(slots=True, eq=False)
 class _Wave:
-    """Callbacks that are sent together: as many as the client is told of."""
+    """Callbacks that are sent together; `size` is announced to the client before."""
 
     size: int
     left: int
@@ -34,12 +34,12 @@ class _Wave:
 
 
 class Round:
-    """One message's calls: the server's tools run first, then the client is called back, each group side by side.
+    """The calls of one message: the server's tools run first, then the client's; the calls of a group run in parallel.
 
     Args:
         ready: The calls by their ids.
-        peer: Told how many callbacks are about to come.
-        most: Callbacks that are open at a time; the others come when these are answered.
+        peer: The client; gets the number of callbacks before them.
+        most: Most pending callbacks; the others are sent when these are answered.
     """
 
     def __init__(self, ready: Mapping[str, Ready], peer: Client, most: int) -> None:
@@ -55,7 +55,7 @@ class Round:
 
     @property
     def refusals(self) -> list[Refusal]:
-        """Why some of the calls are not made."""
+        """The reasons for the calls that are not made."""
         return [one for one in self._ready.values() if isinstance(one, Refusal)]
 
     def take(self, call_id: str) -> Ready:
@@ -68,7 +68,7 @@ class Round:
             self._go_on()
 
     def client_done(self, call_id: str) -> None:
-        """Count a callback that was answered, or is not to be sent."""
+        """Count a callback that was answered, or will not be sent."""
         self._wave_of[call_id].left -= 1
         self._go_on()
 
@@ -77,10 +77,10 @@ class Round:
         await self._wave_of[call_id].begun.wait()
 
     async def announce(self, call_id: str) -> None:
-        """Let the client know how many callbacks come with this one.
+        """Send the number of callbacks in this group to the client, once.
 
         Raises:
-            Gone: The client is gone.
+            ClientGone: The client has left.
         """
         wave = self._wave_of[call_id]
         async with self._announcing:

@@ -1,4 +1,4 @@
-"""An answer as clients get it: cleaned for speech, piece by piece, the same whether it is streamed or not."""
+"""The text of an answer for clients: cleaned for speech, piece by piece; the same text with and without streaming."""
 
 import re
 
@@ -6,16 +6,16 @@ from fleet.core.text.sentences import SentenceSplitter
 from fleet.core.text.speakable import speakable
 
 _TIGHT = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
-"""Scripts that put no space between sentences."""
+"""Scripts without a space between sentences."""
 _PAUSES = frozenset(".!?…,;:。！？，、；：—–-")
 _CLOSERS = frozenset("”’\"')）】」』》〉]")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 class SpokenText:
-    """Collects what a model writes.
+    """Collects the text of a model.
 
-    `words` tells whether the model wrote anything at all.
+    `words`: whether the model has written anything but white space.
     """
 
     def __init__(self) -> None:
@@ -26,11 +26,11 @@ class SpokenText:
 
     @property
     def text(self) -> str:
-        """What was to be said, the pieces joined."""
+        """All pieces, joined."""
         return "".join(self._said)
 
     def feed(self, text: str) -> list[str]:
-        """Take more text; return the pieces that are certain now, which make up `text` when put together."""
+        """Take more text; return the pieces that are complete now. All pieces joined are `text`."""
         self.words = self.words or bool(text.strip())
         said: list[str] = []
         for line in _LINE.findall(text):
@@ -57,12 +57,12 @@ class SpokenText:
     def _between(self, before: str, said: str) -> str:
         tight = _TIGHT.match(before[-1]) or _TIGHT.match(said[0])
         if self._line_over and not _ends_with_pause(before):
-            # Headings and items of lists have no mark of their own, and run together they cannot be understood.
+            # Headings and items of lists end without punctuation; without a comma they would run together.
             return "，" if tight else ", "
         return "" if tight else " "
 
 
 def _ends_with_pause(piece: str) -> bool:
-    """Whether a piece ends with a mark, perhaps within quotation marks; each piece has a letter or digit before it."""
+    """Whether a piece ends with punctuation, perhaps before quotation marks; each piece has a letter or digit."""
     last = next((char for char in reversed(piece) if char not in _CLOSERS and not char.isspace()), "")
     return last in _PAUSES

@@ -1,7 +1,7 @@
 """The memory of texts that are not answered yet.
 
-It is counted in bytes of Python's strings: one character beyond the Basic Multilingual Plane makes each character of a
-text take four bytes, so a message of 1 MB may take 4 MB.
+It is counted in bytes of Python strings. With one character beyond the Basic Multilingual Plane, each character of a
+text takes four bytes, so a message of 1 MB may take 4 MB.
 """
 
 import sys
@@ -9,28 +9,28 @@ import sys
 from fleet.core.shared_budget import BudgetShare
 
 ALWAYS_TAKEN = 32 * 1024
-"""Bytes of a text that is taken whatever others hold: more than anybody says."""
+"""Bytes of a text that is accepted even if the budget is used up; it is longer than any spoken question."""
 TEXTS_OF_CONNECTION = 4 * 1024 * 1024 + 8 * ALWAYS_TAKEN
-"""Bytes: one message of the largest size, at its widest, and eight of the size that is always taken."""
+"""Bytes: one message of the largest size with four bytes a character, and eight texts of `ALWAYS_TAKEN`."""
 TEXTS_OF_ALL = 128 * 1024 * 1024
-"""Bytes; more than a quarter of 100 connections holds, which is what one address may open by default."""
+"""Bytes; more than a quarter of 100 connections can hold, which is what one address may open by default."""
 
 
 class TextBudget:
-    """Counts the texts of one connection from when they are taken until they are answered.
+    """Counts the texts of one connection until they are answered.
 
     Args:
-        share: What they may take of the budget of all connections.
+        share: Its share in the budget of all connections.
     """
 
     def __init__(self, share: BudgetShare) -> None:
         self._share = share
 
     def take(self, text: str) -> bool:
-        """Count a text; return False where there is no memory for it."""
+        """Count a text; return False if the budget is used up."""
         size = sys.getsizeof(text)
         return self._share.take(size, always=size <= ALWAYS_TAKEN)
 
     def give_back(self, text: str) -> None:
-        """Count a text no longer: it was answered, or dropped."""
+        """Stop counting a text that was answered or dropped."""
         self._share.give_back(sys.getsizeof(text))

@@ -16,11 +16,11 @@ _UNREADABLE = Refusal(
 
 
 class TurnToolset:
-    """All that may be called in a turn.
+    """All tools of one turn.
 
     Args:
-        clients: What the client has registered; dots in names stay its own business.
-        servers: What the server offers; a tool of the client hides one of the same name.
+        clients: The client's tools; their names may have dots, which models do not accept.
+        servers: The server's tools; a tool of the client hides one of the same name.
     """
 
     def __init__(self, clients: Sequence[ToolSpec], servers: Sequence[ToolOffer]) -> None:
@@ -31,10 +31,10 @@ class TurnToolset:
         both = (*self._clients.offers, *self._servers.values())
         self.offers: Sequence[ToolOffer] = both[:MOST_OFFERS]
         self.left_out = self._clients.left_out + len(both) - len(self.offers)
-        """How many tools are not offered because there are too many."""
+        """Number of tools that are not offered because there are too many."""
 
     def prepare(self, call: ToolCall) -> Ready:
-        """Look at a call; never raises."""
+        """Check a call; never raises."""
         if call.name in self._names:
             return self._clients.prepare(call)
         if call.name not in self._servers:
@@ -43,7 +43,7 @@ class TurnToolset:
         return _UNREADABLE if arguments is None else ServerCall(call.name, arguments)
 
     def _prepare_dotted(self, call: ToolCall) -> Prepared | Refusal:
-        """Some models write the name that they read in a description, and not the one in the offer."""
+        """Prepare a call by the tool's original name, as some models read it in a description and use it."""
         plain = re.sub(r"[^a-zA-Z0-9_-]", "_", call.name.removeprefix("self."))
         ready = self._clients.prepare(replace(call, name=plain))
         if isinstance(ready, Prepared) and ready.tool.name == call.name:

@@ -1,4 +1,4 @@
-"""One `text_input`, until its one answer: an `llm_response` or an `error`."""
+"""One `text_input` until its only answer, an `llm_response` or an `error`."""
 
 import logging
 import re
@@ -36,7 +36,7 @@ _ADDRESS = re.compile(r"\S*://\S+ ")
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What a client has configured."""
+    """The options that a client has configured."""
 
     temperature: float
     max_tokens: int
@@ -46,24 +46,24 @@ class Choices:
 
 @dataclass(slots=True, eq=False)
 class Question:
-    """A `text_input` that was taken: with what was configured, and the session that it came in, at that moment."""
+    """An accepted `text_input`, with the options and the session of that moment."""
 
     text: str
     session: str
     choices: Choices
     answered: bool = False
-    """Whether its one answer is on its way."""
+    """Whether its answer is being sent."""
 
 
 class GatewayTurn:
     """Answers one question.
 
     Args:
-        resources: What it works with.
-        peer: Who asks.
-        callbacks: Reach the client's tools.
-        tools: What the client has registered.
-        question: What is asked.
+        resources: Shared by all connections.
+        peer: The client.
+        callbacks: Call the client's tools.
+        tools: The client's tools.
+        question: The question.
     """
 
     def __init__(
@@ -86,16 +86,16 @@ class GatewayTurn:
         )
 
     async def run(self) -> None:
-        """Answer.
+        """Answer the question.
 
         Raises:
-            Gone: The client is gone.
+            ClientGone: The client has left.
         """
         await self._peer.send(Status(status="processing", data={"message": PROCESSING}))
         with spans.span("turn", {"fleet.session": self._question.session}):
             await isolate("gateway turn", self._try())
         self._question.answered = True
-        # Before the answer: after it a client may take the next message for that to its next request.
+        # Sent before the answer: a message after it could be taken for the answer to the client's next request.
         await self._peer.send(Status(status="idle", data={"session_id": self._question.session}))
         await self._peer.send(self._answer)
         timed.gateway.add("answered" if isinstance(self._answer, LlmResponse) else str(self._answer.code).lower())
@@ -153,7 +153,7 @@ class GatewayTurn:
         await self._stream(self._spoken.feed(text))
 
     async def end_message(self) -> None:
-        """Say the rest of a message of the model."""
+        """Send the rest of a message of the model."""
         await self._stream(self._spoken.flush())
 
     async def _stream(self, pieces: Sequence[str]) -> None:
@@ -163,7 +163,7 @@ class GatewayTurn:
 
 
 class _Output:
-    """Says what the model writes; between the steps is where a turn ends that went wrong."""
+    """Sends the model's text to the client, and ends the turn between two steps if a call failed."""
 
     def __init__(self, turn: GatewayTurn, tools: TurnTools) -> None:
         self._turn = turn
@@ -173,14 +173,14 @@ class _Output:
         await self._turn.say(text)
 
     async def think(self, text: str) -> None:
-        """A client is sent no thoughts."""
+        """Drop the thoughts; the API has no message for them."""
 
     async def record(self, messages: Sequence[Message]) -> None:
-        """Look at what comes next.
+        """Check the calls of the last step, and prepare those of the next one.
 
         Raises:
             RequestFailed: A call ends the turn.
-            Gone: The client is gone.
+            ClientGone: The client has left.
         """
         self._tools.check()
         last = messages[-1]
@@ -191,7 +191,7 @@ class _Output:
 
 
 def _explain(error: ProviderError) -> Failure:
-    """Return what a client is told of the model's failure: not where the endpoint is."""
+    """Return the error message for a failure of the model, without the address of the endpoint."""
     details = _ADDRESS.sub("", str(error))
     if isinstance(error, ProviderTimeout):
         return Failure(code="TIMEOUT", message="LLM request timeout", details=details)

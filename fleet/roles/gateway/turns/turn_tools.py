@@ -1,7 +1,7 @@
-"""How a turn calls tools: the server's here, the client's through callbacks.
+"""The tool calls of a turn: the server's tools run in this process, the client's tools through callbacks.
 
-A call that the document answers with an error message (sections 7.7 and 11.5) ends the turn. All calls of the message
-are waited for first: a result that came after the error would be an error to the client's next request.
+If the API's document requires an error message for a failed call (sections 7.7 and 11.5), the turn ends with it. The
+turn first waits for all calls of the message: the client could take a later result for an answer to its next request.
 """
 
 import asyncio
@@ -27,12 +27,12 @@ from fleet.wire.gateway_messages import ToolCallDone
 log = logging.getLogger(__name__)
 
 LARGEST_RESULT = 20_000
-"""Characters of a tool's result that the model is given."""
+"""Characters of a tool's result for the model."""
 MOST_REPAIRS = 1
-"""How often in a turn the model may write arguments anew that cannot be used."""
+"""How often in a turn the model may correct unusable arguments."""
 
 _LATE = 0.05
-"""Tools have the same limit of their own; what fails at its end has run into it."""
+"""Seconds. Tools have the same time limit themselves: a failure this shortly before it is a time-out."""
 _TIMEOUT = "Tool execution timeout"
 _DROPPED = "error: not done"
 
@@ -41,11 +41,11 @@ class TurnTools:
     """The agent's tools in one turn.
 
     Args:
-        toolset: What may be called.
+        toolset: The tools.
         server: Runs the server's tools.
-        callbacks: Reach the client's.
+        callbacks: Call the client's tools.
         peer: The client.
-        caller: For whom the server's tools run.
+        caller: The client, for the server's tools.
         seconds: Longest time of a server's tool.
     """
 
@@ -68,19 +68,19 @@ class TurnTools:
         self._repairs = 0
         self._fault: RequestFailed | ClientGone | None = None
         self.done: list[dict[str, JsonValue]] = []
-        """What was called, as `llm_response` lists it."""
+        """The calls in the form of `llm_response`."""
         self.on_persona: Callable[[Persona], Awaitable[None]] | None = None
-        """Told when a tool has changed the caller's persona."""
+        """Called when a tool has changed the caller's persona."""
 
     @property
     def offers(self) -> Sequence[ToolOffer]:
         return self._toolset.offers
 
     def begin(self, message: Message) -> None:
-        """Look at the calls of a message before they are made.
+        """Check the calls of a message before they are made.
 
         Raises:
-            RequestFailed: One of them names no tool; none is made then.
+            RequestFailed: One of them names an unknown tool, or has unusable arguments again; none is made then.
         """
         ready = {call.id: self._toolset.prepare(call) for call in message.calls}
         self._round = Round(ready, self._peer, self._callbacks.most)
@@ -95,11 +95,11 @@ class TurnTools:
             raise RequestFailed("INVALID_TOOL_PARAMETERS", "Invalid tool parameters", refusals[0].reason)
 
     def check(self) -> None:
-        """Say whether all calls of the round went as they should.
+        """Raise the failure of the round, if there is one.
 
         Raises:
-            RequestFailed: One ends the turn.
-            Gone: The client is gone.
+            RequestFailed: A failed call ends the turn.
+            ClientGone: The client has left.
         """
         if self._fault is not None:
             raise self._fault
@@ -113,7 +113,7 @@ class TurnTools:
                 return await self._call_server(call.id, ready)
             await self._round.until_turn_of(call.id)
             try:
-                # Once the turn ends with an error nothing more shall happen in the client's world.
+                # The turn ends with an error already, so no further tool of the client may act.
                 return _DROPPED if self._fault is not None else await self._call_client(call.id, ready)
             finally:
                 self._round.client_done(call.id)
@@ -122,7 +122,7 @@ class TurnTools:
             return _DROPPED
 
     async def _call_server(self, call_id: str, call: ServerCall) -> str:
-        # The loop's own clock counts whole milliseconds; many of these tools need less.
+        # The loop's clock may have a resolution of a millisecond; many of these tools need less.
         persona, begun = self._caller.persona, perf_counter()
         try:
             with traced.tool_span(call.name, call_id, call.arguments) as note:
@@ -137,13 +137,13 @@ class TurnTools:
         if result.failed and took >= self._seconds - _LATE:
             details = f"{call.name}: no result in {self._seconds:g} s"
             self._fail(RequestFailed("TOOL_EXECUTION_FAILED", _TIMEOUT, details))
-        await self._tell(call, result, took)
+        await self._send_result(call, result, took)
         if self._caller.persona != persona and self.on_persona:
             await self.on_persona(self._caller.persona)
         text = _write(result.value)
         return f"error: {text}" if result.failed else text
 
-    async def _tell(self, call: ServerCall, result: ServerResult, took: float) -> None:
+    async def _send_result(self, call: ServerCall, result: ServerResult, took: float) -> None:
         counted.end("server", "error" if result.failed else "ok", took)
         log.info("server tool called", extra={"tool": call.name, "failed": result.failed, "seconds": round(took, 3)})
         self._note(call.name, call.arguments, success=not result.failed)
@@ -177,7 +177,7 @@ class TurnTools:
         return _write(answer.result)
 
     def _fail(self, fault: RequestFailed) -> None:
-        """Keep the first fault: it is the one that the client is told."""
+        """Store the first fault, which becomes the error message."""
         self._fault = self._fault or fault
 
     def _note(self, name: str, arguments: dict[str, JsonValue], *, success: bool) -> None:
@@ -185,7 +185,7 @@ class TurnTools:
 
 
 def _as_object(result: ServerResult) -> dict[str, JsonValue]:
-    """Return a result as the object that the document wants."""
+    """Return a result as the JSON object that the API's document requires."""
     if result.failed:
         return {"error": result.value}
     return result.value if isinstance(result.value, dict) else {"result": result.value}

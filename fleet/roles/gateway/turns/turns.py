@@ -1,4 +1,4 @@
-"""The questions of one connection: one is answered after the other."""
+"""The questions of one connection, answered one after the other."""
 
 import asyncio
 import logging
@@ -14,17 +14,17 @@ from fleet.roles.gateway.turns.turn import Question
 log = logging.getLogger(__name__)
 
 MOST_WAITING = 8
-"""Questions that wait for the one before; a further one is refused."""
+"""Questions in the queue; a further one is refused."""
 
 NO_MEMORY = "The texts that wait take too much memory; this one was not taken"
 
 
 class GatewayTurns:
-    """Answers in the order of the questions.
+    """Answers questions in their order.
 
     Args:
-        answer: Answers one.
-        texts: Counts those that are not answered.
+        answer: Answers one question.
+        texts: Counts the texts that are not answered yet.
     """
 
     def __init__(self, answer: Callable[[Question], Awaitable[None]], texts: TextBudget) -> None:
@@ -39,7 +39,7 @@ class GatewayTurns:
         return self._running is not None or not self._waiting.empty()
 
     def add(self, question: Question) -> str:
-        """Take a question; return why it was not taken, nothing where it was."""
+        """Queue a question; return the reason if it is refused, else an empty text."""
         if self._waiting.full():
             return f"{MOST_WAITING} requests wait already; this one was not taken"
         if not self._texts.take(question.text):
@@ -48,7 +48,7 @@ class GatewayTurns:
         return ""
 
     def drop(self) -> int:
-        """Forget all questions, the running one too; return how many had not been answered."""
+        """Drop all questions, the running one too; return how many were not answered."""
         dropped = 0
         while not self._waiting.empty():
             self._texts.give_back(self._waiting.get_nowait().text)

@@ -5,11 +5,11 @@ import logging
 from time import monotonic
 from typing import assert_never
 
-from fleet.adapters.net.mqtt.loop_budget import LoopBudget
 from fleet.adapters.redis.devices.devices import PresenceChange
 from fleet.adapters.redis.sessions.sessions import SessionRecord
 from fleet.core import reports
 from fleet.core.wake_words import LONGEST_QUESTION
+from fleet.ground.loop_budget import LoopBudget
 from fleet.ground.metrics import broker as metrics
 from fleet.roles.worker.calls.device_calls import DeviceCalls
 from fleet.roles.worker.ownership.shard import Shard

@@ -17,15 +17,15 @@ class ShardGauges:
     """Counts the devices, calls and inbox entries of the owned shards, every few seconds.
 
     Args:
-        census: Counts in Redis.
+        counter: Counts with Redis commands.
         owned: Returns the shards that this worker owns now.
         read: Returns the id of the last inbox entry read, by owned shard.
     """
 
     def __init__(
-        self, census: ShardCounter, owned: Callable[[], Mapping[int, Shard]], read: Callable[[], Mapping[int, str]]
+        self, counter: ShardCounter, owned: Callable[[], Mapping[int, Shard]], read: Callable[[], Mapping[int, str]]
     ) -> None:
-        self._census = census
+        self._counter = counter
         self._owned = owned
         self._read = read
         self._count = ShardCounts()
@@ -42,14 +42,14 @@ class ShardGauges:
             show = stack.enter_context
             show(broker.devices.following(lambda: self._count.devices))
             show(calls.pending.following(lambda: self._count.pending))
-            show(broker.mailbox_lag.following(self._lag))
+            show(broker.inbox_lag.following(self._lag))
             show(broker.shards.following(lambda: len(self._owned())))
             show(broker.disconnected.following(lambda: sum(not shard.connected for shard in self._owned().values())))
             yield
 
     async def _repeat(self) -> None:
         while True:
-            self._count = await self._census.take(self._read())
+            self._count = await self._counter.take(self._read())
             await asyncio.sleep(PAUSE_SECONDS)
 
     def _lag(self) -> float:

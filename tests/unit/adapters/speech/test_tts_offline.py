@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fleet.adapters.speech.head_start import HeadStart
+from fleet.adapters.speech.prebuffer import PrebufferEstimator
 from fleet.adapters.speech.tts_hibari import HibariVoice
 from fleet.adapters.speech.tts_kokoro import load_styles
 from fleet.adapters.speech.tts_offline import RATE, OfflineTts
@@ -52,17 +52,17 @@ async def test_english_words_in_chinese_are_spoken() -> None:
 
 
 async def test_the_first_piece_of_a_long_sentence_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(HeadStart, "suffices", lambda *_: True)  # as on a machine that is quick enough
+    monkeypatch.setattr(PrebufferEstimator, "can_start", lambda *_: True)  # as on a machine that is quick enough
     pieces = await speak("好的，明天北京的天气晴朗，适合户外活动，记得带上帽子和水。")
     assert len(pieces) >= 3
     assert len(pieces[0]) < 2 * RATE * 1.5
 
 
 async def test_on_a_slow_machine_a_sentence_begins_when_all_of_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(HeadStart, "suffices", lambda _self, _ready, left: not left)
+    monkeypatch.setattr(PrebufferEstimator, "can_start", lambda _self, _ready, left: not left)
     text = "好的，明天北京的天气晴朗，适合户外活动，记得带上帽子和水。"
     [whole] = await speak(text)
-    monkeypatch.setattr(HeadStart, "suffices", lambda *_: True)
+    monkeypatch.setattr(PrebufferEstimator, "can_start", lambda *_: True)
     assert whole == b"".join(await speak(text))
 
 

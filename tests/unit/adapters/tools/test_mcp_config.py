@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fleet.adapters.tools.mcp_config import Address, Program, read_servers
+from fleet.adapters.tools.mcp_config import HttpTransport, StdioTransport, read_servers
 from fleet.ground.errors import ConfigError
 
 
@@ -26,8 +26,10 @@ def test_programs_and_addresses_are_read_in_the_usual_form(tmp_path: Path) -> No
     }
     servers = read_servers(write(tmp_path, {"mcpServers": entries}))
     assert servers == {
-        "files": Program(command="npx", args=["-y", "x"], env={"A": "b"}),
-        "天气": Address(url="https://mcp.example/mcp", headers={"Authorization": "Bearer t"}, type="streamable-http"),
+        "files": StdioTransport(command="npx", args=["-y", "x"], env={"A": "b"}),
+        "天气": HttpTransport(
+            url="https://mcp.example/mcp", headers={"Authorization": "Bearer t"}, type="streamable-http"
+        ),
     }
 
 

@@ -12,7 +12,7 @@ from fleet.roles.edge.transport.stall_detector import StallDetector
 from tests.support.edge_stage import Stage, on_stage, opus_like, settle
 
 
-async def test_mailbox_that_fails_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_inbox_that_fails_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     reads = 0
     read = Stage.read_edge
 

@@ -20,32 +20,32 @@ class Stranger:
 
 
 def test_for_one_more_the_oldest_is_ended() -> None:
-    crowd = ConnectionLimits(ClientLimits(passing=3))
+    limits = ConnectionLimits(ClientLimits(passing=3))
     strangers = [Stranger() for _ in range(5)]
     for stranger in strangers:
-        crowd.enter(stranger)
-        crowd.enter(stranger)
+        limits.enter(stranger)
+        limits.enter(stranger)
     assert [stranger.ended for stranger in strangers] == [["crowded out"]] * 2 + [[]] * 3
-    assert crowd.passing == 3
+    assert limits.passing == 3
 
 
 def test_who_opens_many_connections_crowds_out_its_own() -> None:
-    crowd = ConnectionLimits(ClientLimits(passing=3))
+    limits = ConnectionLimits(ClientLimits(passing=3))
     slow, crowding = Stranger("192.0.2.1"), [Stranger(f"2001:db8::{number}") for number in range(5)]
     for stranger in (slow, *crowding):
-        crowd.enter(stranger)
+        limits.enter(stranger)
     assert slow.ended == []
     assert [stranger.ended for stranger in crowding] == [["crowded out"]] * 3 + [[]] * 2
 
 
 def test_who_became_a_client_is_not_crowded_out() -> None:
-    crowd = ConnectionLimits(ClientLimits(passing=1))
+    limits = ConnectionLimits(ClientLimits(passing=1))
     client, stranger = Stranger(), Stranger()
-    crowd.enter(client)
-    crowd.leave(client)
-    crowd.leave(client)
-    crowd.enter(stranger)
-    assert (client.ended, stranger.ended, crowd.passing) == ([], [], 1)
+    limits.enter(client)
+    limits.leave(client)
+    limits.leave(client)
+    limits.enter(stranger)
+    assert (client.ended, stranger.ended, limits.passing) == ([], [], 1)
 
 
 def test_every_reason_is_known_and_every_known_one_is_used() -> None:
@@ -53,7 +53,7 @@ def test_every_reason_is_known_and_every_known_one_is_used() -> None:
     text = "\n".join(path.read_text(encoding="utf-8") for path in places)
     forms = "|".join(
         (
-            r'(?:crowd\.counts\[|self\._counts\[|(?:self|socket|oldest)\.end\()"([^"]+)"',
+            r'(?:limits\.counts\[|self\._counts\[|(?:self|socket|oldest)\.end\()"([^"]+)"',
             r'(?:_deadlines\.set\(|_turn_away\(connection, )"([^"]+)"',
             r'return "(too many[^"]+)"',
             r'return (?:None if .*? else )?"(malformed[^"]+|silent)"',

@@ -49,7 +49,7 @@ async def test_reading_an_edges_mail_again_goes_on_where_it_was_left(store: Stor
     assert (first.session, second.session) == ("0", "1")
 
 
-async def test_mailboxes_are_bounded(store: Store, mac: str) -> None:
+async def test_inboxes_are_bounded(store: Store, mac: str) -> None:
     boxes = Inboxes(store)
     async with asyncio.TaskGroup() as group:
         for number in range(keys.INBOX_LENGTH + 500):

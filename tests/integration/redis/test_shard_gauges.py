@@ -27,15 +27,15 @@ async def test_a_letter_is_late_only_until_it_is_read(store: Store, mac: str) ->
     figures = ShardGauges(ShardCounter(store), dict, lambda: positions)
     with figures.shown():
         async with running("census", figures.run), asyncio.timeout(10):
-            while not (lag := broker.mailbox_lag.read()[()]):
+            while not (lag := broker.inbox_lag.read()[()]):
                 await asyncio.sleep(0.005)
-        assert broker.mailbox_lag.read()[()] >= lag, "it waits, and nobody counts any more"
+        assert broker.inbox_lag.read()[()] >= lag, "it waits, and nobody counts any more"
         positions[3] = letter.id
-        assert broker.mailbox_lag.read()[()] == 0.0
+        assert broker.inbox_lag.read()[()] == 0.0
         positions[3] = "0"
-        assert broker.mailbox_lag.read()[()] >= lag
+        assert broker.inbox_lag.read()[()] >= lag
         del positions[3]
-        assert broker.mailbox_lag.read()[()] == 0.0, "the shard is another worker's now"
+        assert broker.inbox_lag.read()[()] == 0.0, "the shard is another worker's now"
 
 
 def test_letters_are_in_order_of_time_and_number() -> None:

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from fleet.adapters.net.mqtt.loop_budget import LoopBudget
+from fleet.ground.loop_budget import LoopBudget
 
 MANY = 600
 

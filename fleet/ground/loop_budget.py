@@ -1,23 +1,24 @@
-"""Parsing that does not hold up the event loop, however many messages have come at once."""
+"""A limit on the work of one iteration of the event loop, so that many messages at once do not delay timers."""
 
 import asyncio
 from collections import OrderedDict, deque
 
 FRAME_BYTES = 64 * 1024
-"""Of `parsing_cost`, what is parsed between two looks at timers and sockets: 64 KB of text, or 1,024 values."""
+"""Parsed in one iteration, as `parsing_cost` of `fleet/wire/json_text.py` counts: 64 KB of text or 1,024 values."""
 
 
 class LoopBudget:
-    """Lets so many bytes of work begin in one iteration of the event loop; the rest waits for the next ones.
+    """Lets a limited amount of work begin in one iteration of the event loop; the rest waits for the next ones.
 
-    asyncio runs everything that is ready before it looks at its timers: a thousand frames of 100 KB that were read at
-    once would be parsed in one go, and the leases would lapse meanwhile. What waits is bounded by who brings it.
+    asyncio runs everything that is ready before it looks at its timers. Without a limit, a thousand frames of 100 KB
+    that were read at once are parsed in one iteration, and the leases of the shards expire meanwhile. The caller bounds
+    how much waits.
 
     Work of one key is done in its order. The keys that wait take turns, one piece of work each: however much waits
     under one key, it delays the work of another key by one piece at most.
 
     Args:
-        most: Of `parsing_cost`, in bytes; one piece of work that is larger has an iteration to itself.
+        most: Bytes; one piece of work that is larger has an iteration to itself.
     """
 
     def __init__(self, most: int = FRAME_BYTES) -> None:
@@ -30,14 +31,14 @@ class LoopBudget:
 
     @property
     def waiting(self) -> int:
-        """How many wait."""
+        """How many pieces of work wait."""
         return sum(map(len, self._waiting.values()))
 
     async def take(self, size: int, key: str = "") -> None:
-        """Return when work on so many bytes may begin; at once while there is room.
+        """Return when work on `size` bytes may begin; at once while the iteration has room.
 
         Args:
-            size: Of `parsing_cost`, in bytes.
+            size: Bytes.
             key: Whose work it is, such as an address.
         """
         self._schedule()
@@ -70,7 +71,7 @@ class LoopBudget:
     def _begin_next(self) -> bool:
         """Let the next work begin if it fits; return whether the one behind it may be tried."""
         if self._last in self._waiting:
-            # Only now: a key that began to wait since then comes before it.
+            # Moved now, not when its work began: a key that began to wait since then comes before it.
             self._waiting.move_to_end(self._last)
         key, line = next(iter(self._waiting.items()))
         size, turn = line[0]
