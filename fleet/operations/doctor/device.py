@@ -10,7 +10,7 @@ from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
 from fleet.operations.doctor.device_audio import examine_audio
 from fleet.operations.doctor.finding import Finding, ok, problem, skipped, warning
-from fleet.run.site import read_keys
+from fleet.run.resources import read_keys
 
 _CROWD: Final = (
     "Too many MACs asked that never connected (log `no place for a new device`). It asks again by itself; "

@@ -17,7 +17,7 @@ READY_SECONDS = 90.0
 _LOOK_SECONDS = 0.05
 _ANSWER_SECONDS = 3.0
 _SHOWN_LINES = 12
-_IN_HASTE = frozenset({"left before everything was handed over", "left before everything was answered"})
+_IN_HASTE = frozenset({"drain limit exceeded, some work was not handed over", "left before everything was answered"})
 """The log line of a role that dropped the turns that it had."""
 
 

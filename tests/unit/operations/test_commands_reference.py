@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from fleet.cli import add_operators, add_workbench, app
+from fleet.cli import add_operator_commands, add_workbench_commands, app
 from fleet.operations.commands_reference import Command, find_commands, write_commands
 from tests.support.command_line import command_line
 
@@ -15,8 +15,8 @@ REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "commands.md"
 @pytest.fixture(scope="module")
 def found() -> dict[str, Command]:
     if not any(group.name == "devices" for group in app.registered_groups):
-        add_operators()
-        add_workbench()
+        add_operator_commands()
+        add_workbench_commands()
     return {one.path: one for one in find_commands(get_command(app))}
 
 

@@ -48,7 +48,7 @@ async def test_it_is_ready_when_it_says_so_and_leaves_when_it_is_told(tmp_path: 
 
 async def test_who_gives_up_on_something_is_noted(tmp_path: Path) -> None:
     port = choose()
-    program = READY.replace("SAID", "left before everything was handed over")
+    program = READY.replace("SAID", "drain limit exceeded, some work was not handed over")
     one = member(tmp_path, sys.executable, "-c", program, str(port), metrics=port)
     async with asyncio.timeout(LIMIT), asyncio.TaskGroup() as tasks:
         tasks.create_task(one.run())
