@@ -15,15 +15,13 @@ from fleet.ground.errors import ConfigError, install_hint
 from fleet.ground.settings import Settings, load
 from fleet.ground.settings.logs import log_budget
 from fleet.operations.health_command import DEFAULT_URL, LIMIT_SECONDS, health
-from fleet.run.monitoring import watching
-from fleet.run.site import Site, site
+from fleet.run.monitoring import run_monitoring
+from fleet.run.resources import ProcessResources, open_resources
 
 _BUILT_IN = ("up", "worker", "edge", "gateway", "api", "front", "health", "version", "--version")
 _OPERATIONS = ("devices", "keys", "tokens", "certs", "doctor", "settings")
 _WORKBENCH = ("sim", "conformance", "endurance")
-_SETTINGS_HINT = (
-    "Every setting is an environment variable, or a line of the TOML file that FLEET_CONFIG names: `fleet settings`."
-)
+_SETTINGS_HINT = "Set environment variables, or FLEET_CONFIG to the path of a TOML file: see `fleet settings`."
 
 app = typer.Typer(
     help="A self-hosted server for fleets of voice devices.",
@@ -33,19 +31,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-MqttUrl = Annotated[str | None, typer.Option(help="Broker, mqtt://host:port. [FLEET_MQTT_URL]")]
-RedisUrl = Annotated[str | None, typer.Option(help="Redis or Valkey, redis://host:port/0. [FLEET_REDIS_URL]")]
+MqttUrl = Annotated[str | None, typer.Option(help="Address of the broker, mqtt://host:port. [FLEET_MQTT_URL]")]
+RedisUrl = Annotated[
+    str | None, typer.Option(help="Address of Redis or Valkey, redis://host:port/0. [FLEET_REDIS_URL]")
+]
 LlmUrl = Annotated[str | None, typer.Option(help="OpenAI-compatible chat endpoint. [LLM_BASE_URL]")]
-PublicHost = Annotated[str | None, typer.Option(help="Name or address for devices. [FLEET_PUBLIC_HOST]")]
+PublicHost = Annotated[
+    str | None, typer.Option(help="Host name or address by which devices reach the server. [FLEET_PUBLIC_HOST]")
+]
 
 
 def main() -> None:
-    # To import the others takes as long as all that a role needs, and roles are started in a hurry.
-    asked = next(iter(sys.argv[1:]), "")
-    if asked not in (*_BUILT_IN, *_WORKBENCH):
-        add_operators()
-    if asked not in (*_BUILT_IN, *_OPERATIONS):
-        add_workbench()
+    # Import the other commands only if needed: importing them takes as long as importing a role.
+    command = next(iter(sys.argv[1:]), "")
+    if command not in (*_BUILT_IN, *_WORKBENCH):
+        add_operator_commands()
+    if command not in (*_BUILT_IN, *_OPERATIONS):
+        add_workbench_commands()
     app()
 
 
@@ -56,71 +58,77 @@ def run_up(
     llm_base_url: LlmUrl = None,
     public_host: PublicHost = None,
 ) -> None:
-    """Run everything; what you do not name, it brings itself."""
+    """Run all roles in one process, with an embedded broker, Redis and demo model in place of those not named."""
     from fleet.run.up import up
 
     named = {"mqtt_url": mqtt_url, "redis_url": redis_url, "llm_base_url": llm_base_url, "public_host": public_host}
-    _run(named, lambda settings: up(settings, _for_ever, typer.echo))
+    _run(named, lambda settings: up(settings, _wait_forever, typer.echo))
 
 
 @app.command("worker")
 def run_worker(mqtt_url: MqttUrl = None, redis_url: RedisUrl = None, llm_base_url: LlmUrl = None) -> None:
-    """Run a worker: it owns shards, runs turns and calls tools."""
+    """Run a worker. It owns shards, runs turns and calls tools."""
     from fleet.run.worker import worker
 
     named = {"mqtt_url": mqtt_url, "redis_url": redis_url, "llm_base_url": llm_base_url}
-    _run(named, lambda settings: _role(settings, "worker", worker))
+    _run(named, lambda settings: _serve_role(settings, "worker", worker))
 
 
 @app.command("edge")
 def run_edge(mqtt_url: MqttUrl = None, redis_url: RedisUrl = None) -> None:
-    """Run an edge: UDP audio, recognition, voices. Needs FLEET_UDP_PUBLIC, or a node or STUN servers that know it."""
+    """Run an edge. It receives and sends UDP audio, recognises speech and synthesises answers.
+
+    It needs its public address: set FLEET_UDP_PUBLIC, FLEET_NODE_NAME or FLEET_STUN_SERVERS.
+    """
     from fleet.run.edge import edge
     from fleet.run.public_address import AddressSources, find_public_address
     from fleet.run.speech import load_speech
 
     @asynccontextmanager
-    async def open_edge(here: Site) -> AsyncIterator[None]:
-        public = await find_public_address(AddressSources.of(here.settings))
-        speech = await load_speech(here.settings)
-        async with edge(here, speech, public=public):
+    async def open_edge(resources: ProcessResources) -> AsyncIterator[None]:
+        public = await find_public_address(AddressSources.of(resources.settings))
+        speech = await load_speech(resources.settings)
+        async with edge(resources, speech, public=public):
             yield
 
-    _run({"mqtt_url": mqtt_url, "redis_url": redis_url}, lambda settings: _role(settings, "edge", open_edge))
+    _run({"mqtt_url": mqtt_url, "redis_url": redis_url}, lambda settings: _serve_role(settings, "edge", open_edge))
 
 
 @app.command("api")
 def run_api(redis_url: RedisUrl = None, public_host: PublicHost = None) -> None:
-    """Run the api: bootstrap and health."""
+    """Run the api. It serves bootstrap requests of devices, requests of operators and health checks."""
     from fleet.run.api import api
 
     _run(
         {"redis_url": redis_url, "public_host": public_host},
-        lambda settings: _role(settings, "api", api, broker=False),
+        lambda settings: _serve_role(settings, "api", api, broker=False),
     )
 
 
 @app.command("gateway")
 def run_gateway(redis_url: RedisUrl = None, llm_base_url: LlmUrl = None) -> None:
-    """Run the gateway: the LLM Gateway WebSocket API. Needs LLM_BASE_URL; without Redis it brings its own."""
-    from fleet.run.gateway import log_settings, stand_alone
+    """Run the gateway. It serves the LLM Gateway WebSocket API. It needs LLM_BASE_URL.
+
+    Without FLEET_REDIS_URL it uses the Redis of a fleet on this machine, or starts an embedded Redis.
+    """
+    from fleet.run.gateway import log_settings, run_standalone
 
     named = {"redis_url": redis_url, "llm_base_url": llm_base_url}
-    _run(named, lambda settings: stand_alone(settings, _for_ever), log_settings)
+    _run(named, lambda settings: run_standalone(settings, _wait_forever), log_settings)
 
 
 @app.command("front")
 def run_front(mqtt_url: MqttUrl = None, redis_url: RedisUrl = None) -> None:
-    """Run the front: lets a broker without our plugin reach devices that never subscribe.
+    """Run the front. It stands between devices and a broker without fleet's plugin, and subscribes for the devices.
 
-    With Redis it refuses revoked devices.
+    If FLEET_REDIS_URL is set, it refuses revoked devices.
     """
     from fleet.run.front import front
 
     async def serve(settings: Settings) -> None:
-        async with watching(settings, "front") as readiness, front(settings, readiness):
+        async with run_monitoring(settings, "front") as readiness, front(settings, readiness):
             with readiness.serving():
-                await _for_ever()
+                await _wait_forever()
 
     _run({"mqtt_url": mqtt_url, "redis_url": redis_url}, serve)
 
@@ -130,7 +138,7 @@ def run_demo_llm(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.")] = 8010,
 ) -> None:
-    """Run the demo model: an OpenAI-compatible server with rules instead of a language model."""
+    """Run the demo model, an OpenAI-compatible server with rules instead of a language model."""
     from fleet.workbench.demo_llm.server import DemoLlmServer
 
     _run({}, lambda _: DemoLlmServer(host, port).run())
@@ -138,10 +146,10 @@ def run_demo_llm(
 
 @app.command("health")
 def run_health(
-    url: Annotated[str, typer.Option(help="What to ask: a role's /readyz, or /healthz.")] = DEFAULT_URL,
-    limit: Annotated[float, typer.Option(help="Longest time to wait, in seconds.")] = LIMIT_SECONDS,
+    url: Annotated[str, typer.Option(help="Address of a role's /readyz or /healthz.")] = DEFAULT_URL,
+    limit: Annotated[float, typer.Option(help="Longest wait for an answer, in seconds.")] = LIMIT_SECONDS,
 ) -> None:
-    """Ask a role whether it is ready: exit code 0, or 1 and why not."""
+    """Check whether a role is ready. Exit code 0: ready; 1: not ready, with the reason."""
     health(url, limit)
 
 
@@ -163,7 +171,7 @@ def options(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Do nothing beyond what the options do."""
+    """Hold the options of `fleet` itself."""
 
 
 def _run(
@@ -180,8 +188,8 @@ def _run(
     sys.exit(runtime.run(lambda: serve(loaded)))
 
 
-def add_operators() -> None:
-    """Add the commands for who runs a site."""
+def add_operator_commands() -> None:
+    """Add the commands for operators."""
     from fleet.operations import certs_command, devices_command, keys_command, tokens_command
     from fleet.operations.commands_reference import commands
     from fleet.operations.doctor.command import doctor
@@ -196,8 +204,8 @@ def add_operators() -> None:
     app.command("commands")(commands)
 
 
-def add_workbench() -> None:
-    """Add the commands that are no part of a server."""
+def add_workbench_commands() -> None:
+    """Add the commands that test a server."""
     try:
         from fleet.run.speech import synthesise
         from fleet.workbench.conformance.command import conformance
@@ -213,19 +221,23 @@ def add_workbench() -> None:
         app.command("endurance")(endurance)
 
 
-async def _role(
-    settings: Settings, name: str, role: Callable[[Site], AbstractAsyncContextManager[object]], *, broker: bool = True
+async def _serve_role(
+    settings: Settings,
+    name: str,
+    role: Callable[[ProcessResources], AbstractAsyncContextManager[object]],
+    *,
+    broker: bool = True,
 ) -> None:
     async with (
-        watching(settings, name) as readiness,
-        site(settings, broker=broker, readiness=readiness) as here,
-        role(here),
+        run_monitoring(settings, name) as readiness,
+        open_resources(settings, broker=broker, readiness=readiness) as resources,
+        role(resources),
     ):
         with readiness.serving():
-            await _for_ever()
+            await _wait_forever()
 
 
-async def _for_ever() -> None:
+async def _wait_forever() -> None:
     await asyncio.Event().wait()
 
 

@@ -1,1 +1,1 @@
-"""Commands for operators of a running system."""
+"""Commands with which operators manage a running system."""

@@ -1,4 +1,4 @@
-"""A private authority and server certificates from it, for simulators: real boards trust public authorities only."""
+"""Makes a private certificate authority and server certificates for simulators; boards trust public ones only."""
 
 import ipaddress
 import os
@@ -15,18 +15,21 @@ from fleet.ground.errors import ConfigError
 
 CA, CA_KEY, SERVER, SERVER_KEY = "ca.pem", "ca.key", "server.pem", "server.key"
 _CA_DAYS, _SERVER_DAYS = 3650, 397
-_EARLIER = timedelta(hours=1)
-"""Clocks differ."""
+_CLOCK_SKEW = timedelta(hours=1)
+"""Certificates are valid from this time before now, because the clocks of machines differ."""
 _NAME = re.compile(r"(?:\*\.)?(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
 
 def make_certificates(folder: Path, names: list[str]) -> list[Path]:
-    """Write a server certificate for names and IP addresses, and its authority if there is none yet; return them.
+    """Write a server certificate for names and IP addresses, and its authority if the folder has none.
 
-    All are readable by their owner only, and nothing is overwritten.
+    Only the owner can read the files. No file is overwritten.
+
+    Returns:
+        Paths of the files that were written.
 
     Raises:
-        ConfigError: A name is none, a file is there already, or the folder cannot be written.
+        ConfigError: A name is not valid, a file exists already, or the folder cannot be written.
     """
     subjects = [_subject(name) for name in names]
     if not subjects:
@@ -35,14 +38,14 @@ def make_certificates(folder: Path, names: list[str]) -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for name in (SERVER, SERVER_KEY):
             if (folder / name).exists():
-                raise ConfigError(f"{folder / name} is there already; nothing is overwritten")
-        written, authority, signing = _authority(folder)
+                raise ConfigError(f"{folder / name} exists already; nothing is overwritten")
+        written, authority, signing = _load_or_create_authority(folder)
         key = ec.generate_private_key(ec.SECP256R1())
         certificate = _issue(subjects, key.public_key(), authority, signing)
         _write(folder / SERVER_KEY, _pem(key))
         _write(folder / SERVER, certificate.public_bytes(serialization.Encoding.PEM))
     except FileExistsError as error:
-        raise ConfigError(f"{error.filename} is there already; nothing is overwritten") from error
+        raise ConfigError(f"{error.filename} exists already; nothing is overwritten") from error
     except OSError as error:
         raise ConfigError(f"{error.filename}: {error.strerror}") from error
     return [*written, folder / SERVER, folder / SERVER_KEY]
@@ -58,16 +61,16 @@ def _subject(text: str) -> x509.GeneralName:
     return x509.DNSName(name)
 
 
-def _authority(folder: Path) -> tuple[list[Path], x509.Certificate, ec.EllipticCurvePrivateKey]:
-    """Return the folder's authority and its key, and what had to be written for it."""
+def _load_or_create_authority(folder: Path) -> tuple[list[Path], x509.Certificate, ec.EllipticCurvePrivateKey]:
+    """Return the files that were written, and the certificate and key of the folder's authority."""
     files = [folder / CA, folder / CA_KEY]
     missing = [path for path in files if not path.exists()]
     if len(missing) == 1:
-        raise ConfigError(f"{missing[0]} is missing, but the other half of the authority is there")
+        raise ConfigError(f"{missing[0]} is missing, but the other file of the authority exists")
     if not missing:
         return [], *_read_authority(*files)
     key = ec.generate_private_key(ec.SECP256R1())
-    certificate = _found(key)
+    certificate = _self_signed(key)
     _write(files[1], _pem(key))
     _write(files[0], certificate.public_bytes(serialization.Encoding.PEM))
     return files, certificate, key
@@ -78,17 +81,17 @@ def _read_authority(chain: Path, path: Path) -> tuple[x509.Certificate, ec.Ellip
         certificate = x509.load_pem_x509_certificate(chain.read_bytes())
         key = serialization.load_pem_private_key(path.read_bytes(), None)
     except (ValueError, TypeError) as error:
-        raise ConfigError(f"{chain} or {path} is no PEM, or has a password") from error
+        raise ConfigError(f"{chain} or {path} is not PEM, or has a password") from error
     if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
         raise ConfigError(f"{path} is not the key of {chain}")
     return certificate, key
 
 
-def _found(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
+def _self_signed(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "fleet development authority")])
     usage = _usage(signs=True)
     return (
-        _begin(name, name, key.public_key(), _CA_DAYS)
+        _builder(name, name, key.public_key(), _CA_DAYS)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(usage, critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
@@ -104,7 +107,7 @@ def _issue(
 ) -> x509.Certificate:
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "fleet development server")])
     return (
-        _begin(name, authority.subject, key, _SERVER_DAYS)
+        _builder(name, authority.subject, key, _SERVER_DAYS)
         .add_extension(x509.SubjectAlternativeName(subjects), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(signs=False), critical=True)
@@ -115,11 +118,13 @@ def _issue(
     )
 
 
-def _begin(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, days: int) -> x509.CertificateBuilder:
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, days: int
+) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(key)
     numbered = builder.serial_number(x509.random_serial_number())
-    return numbered.not_valid_before(now - _EARLIER).not_valid_after(now + timedelta(days=days))
+    return numbered.not_valid_before(now - _CLOCK_SKEW).not_valid_after(now + timedelta(days=days))
 
 
 def _usage(*, signs: bool) -> x509.KeyUsage:

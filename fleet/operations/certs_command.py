@@ -1,4 +1,4 @@
-"""`fleet certs`: certificates for trying things out."""
+"""`fleet certs`: makes certificates for tests with simulators."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,17 +14,17 @@ app = typer.Typer(help="Certificates for simulators.", no_args_is_help=True)
 
 @app.callback()
 def _group() -> None:
-    """Keep `dev` a command of its own while it is the only one."""
+    """Make `dev` a subcommand: with one command only, Typer would run it as `fleet certs`."""
 
 
 @app.command()
 def dev(
-    names: Annotated[list[str], typer.Argument(help="Host names and IP addresses by which the server is reached.")],
+    names: Annotated[list[str], typer.Argument(help="Host names and IP addresses by which devices reach the server.")],
     folder: Annotated[Path, typer.Option("--dir", help="Folder for the files.")] = Path("certs"),
 ) -> None:
-    """Make a private authority and a server certificate from it, for simulators; real boards do not trust it.
+    """Make a private authority and a server certificate for simulators. Real boards do not trust the authority.
 
-    A folder that has an authority keeps it. No file is overwritten.
+    If the folder has an authority, the command uses it. No file is overwritten.
     """
     try:
         written = make_certificates(folder, names)

@@ -1,4 +1,4 @@
-"""Connect a command to a running system."""
+"""Connects a command to a running system."""
 
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ from fleet.wire.topics import canonical_mac
 
 
 def run(work: Callable[[Settings], Coroutine[None, None, int]]) -> NoReturn:
-    """Run a command and exit with its code; print a configuration error in one line."""
+    """Run a command and exit with the code that it returns; print a configuration error in one line."""
     try:
         settings = load()
     except ConfigError as error:
@@ -27,11 +27,11 @@ def run(work: Callable[[Settings], Coroutine[None, None, int]]) -> NoReturn:
 
 @asynccontextmanager
 async def open_store(settings: Settings) -> AsyncIterator[Store]:
-    """Open the system's Redis: FLEET_REDIS_URL, or that of the `fleet up` on this machine.
+    """Open the system's Redis: FLEET_REDIS_URL, or the Redis of the `fleet up` on this machine.
 
     Raises:
-        ConfigError: Neither is there.
-        Unavailable: It does not answer.
+        ConfigError: FLEET_REDIS_URL is not set, and no `fleet up` runs on this machine.
+        Unavailable: Redis does not answer.
     """
     found = endpoints.find(settings.data_dir)
     url = settings.redis_url or (found.redis_url if found else None)
@@ -45,10 +45,10 @@ async def open_store(settings: Settings) -> AsyncIterator[Store]:
 
 
 def broker_url(settings: Settings) -> str:
-    """Return the address of the system's broker.
+    """Return the address of the system's broker: FLEET_MQTT_URL, or the broker of the `fleet up` on this machine.
 
     Raises:
-        ConfigError: It is not known.
+        ConfigError: FLEET_MQTT_URL is not set, and no `fleet up` runs on this machine.
     """
     found = endpoints.find(settings.data_dir)
     url = settings.mqtt_url or (found.mqtt_url if found else None)
@@ -58,12 +58,12 @@ def broker_url(settings: Settings) -> str:
 
 
 def read_mac(text: str) -> str:
-    """Return a MAC as devices are named.
+    """Return a MAC in canonical form, by which devices are named.
 
     Raises:
-        ConfigError: It is none.
+        ConfigError: The text is not a MAC.
     """
     mac = canonical_mac(text)
     if mac is None:
-        raise ConfigError(f"{text} is no MAC")
+        raise ConfigError(f"{text} is not a MAC")
     return mac

@@ -1,4 +1,4 @@
-"""`fleet devices`: who is served, who is not, and what is known of each."""
+"""`fleet devices`: lists devices, revokes them, and sets their time zone and log level."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -18,18 +18,18 @@ from fleet.operations import ownership_command
 from fleet.operations.connect import open_store, read_mac, run
 from fleet.operations.devices_table import devices_table
 from fleet.operations.notify_command import notify
-from fleet.operations.ownership_command import SWITCH
+from fleet.operations.ownership_command import POWER_CYCLE
 
 app = typer.Typer(help="Devices: list, bind, accept claims, renew passwords, revoke, notify.", no_args_is_help=True)
 app.add_typer(ownership_command.app)
 app.command()(notify)
 
-Mac = Annotated[str, typer.Argument(help="MAC of the device, in any usual spelling.")]
+Mac = Annotated[str, typer.Argument(help="MAC of the device, with colons, hyphens or no separators.")]
 
 
 @app.command("list")
 def list_devices() -> None:
-    """Show every device that was heard of within 90 days."""
+    """List the devices that asked bootstrap within the last 90 days."""
 
     async def work(settings: Settings) -> int:
         async with open_store(settings) as store:
@@ -49,29 +49,31 @@ def list_devices() -> None:
 
 @app.command()
 def revoke(mac: Mac) -> None:
-    """Shut a device out within five seconds: its connection is closed, and its passwords count no more."""
+    """Revoke a device: within five seconds its connection is closed and its passwords are refused."""
     _change(mac, revoked=True)
 
 
 @app.command()
 def unrevoke(mac: Mac) -> None:
-    """Let a revoked device in again: it must be switched off and on, for a new password."""
+    """Allow a revoked device again. Switch the device off and on, so that it fetches a new password."""
     _change(mac, revoked=False)
 
 
 @app.command()
 def timezone(
     mac: Mac,
-    zone: Annotated[str, typer.Argument(help="Such as Europe/Berlin, or minutes east of UTC; empty: the server's.")],
+    zone: Annotated[
+        str, typer.Argument(help="Time zone such as Europe/Berlin, or minutes east of UTC; empty: the server's.")
+    ],
 ) -> None:
-    """Set the time zone that a device is told at its next start."""
+    """Set the time zone of a device. The device gets it at its next start."""
 
     async def work(settings: Settings) -> int:
         if zone and offset(zone, datetime.now(UTC)) is None:
-            raise ConfigError(f"{zone} is no time zone")
+            raise ConfigError(f"{zone} is not a time zone")
         async with open_store(settings) as store:
             await Admissions(store).set_timezone(read_mac(mac), zone)
-        typer.echo(f"{read_mac(mac)}: {zone or 'as the server'}")
+        typer.echo(f"{read_mac(mac)}: {zone or 'the time zone of the server'}")
         return 0
 
     run(work)
@@ -80,15 +82,17 @@ def timezone(
 @app.command()
 def debug(
     mac: Mac,
-    minutes: Annotated[float, typer.Option(min=0, max=LONGEST_MINUTES, help="For how long; 0 ends it now.")] = 10.0,
+    minutes: Annotated[
+        float, typer.Option(min=0, max=LONGEST_MINUTES, help="Duration in minutes; 0 ends it now.")
+    ] = 10.0,
 ) -> None:
-    """Write every log line of a device, in every process, down to the level debug and whatever FLEET_LOG_LEVEL says."""
+    """Log a device at the level debug, in all processes and regardless of FLEET_LOG_LEVEL."""
 
     async def work(settings: Settings) -> int:
         name = read_mac(mac)
         async with open_store(settings) as store:
             await DebuggedDevices(store).set(name, minutes * 60)
-        typer.echo(f"{name}: all log lines for {minutes:g} minutes" if minutes else f"{name}: as FLEET_LOG_LEVEL says")
+        typer.echo(f"{name}: level debug for {minutes:g} minutes" if minutes else f"{name}: level FLEET_LOG_LEVEL")
         return 0
 
     run(work)
@@ -98,12 +102,12 @@ def _change(mac: str, *, revoked: bool) -> None:
     async def work(settings: Settings) -> int:
         name = read_mac(mac)
         async with open_store(settings) as store:
-            list_ = Revocations(store)
-            changed = await (list_.add(name) if revoked else list_.remove(name))
+            revocations = Revocations(store)
+            changed = await (revocations.add(name) if revoked else revocations.remove(name))
             if revoked and changed:
-                await list_.require(name, await Admissions(store).renew(name))
+                await revocations.require(name, await Admissions(store).renew(name))
         state = "revoked" if revoked else "not revoked"
-        typer.echo(f"{name} is {state}{'' if changed else ' already'}{'' if revoked else f'; {SWITCH}'}")
+        typer.echo(f"{name} is {state}{'' if changed else ' already'}{'' if revoked else f'; {POWER_CYCLE}'}")
         return 0
 
     run(work)

@@ -1,4 +1,4 @@
-"""How devices and claims are shown in a terminal."""
+"""Tables of devices and claims for a terminal."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -25,7 +25,7 @@ _OWNED: Final[Mapping[str, str]] = {
 def devices_table(
     entries: Sequence[Entry], admissions: Sequence[Admission], revoked: frozenset[str], state: PolicyState
 ) -> Table:
-    """Return what is known of devices: who owns each, which password it has, and how often others asked for it."""
+    """Return a table of devices: state, owner, password, and how often other clients asked for the MAC."""
     table = Table(
         "device", "state", "board", "firmware", "last start", "connected as", "owner", "password", "others", "time zone"
     )
@@ -49,14 +49,14 @@ def devices_table(
 
 
 def _connected(entry: Entry) -> str:
-    """Return key, policy and generation of a device's last connection; `k1?` where no broker said it."""
+    """Return key, policy and generation of a device's last connection; `k1?` if the broker did not report them."""
     if entry.connected is None:
         return f"{entry.key}?" if entry.key else ""
     return format_username(entry.connected).removeprefix("device.")
 
 
 def claims_table(claims: Sequence[Claim]) -> Table:
-    """Return who asks for MACs that are another's."""
+    """Return a table of claims: clients that ask for a MAC of another owner."""
     table = Table("device", Column("client", overflow="fold"), "address", "times", "first", "last")
     for claim in claims:
         row = (
@@ -72,7 +72,7 @@ def claims_table(claims: Sequence[Claim]) -> Table:
 
 
 def owner(admission: Admission) -> str:
-    """Return how a MAC got its owner; nothing for one that has none."""
+    """Return how a MAC got its owner; empty if it has none."""
     if admission.unbound:
         return "unbound"
     if not admission.bound:
@@ -80,21 +80,21 @@ def owner(admission: Admission) -> str:
     return _OWNED[admission.how or "code"] + ("" if admission.client else ", not seen yet")
 
 
-def is_old(entry: Entry, admission: Admission, state: PolicyState) -> bool:
-    """Whether a device has a password that is to be replaced."""
+def has_old_password(entry: Entry, admission: Admission, state: PolicyState) -> bool:
+    """Whether a device's password must be replaced."""
     if not state.strict and admission.generation < 2:
         return False
     return held_generation(entry) < admission.wanted
 
 
 def held_generation(entry: Entry) -> int:
-    """Return the generation of a device's password: that of its last connection, else what it was given last."""
+    """Return the generation of a device's password: of its last connection, else of its last bootstrap."""
     return entry.connected.generation if entry.connected is not None else entry.given
 
 
 def password(entry: Entry, admission: Admission, state: PolicyState) -> str:
-    """Return how a device's password stands, and until when an old one counts."""
-    if not is_old(entry, admission, state):
+    """Return whether a device has an old password, and until when it is accepted; empty for a current one."""
+    if not has_old_password(entry, admission, state):
         return ""
     until = min((at for at in (admission.due, 0 if held_generation(entry) else state.until) if at), default=0)
     return f"old, until {format_time(until)}" if until else "old"

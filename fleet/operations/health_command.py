@@ -1,13 +1,14 @@
-"""`fleet health`: whether a role on this machine is well, for health checks in images that have no other client.
+"""`fleet health`: checks whether a role is ready, for health checks in images that have no HTTP client.
 
-Nothing but the standard library, as it is run every few seconds: `python -m fleet.operations.health_command URL`.
+It imports only the standard library, because it runs every few seconds:
+`python -m fleet.operations.health_command URL`.
 """
 
 import sys
 from http.client import HTTPConnection, HTTPException
 from urllib.parse import urlsplit
 
-WELL, ILL, MISUSED = 0, 1, 2
+READY, NOT_READY, MISUSED = 0, 1, 2
 """Exit codes."""
 
 DEFAULT_URL = "http://127.0.0.1:9464/readyz"
@@ -16,14 +17,14 @@ _LONGEST = 500
 
 
 def probe(url: str, limit: float = LIMIT_SECONDS) -> tuple[bool, str]:
-    """Return whether GET gives 200, and what was answered, in one line.
+    """Return whether GET gives 200, and the answer in one line.
 
     Args:
         url: http://host:port/path.
         limit: Seconds for each step.
 
     Raises:
-        ValueError: It is no such URL.
+        ValueError: The URL has another form.
     """
     parts = urlsplit(url)
     if parts.scheme != "http" or not parts.hostname:
@@ -41,14 +42,14 @@ def probe(url: str, limit: float = LIMIT_SECONDS) -> tuple[bool, str]:
 
 
 def health(url: str = DEFAULT_URL, limit: float = LIMIT_SECONDS) -> None:
-    """Ask a role whether it is ready: exit code 0, or 1 and why not."""
+    """Check whether a role is ready; exit with 0, or with 1 and the reason."""
     try:
-        well, answer = probe(url, limit)
+        ready, answer = probe(url, limit)
     except ValueError as error:
         sys.stderr.write(f"fleet: {error}\n")
         raise SystemExit(MISUSED) from error
     sys.stdout.write(f"{answer}\n")
-    raise SystemExit(WELL if well else ILL)
+    raise SystemExit(READY if ready else NOT_READY)
 
 
 if __name__ == "__main__":

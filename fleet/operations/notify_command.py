@@ -1,4 +1,4 @@
-"""`fleet devices notify`: have an idle device play a file."""
+"""`fleet devices notify`: lets an idle device play an audio file."""
 
 import asyncio
 import secrets
@@ -25,13 +25,14 @@ _CONNECT_SECONDS = 10.0
 
 
 def notify(
-    mac: Annotated[str, typer.Argument(help="MAC of the device, in any usual spelling.")],
-    url: Annotated[str, typer.Argument(help="Address of an Ogg file with one mono Opus stream, http or https.")],
+    mac: Annotated[str, typer.Argument(help="MAC of the device, with colons, hyphens or no separators.")],
+    url: Annotated[str, typer.Argument(help="http or https address of an Ogg file with one mono Opus stream.")],
     subtitle: Annotated[
-        list[str] | None, typer.Option(help="Text to show from a millisecond of the audio on, such as '1800:Saved.'")
+        list[str] | None,
+        typer.Option(help="MILLISECONDS:TEXT, text to show from this position on, such as '1800:Saved.'; repeatable."),
     ] = None,
 ) -> None:
-    """Have an idle device with firmware 2.5 or later play a file. It confirms nothing.
+    """Let an idle device with firmware 2.5 or later play an audio file. The device sends no confirmation.
 
     Exit code 1: nothing was sent, because the device is offline, in a conversation, or has older firmware.
     """
@@ -40,9 +41,9 @@ def notify(
         name = read_mac(mac)
         message = _message(url, subtitle or [])
         async with open_store(settings) as store:
-            fault = _fault(await Devices(store).read(name))
-        if fault:
-            typer.echo(f"{name} {fault}", err=True)
+            obstacle = _obstacle(await Devices(store).read(name))
+        if obstacle:
+            typer.echo(f"{name} {obstacle}", err=True)
             return runtime.EXIT_FAILED
         await _publish(settings, name, message)
         typer.echo(f"{name} was sent the notification")
@@ -53,23 +54,23 @@ def notify(
 
 def _message(url: str, subtitles: list[str]) -> bytes:
     if not codec.is_playable(url):
-        raise ConfigError(f"{url} is no http or https address")
+        raise ConfigError(f"{url} is not an http or https address")
     read = [codec.read_subtitle(one) for one in subtitles]
     if None in read:
-        raise ConfigError("a subtitle is written as MILLISECONDS:TEXT")
+        raise ConfigError("a subtitle must have the form MILLISECONDS:TEXT")
     message = codec.write(url, [one for one in read if one])
     if message is None:
         raise ConfigError(f"the message is longer than {codec.LARGEST} bytes")
     return message
 
 
-def _fault(device: DeviceRecord) -> str:
-    """Return why a device would not play a notification, empty when it would."""
+def _obstacle(device: DeviceRecord) -> str:
+    """Return why a device would not play a notification; empty if it would."""
     if not device.online:
         return "is not connected"
     if not dialects.find(device.dialect).capabilities.notifications or not codec.is_known(device.firmware):
         return f"has firmware {visible(device.firmware) or 'of unknown version'}; notifications need 2.5"
-    return "is in a conversation, and would ignore it" if device.session else ""
+    return "is in a conversation and would ignore it" if device.session else ""
 
 
 async def _publish(settings: Settings, mac: str, message: bytes) -> None:
@@ -79,12 +80,12 @@ async def _publish(settings: Settings, mac: str, message: bytes) -> None:
     async with running("publisher", publisher.run):
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
-                while not publisher.connected:  # noqa: ASYNC110 - it is a state of another task, with a limit
+                while not publisher.connected:  # noqa: ASYNC110 - the publisher has no event for it
                     await asyncio.sleep(0.05)
         except TimeoutError:
-            raise Unavailable("the broker does not take us") from None
+            raise Unavailable("the broker does not accept the connection") from None
         if not publisher.publish(down_topic(mac), message):
-            raise Unavailable("the broker does not take the message")
+            raise Unavailable("the broker does not accept the message")
 
 
 def _keys(settings: Settings) -> CredentialKeys:

@@ -1,4 +1,4 @@
-"""`fleet devices`: whose a device is, and which of its passwords count."""
+"""`fleet devices`: manages the owners of devices and the generations of their passwords."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -18,26 +18,35 @@ from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
 from fleet.ground.terminal import visible
 from fleet.operations.connect import open_store, read_mac, run
-from fleet.operations.devices_table import claims_table, format_time, held_generation, is_old
+from fleet.operations.devices_table import claims_table, format_time, has_old_password, held_generation
 from fleet.wire.topics import canonical_mac
 
 app = typer.Typer()
 
-Mac = Annotated[str, typer.Argument(help="MAC of the device, in any usual spelling.")]
-Now = Annotated[bool, typer.Option("--now", help="Refuse earlier passwords at once, instead of asking for a restart.")]
-Who = Annotated[str, typer.Argument(help="The claim, by the beginning of its client; not needed where there is one.")]
+Mac = Annotated[str, typer.Argument(help="MAC of the device, with colons, hyphens or no separators.")]
+MacOrAll = Annotated[
+    str, typer.Argument(help="MAC of a device, with colons, hyphens or no separators; empty: all devices.")
+]
+Now = Annotated[
+    bool, typer.Option("--now", help="Refuse earlier passwords at once; do not wait until the device has restarted.")
+]
+Client = Annotated[
+    str, typer.Argument(help="First characters of the claim's client id; not needed if there is only one claim.")
+]
 
-SWITCH = "the device must be switched off and on"
+POWER_CYCLE = "the device must be switched off and on"
 _MOST_NAMED = 20
 
 
 @app.command()
-def bind(who: Annotated[str, typer.Argument(help="The code that a device shows, or a MAC.")], now: Now = False) -> None:
-    """Make the device that shows a code the owner of its MAC; by MAC the first that comes."""
+def bind(
+    who: Annotated[str, typer.Argument(help="The six digits that a device shows, or a MAC.")], now: Now = False
+) -> None:
+    """Bind a device to its MAC: the device that shows a code or, with a MAC, the first client that asks for it."""
 
     async def work(settings: Settings) -> int:
         async with open_store(settings) as store:
-            mac, client, serial = await _find(store, who)
+            mac, client, serial = await _resolve(store, who)
             return await _bind(store, settings, mac, client, serial, now=now)
 
     run(work)
@@ -45,9 +54,9 @@ def bind(who: Annotated[str, typer.Argument(help="The code that a device shows, 
 
 @app.command()
 def unbind(mac: Mac) -> None:
-    """Take a device's admission away, at once: it must be activated anew at its next start, except under `open`.
+    """Remove the owner of a device and refuse its passwords at once. The device must be activated at its next start.
 
-    Under `closed` a device whose serial number is known does that by itself.
+    Under the policy `open` it needs no activation. Under `closed` a device with a known serial number activates itself.
     """
 
     async def work(settings: Settings) -> int:
@@ -55,15 +64,16 @@ def unbind(mac: Mac) -> None:
         async with open_store(settings) as store:
             had, generation = await Admissions(store).unbind(name)
             await Revocations(store).require(name, generation)
-        typer.echo(f"{name} {'is bound no more' if had else 'was not bound'}; its passwords are refused, {SWITCH}")
+        state = "is no longer bound" if had else "was not bound"
+        typer.echo(f"{name} {state}; its passwords are refused, {POWER_CYCLE}")
         return 0
 
     run(work)
 
 
 @app.command()
-def claims(mac: Annotated[str, typer.Argument(help="MAC of a device; without it all.")] = "") -> None:
-    """Show who asks with a MAC that is another's: `accept` or `refuse` them."""
+def claims(mac: MacOrAll = "") -> None:
+    """List claims: clients that ask for a MAC of another owner. Use `accept` or `refuse` to decide."""
 
     async def work(settings: Settings) -> int:
         async with open_store(settings) as store:
@@ -75,8 +85,8 @@ def claims(mac: Annotated[str, typer.Argument(help="MAC of a device; without it 
 
 
 @app.command()
-def accept(mac: Mac, client: Who = "", now: Now = False) -> None:
-    """Make the one who claims a MAC its owner; passwords of the earlier owner are replaced."""
+def accept(mac: Mac, client: Client = "", now: Now = False) -> None:
+    """Accept a claim: its client becomes the owner of the MAC. The passwords of the earlier owner are replaced."""
 
     async def work(settings: Settings) -> int:
         async with open_store(settings) as store:
@@ -87,22 +97,22 @@ def accept(mac: Mac, client: Who = "", now: Now = False) -> None:
 
 
 @app.command()
-def refuse(mac: Mac, client: Who = "") -> None:
-    """Forget a claim, and give that client no code for 30 days."""
+def refuse(mac: Mac, client: Client = "") -> None:
+    """Refuse a claim: delete it, and give its client no code for 30 days."""
 
     async def work(settings: Settings) -> int:
         async with open_store(settings) as store:
             claim = await _claim(store, read_mac(mac), client)
             await Claims(store).refuse(claim)
-        typer.echo(f"{visible(claim.client)} gets nothing with {claim.mac} for {REFUSED_SECONDS // 86_400} days")
+        typer.echo(f"{visible(claim.client)} gets no code for {claim.mac} for {REFUSED_SECONDS // 86_400} days")
         return 0
 
     run(work)
 
 
 @app.command()
-def renew(mac: Annotated[str, typer.Argument(help="MAC of a device; without it all.")] = "", now: Now = False) -> None:
-    """Replace a device's password; without a MAC show who still has an old one, and ask those for a restart again.
+def renew(mac: MacOrAll = "", now: Now = False) -> None:
+    """Replace a device's password. Without a MAC, list the devices with an old password and ask them to restart.
 
     Exit code 1: some devices still have an old password.
     """
@@ -117,7 +127,7 @@ def renew(mac: Annotated[str, typer.Argument(help="MAC of a device; without it a
 
 
 async def _bind(store: Store, settings: Settings, mac: str, client: str, serial: str, *, now: bool) -> int:
-    """Make a client the owner of a MAC, and say what becomes of earlier passwords."""
+    """Make a client the owner of a MAC, and print what happens to earlier passwords."""
     until = _deadline(settings, now=now)
     if client:
         await Claims(store).lift_refusal(mac, client)
@@ -131,7 +141,7 @@ async def _bind(store: Store, settings: Settings, mac: str, client: str, serial:
 
 async def _renew(store: Store, settings: Settings, mac: str, *, now: bool) -> int:
     if not (await Admissions(store).read(mac)).bound:
-        raise ConfigError(f"{mac} has no owner yet: it gets another password at its next start")
+        raise ConfigError(f"{mac} has no owner yet: it gets a new password at its next start")
     until = _deadline(settings, now=now)
     await _replace_password(store, mac, await Admissions(store).renew(mac, until), until)
     await Renewals(store).ask_now([] if now else [mac])
@@ -142,41 +152,40 @@ async def _renew_all(store: Store, *, now: bool) -> int:
     state = await PolicyStore(store).read()
     entries = await DeviceRegistry(store).entries()
     admissions = await Admissions(store).read_many([entry.device.mac for entry in entries])
-    both = [
-        (one, admission) for one, admission in zip(entries, admissions, strict=True) if is_old(one, admission, state)
-    ]
+    pairs = zip(entries, admissions, strict=True)
+    old = [(entry, admission) for entry, admission in pairs if has_old_password(entry, admission, state)]
     if now:
-        for one, admission in both:
-            if held_generation(one):
-                await Revocations(store).require(one.device.mac, admission.wanted)
+        for entry, admission in old:
+            if held_generation(entry):
+                await Revocations(store).require(entry.device.mac, admission.wanted)
         if state.strict:
             await Revocations(store).require_all(1)
             await PolicyStore(store).close()
-        typer.echo(f"{len(both)} old passwords are refused: those devices must be switched off and on")
+        typer.echo(f"{len(old)} old passwords are refused: those devices must be switched off and on")
         return 0
-    online = [one.device.mac for one, _ in both if one.device.online]
+    online = [entry.device.mac for entry, _ in old if entry.device.online]
     await Renewals(store).ask_now(online)
-    typer.echo(f"{len(both)} of {len(entries)} devices have an old password, {len(online)} are online")
-    for one, admission in both[:_MOST_NAMED]:
+    typer.echo(f"{len(old)} of {len(entries)} devices have an old password, {len(online)} are online")
+    for entry, admission in old[:_MOST_NAMED]:
         until = admission.due or state.until
-        counts = f"counts until {format_time(until)}" if until else ""
-        typer.echo(f"{one.device.mac}  {'online' if one.device.online else 'offline'}  {counts}".rstrip())
-    return 1 if both else 0
+        valid = f"valid until {format_time(until)}" if until else ""
+        typer.echo(f"{entry.device.mac}  {'online' if entry.device.online else 'offline'}  {valid}".rstrip())
+    return 1 if old else 0
 
 
 async def _replace_password(store: Store, mac: str, generation: int, until: int) -> None:
     if not until:
         await Revocations(store).require(mac, generation)
-        typer.echo(f"earlier passwords of {mac} are refused: {SWITCH}")
+        typer.echo(f"earlier passwords of {mac} are refused: {POWER_CYCLE}")
         return
     typer.echo(
-        f"an earlier password of {mac} counts until the device has a new one, at the latest {format_time(until)}; "
-        "it is asked to restart when it is idle (--now refuses it at once)"
+        f"an earlier password of {mac} is valid until the device has a new one, at most until {format_time(until)}; "
+        "the server asks the device to restart when it is idle (--now refuses the password at once)"
     )
 
 
 def _deadline(settings: Settings, *, now: bool) -> int:
-    """Return until when earlier passwords count, in seconds since 1970; 0 for now."""
+    """Return until when earlier passwords are valid, in seconds since 1970; 0: they are refused now."""
     return 0 if now else int(datetime.now(UTC).timestamp() + settings.renewal_days * 86_400)
 
 
@@ -184,16 +193,16 @@ async def _claim(store: Store, mac: str, client: str) -> Claim:
     claims = await Claims(store).of(mac)
     found = [claim for claim in claims if claim.client.startswith(client)]
     if len(found) > 1:
-        # One may be the beginning of another.
+        # One client id may be the beginning of another.
         found = [claim for claim in found if claim.client == client] or found
     if len(found) != 1:
         names = ", ".join(visible(claim.client) for claim in found)
-        raise ConfigError(f"{mac} has several claims, say which: {names}" if found else f"{mac} has no such claim")
+        raise ConfigError(f"{mac} has several claims, name one: {names}" if found else f"{mac} has no such claim")
     return found[0]
 
 
-async def _find(store: Store, who: str) -> tuple[str, str, str]:
-    """Return MAC, Client-Id and serial number of who is to be bound."""
+async def _resolve(store: Store, who: str) -> tuple[str, str, str]:
+    """Return MAC, Client-Id and serial number of a device by its code; of a MAC only the MAC."""
     mac = canonical_mac(who)
     if mac is not None:
         return mac, "", ""

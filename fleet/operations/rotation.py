@@ -1,17 +1,18 @@
-"""Changing the key that passwords derive from, while devices are connected.
+"""Rotates the key from which passwords derive, while devices are connected.
 
-A device gets its password at bootstrap and asks bootstrap at its start only, so a key that is taken away too early
-locks devices out until somebody switches them off and on. The order is therefore:
+A device asks bootstrap for its password only when it starts. If a key is removed too early, devices with a password
+under it are locked out until somebody switches them off and on. The steps are therefore:
 
-1. accept    a new key is added behind the old one: everything that checks passwords learns it, nobody is given it yet
-2. sign      it moves to the front: whoever starts now gets a password under it; the old one is still good
-3. reboot    devices that still have the old one are restarted, idle ones first, a few a second
-4. retire    when none is left, the old key is removed
+1. accept    add a new key behind the old one: all processes accept passwords under it, none issues them yet
+2. sign      move the new key to the front: devices that start get a password under it; the old key stays valid
+3. reboot    restart the devices that still have the old key, when they are idle, a few per second
+4. retire    remove the old key when no device has it
 
-Which key a device has is told by its connection: anybody may ask bootstrap in its name, so a bootstrap with the new key
-proves nothing. Only where the broker does not say who connects is a device judged by its bootstrap, and that is said.
+A device's connection proves which key the device has. A bootstrap with the new key proves nothing, because any client
+can ask bootstrap for any MAC. If the broker does not report who connects, the rotation uses the last bootstrap and
+says so.
 
-Each step is visible in the keys' file, so that a rotation that was interrupted goes on where it was.
+The keys file shows which step comes next, so that an interrupted rotation continues there.
 """
 
 import asyncio
@@ -38,29 +39,31 @@ log = logging.getLogger(__name__)
 Step = Literal["accept", "sign", "reboot"]
 Publish = Callable[[str, bytes], bool]
 
-ASK_AGAIN_SECONDS = 300.0
-"""After this time a device that has not reconnected is asked again; an idle device needs half a minute."""
-LOOK_SECONDS = 2.0
+RETRY_SECONDS = 300.0
+"""A device that has not reconnected within this time is asked again; an idle device needs half a minute."""
+POLL_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How a rotation goes; times in seconds.
+    """The pace of a rotation.
 
-    `settle` is how long everything that checks passwords has to read the file, `rate` the restarts a second, `patience`
-    how long devices are waited for.
+    Args:
+        settle: Seconds in which all processes that check passwords read the file.
+        rate: Restarts per second.
+        wait: Seconds to wait until the devices have reconnected.
     """
 
     settle: float = 10.0
     rate: float = 5.0
-    patience: float = 1800.0
+    wait: float = 1800.0
 
 
 class KeysFile:
-    """The keys' file, as it is written by a rotation: `id key` a line, which the Mosquitto plugin can read, too.
+    """The keys file: one `id key` per line, a format that the Mosquitto plugin reads too.
 
     Args:
-        path: The file.
+        path: Of the file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -70,15 +73,15 @@ class KeysFile:
         """Return the keys.
 
         Raises:
-            ConfigError: The file cannot be read, or holds none.
+            ConfigError: The file cannot be read, or has no valid keys.
         """
         return CredentialKeys(WatchedFile(self._path).read())
 
     def write(self, lines: Sequence[str]) -> None:
-        """Write the keys; owner and mode of the file stay.
+        """Write the keys; owner and mode of the file stay the same.
 
         Raises:
-            ConfigError: It cannot be written, or these are no keys.
+            ConfigError: The file cannot be written, or the lines are not valid keys.
         """
         text = "".join(f"{line}\n" for line in lines)
         CredentialKeys(text)
@@ -92,13 +95,16 @@ class KeysFile:
 
 
 def next_step(ids: Sequence[str]) -> Step:
-    """Return where a rotation goes on, by the ids in the file's order.
+    """Return the step with which a rotation continues.
+
+    Args:
+        ids: Of the keys, in the order of the file.
 
     Raises:
         ConfigError: There are more than two keys.
     """
     if len(ids) > 2:
-        raise ConfigError(f"there are {len(ids)} keys; remove those that no device has any more")
+        raise ConfigError(f"there are {len(ids)} keys; remove the keys that no device needs")
     if len(ids) == 1:
         return "accept"
     return "sign" if _number(ids[1]) > _number(ids[0]) else "reboot"
@@ -108,11 +114,11 @@ class Rotation:
     """One rotation.
 
     Args:
-        file: The keys.
-        registry: Has the key of each device's password.
-        publish: Sends a message to a device.
-        report: Called with a sentence for each step.
-        pace: How fast.
+        file: The keys file.
+        registry: Knows the key of each device's password.
+        publish: Sends a message to a device: topic, payload.
+        report: Called with a line for each step.
+        pace: Of the rotation.
     """
 
     def __init__(
@@ -124,12 +130,13 @@ class Rotation:
         self._report = report
         self._pace = pace
         self._asked: dict[str, float] = {}
+        """When each device was asked to restart, by MAC, on the loop's clock."""
 
     async def run(self) -> list[Entry]:
-        """Do what is left of it; return the devices for which the old key had to stay.
+        """Do the remaining steps; return the devices that still need the old key.
 
         Raises:
-            ConfigError: The file cannot be used.
+            ConfigError: The keys file cannot be used.
             Unavailable: Redis does not answer.
         """
         step = next_step(self._file.read().ids)
@@ -137,10 +144,10 @@ class Rotation:
             await self._accept()
         if step in ("accept", "sign"):
             await self._sign()
-        left = await self._reboot()
-        if not left:
+        remaining = await self._reboot()
+        if not remaining:
             self.retire()
-        return left
+        return remaining
 
     def retire(self) -> None:
         """Remove all keys but the first."""
@@ -153,47 +160,46 @@ class Rotation:
         lines = self._file.read().as_file().splitlines()
         name = f"k{max(_number(line.split()[0]) for line in lines) + 1}"
         self._file.write([*lines, f"{name} {secrets.token_urlsafe(32)}"])
-        self._report(f"accepted: {name}, not given to anybody yet")
+        self._report(f"accepted: {name}, does not sign yet")
         await asyncio.sleep(self._pace.settle)
 
     async def _sign(self) -> None:
         old, new = self._file.read().as_file().splitlines()
         self._file.write([new, old])
-        self._report(f"signs now: {new.split()[0]}; {old.split()[0]} is still good")
+        self._report(f"signs now: {new.split()[0]}; {old.split()[0]} stays valid")
         await asyncio.sleep(self._pace.settle)
 
     async def _reboot(self) -> list[Entry]:
-        """Restart whoever has an older password, until nobody has or the time is over; return who still has."""
+        """Restart devices with an older password until none has one or the time is over; return those that have."""
         newest = self._file.read().ids[0]
         loop = asyncio.get_running_loop()
-        deadline, told = loop.time() + self._pace.patience, -1
+        deadline, reported = loop.time() + self._pace.wait, -1
         self._report_unconfirmed(await self._registry.entries())
         while True:
-            left = [entry for entry in await self._registry.entries() if key_of(entry) != newest]
-            if len(left) != told:
-                told = len(left)
-                self._report(
-                    f"{told} devices have an older password, {sum(one.device.online for one in left)} are online"
-                )
-            if not left or loop.time() >= deadline or not any(one.device.online for one in left):
-                return left
-            await self._restart(left, loop.time)
-            await asyncio.sleep(LOOK_SECONDS)
+            remaining = [entry for entry in await self._registry.entries() if key_of(entry) != newest]
+            online = sum(entry.device.online for entry in remaining)
+            if len(remaining) != reported:
+                reported = len(remaining)
+                self._report(f"{reported} devices have an older password, {online} are online")
+            if not online or loop.time() >= deadline:
+                return remaining
+            await self._restart(remaining, loop.time)
+            await asyncio.sleep(POLL_SECONDS)
 
     def _report_unconfirmed(self, entries: Sequence[Entry]) -> None:
-        guessed = sum(entry.connected is None for entry in entries)
-        if guessed:
+        unconfirmed = sum(entry.connected is None for entry in entries)
+        if unconfirmed:
             self._report(
-                f"of {guessed} devices no broker has said with which key they connected; "
-                "what they were given last at bootstrap counts, and anybody may ask that in their name"
+                f"the broker has not reported the key of {unconfirmed} devices; the key of their last bootstrap is "
+                "used instead, although any client can ask bootstrap for any MAC"
             )
 
     async def _restart(self, entries: Sequence[Entry], clock: Callable[[], float]) -> None:
         for device in (entry.device for entry in entries):
             asked = self._asked.get(device.mac)
-            waiting = asked is not None and clock() - asked < ASK_AGAIN_SECONDS
-            # A conversation is not cut off; its device is asked once it has ended.
-            if waiting or device.session or not device.online:
+            restarting = asked is not None and clock() - asked < RETRY_SECONDS
+            # Do not interrupt a conversation; a later round asks its device.
+            if restarting or device.session or not device.online:
                 continue
             self._asked[device.mac] = clock()
             self._publish(down_topic(device.mac), DIALECT.send(restart()))
@@ -201,7 +207,7 @@ class Rotation:
 
 
 def key_of(entry: Entry) -> str:
-    """Return the id of the key that a device needs: of its last connection, else of its last bootstrap."""
+    """Return the id of the key of a device's password: of its last connection, else of its last bootstrap."""
     return entry.connected.key_id if entry.connected else entry.key
 
 

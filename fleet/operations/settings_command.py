@@ -1,4 +1,4 @@
-"""`fleet settings`: every setting with its current value, or the reference as Markdown."""
+"""`fleet settings`: shows every setting with its current value, or the reference as Markdown."""
 
 import textwrap
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from fleet.ground.settings.wording import shown
 from fleet.operations.settings_reference import write_reference
 
 Format = Literal["text", "markdown"]
-Reader = Literal["up", "worker", "edge", "api", "gateway", "front"]
+RoleName = Literal["up", "worker", "edge", "api", "gateway", "front"]
 
 _WIDEST = 110
 _INDENT = "    "
@@ -24,7 +24,7 @@ _INDENT = "    "
 
 def settings(
     words: Annotated[list[str] | None, typer.Argument(help="Only settings that contain all of these words.")] = None,
-    role: Annotated[Reader | None, typer.Option(help="Only settings that this role reads.")] = None,
+    role: Annotated[RoleName | None, typer.Option(help="Only settings that this role reads.")] = None,
     changed: Annotated[bool, typer.Option("--changed", help="Only settings that differ from their default.")] = False,
     form: Annotated[
         Format, typer.Option("--format", help="`text`: with current values; `markdown`: docs/reference/settings.md.")
@@ -46,7 +46,7 @@ def settings(
     console = Console(highlight=False)
     found = False
     for group in groups():
-        entries = [one for one in group.entries if _fits(one, wanted, role)]
+        entries = [one for one in group.entries if _matches(one, wanted, role)]
         entries = [one for one in entries if not changed or is_changed(one.name, loaded)]
         if entries:
             console.print(Text(f"{'' if not found else chr(10)}{group.title}", style="bold underline"))
@@ -59,7 +59,7 @@ def settings(
         raise typer.Exit(runtime.EXIT_FAILED)
 
 
-def _fits(entry: SettingEntry, words: list[str], role: Reader | None) -> bool:
+def _matches(entry: SettingEntry, words: list[str], role: RoleName | None) -> bool:
     if role and (entry.roles_only if role == "up" else role not in entry.roles):
         return False
     text = f"{entry.variable} {entry.also} {entry.name} {entry.meaning}".lower()
@@ -69,7 +69,7 @@ def _fits(entry: SettingEntry, words: list[str], role: Reader | None) -> bool:
 def _show(console: Console, entries: list[SettingEntry], loaded: Settings) -> None:
     for entry in entries:
         console.print(Text.assemble((entry.variable, "bold cyan"), " = ", *_value(entry, loaded)), soft_wrap=True)
-        for text in _lines(entry):
+        for text in _description(entry):
             # Do not wrap lines for a pipe or a file, so that searches find whole sentences.
             width = min(console.width, _WIDEST) if console.is_terminal else len(text) + len(_INDENT)
             typer.echo(
@@ -95,7 +95,7 @@ def _value(entry: SettingEntry, loaded: Settings) -> Iterator[str | tuple[str, s
         yield "not set", "dim"
 
 
-def _lines(entry: SettingEntry) -> Iterator[str]:
+def _description(entry: SettingEntry) -> Iterator[str]:
     yield entry.meaning.replace("`", "")
     parts = [f"Allowed: {entry.allowed}."]
     if entry.unset:

@@ -1,4 +1,4 @@
-"""The reference of all settings, docs/reference/settings.md."""
+"""Writes the reference of all settings, docs/reference/settings.md."""
 
 from collections.abc import Iterator
 
@@ -45,9 +45,9 @@ network) and `LLM_MODEL` (fleet uses the document's model if the endpoint lists 
 
 
 def write_reference() -> str:
-    """Return the document."""
+    """Return docs/reference/settings.md."""
     parts = [_INTRODUCTION.format(up=roles_only_variables()), *(_section(group) for group in groups())]
-    return "\n".join([*parts, _DOCUMENT + "".join(_documented())])
+    return "\n".join([*parts, _DOCUMENT + "".join(_document_rows())])
 
 
 def _section(group: SettingsGroup) -> str:
@@ -68,7 +68,7 @@ def _cells(entry: SettingEntry) -> Iterator[str]:
     yield entry.meaning
 
 
-def _documented() -> Iterator[str]:
+def _document_rows() -> Iterator[str]:
     known = {entry.variable: entry for group in groups() for entry in group.entries}
     for variable, (parameter, default) in GATEWAY_DOCUMENT.items():
         ours = known[variable].unset or f"`{known[variable].default}`"

@@ -1,4 +1,4 @@
-"""`fleet tokens`: the bearer tokens of operators, people and programs that act on devices through the api."""
+"""`fleet tokens`: manages the bearer tokens of people and programs that act on devices through the api."""
 
 from typing import Annotated
 
@@ -13,12 +13,10 @@ app = typer.Typer(help="Operators' tokens: new, list, revoke.", no_args_is_help=
 
 @app.command()
 def new(
-    scope: Annotated[list[str], typer.Option(help=f"What it allows; may be repeated. {', '.join(SCOPES)}.")],
-    name: Annotated[
-        str, typer.Argument(help="Who it is for; names them in the log. Without it they are numbered.")
-    ] = "",
+    scope: Annotated[list[str], typer.Option(help=f"Permission of the token: {', '.join(SCOPES)}; may be repeated.")],
+    name: Annotated[str, typer.Argument(help="Holder of the token, for the log; empty: the next number.")] = "",
 ) -> None:
-    """Make a token and print it, this once: only its hash is kept. It counts at once, in every api with the file."""
+    """Make a token and print it. Only its hash is stored. Every api that reads the file accepts it at once."""
 
     async def work(settings: Settings) -> int:
         scopes = {part.strip() for text in scope for part in text.split(",") if part.strip()}
@@ -30,7 +28,7 @@ def new(
 
 @app.command("list")
 def list_tokens() -> None:
-    """Show who has a token, and what it allows."""
+    """List the holders of tokens and the permissions of their tokens."""
 
     async def work(settings: Settings) -> int:
         for operator in _tokens(settings).read():
@@ -41,8 +39,8 @@ def list_tokens() -> None:
 
 
 @app.command()
-def revoke(name: Annotated[str, typer.Argument(help="Whose token; see `fleet tokens list`.")]) -> None:
-    """Let a token count no more, from now on."""
+def revoke(name: Annotated[str, typer.Argument(help="Holder of the token, as in `fleet tokens list`.")]) -> None:
+    """Revoke a token at once."""
 
     async def work(settings: Settings) -> int:
         found = _tokens(settings).remove(name)

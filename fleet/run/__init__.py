@@ -1,1 +1,1 @@
-"""Each role, built from the settings; one module a role, so that a process imports only its own role."""
+"""Builds each role from the settings. Each role has its own module, so that a process imports only its own role."""

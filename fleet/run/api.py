@@ -1,4 +1,4 @@
-"""The api, from the settings."""
+"""Builds the api from the settings."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,27 +16,27 @@ from fleet.ground.settings.slices import slice_of
 from fleet.ground.tasks import running
 from fleet.roles.api.app import build_app
 from fleet.roles.api.settings import ApiSettings
-from fleet.run.site import Site
+from fleet.run.resources import ProcessResources
 from fleet.run.start_check import checking_models, checking_names, photo_models
 from fleet.run.vision import load_vision
 
 
 @asynccontextmanager
-async def api(here: Site) -> AsyncIterator[HttpServer]:
-    """Run the api beside the block."""
-    settings, images = here.settings, FirmwareImages(here.settings.firmware_dir)
+async def api(resources: ProcessResources) -> AsyncIterator[HttpServer]:
+    """Run the api during the block."""
+    settings, images = resources.settings, FirmwareImages(resources.settings.firmware_dir)
     vision = load_vision(settings)
     now = datetime.now(UTC).timestamp()
-    await PolicyStore(here.store).begin(settings.activation, now, settings.renewal_days * 86_400)
-    app = build_app(slice_of(settings, ApiSettings), here.keys, here.store, images, vision)
+    await PolicyStore(resources.store).begin(settings.activation, now, settings.renewal_days * 86_400)
+    app = build_app(slice_of(settings, ApiSettings), resources.keys, resources.store, images, vision)
     try:
         async with (
-            expelling(settings.emqx_api_url, settings.emqx_api_key, here.keys) as expel,
+            expelling(settings.emqx_api_url, settings.emqx_api_key, resources.keys) as expel,
             running("firmware", images.run),
             checking_models(*photo_models(settings)),
             checking_names(settings),
         ):
-            access = AccessWatch(here.store, here.keys, settings.revocations_file, expel)
+            access = AccessWatch(resources.store, resources.keys, settings.revocations_file, expel)
             async with running("access", access.run), serve(app, slice_of(settings, HttpSettings)) as server:
                 with (
                     metrics.api_requests.following(app.state.counts),
@@ -44,7 +44,7 @@ async def api(here: Site) -> AsyncIterator[HttpServer]:
                     bounds.following(
                         "http_connections", lambda: sum(server.bounds.here.values()), server.bounds.connections
                     ),
-                    here.readiness.requiring("listening", lambda: True),
+                    resources.readiness.requiring("listening", lambda: True),
                 ):
                     yield server
     finally:

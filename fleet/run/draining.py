@@ -1,4 +1,4 @@
-"""The name of a process, and the time limit of its end."""
+"""The id of a process, and the time limit of its shutdown."""
 
 import asyncio
 import logging
@@ -10,20 +10,20 @@ from contextlib import asynccontextmanager
 log = logging.getLogger(__name__)
 
 GOODBYE_SECONDS = 5.0
-"""Longest time for goodbyes, beyond the time for turns."""
+"""Time for goodbyes, in addition to the time for turns."""
 
 
 def new_process_id() -> str:
-    """Return a unique name for this process: the host and a random number."""
+    """Return a unique id for this process: host name and random number."""
     return f"{socket.gethostname()[:20]}-{secrets.token_hex(4)}"
 
 
 @asynccontextmanager
 async def drain_limit(role: str, seconds: float) -> AsyncIterator[None]:
-    """Limit the end of a role: `seconds` for its turns, and GOODBYE_SECONDS more."""
+    """Limit the time of the block, in which a role drains: `seconds` for its turns, and GOODBYE_SECONDS more."""
     log.info("leaving", extra={"role": role})
     try:
         async with asyncio.timeout(seconds + GOODBYE_SECONDS):
             yield
     except TimeoutError:
-        log.warning("left before everything was handed over", extra={"role": role})
+        log.warning("drain limit exceeded, some work was not handed over", extra={"role": role})

@@ -1,4 +1,4 @@
-"""An edge, from the settings."""
+"""Builds an edge from the settings."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,47 +17,49 @@ from fleet.roles.edge.announcer import Announcer
 from fleet.roles.edge.app import Edge
 from fleet.roles.edge.settings import EdgeSettings
 from fleet.run.draining import drain_limit, new_process_id
-from fleet.run.site import Site
-from fleet.run.speech import Speech
+from fleet.run.resources import ProcessResources
+from fleet.run.speech import SpeechEngines
 from fleet.run.start_check import checking_models, speech_models
 
 
 @asynccontextmanager
-async def edge(here: Site, speech: Speech, *, public: tuple[str, int] | None) -> AsyncIterator[Edge]:
-    """Run an edge beside the block; the block begins when the edge is announced.
+async def edge(
+    resources: ProcessResources, speech: SpeechEngines, *, public: tuple[str, int] | None
+) -> AsyncIterator[Edge]:
+    """Run an edge during the block; the block begins when the edge is announced.
 
     Args:
-        here: What it shares.
-        speech: Its engines.
-        public: Host and port by which devices reach it; without it they use the host that they know from bootstrap.
+        resources: Of the process.
+        speech: Speech engines; the edge closes them at the end.
+        public: Host and port by which devices reach the edge; if None, devices use the host from their bootstrap.
+
+    Raises:
+        ConfigError: FLEET_MQTT_URL is missing, or the UDP port cannot be used.
     """
-    if here.broker is None:
+    if resources.broker is None:
         raise ConfigError("an edge needs FLEET_MQTT_URL")
     edge_id = new_process_id()
-    publisher = Publisher(here.broker, lambda: here.keys.issue("service", f"fleet-edge-{edge_id}"))
+    publisher = Publisher(resources.broker, lambda: resources.keys.issue("service", f"fleet-edge-{edge_id}"))
     voice = Voice(speech.tts)
     role = Edge(
-        settings=slice_of(here.settings, EdgeSettings),
+        settings=slice_of(resources.settings, EdgeSettings),
         edge_id=edge_id,
         audio_input=AudioInput(speech.vad),
         asr=speech.asr,
         voice=voice,
         publisher=publisher,
-        inboxes=Inboxes(here.store),
+        inboxes=Inboxes(resources.store),
     )
-    try:
-        role.bind()
-    except OSError as error:
-        raise ConfigError(f"cannot listen on UDP port {here.settings.udp_port}: {error.strerror}") from error
-    announcer = _announcer(here, role, public)
+    _bind(role, resources.settings.udp_port)
+    announcer = _announcer(resources, role, public)
     try:
         async with (
-            _watched(here, role, announcer, publisher),
-            running("edge traces", lambda: role.traces.run(TraceStore(here.store).write)),
+            _edge_status(resources, role, announcer, publisher),
+            running("edge traces", lambda: role.traces.run(TraceStore(resources.store).write)),
             running("edge publisher", publisher.run),
             running("edge", role.run),
             running("edge announcer", announcer.run),
-            checking_models(*speech_models(here.settings)),
+            checking_models(*speech_models(resources.settings)),
         ):
             try:
                 await announcer.announced.wait()
@@ -65,22 +67,31 @@ async def edge(here: Site, speech: Speech, *, public: tuple[str, int] | None) ->
             finally:
                 role.draining = True
                 announcer.announce_now()
-                async with drain_limit("edge", here.settings.drain_seconds):
-                    await role.drain(here.settings.drain_seconds)
+                async with drain_limit("edge", resources.settings.drain_seconds):
+                    await role.drain(resources.settings.drain_seconds)
     finally:
         voice.close()
         await speech.close()
 
 
+def _bind(role: Edge, port: int) -> None:
+    try:
+        role.bind()
+    except OSError as error:
+        raise ConfigError(f"cannot listen on UDP port {port}: {error.strerror}") from error
+
+
 @asynccontextmanager
-async def _watched(here: Site, role: Edge, announcer: Announcer, publisher: Publisher) -> AsyncIterator[None]:
-    """Show what the edge counts, and tell what it needs, during the block."""
-    requiring = here.readiness.requiring
+async def _edge_status(
+    resources: ProcessResources, role: Edge, announcer: Announcer, publisher: Publisher
+) -> AsyncIterator[None]:
+    """Export the edge's metrics and readiness during the block."""
+    requiring = resources.readiness.requiring
     with (
         audio.drops.following(role.counters),
         audio.packets.following(role.counters),
         audio.sessions.following(lambda: role.load),
-        bounds.following("edge_sessions", lambda: role.load, here.settings.edge_sessions),
+        bounds.following("edge_sessions", lambda: role.load, resources.settings.edge_sessions),
         requiring("udp", lambda: role.bound),
         requiring("announced", lambda: announcer.announced.is_set() and not role.draining),
         requiring("broker", lambda: publisher.connected),
@@ -88,9 +99,9 @@ async def _watched(here: Site, role: Edge, announcer: Announcer, publisher: Publ
         yield
 
 
-def _announcer(here: Site, role: Edge, public: tuple[str, int] | None) -> Announcer:
+def _announcer(resources: ProcessResources, role: Edge, public: tuple[str, int] | None) -> Announcer:
     def describe() -> EdgeRecord:
         host, port = public or ("", role.port)
         return EdgeRecord(role.id, host, port, role.load, role.draining)
 
-    return Announcer(Edges(here.store), describe)
+    return Announcer(Edges(resources.store), describe)

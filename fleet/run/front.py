@@ -1,4 +1,4 @@
-"""A front, from the settings."""
+"""Builds a front from the settings."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
@@ -16,12 +16,12 @@ from fleet.ground.tasks import running
 from fleet.roles.front.limits import FrontLimits
 from fleet.roles.front.listener import Front
 from fleet.roles.front.listeners import TlsBinding
-from fleet.run.site import follow_debugging, follow_keys, read_keys
+from fleet.run.resources import follow_debugging, follow_keys, read_keys
 
 
 @contextmanager
-def measured(role: Front) -> Iterator[None]:
-    """Show what a front counts, and how much of its bounds is used, during the block."""
+def front_metrics(role: Front) -> Iterator[None]:
+    """Export a front's metrics during the block."""
     limits = FrontLimits()
     with (
         metrics.front_events.following(role.counts),
@@ -34,11 +34,11 @@ def measured(role: Front) -> Iterator[None]:
 
 @asynccontextmanager
 async def front(settings: Settings, readiness: Readiness) -> AsyncIterator[Front]:
-    """Run a front beside the block; revocations reach it where Redis is named.
+    """Run a front during the block; it refuses revoked devices if the settings name Redis.
 
     Args:
         settings: Of the process.
-        readiness: Told what the front needs.
+        readiness: The front adds its requirements.
 
     Raises:
         ConfigError: FLEET_MQTT_URL, FLEET_KEYS or the port cannot be used.
@@ -49,7 +49,7 @@ async def front(settings: Settings, readiness: Readiness) -> AsyncIterator[Front
     broker, host = broker_address(settings.mqtt_url, settings.tls_ca), settings.plain_host(settings.mqtt_host)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
-        secure = await enter(secure_listener(settings))
+        secure = await enter(tls_binding(settings))
         role = Front(host=host, port=settings.mqtt_port, upstream=broker, keys=keys, secure=secure)
         await enter(follow_keys(settings, keys))
         if settings.redis_url is not None:
@@ -57,11 +57,11 @@ async def front(settings: Settings, readiness: Readiness) -> AsyncIterator[Front
             stack.push_async_callback(store.close)
             stack.enter_context(readiness.pinging("redis", store.ping))
             access = AccessWatch(store, keys, expel=role.expel)
-            # Before anybody comes in.
+            # Load revocations before the first connection.
             await access.look()
             await enter(running("access", access.run))
             await enter(follow_debugging(store))
-        stack.enter_context(measured(role))
+        stack.enter_context(front_metrics(role))
         stack.enter_context(readiness.requiring("listening", role.started.is_set))
         await enter(running("front", role.run))
         await role.started.wait()
@@ -69,11 +69,11 @@ async def front(settings: Settings, readiness: Readiness) -> AsyncIterator[Front
 
 
 @asynccontextmanager
-async def secure_listener(settings: Settings) -> AsyncIterator[TlsBinding | None]:
-    """Give the listener with TLS that the settings want, its certificate followed beside the block; None without one.
+async def tls_binding(settings: Settings) -> AsyncIterator[TlsBinding | None]:
+    """Give the TLS listener of the settings, or None; follow changes of its certificate during the block.
 
     Raises:
         ConfigError: The certificate cannot be used.
     """
-    async with followed_certificate(settings.tls_cert, settings.tls_key) as shown:
-        yield TlsBinding(settings.mqtt_host, settings.mqtts_port, shown) if shown is not None else None
+    async with followed_certificate(settings.tls_cert, settings.tls_key) as certificate:
+        yield TlsBinding(settings.mqtt_host, settings.mqtts_port, certificate) if certificate is not None else None

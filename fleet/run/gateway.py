@@ -1,4 +1,4 @@
-"""A gateway, from the settings."""
+"""Builds a gateway from the settings."""
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -29,8 +29,8 @@ from fleet.run.draining import drain_limit
 from fleet.run.embedded.redis import EmbeddedRedis
 from fleet.run.embedded.supervisor import supervise
 from fleet.run.llm import chat_model
-from fleet.run.monitoring import watching
-from fleet.run.registrar import registrar_lines
+from fleet.run.monitoring import run_monitoring
+from fleet.run.registrar import registrar_connector
 from fleet.run.start_check import chat_models, checking_models
 
 log = logging.getLogger(__name__)
@@ -40,13 +40,13 @@ log = logging.getLogger(__name__)
 async def gateway(
     settings: Settings, store: Store, broker: MqttAddress | None, tools: ServerTools | None = None
 ) -> AsyncIterator[Gateway]:
-    """Run a gateway beside the block; the block begins when it takes clients.
+    """Run a gateway during the block; the block begins when the gateway accepts clients.
 
     Args:
         settings: Of the process.
         store: Redis.
-        broker: Where clients that speak JSON-RPC can prove to be a device; None where no devices are served.
-        tools: The server's where another role of this process has them too; else it opens its own.
+        broker: Checks the device credentials of JSON-RPC clients; None if no devices are served.
+        tools: Server tools that another role of this process has opened; if None, the gateway opens its own.
 
     Raises:
         ConfigError: There is no chat endpoint, or a port or the certificate cannot be used.
@@ -58,9 +58,9 @@ async def gateway(
             tools = await enter(open_tools(slice_of(settings, ServerToolSettings)))
         sessions = GatewaySessions(store, settings.cloud_session_timeout)
         shared = GatewayResources(slice_of(settings, GatewaySettings), llm, model_terms(settings), tools, sessions)
-        lines = await enter(registrar_lines(settings, store, broker))
-        shown = await enter(followed_certificate(settings.tls_cert, settings.tls_key))
-        role = Gateway(shared, store.ping_writes, open_registrar(shared, lines), certificate=shown)
+        connect = await enter(registrar_connector(settings, store, broker))
+        certificate = await enter(followed_certificate(settings.tls_cert, settings.tls_key))
+        role = Gateway(shared, store.ping_writes, open_registrar(shared, connect), certificate=certificate)
         stack.enter_context(metrics.gateway_connections.following(lambda: role.connections))
         stack.enter_context(metrics.gateway_turned_away.following(role.connection_limits.counts))
         places, passing = settings.cloud_max_connections, role.connection_limits.limits.passing
@@ -79,15 +79,15 @@ async def gateway(
                 await role.drain(settings.drain_seconds)
 
 
-async def stand_alone(settings: Settings, while_up: Callable[[], Awaitable[None]]) -> None:
-    """Run nothing but a gateway; Redis is the one that is set, else that of a fleet on this machine, else its own.
+async def run_standalone(settings: Settings, while_up: Callable[[], Awaitable[None]]) -> None:
+    """Run only a gateway, with FLEET_REDIS_URL, else the Redis of a fleet on this machine, else an embedded Redis.
 
     Raises:
         ConfigError: A setting is missing or wrong, or the port is taken.
-        Unavailable: The Redis that is set is away.
+        Unavailable: FLEET_REDIS_URL does not answer.
     """
     async with AsyncExitStack() as stack:
-        readiness = await stack.enter_async_context(watching(settings, "gateway"))
+        readiness = await stack.enter_async_context(run_monitoring(settings, "gateway"))
         store = await stack.enter_async_context(_open_store(settings))
         stack.enter_context(readiness.pinging("redis", store.ping_writes))
         broker = broker_address(settings.mqtt_url, settings.tls_ca) if settings.mqtt_url else None
@@ -100,7 +100,7 @@ async def stand_alone(settings: Settings, while_up: Callable[[], Awaitable[None]
 
 
 def model_terms(settings: Settings) -> ModelTerms:
-    """Return how the gateway's model is asked: the API's document has defaults where voice devices have none."""
+    """Return the gateway's request parameters; the API's document has defaults for them, voice devices have none."""
     return ModelTerms(
         TEMPERATURE if settings.llm_temperature is None else settings.llm_temperature,
         MAX_TOKENS if settings.llm_max_tokens is None else settings.llm_max_tokens,
@@ -108,9 +108,9 @@ def model_terms(settings: Settings) -> ModelTerms:
 
 
 def log_settings(settings: Settings) -> tuple[str, LogFormat]:
-    """Return the level and the format of a gateway's own log: the document's variables, else fleet's, else JSON."""
-    chosen = settings.log_format if "log_format" in settings.model_fields_set else "json"
-    return settings.cloud_log_level or settings.log_level, settings.cloud_log_format or chosen
+    """Return level and format of a gateway's log: from the document's variables, else fleet's; JSON by default."""
+    default = settings.log_format if "log_format" in settings.model_fields_set else "json"
+    return settings.cloud_log_level or settings.log_level, settings.cloud_log_format or default
 
 
 @asynccontextmanager
@@ -128,7 +128,7 @@ async def _open_store(settings: Settings) -> AsyncIterator[Store]:
 
 
 async def _open_existing(settings: Settings, *folders: Path) -> Store | None:
-    """Return the Redis of a fleet that runs on this machine with the same data, if there is one."""
+    """Return the Redis of a fleet that runs on this machine with one of these data folders, else None."""
     for folder in folders:
         found = endpoints.find(folder)
         if found is None:
@@ -136,9 +136,9 @@ async def _open_existing(settings: Settings, *folders: Path) -> Store | None:
         try:
             store = await Store.open(found.redis_url, settings.shards)
         except FleetError as error:
-            log.info("no fleet runs there any more", extra={"folder": str(folder), "reason": str(error)})
+            log.info("a stopped fleet left its endpoints file", extra={"folder": str(folder), "reason": str(error)})
             continue
-        log.info("sessions are kept in the Redis of the fleet on this machine")
+        log.info("using the Redis of the fleet on this machine")
         return store
     return None
 
@@ -148,7 +148,7 @@ async def _start_embedded(settings: Settings, folder: Path, stack: AsyncExitStac
     try:
         await redis.start()
     except ConfigError:
-        # Another gateway was a moment faster.
+        # Another gateway started its Redis in this folder first.
         if store := await _open_existing(settings, folder):
             return store
         raise

@@ -1,4 +1,4 @@
-"""The listening ports of `fleet up`, who can connect to each, and what it requires: a table."""
+"""A table of the listening ports of `fleet up`: who can connect to each, and what a connection requires."""
 
 import ipaddress
 import socket
@@ -13,9 +13,9 @@ _ANY = frozenset({ANY_ADDRESS, "::", ""})
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """One port. `requires` is what who comes must show."""
+    """One port. `reachable` says who can connect, `requires` which credentials a connection needs."""
 
-    what: str
+    purpose: str
     protocol: str
     address: str
     reachable: str
@@ -27,7 +27,7 @@ def listeners(settings: Settings, http_port: int | None = None) -> list[Listener
 
     Args:
         settings: Of the process.
-        http_port: The api's actual port if the settings leave it to the system.
+        http_port: The api's actual port, if the settings let the system choose it.
     """
     plain, found = settings.plain_host, []
     http = settings.http_port if http_port is None else http_port
@@ -53,8 +53,8 @@ def listeners(settings: Settings, http_port: int | None = None) -> list[Listener
 
 
 def table(rows: list[Listener]) -> str:
-    """Return the rows as plain ASCII, one a line, with a heading."""
-    lines = [("LISTENS FOR", "PROTOCOL", "ADDRESS", "REACHABLE BY", "ASKS FOR")]
+    """Return the rows as plain ASCII, one line each, below a heading."""
+    lines = [("LISTENS FOR", "PROTOCOL", "ADDRESS", "REACHABLE BY", "REQUIRES")]
     lines += [tuple(getattr(row, field.name) for field in fields(row)) for row in rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
@@ -69,7 +69,7 @@ def is_loopback(host: str) -> bool:
 
 
 def own_address() -> str:
-    """Return this machine's address towards other networks; loopback without one."""
+    """Return this machine's address towards other networks, or the loopback address if it has none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))  # documentation range: nothing is sent
@@ -78,11 +78,11 @@ def own_address() -> str:
         return str(probe.getsockname()[0])
 
 
-def _listener(what: str, protocol: str, host: str, port: int, requires: str) -> Listener:
-    whom = (
-        "this machine" if is_loopback(host) else "everybody on its networks" if host in _ANY else f"who reaches {host}"
+def _listener(purpose: str, protocol: str, host: str, port: int, requires: str) -> Listener:
+    reachable = (
+        "this machine" if is_loopback(host) else "hosts on all networks" if host in _ANY else f"hosts that reach {host}"
     )
-    return Listener(what, protocol, f"{host or ANY_ADDRESS}:{port}", whom, requires)
+    return Listener(purpose, protocol, f"{host or ANY_ADDRESS}:{port}", reachable, requires)
 
 
 def _policy(settings: Settings) -> str:

@@ -1,4 +1,4 @@
-"""The chat model, from the settings."""
+"""Builds the chat model from the settings."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -16,24 +16,24 @@ from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
 
 VOICE_SECONDS = 8.0
-"""Longest silence of the model for voice users, if LLM_SILENCE_SECONDS is not set."""
+"""Longest wait for the next token for voice users, if LLM_SILENCE_SECONDS is not set."""
 
 
 @asynccontextmanager
 async def chat_model(settings: Settings, silence: float = VOICE_SECONDS) -> AsyncIterator[Llm]:
-    """Open the model that the settings name, with its fallback; the end of the block closes their connections.
+    """Open the model of the settings, with its fallback; close their connections at the end of the block.
 
-    With a fallback each of the two may be silent for half of the time, so that a user waits no longer than without one.
+    If there is a fallback, each of the two may be silent for half of the time: users wait no longer than without one.
 
     Args:
-        settings: Every setting.
-        silence: Longest silence in seconds where LLM_SILENCE_SECONDS is not set.
+        settings: Of the process.
+        silence: Longest wait for the next token in seconds, if LLM_SILENCE_SECONDS is not set.
 
     Raises:
-        ConfigError: There is no endpoint or no such plugin, or an address is none.
+        ConfigError: There is no endpoint or no such plugin, or an address is not valid.
     """
     load = _provider(settings)
-    seconds = silence_of(settings, silence)
+    seconds = silence_limit(settings, silence)
     each = seconds if settings.llm_fallback_base_url is None else seconds / 2
     model = settings.llm_model if "llm_model" in settings.model_fields_set else None
     async with AsyncExitStack() as stack:
@@ -49,10 +49,10 @@ async def chat_model(settings: Settings, silence: float = VOICE_SECONDS) -> Asyn
         yield TimedLlm(both, settings.llm_timeout)
 
 
-def silence_of(settings: Settings, usual: float) -> float:
-    """Return the longest allowed silence of the model in seconds; at most the time of the whole request."""
-    chosen = usual if settings.llm_silence_seconds is None else settings.llm_silence_seconds
-    return min(chosen, settings.llm_timeout)
+def silence_limit(settings: Settings, default: float) -> float:
+    """Return the longest wait for the next token in seconds; at most the limit of the whole request."""
+    seconds = default if settings.llm_silence_seconds is None else settings.llm_silence_seconds
+    return min(seconds, settings.llm_timeout)
 
 
 def _provider(settings: Settings) -> LlmFactory:
@@ -90,4 +90,4 @@ def _openai(options: ProviderOptions) -> OpenAiLlm:
 
 
 LLM_PROVIDERS: Final[Mapping[str, LlmFactory]] = {"openai": _openai}
-"""The built-in ones, by the names of LLM_PROVIDER. The fallback is always an endpoint."""
+"""Built-in providers, by their names in LLM_PROVIDER. The fallback is always an OpenAI-compatible endpoint."""

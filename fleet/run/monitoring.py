@@ -1,4 +1,4 @@
-"""Metrics, health and traces of a process, from the settings."""
+"""Starts metrics, health checks and traces of a process from the settings."""
 
 import asyncio
 import logging
@@ -21,15 +21,15 @@ log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def watching(settings: Settings, role: str) -> AsyncIterator[Readiness]:
-    """Serve the process's metrics and health beside the block, and send its traces; give what its readiness is told.
+async def run_monitoring(settings: Settings, role: str) -> AsyncIterator[Readiness]:
+    """Serve metrics and health checks of the process during the block, and send its traces; give its readiness.
 
     Args:
         settings: Of the process.
-        role: Its name in traces.
+        role: The process's name in traces.
 
     Raises:
-        ConfigError: The port that was asked for is taken, or traces are wanted and their packages are missing.
+        ConfigError: FLEET_METRICS_PORT is set and taken, or the packages for traces are missing.
     """
     readiness = Readiness()
     raise_limit()
@@ -38,11 +38,11 @@ async def watching(settings: Settings, role: str) -> AsyncIterator[Readiness]:
         stack.enter_context(bounds.following_log_sampling())
         if settings.otlp_endpoint is not None:
             spans.enable(_tracer(settings.otlp_endpoint, role), pii=settings.log_pii)
-            # What waits is sent from a thread: it may take as long as the collector lets it.
+            # In a thread: to send the remaining spans takes as long as the collector needs.
             stack.push_async_callback(asyncio.to_thread, spans.disable)
         server = _server(settings, readiness)
         if server is not None:
-            log.debug("metrics are served", extra={"port": server.port})
+            log.debug("serving metrics", extra={"port": server.port})
             await stack.enter_async_context(running("metrics", server.run))
         await stack.enter_async_context(running("file descriptors", watch_descriptors))
         yield readiness
@@ -59,8 +59,8 @@ def _server(settings: Settings, readiness: Readiness) -> "MetricsServer | None":
     except ConfigError as error:
         if "metrics_port" in settings.model_fields_set:
             raise
-        # Several roles on one machine: the operator has not set this port.
-        log.warning("no metrics", extra={"reason": str(error)})
+        # The operator did not set this port: another role on this machine uses it.
+        log.warning("cannot serve metrics", extra={"reason": str(error)})
         return None
 
 

@@ -1,7 +1,7 @@
-"""The public address of an edge that runs as a separate process: configured or discovered, never guessed.
+"""Finds the public address of an edge that runs as a separate process: configured or discovered, never guessed.
 
-In this order: FLEET_UDP_PUBLIC; the label or the external address of the Kubernetes node; what STUN servers see. A
-wrong address means devices that connect and stay silent.
+Sources, in this order: FLEET_UDP_PUBLIC; the label or the external address of the Kubernetes node; STUN servers. With
+a wrong address devices connect, but no audio arrives.
 """
 
 import logging
@@ -18,11 +18,11 @@ log = logging.getLogger(__name__)
 Address = tuple[str, int]
 
 _REMEDY = (
-    "set FLEET_UDP_PUBLIC to host:port, the address by which devices reach this edge; or let it be found out with "
-    "FLEET_NODE_NAME (Kubernetes) or FLEET_STUN_SERVERS"
+    "set FLEET_UDP_PUBLIC to host:port, the address by which devices reach this edge; or set FLEET_NODE_NAME "
+    "(Kubernetes) or FLEET_STUN_SERVERS, so that the edge finds it"
 )
-_ENOUGH = 2
-"""Answers of STUN servers that are compared: one behind a NAT that has a port for each peer sees another one."""
+_COMPARED_ANSWERS = 2
+"""STUN servers whose answers are compared: behind a NAT with a port for each peer, two servers see different ports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,12 @@ class AddressSources:
     """Where an edge can get its public address.
 
     Args:
-        public: FLEET_UDP_PUBLIC, host:port; nothing else counts then.
+        public: FLEET_UDP_PUBLIC, host:port; if it is set, the other sources are not used.
         local: Address and port on which the edge will listen.
-        node: Name of the Kubernetes node; empty outside of Kubernetes.
-        label: The node's label that wins over its external address.
-        stun_servers: host[:port], separated by commas; empty: not asked.
-        cluster: How Kubernetes is asked.
+        node: Name of the Kubernetes node; empty outside Kubernetes.
+        label: Label of the node that takes precedence over its external address.
+        stun_servers: host[:port], separated by commas; may be empty.
+        cluster: Client of the Kubernetes API.
     """
 
     public: str | None
@@ -47,7 +47,7 @@ class AddressSources:
 
     @classmethod
     def of(cls, settings: Settings) -> "AddressSources":
-        """Return what the settings say of it."""
+        """Return the sources that the settings name."""
         local = (settings.udp_host, settings.udp_port)
         return cls(settings.udp_public, local, settings.node_name, settings.node_label, settings.stun_servers)
 
@@ -56,7 +56,7 @@ async def find_public_address(sources: AddressSources) -> Address:
     """Return host and port by which devices reach the edge; call it before the edge opens its socket.
 
     Raises:
-        ConfigError: There is no way to know.
+        ConfigError: No source has an address.
         Unavailable: Kubernetes or the STUN servers do not answer; a retry may help.
     """
     if sources.public:
@@ -78,10 +78,10 @@ async def find_public_address(sources: AddressSources) -> Address:
 
 
 def read_address(text: str, port: int | None = None) -> Address:
-    """Return host and port of `host:port`, or of `host` alone where there is a usual `port`.
+    """Return host and port of `host:port`, or of `host` if there is a default `port`.
 
     Raises:
-        ConfigError: It is neither.
+        ConfigError: The text is neither.
     """
     host, colon, number = text.strip().rpartition(":")
     if not colon and port is not None:
@@ -100,25 +100,25 @@ async def _ask_stun_servers(sources: AddressSources) -> MappedAddress:
             answers.append(await ask_stun(server, sources.local))
         except Unavailable as error:
             failures.append(str(error))
-        if len(answers) == _ENOUGH:
+        if len(answers) == _COMPARED_ANSWERS:
             break
     if not answers:
         raise Unavailable("; ".join(failures))
-    return _agreed(answers, sources.local[1])
+    return _common_address(answers, sources.local[1])
 
 
-def _agreed(answers: list[MappedAddress], port: int) -> MappedAddress:
-    """Return the address in all answers.
+def _common_address(answers: list[MappedAddress], port: int) -> MappedAddress:
+    """Return the address that all answers hold.
 
     Raises:
-        ConfigError: They differ, or a NAT changes the port: it would close when the STUN servers are forgotten.
+        ConfigError: The answers differ, or a NAT changes the port: it closes that port some time after the requests.
     """
     first = answers[0]
     if any(answer != first for answer in answers):
         seen = " and ".join(f"{answer.host}:{answer.port}" for answer in answers)
-        raise ConfigError(f"STUN servers see different addresses ({seen}): a NAT stands before this edge; {_REMEDY}")
+        raise ConfigError(f"STUN servers see different addresses ({seen}): this edge is behind a NAT; {_REMEDY}")
     if first.port != port:
         raise ConfigError(
-            f"a NAT turns UDP port {port} into {first.port}: forward a fixed port to this edge, and {_REMEDY}"
+            f"a NAT maps UDP port {port} to {first.port}: forward a fixed port to this edge, and {_REMEDY}"
         )
     return first

@@ -1,4 +1,4 @@
-"""The gateway's way for WebSocket clients to be devices, from the settings."""
+"""Connects the gateway's JSON-RPC clients to the broker as devices, from the settings."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,22 +12,22 @@ from fleet.ground.settings.fields import ANY_ADDRESS
 from fleet.ground.tasks import running
 from fleet.roles.gateway.registrar.device_connection import DeviceConnections
 from fleet.roles.gateway.registrar.registrar import OpenDevice
-from fleet.run.site import follow_keys, read_keys
+from fleet.run.resources import follow_keys, read_keys
 
 
 @asynccontextmanager
-async def registrar_lines(
+async def registrar_connector(
     settings: Settings, store: Store, broker: MqttAddress | None
 ) -> AsyncIterator[OpenDevice | None]:
-    """Give what connects clients as devices, beside the block; None where their credentials could not be checked.
+    """Give the function that connects a client as a device; None if there is no broker or no key to check clients.
 
     Args:
         settings: Of the process.
         store: Redis.
-        broker: The workers', if this process knows one.
+        broker: The workers' broker, if this process knows it.
 
     Raises:
-        ConfigError: The address or the keys are wrong.
+        ConfigError: The address or the keys are not valid.
         Unavailable: Redis does not answer.
     """
     device_broker = _device_broker(settings, broker)
@@ -37,18 +37,18 @@ async def registrar_lines(
     keys = read_keys(settings)
     connections = DeviceConnections(device_broker, keys, store)
     access = AccessWatch(store, keys, expel=connections.expel)
-    # Before anybody comes in.
+    # Load revocations before the first connection.
     await access.look()
     async with follow_keys(settings, keys), running("gateway access", access.run):
         yield connections.connect
 
 
 def _device_broker(settings: Settings, broker: MqttAddress | None) -> MqttAddress | None:
-    """Return where devices connect."""
+    """Return the address at which devices connect."""
     if settings.registrar_mqtt_url is not None:
         return broker_address(settings.registrar_mqtt_url, settings.tls_ca)
     if settings.mqtt_url is not None or broker is None:
         return broker
-    # `fleet up` with an embedded broker: that takes the workers, and the front before it the devices.
+    # `fleet up` with an embedded broker: workers connect to the broker, devices to the front before it.
     host = "127.0.0.1" if settings.mqtt_host == ANY_ADDRESS else settings.mqtt_host
     return MqttAddress(host, settings.mqtt_port, tls=False) if settings.mqtt_port else None

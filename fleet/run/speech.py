@@ -1,4 +1,4 @@
-"""The engines of an edge, from the settings."""
+"""Builds the speech engines of an edge from the settings."""
 
 import asyncio
 from dataclasses import dataclass
@@ -12,30 +12,31 @@ from fleet.ground.settings.slices import slice_of
 
 
 @dataclass(frozen=True, slots=True)
-class Speech:
-    """The engines or endpoints of an edge."""
+class SpeechEngines:
+    """Voice activity detection, recognition and voice of an edge: local engines or clients of endpoints."""
 
     vad: SileroVad
     asr: Asr
     tts: Tts
 
     async def close(self) -> None:
+        """Close the connections of recognition and voice."""
         await self.asr.aclose()
         await self.tts.aclose()
 
 
-async def load_speech(settings: Settings) -> Speech:
-    """Load the engines side by side, off the event loop; takes a few seconds."""
+async def load_speech(settings: Settings) -> SpeechEngines:
+    """Load the engines in parallel threads; takes a few seconds."""
     wanted = slice_of(settings, SpeechSettings)
     async with asyncio.TaskGroup() as group:
         vad = group.create_task(asyncio.to_thread(load_vad, wanted), name="load vad")
         asr = group.create_task(asyncio.to_thread(load_asr, wanted), name="load asr")
         tts = group.create_task(asyncio.to_thread(load_tts, wanted), name="load tts")
-    return Speech(vad.result(), asr.result(), tts.result())
+    return SpeechEngines(vad.result(), asr.result(), tts.result())
 
 
 async def synthesise(text: str) -> bytes:
-    """Return a sentence as 16 kHz PCM, spoken by the voice that the settings choose."""
+    """Return a sentence as 16 kHz PCM in the voice of the settings."""
     tts = await asyncio.to_thread(load_tts, slice_of(load(), SpeechSettings))
     resampler = Resampler(tts.sample_rate, ASR_RATE)
     pcm = b"".join([resampler.feed(piece) async for piece in tts.speak(text, "")])

@@ -1,4 +1,4 @@
-"""`fleet up`: all roles in one process, with embedded servers for those that the settings do not name."""
+"""`fleet up`: runs all roles in one process, with embedded servers in place of those that the settings do not name."""
 
 import errno
 import logging
@@ -26,15 +26,15 @@ from fleet.roles.front.listener import Front
 from fleet.run.api import api
 from fleet.run.edge import edge
 from fleet.run.embedded.broker import EmbeddedBroker
+from fleet.run.embedded.broker_restarter import LARGEST_MEMORY, MOST_DEVICES, BrokerRestarter
 from fleet.run.embedded.redis import EmbeddedRedis
-from fleet.run.embedded.renewal import LARGEST_MEMORY, MOST_DEVICES, Renewal
 from fleet.run.embedded.supervisor import supervise
-from fleet.run.front import measured, secure_listener
+from fleet.run.front import front_metrics, tls_binding
 from fleet.run.gateway import gateway
 from fleet.run.listeners_table import listeners, own_address, table
-from fleet.run.monitoring import watching
+from fleet.run.monitoring import run_monitoring
 from fleet.run.public_address import read_address
-from fleet.run.site import Site, follow_debugging, follow_keys, read_keys
+from fleet.run.resources import ProcessResources, follow_debugging, follow_keys, read_keys
 from fleet.run.speech import load_speech
 from fleet.run.worker import worker
 from fleet.wire.identity import CredentialKeys
@@ -52,24 +52,24 @@ async def up(
 
     Args:
         settings: Of the process.
-        while_up: What to do meanwhile.
-        show: Takes a table of what it listens on, for people.
+        while_up: Awaited when everything is ready.
+        show: Called with a table of the listening ports.
 
     Raises:
-        ConfigError: A port is taken, a part is missing, or a setting is wrong.
-        Unavailable: A broker or Redis that the settings name is away.
+        ConfigError: A port is taken, a package is missing, or a setting is wrong.
+        Unavailable: A broker or Redis that the settings name does not answer.
     """
     public = read_address(settings.udp_public) if settings.udp_public else None
-    settings = _with_metrics(settings)
+    settings = _with_local_metrics(settings)
     _check_addresses(settings)
     with _naming_another(settings):
         _check_ports(settings)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
-        readiness = await enter(watching(settings, "up"))
+        readiness = await enter(run_monitoring(settings, "up"))
         with _naming_another(settings):
-            redis_url = settings.redis_url if settings.redis_url else await enter(_redis(settings))
-        # No other process takes over, and the user waits after Ctrl-C: do not drain.
+            redis_url = settings.redis_url if settings.redis_url else await enter(_embedded_redis(settings))
+        # Do not drain: no other process takes over, and the user waits after Ctrl-C.
         settings = _with_keys(settings).model_copy(update={"drain_seconds": 0.0})
         keys = read_keys(settings)
         await enter(follow_keys(settings, keys))
@@ -77,18 +77,18 @@ async def up(
         stack.push_async_callback(store.close)
         await enter(follow_debugging(store))
         stack.enter_context(readiness.pinging("redis", store.ping_writes))
-        broker_url = settings.mqtt_url if settings.mqtt_url else await enter(_broker(settings, keys, store))
+        broker_url = settings.mqtt_url if settings.mqtt_url else await enter(_embedded_broker(settings, keys, store))
         if settings.llm_base_url is None and settings.llm_provider == "openai":
             settings = settings.model_copy(update={"llm_base_url": await enter(_demo_llm())})
         stack.enter_context(endpoints.publish(settings.data_dir, redis_url, broker_url, store_settings(settings)))
-        here = Site(settings, keys, broker_address(broker_url, settings.tls_ca), store, readiness)
+        resources = ProcessResources(settings, keys, broker_address(broker_url, settings.tls_ca), store, readiness)
         log.info("loading speech")
         speech = await load_speech(settings)
-        await enter(edge(here, speech, public=public))
+        await enter(edge(resources, speech, public=public))
         tools = await enter(open_tools(slice_of(settings, ServerToolSettings)))
-        await enter(worker(here, tools))
-        server = await enter(api(here))
-        await enter(gateway(settings, store, here.broker, tools))
+        await enter(worker(resources, tools))
+        server = await enter(api(resources))
+        await enter(gateway(settings, store, resources.broker, tools))
         stack.enter_context(readiness.serving())
         show(table(listeners(settings, server.port)))
         log.info("fleet is up", extra={"ota": _ota_url(settings, server.port)})
@@ -96,7 +96,7 @@ async def up(
 
 
 @asynccontextmanager
-async def _redis(settings: Settings) -> AsyncIterator[str]:
+async def _embedded_redis(settings: Settings) -> AsyncIterator[str]:
     redis = EmbeddedRedis(settings.data_dir / "redis")
     await redis.start()
     async with running("embedded Redis", lambda: supervise("redis", redis)):
@@ -104,23 +104,23 @@ async def _redis(settings: Settings) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def _broker(settings: Settings, keys: CredentialKeys, store: Store) -> AsyncIterator[str]:
+async def _embedded_broker(settings: Settings, keys: CredentialKeys, store: Store) -> AsyncIterator[str]:
     broker = EmbeddedBroker(settings.data_dir / "broker")
     await broker.start()
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
-        secure, host = await enter(secure_listener(settings)), settings.plain_host(settings.mqtt_host)
+        secure, host = await enter(tls_binding(settings)), settings.plain_host(settings.mqtt_host)
         limits = FrontLimits(devices=MOST_DEVICES)
         front = Front(host=host, port=settings.mqtt_port, upstream=broker.url, keys=keys, limits=limits, secure=secure)
         access = AccessWatch(store, keys, expel=front.expel)
         # Load revocations before the first connection.
         await access.look()
         await enter(running("embedded broker", lambda: supervise("broker", broker)))
-        stack.enter_context(measured(front))
-        renewal = Renewal(broker, lambda: front.admission.admitted, _no_sessions, front.admission.reset)
+        stack.enter_context(front_metrics(front))
+        restarter = BrokerRestarter(broker, lambda: front.admission.admitted, _no_sessions, front.admission.reset)
         stack.enter_context(bounds.following("broker_devices", lambda: front.admission.admitted, MOST_DEVICES))
-        stack.enter_context(bounds.following("broker_memory_bytes", lambda: renewal.memory, LARGEST_MEMORY))
-        await enter(running("embedded broker's memory", renewal.run))
+        stack.enter_context(bounds.following("broker_memory_bytes", lambda: restarter.memory, LARGEST_MEMORY))
+        await enter(running("embedded broker's memory", restarter.run))
         await enter(running("front", front.run))
         await enter(running("front access", access.run))
         await front.started.wait()
@@ -159,25 +159,25 @@ def _naming_another(settings: Settings) -> Iterator[None]:
 
 
 def _with_keys(settings: Settings) -> Settings:
-    """Return settings that name keys: the file that we made for ourselves, where they name none."""
+    """Return settings with keys: those of the settings, else the keys file that fleet generates."""
     if settings.keys or settings.keys_file:
         return settings
     return settings.model_copy(update={"keys_file": keys_path(settings.data_dir)})
 
 
-def _with_metrics(settings: Settings) -> Settings:
-    """Return settings whose metrics are for this machine, unless they say otherwise: metrics ask for no password."""
+def _with_local_metrics(settings: Settings) -> Settings:
+    """Return settings that serve metrics on loopback, unless they name a host: metrics require no password."""
     if "metrics_host" in settings.model_fields_set:
         return settings
     named = settings.model_fields_set
-    here = settings.model_copy(update={"metrics_host": _LOOPBACK})
-    # That nobody named them decides what happens when the port is taken.
-    here.model_fields_set.intersection_update(named)
-    return here
+    local = settings.model_copy(update={"metrics_host": _LOOPBACK})
+    # Keep the set of named settings: a taken port of metrics is an error only if the operator named it.
+    local.model_fields_set.intersection_update(named)
+    return local
 
 
 def _check_ports(settings: Settings) -> None:
-    """Fail before loading the models, which takes seconds, if a port is taken; the error names the setting."""
+    """Fail if a port is taken, before loading the models, which takes seconds; the error names the setting."""
     wanted = [
         _Port("udp_port", "udp_host", socket.SOCK_DGRAM),
         _Port("http_port", "http_host"),
@@ -191,36 +191,36 @@ def _check_ports(settings: Settings) -> None:
         wanted.append(_Port("mqtt_port", "mqtt_host"))
         if settings.tls_cert is not None:
             wanted.append(_Port("mqtts_port", "mqtt_host"))
-    for at, port in enumerate(wanted):
-        port.check_distinct(settings, wanted[:at])
+    for index, port in enumerate(wanted):
+        port.check_distinct(settings, wanted[:index])
     for port in wanted:
-        # Where nobody asked for the port of metrics and another fleet has it, this one goes on without.
+        # If another fleet has the default port of metrics, this one runs without metrics.
         if port.name != "metrics_port" or port.name in settings.model_fields_set:
             port.check_free(settings)
 
 
 class _Port(NamedTuple):
-    """A port that is wanted, by the names of its settings."""
+    """A port to listen on: the names of its settings."""
 
     name: str
     host: str
     kind: socket.SocketKind = socket.SOCK_STREAM
 
-    def place(self, settings: Settings) -> tuple[str, int]:
+    def address(self, settings: Settings) -> tuple[str, int]:
         return getattr(settings, self.host), getattr(settings, self.name)
 
     def check_distinct(self, settings: Settings, others: list["_Port"]) -> None:
-        """Fail when another of our own settings names the same port."""
-        host, number = self.place(settings)
+        """Fail if another setting names the same port."""
+        host, number = self.address(settings)
         for other in others:
-            its_host, its_number = other.place(settings)
-            meet = host == its_host or ANY_ADDRESS in (host, its_host)
-            if number and number == its_number and meet and other.kind is self.kind:
+            other_host, other_number = other.address(settings)
+            overlap = host == other_host or ANY_ADDRESS in (host, other_host)
+            if number and number == other_number and overlap and other.kind is self.kind:
                 raise ConfigError(f"{variable(other.name)} and {variable(self.name)} are both {number}")
 
     def check_free(self, settings: Settings) -> None:
         """Fail if the port is in use."""
-        host, number = self.place(settings)
+        host, number = self.address(settings)
         with socket.socket(socket.AF_INET, self.kind) as probe:
             if self.kind is socket.SOCK_STREAM:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,4 +1,4 @@
-"""The model for photos, from the settings."""
+"""Builds the vision model from the settings."""
 
 from typing import TYPE_CHECKING
 
@@ -11,12 +11,12 @@ _DEMO_MODEL = "fleet-demo"
 
 
 def load_vision(settings: Settings) -> "OpenAiVision | None":
-    """Return the model that the settings choose, None when it is the demo model.
+    """Return the vision model of the settings; None if it is the demo model, which reads no photos.
 
-    The chat model's key goes to the chat model's endpoint only.
+    The chat model's key is sent to the chat model's endpoint only.
 
     Raises:
-        ConfigError: The address is none.
+        ConfigError: The address is not valid.
     """
     own = settings.vision_base_url is not None
     url = settings.vision_base_url or settings.llm_base_url
@@ -24,7 +24,7 @@ def load_vision(settings: Settings) -> "OpenAiVision | None":
     model = settings.vision_model or named
     if url is None or (not own and model == _DEMO_MODEL):
         return None
-    # Half a second of a start that an api without a model can do without.
+    # Imported late: the import takes half a second, and an api without a model does not need it.
     from fleet.adapters.llm.vision import OpenAiVision
 
     secret = settings.vision_api_key or (None if own else settings.llm_api_key)

@@ -1,4 +1,4 @@
-"""A worker, from the settings."""
+"""Builds a worker from the settings."""
 
 import asyncio
 import logging
@@ -18,24 +18,28 @@ from fleet.roles.worker.resources import WorkerResources
 from fleet.roles.worker.settings import WorkerSettings
 from fleet.run.draining import drain_limit, new_process_id
 from fleet.run.llm import chat_model
-from fleet.run.site import Site
+from fleet.run.resources import ProcessResources
 from fleet.run.start_check import chat_models, checking_models
 
 log = logging.getLogger(__name__)
 
 READY_SECONDS = 20.0
+"""Longest wait until the worker is ready; afterwards the process goes on."""
 
 
 @asynccontextmanager
-async def worker(here: Site, shared: ServerTools | None = None) -> AsyncIterator[None]:
-    """Run a worker beside the block; the block begins when it hears its devices.
+async def worker(resources: ProcessResources, shared: ServerTools | None = None) -> AsyncIterator[None]:
+    """Run a worker during the block; the block begins when the worker receives from its devices.
 
     Args:
-        here: What it shares.
-        shared: The server's tools where another role of this process has them too; else it opens its own.
+        resources: Of the process.
+        shared: Server tools that another role of this process has opened; if None, the worker opens its own.
+
+    Raises:
+        ConfigError: FLEET_MQTT_URL is missing, or the settings of the chat model or of the tools are wrong.
     """
-    settings = here.settings
-    if here.broker is None:
+    settings = resources.settings
+    if resources.broker is None:
         raise ConfigError("a worker needs FLEET_MQTT_URL")
     async with AsyncExitStack() as stack:
         llm = await stack.enter_async_context(chat_model(settings))
@@ -43,30 +47,30 @@ async def worker(here: Site, shared: ServerTools | None = None) -> AsyncIterator
         if settings.device_server_tools:
             tools = shared or await stack.enter_async_context(open_tools(slice_of(settings, ServerToolSettings)))
         role = Worker(
-            WorkerResources.of(slice_of(settings, WorkerSettings), here.keys, llm, here.store, tools),
+            WorkerResources.of(slice_of(settings, WorkerSettings), resources.keys, llm, resources.store, tools),
             new_process_id(),
-            here.broker,
+            resources.broker,
         )
         stack.enter_context(metrics.refusals.following(role.counts))
         stack.enter_context(bounds.following("tool_lists_bytes", lambda: role.lists.used, role.lists.limit))
         stack.enter_context(bounds.following("new_devices", lambda: role.new_devices, most_young(settings.shards)))
         stack.enter_context(role.gauges.shown())
-        stack.enter_context(here.readiness.requiring("broker", lambda: role.connected))
-        stack.enter_context(here.readiness.requiring("leases", lambda: role.settled))
+        stack.enter_context(resources.readiness.requiring("broker", lambda: role.connected))
+        stack.enter_context(resources.readiness.requiring("leases", lambda: role.settled))
         await stack.enter_async_context(checking_models(*chat_models(settings)))
         async with running("worker", role.run):
             try:
-                await _until_ready("the broker", role)
+                await _until_ready(role)
                 yield
             finally:
                 async with drain_limit("worker", settings.drain_seconds):
                     await role.drain(settings.drain_seconds)
 
 
-async def _until_ready(what: str, role: Worker) -> None:
+async def _until_ready(role: Worker) -> None:
     try:
         async with asyncio.timeout(READY_SECONDS):
-            while not role.ready:  # noqa: ASYNC110 - readiness is a state of many parts, not one event
+            while not role.ready:  # noqa: ASYNC110 - readiness depends on several parts, there is no single event
                 await asyncio.sleep(0.02)
     except TimeoutError:
-        log.warning("not ready yet, going on", extra={"waiting": what})
+        log.warning("worker is not ready yet", extra={"seconds": READY_SECONDS})

@@ -10,7 +10,7 @@ from typer._click.exceptions import MissingParameter, NoArgsIsHelpError, UsageEr
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from fleet.cli import add_operators, add_workbench, app
+from fleet.cli import add_operator_commands, add_workbench_commands, app
 from tests.support.deployed_settings import unknown
 from tests.support.documents import ROOT, Document, documents
 from tests.support.every import for_every
@@ -34,8 +34,8 @@ PROOFS = "tests/"
 @pytest.fixture(scope="module")
 def fleet() -> TyperGroup:
     if not any(group.name == "devices" for group in app.registered_groups):
-        add_operators()
-        add_workbench()
+        add_operator_commands()
+        add_workbench_commands()
     command = get_command(app)
     assert isinstance(command, TyperGroup)
     return command

@@ -90,9 +90,9 @@ async def test_an_idle_device_with_firmware_2_5_plays_it_and_no_other_is_sent_it
         assert await notify(site, OLD_MAC, url) == (1, f"{OLD_MAC} has firmware 2.4.2; notifications need 2.5\n")
         assert await notify(site, AWAY_MAC, url) == (1, f"{AWAY_MAC} is not connected\n")
         assert await new.wake()
-        assert await notify(site, NEW_MAC, url) == (1, f"{NEW_MAC} is in a conversation, and would ignore it\n")
+        assert await notify(site, NEW_MAC, url) == (1, f"{NEW_MAC} is in a conversation and would ignore it\n")
         assert await new.hang_up()
         code, said = await notify(site, NEW_MAC, "ftp://host/x.ogg")
-        assert (code, said) == (2, "fleet: ftp://host/x.ogg is no http or https address\n")
+        assert (code, said) == (2, "fleet: ftp://host/x.ogg is not an http or https address\n")
     assert len(new.journal.find("notify")) == 1
     assert new.report.violations == old.report.violations == []

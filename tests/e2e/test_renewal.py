@@ -194,7 +194,7 @@ async def test_a_renewed_password_counts_alone_once_the_device_has_it(live: Flee
     async with live.device(IDLE).running() as device:
         first = await live.until_connected(IDLE, lambda policy, generation: policy == "first")
         told = live.run("renew", IDLE)
-        assert "counts until the device has a new one" in told
+        assert "is valid until the device has a new one" in told
         second = await live.until_connected(IDLE, lambda *_: True)
         async with asyncio.timeout(LIMIT):
             while second.username == first.username:

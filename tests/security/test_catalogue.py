@@ -194,8 +194,8 @@ CATALOGUE = {
         "integration/worker/test_discovery.py::test_a_list_that_had_to_go_is_asked_for_again",
     ],
     "devices that the embedded broker would remember": [
-        "integration/embedded/test_renewal.py::test_beyond_the_bound_new_devices_are_refused_and_known_ones_served",
-        "integration/embedded/test_renewal.py::test_a_full_broker_begins_anew_on_the_same_port_and_devices_come_back",
+        "integration/embedded/test_broker_restarter.py::test_beyond_the_bound_new_devices_are_refused_and_known_ones_served",
+        "integration/embedded/test_broker_restarter.py::test_a_full_broker_begins_anew_on_the_same_port_and_devices_come_back",
     ],
     "answers of servers without an end": [
         "security/test_answers.py::test_an_error_of_200_megabytes_is_not_kept",

@@ -56,9 +56,9 @@ def command_line() -> Iterator[CommandLine]:
 def _serve() -> None:
     from typer.testing import CliRunner
 
-    from fleet.cli import add_operators, app
+    from fleet.cli import add_operator_commands, app
 
-    add_operators()
+    add_operator_commands()
     runner = CliRunner()
     for line in sys.stdin:
         asked = json.loads(line)

@@ -15,8 +15,8 @@ from fleet.operations.doctor.site import open_site
 from fleet.roles.edge.app import Edge
 from fleet.run.api import api
 from fleet.run.edge import edge
-from fleet.run.site import site
-from fleet.run.speech import Speech
+from fleet.run.resources import open_resources
+from fleet.run.speech import SpeechEngines
 from fleet.run.worker import worker
 from tests.support.ports import LOOPBACK
 
@@ -59,8 +59,8 @@ async def running_roles(
     """
     loaded = load(**settings, drain_seconds=0.0)
     async with AsyncExitStack() as stack:
-        here = await stack.enter_async_context(site(loaded))
-        speech = Speech(vad, load_asr(loaded), load_tts(loaded))
+        here = await stack.enter_async_context(open_resources(loaded))
+        speech = SpeechEngines(vad, load_asr(loaded), load_tts(loaded))
         place = udp or (LOOPBACK, loaded.udp_port)
         role = await stack.enter_async_context(edge(here, speech, public=place))
         await stack.enter_async_context(worker(here))

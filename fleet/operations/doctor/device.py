@@ -10,7 +10,7 @@ from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
 from fleet.operations.doctor.device_audio import examine_audio
 from fleet.operations.doctor.finding import Finding, ok, problem, skipped, warning
-from fleet.run.site import read_keys
+from fleet.run.resources import read_keys
 
 _NO_PLACE: Final = (
     "Too many MACs asked bootstrap and never connected (log `no place for a new device`). The device asks again by "

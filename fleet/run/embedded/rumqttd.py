@@ -1,11 +1,11 @@
-"""The process of the embedded broker; run as a script, `rumqttd.py CONFIG`. It has no way to stop but to be ended."""
+"""The process of the embedded broker, a script: `rumqttd.py CONFIG`. It runs until it is killed."""
 
 import logging
 import sys
 
 
 def main() -> None:
-    from iotcore import Broker  # here, so that the program without the extra can import this module
+    from iotcore import Broker  # imported late: this module must be importable without the extra
 
     logging.basicConfig(level=logging.WARNING)
     logging.getLogger("rumqttd").setLevel(logging.CRITICAL)  # it writes an error record for every packet

@@ -12,29 +12,29 @@ from fleet.ground.tasks import Backoff
 log = logging.getLogger(__name__)
 
 MOST_STARTS = 5
-"""Most restarts within `WITHIN_SECONDS`: further restarts would not remove the cause."""
+"""Most restarts within WITHIN_SECONDS: further restarts would not remove the cause."""
 WITHIN_SECONDS = 300.0
 
 
-class Server(Protocol):
+class EmbeddedServer(Protocol):
     """A server that can be started again at the same address."""
 
     async def start(self) -> None:
-        """Return when it answers; raises `FleetError` when it does not."""
+        """Return when it answers; raise `FleetError` if it does not."""
 
     async def run(self) -> None:
-        """Wait until it ends; raises `Unavailable` then. Stops it when cancelled."""
+        """Wait until it ends, then raise `Unavailable`; stop it when cancelled."""
 
 
-async def supervise(part: str, server: Server) -> None:
-    """Wait until cancelled; start the server again whenever it ends by itself.
+async def supervise(part: str, server: EmbeddedServer) -> None:
+    """Restart the server whenever it ends by itself, until cancelled.
 
     Args:
         part: One of `fleet.ground.metrics.process.EMBEDDED`.
-        server: Runs already.
+        server: A server that has been started.
 
     Raises:
-        Unavailable: It was started too often within five minutes; holds what it said last.
+        Unavailable: It was started too often within five minutes; the message has its last output.
     """
     clock, pauses = asyncio.get_running_loop().time, Backoff(first=0.1, limit=5.0)
     starts, attempt = deque[float](maxlen=MOST_STARTS), server.run
@@ -52,7 +52,7 @@ async def supervise(part: str, server: Server) -> None:
         if starts and now - starts[-1] > WITHIN_SECONDS:
             pauses.reset()
         starts.append(now)
-        log.error("embedded server died, it is started again", extra={"part": part, "reason": str(fault)})
+        log.error("embedded server died, restarting it", extra={"part": part, "reason": str(fault)})
         embedded_restarts.add(part)
         await pauses.pause()
         attempt = server.start

@@ -11,7 +11,7 @@ from fleet.ground.errors import Unavailable
 from fleet.wire.identity import CredentialKeys
 from fleet.workbench.local_servers.mosquitto import run_mosquitto
 from fleet.workbench.local_servers.ports import choose
-from fleet.workbench.local_servers.process import find_program, finish
+from fleet.workbench.local_servers.process import find_program, run_to_end
 
 _READY_SECONDS = 15.0
 
@@ -44,7 +44,7 @@ def _ticks(pid: int) -> int:
 async def version(folder: Path) -> str:
     """Return how the broker calls itself."""
     log = folder / "version.log"
-    await finish("mosquitto", [find_program("mosquitto"), "-h"], log, _READY_SECONDS)
+    await run_to_end("mosquitto", [find_program("mosquitto"), "-h"], log, _READY_SECONDS)
     return log.read_text(encoding="utf-8", errors="replace").partition("\n")[0].strip()
 
 

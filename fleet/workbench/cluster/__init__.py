@@ -1,1 +1,1 @@
-"""All roles as separate processes on this machine, and whether a rolling restart of them loses anything."""
+"""Runs all roles as separate processes on this machine, and checks that a rolling restart loses nothing."""

@@ -1,4 +1,4 @@
-"""`python -m fleet.workbench.cluster`: what scripts/cluster runs when everything is installed."""
+"""`python -m fleet.workbench.cluster`: the commands of scripts/cluster."""
 
 import asyncio
 import dataclasses
@@ -14,18 +14,18 @@ from rich.console import Console
 from fleet.ground import runtime
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
+from fleet.workbench.cluster.caller_settings import caller_settings
 from fleet.workbench.cluster.check import models as scripted
 from fleet.workbench.cluster.check.judge import Verdict
-from fleet.workbench.cluster.check.run import Options
-from fleet.workbench.cluster.check.run import check as hold_check
+from fleet.workbench.cluster.check.run import CheckOptions
+from fleet.workbench.cluster.check.run import check as run_check
 from fleet.workbench.cluster.cluster import Restart, run_cluster
-from fleet.workbench.cluster.control import control_path, controlled, is_running, order_restart
-from fleet.workbench.cluster.named_settings import named_settings
-from fleet.workbench.cluster.plan import ROLES, Plan, Role, counts
+from fleet.workbench.cluster.control import control_path, is_running, request_restart, run_control_server
+from fleet.workbench.cluster.options import ROLES, ClusterOptions, Role, process_counts
 from fleet.workbench.cluster.tables import show_addresses, show_verdict
 from fleet.workbench.local_servers.ports import LOOPBACK
 
-_USUAL_DATA = Path(Settings.model_fields["data_dir"].default) / "cluster"
+_DEFAULT_DATA = Path(Settings.model_fields["data_dir"].default) / "cluster"
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
 
@@ -40,22 +40,24 @@ def up(  # noqa: PLR0913 - the arguments are the command line
     edges: Edges = 2,
     gateways: Annotated[int, typer.Option(min=1, max=16, help="Gateway processes.")] = 1,
     apis: Annotated[int, typer.Option(min=1, max=16, help="Api processes.")] = 1,
-    llm: Annotated[str | None, typer.Option(help="Chat endpoint; the demo model without it. [LLM_BASE_URL]")] = None,
-    any_ports: Annotated[bool, typer.Option("--any-ports", help="Any free ports, also where the usual are.")] = False,
-    data: Data = _USUAL_DATA,
+    llm: Annotated[str | None, typer.Option(help="Chat endpoint; default: the demo model. [LLM_BASE_URL]")] = None,
+    any_ports: Annotated[
+        bool, typer.Option("--any-ports", help="Use any free ports, even if the default ports are free.")
+    ] = False,
+    data: Data = _DEFAULT_DATA,
 ) -> None:
-    """Run all roles as processes of their own until Ctrl-C; settings of models and conversations are taken over."""
+    """Run each role as a separate process until Ctrl-C, with the caller's settings of models and conversations."""
 
     async def main() -> int:
         if await is_running(data):
             raise ConfigError(f"a cluster runs in {data} already")
-        named = named_settings(llm)
-        model = "llm_base_url" not in named
-        plan = Plan(data, counts(workers, edges, gateways, apis), named, model, usual_ports=not any_ports)
+        settings, counts = caller_settings(llm), process_counts(workers, edges, gateways, apis)
+        demo_model = "llm_base_url" not in settings
+        options = ClusterOptions(data, counts, settings, demo_model, default_ports=not any_ports)
         control_path(data)
-        async with run_cluster(plan, _say) as cluster, controlled(cluster):
+        async with run_cluster(options, _say) as cluster, run_control_server(cluster):
             show_addresses(Console(), cluster)
-            _say("it is up; Ctrl-C ends it, `scripts/cluster restart` replaces its processes")
+            _say("it is up; Ctrl-C stops it, `scripts/cluster restart` replaces its processes")
             await asyncio.Event().wait()
         return 0
 
@@ -64,34 +66,36 @@ def up(  # noqa: PLR0913 - the arguments are the command line
 
 @app.command()
 def restart(
-    roles: Annotated[list[str] | None, typer.Argument(help=f"Of {', '.join(ROLES)}; all without.")] = None,
-    data: Data = _USUAL_DATA,
+    roles: Annotated[list[str] | None, typer.Argument(help=f"Any of {', '.join(ROLES)}; default: all.")] = None,
+    data: Data = _DEFAULT_DATA,
 ) -> None:
     """Replace the processes of the running cluster, one after the other."""
 
-    def told(one: Restart) -> None:
-        _say(f"{one.name}: ready after {one.ready:.1f} s, the old one had left {one.drain:.1f} s later")
+    def report(one: Restart) -> None:
+        _say(f"{one.name}: ready after {one.ready:.1f} s, the old process ended {one.drain:.1f} s later")
 
-    sys.exit(runtime.run(lambda: order_restart(data, _roles(roles), told)))
+    sys.exit(runtime.run(lambda: request_restart(data, _roles(roles), report)))
 
 
 @app.command()
 def check(  # noqa: PLR0913 - the arguments are the command line
     conversations: Annotated[int, typer.Option(min=1, max=150, help="Devices that talk at the same time.")] = 50,
-    clients: Annotated[int, typer.Option(min=1, max=50, help="Clients of the gateway beside them.")] = 4,
-    seconds: Annotated[float, typer.Option(min=0, max=600, help="Of talk before, between and after restarts.")] = 3.0,
+    clients: Annotated[int, typer.Option(min=1, max=50, help="Clients of the gateway at the same time.")] = 4,
+    seconds: Annotated[
+        float, typer.Option(min=0, max=600, help="Seconds of talk before, between and after restarts.")
+    ] = 3.0,
     workers: Workers = 2,
     edges: Edges = 2,
-    seed: Annotated[int, typer.Option(help="Of the users' dice.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the users' random choices.")] = 1,
     json_file: Annotated[Path | None, typer.Option("--json", help="File for the verdict.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for all logs; a temporary one without it.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for all logs; default: a temporary folder.")] = None,
 ) -> None:
-    """Replace every process while devices talk; exit code 1 if that lost anything."""
+    """Replace every process while devices talk. Exit code 1: something was lost."""
 
     async def main() -> int:
         folder = out or Path(tempfile.mkdtemp(prefix="fleet-cluster-"))
         _say(f"logs in {folder}")
-        verdict = await hold_check(Options(folder, conversations, clients, workers, edges, seconds, seed), _say)
+        verdict = await run_check(CheckOptions(folder, conversations, clients, workers, edges, seconds, seed), _say)
         show_verdict(Console(), verdict)
         if json_file:
             _write(json_file, verdict)
@@ -106,10 +110,10 @@ def models(port: int) -> None:
     sys.exit(runtime.run(lambda: scripted.serve(LOOPBACK, port)))
 
 
-def _roles(named: list[str] | None) -> list[Role]:
-    wanted = named or list(ROLES)
+def _roles(names: list[str] | None) -> list[Role]:
+    wanted = names or list(ROLES)
     if unknown := [name for name in wanted if name not in ROLES]:
-        raise typer.BadParameter(f"no such role: {', '.join(unknown)}; there are {', '.join(ROLES)}")
+        raise typer.BadParameter(f"no such role: {', '.join(unknown)}; roles are {', '.join(ROLES)}")
     return [role for role in ROLES if role in wanted]
 
 
@@ -121,8 +125,8 @@ def _write(path: Path, verdict: Verdict) -> None:
         raise ConfigError(f"cannot write {path}: {error.strerror}") from error
 
 
-def _say(words: str) -> None:
-    typer.echo(words, err=True)
+def _say(text: str) -> None:
+    typer.echo(text, err=True)
 
 
 if __name__ == "__main__":

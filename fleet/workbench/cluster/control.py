@@ -1,4 +1,4 @@
-"""Commands for a running cluster: a socket in its folder, lines of JSON."""
+"""Sends commands to a running cluster: lines of JSON over a Unix socket in its folder."""
 
 import asyncio
 import dataclasses
@@ -10,38 +10,38 @@ from pathlib import Path
 from fleet.ground.errors import ConfigError, FleetError, Unavailable
 from fleet.ground.tasks import isolate
 from fleet.workbench.cluster.cluster import Cluster, Restart
-from fleet.workbench.cluster.plan import ROLES, Role
+from fleet.workbench.cluster.options import ROLES, Role
 
 _NAME = "control"
 _LONGEST_PATH = 100
-"""The kernel takes 107 bytes."""
+"""Bytes; the kernel accepts 107."""
 
 
-class Control:
-    """Takes commands.
+class ControlServer:
+    """Executes commands for a cluster.
 
     Args:
-        cluster: Whose.
+        cluster: The running cluster.
     """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
-    async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection."""
         try:
-            await isolate("order", self._serve(reader, writer))
+            await isolate("control command", self._serve(reader, writer))
         finally:
             writer.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        def told(restart: Restart) -> None:
+        def report(restart: Restart) -> None:
             _write(writer, {"restart": dataclasses.asdict(restart)})
 
-        roles = _read_order(await reader.readline())
+        roles = _parse_roles(await reader.readline())
         try:
             for role in roles:
-                await self._cluster.restart(role, told)
+                await self._cluster.restart(role, report)
         except FleetError as error:
             _write(writer, {"failed": str(error)})
         else:
@@ -51,11 +51,11 @@ class Control:
 
 
 @asynccontextmanager
-async def controlled(cluster: Cluster) -> AsyncIterator[None]:
-    """Take commands for a cluster during the block."""
-    path = control_path(cluster.plan.data)
+async def run_control_server(cluster: Cluster) -> AsyncIterator[None]:
+    """Execute commands for a cluster during the block."""
+    path = control_path(cluster.options.data)
     path.unlink(missing_ok=True)
-    server = await asyncio.start_unix_server(Control(cluster).take, path)
+    server = await asyncio.start_unix_server(ControlServer(cluster).handle, path)
     try:
         yield
     finally:
@@ -73,12 +73,12 @@ async def is_running(data: Path) -> bool:
     return True
 
 
-async def order_restart(data: Path, roles: Sequence[Role], on_end: Callable[[Restart], None]) -> None:
-    """Let the cluster in a folder restart these roles; return when it has.
+async def request_restart(data: Path, roles: Sequence[Role], on_end: Callable[[Restart], None]) -> None:
+    """Ask the cluster in a folder to restart these roles; return when it has done so.
 
     Raises:
-        ConfigError: None runs there.
-        Unavailable: A new process did not get ready, or the cluster ended.
+        ConfigError: No cluster runs in the folder.
+        Unavailable: A new process was not ready in time, or the cluster ended.
     """
     try:
         reader, writer = await asyncio.open_unix_connection(control_path(data))
@@ -87,12 +87,12 @@ async def order_restart(data: Path, roles: Sequence[Role], on_end: Callable[[Res
     try:
         _write(writer, {"restart": list(roles)})
         while line := await reader.readline():
-            told = json.loads(line)
-            if told.get("done"):
+            reply = json.loads(line)
+            if reply.get("done"):
                 return
-            if "failed" in told:
-                raise Unavailable(str(told["failed"]))
-            on_end(Restart(**told["restart"]))
+            if "failed" in reply:
+                raise Unavailable(str(reply["failed"]))
+            on_end(Restart(**reply["restart"]))
         raise Unavailable("the cluster ended meanwhile")
     finally:
         writer.close()
@@ -110,12 +110,12 @@ def control_path(data: Path) -> Path:
     return path
 
 
-def _read_order(line: bytes) -> list[Role]:
+def _parse_roles(line: bytes) -> list[Role]:
     with suppress(ValueError, AttributeError, TypeError):
         wanted = json.loads(line).get("restart")
         return [role for role in ROLES if role in wanted]
     return []
 
 
-def _write(writer: asyncio.StreamWriter, told: Mapping[str, object]) -> None:
-    writer.write(json.dumps(told).encode() + b"\n")
+def _write(writer: asyncio.StreamWriter, message: Mapping[str, object]) -> None:
+    writer.write(json.dumps(message).encode() + b"\n")

@@ -15,7 +15,7 @@ from fleet.workbench.conformance.own_server import own_server
 from fleet.workbench.conformance.provision import NO_IMAGES, Binding, Images
 from fleet.workbench.conformance.steering.server import Steering
 from fleet.workbench.local_servers.ports import LOOPBACK
-from fleet.workbench.local_servers.process import finish
+from fleet.workbench.local_servers.process import run_to_end
 
 _BIND_SECONDS = 30.0
 
@@ -77,7 +77,7 @@ def _binding(activation: Activation) -> Binding:
         command = [word.replace("{code}", code) for word in shlex.split(activation.bind)]
         with tempfile.TemporaryDirectory(prefix="fleet-conformance-") as folder:
             log = Path(folder) / "bind.log"
-            if await finish(command[0], command, log, _BIND_SECONDS):
+            if await run_to_end(command[0], command, log, _BIND_SECONDS):
                 raise Unavailable(f"{command[0]}: {log.read_text(encoding='utf-8', errors='replace').strip()[-200:]}")
 
     return Binding(activation.ota, bind, activation.serial, activation.key)

@@ -1,1 +1,1 @@
-"""The demo: a server as an operator starts it, a simulated device that talks to it, and a verdict."""
+"""The demo: starts a server as an operator does, lets a simulated device talk to it, and checks the answers."""

@@ -1,4 +1,4 @@
-"""What the demo shows: a timeline that grows, and what is being done right now."""
+"""The output of the demo: a timeline, and a line with the current activity."""
 
 import asyncio
 import re
@@ -14,28 +14,28 @@ from rich.text import Text
 
 from fleet.ground.errors import ConfigError
 from fleet.ground.terminal import cell
-from fleet.workbench.demo.stages import ASR, END, SENTENCE, START, TTS, WAY
-from fleet.workbench.demo.timeline import Row, Who, ms
+from fleet.workbench.demo.stages import ASR, END, OUTSIDE, SENTENCE, START, TTS
+from fleet.workbench.demo.timeline import Actor, Row, ms
 
 _STYLES = {
-    Who.USER: "bold cyan",
-    Who.DEVICE: "yellow",
-    Who.SERVER: "green",
-    Who.TOOL: "magenta",
-    Who.DEMO: "bold",
-    Who.PROBLEM: "bold red",
+    Actor.USER: "bold cyan",
+    Actor.DEVICE: "yellow",
+    Actor.SERVER: "green",
+    Actor.TOOL: "magenta",
+    Actor.DEMO: "bold",
+    Actor.PROBLEM: "bold red",
 }
-_COLOURS = {END: "blue", ASR: "cyan", SENTENCE: "magenta", TTS: "green", START: "yellow", WAY: "white"}
+_COLOURS = {END: "blue", ASR: "cyan", SENTENCE: "magenta", TTS: "green", START: "yellow", OUTSIDE: "white"}
 _CELLS_A_SECOND = 18.0
 _MARGIN = " " * 16
 _OUTCOME = " heard after {}"
 _FETCHED_FONT = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 _PLAIN_WIDTH = 120
-"""Where the output is no terminal, its width is unknown; 80 would fold most lines."""
+"""Width of output that is not a terminal; 80 columns would wrap most lines."""
 
 
 def make_console(*, record: bool = False) -> Console:
-    """Return the console; `record` keeps everything for a picture, which has colours wherever it is made."""
+    """Return the console; `record` keeps all output for a picture, with colours even without a terminal."""
     if record:
         return Console(record=True, highlight=False, force_terminal=True, width=_PLAIN_WIDTH)
     console = Console(highlight=False)
@@ -43,7 +43,7 @@ def make_console(*, record: bool = False) -> Console:
 
 
 def save_picture(console: Console, path: Path) -> None:
-    """Write what a recording console has shown as SVG, in whatever typewriter font there is: no fonts are fetched.
+    """Write the output of a recording console as SVG, with the viewer's monospace font: it fetches no font.
 
     Raises:
         ConfigError: The file cannot be written.
@@ -56,11 +56,11 @@ def save_picture(console: Console, path: Path) -> None:
 
 
 class Screen:
-    """Writes rows with the seconds since the demo began.
+    """Writes rows with the seconds since the start of the demo.
 
     Args:
-        console: Where to.
-        spinner: Whether to show what is being done in a line that moves; it would spoil a picture.
+        console: Receives the output.
+        spinner: Whether to show the current activity with a spinner; do not use it for a picture.
     """
 
     def __init__(self, console: Console, *, spinner: bool = True) -> None:
@@ -71,15 +71,15 @@ class Screen:
 
     @contextmanager
     def live(self) -> Iterator[None]:
-        """Show the moving line during the block."""
+        """Show the spinner during the block."""
         if self._status is None:
             yield
             return
         with self._status:
             yield
 
-    def doing(self, what: str) -> None:
-        """Say what is being done now."""
+    def show_progress(self, what: str) -> None:
+        """Show the current activity."""
         if self._status:
             self._status.update(cell(f"{what} …", "dim"))
 
@@ -87,25 +87,25 @@ class Screen:
         self.console.print()
         self.console.rule(Text(text, style="bold"), align="left", style="dim")
 
-    def show(self, row: Row) -> None:
+    def show_row(self, row: Row) -> None:
         """Write a row below the others."""
         grid = Table.grid(padding=(0, 1))
         grid.add_column(justify="right", width=7, no_wrap=True)
         grid.add_column(width=7, no_wrap=True)
         grid.add_column(ratio=1)
-        text = cell(row.text, "red" if row.who is Who.PROBLEM else "")
+        text = cell(row.text, "red" if row.actor is Actor.PROBLEM else "")
         if row.note:
             text.append_text(cell(f"  {row.note}", "dim"))
-        grid.add_row(Text(f"{self._clock() - self._began:.2f}", style="dim"), Text(row.who, _STYLES[row.who]), text)
+        grid.add_row(Text(f"{self._clock() - self._began:.2f}", style="dim"), Text(row.actor, _STYLES[row.actor]), text)
         self.console.print(grid)
 
-    def show_parts(self, cut: Mapping[str, float]) -> None:
-        """Draw how the time until the answer was heard was spent."""
-        total = sum(cut.values())
+    def show_stages(self, stages: Mapping[str, float]) -> None:
+        """Draw a bar with the stages of the time until the answer was heard."""
+        total = sum(stages.values())
         room = self.console.width - len(_MARGIN) - len(_OUTCOME.format(ms(total)))
         second = min(_CELLS_A_SECOND, room / total if total else 0)
         bar, legend = Text(_MARGIN), Text()
-        for name, seconds in cut.items():
+        for name, seconds in stages.items():
             bar.append("━" * round(seconds * second), style=_COLOURS[name])
             legend.append(f"{name} {ms(seconds)}  ", style=_COLOURS[name])
         bar.append(_OUTCOME.format(ms(total)), style="bold")

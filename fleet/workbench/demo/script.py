@@ -1,4 +1,4 @@
-"""What is said in the demo, and what the answers must hold."""
+"""The script of the demo: what the user says, and what the answers must contain."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,10 +11,15 @@ _RECORDINGS = Path(__file__).parent / "recordings"
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One thing that the user says.
+class ScriptLine:
+    """One sentence of the user.
 
-    The answer must contain `number`; without a number, it must contain a time of day. `tool` must be called by name.
+    Args:
+        name: Of the recording.
+        language: Of the sentence.
+        text: The sentence.
+        number: Number that the answer must contain; None: the answer must contain a time of day.
+        tool: Name of the tool that must be called; empty: none.
     """
 
     name: str
@@ -30,14 +35,14 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A conversation in one language, and the device's volume and battery charge in percent when it begins."""
+    """A conversation in one language; volume and battery charge of the device at its begin are in percent."""
 
     language: Language
     title: str
     wake_word: str
     volume: int
     battery: int
-    lines: Sequence[Line]
+    lines: Sequence[ScriptLine]
 
 
 WANTED_VOLUME = 30
@@ -49,9 +54,9 @@ def _scene(language: Language, title: str, wake_word: str, numbers: tuple[int, i
     volume, battery = numbers
     time, louder, status = texts
     lines = (
-        Line("time", language, time),
-        Line("volume", language, louder, WANTED_VOLUME, _SET_VOLUME),
-        Line("battery", language, status, battery, _STATUS),
+        ScriptLine("time", language, time),
+        ScriptLine("volume", language, louder, WANTED_VOLUME, _SET_VOLUME),
+        ScriptLine("battery", language, status, battery, _STATUS),
     )
     return Scene(language, title, wake_word, volume, battery, lines)
 
@@ -66,4 +71,4 @@ SCENES: dict[Language, Scene] = {
     ),
     "zh": _scene("zh", "中文", "你好小智", (80, 65), ("现在几点了", "把音量调到百分之三十", "现在电量是多少")),
 }
-"""The numbers differ from scene to scene, so that no answer can be that of another one."""
+"""The numbers of the scenes differ, so that the answer of one scene is wrong in the other."""

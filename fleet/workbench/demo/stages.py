@@ -1,7 +1,7 @@
-"""How the time of a turn was spent, measured by the server and by the device.
+"""The stages of a turn's time, measured by the server and by the device.
 
-Each is the difference of two times of one clock. The server's begin when its edge heard the last speech, which is later
-than the user said it: a packet had to be filled and sent. The device's begins when the user said it.
+Each time is a difference on one clock. The server's times begin when its edge received the last speech, which is later
+than the user said it: the device first fills and sends a packet. The device's time begins when the user said it.
 """
 
 import statistics
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from fleet.workbench.local_servers.log_line import LogLine
 
 Stages = Mapping[str, float]
-"""Seconds by the names of `NAMES`, as far as they were measured."""
+"""Seconds of the stages that were measured, by their names in NAMES."""
 
 END, ASR, TOKEN, SENTENCE, TTS, SENT, HEARD = NAMES = (
     "end of turn",
@@ -23,21 +23,21 @@ END, ASR, TOKEN, SENTENCE, TTS, SENT, HEARD = NAMES = (
 )
 
 MEANINGS = {
-    END: "server: from the last speech that it heard to the decision that the user has finished",
+    END: "server: from the last speech that it received to the decision that the user has finished",
     ASR: "server: recognition of the utterance",
     TOKEN: "server: from the utterance to the chat model's first token of the answer, tool calls included",
     SENTENCE: "server: from the utterance to the first whole sentence",
     TTS: "server: from the sentence to its first audio",
-    SENT: "server: from the last speech that it heard to the first packet of the answer",
+    SENT: "server: from the last speech that it received to the first packet of the answer",
     HEARD: "device: from the last sound of the user to the first audible sound of the answer",
 }
 
 PARTS = (END, ASR, SENTENCE, TTS)
-"""Those of the server that follow one another; what is left until the first packet is the wait that firmware needs."""
+"""Stages of the server that follow one another; the rest until the first packet is the wait that firmware needs."""
 START = "start of playback"
-WAY = "outside the server"
-"""What the device measured beyond what the server did: the last packet's length, the network, the softest end of the
-last word and beginning of the first, which only the ear takes for speech or for silence, and the DMA buffers."""
+OUTSIDE = "outside the server"
+"""The part of the device's time that the server does not measure: the length of the last packet, the network, the quiet
+end of the user's last word and begin of the answer's first word, and the DMA buffers."""
 
 _LOGGED = {
     "utterance ended": (END, "endpoint_seconds"),
@@ -49,8 +49,8 @@ _LOGGED = {
 }
 
 
-class Stopwatch:
-    """Collects the measurements of one turn after the other."""
+class StageTimer:
+    """Collects the measured stages of a turn; call `restart` before each turn."""
 
     def __init__(self) -> None:
         self._seconds: dict[str, float] = {}
@@ -58,30 +58,30 @@ class Stopwatch:
     def restart(self) -> None:
         self._seconds = {}
 
-    def take(self, line: LogLine) -> None:
-        """Note a measurement of the server; the first of a kind counts."""
+    def add(self, line: LogLine) -> None:
+        """Record a measurement from the server's log; only the first of each stage counts."""
         name, field = _LOGGED.get(line.message, ("", ""))
         if field in line.fields:
             self._seconds.setdefault(name, line.number(field))
 
     def read(self, latencies_ms: Mapping[str, float]) -> Stages:
-        """Return the turn's times, with what the device measured in milliseconds."""
+        """Return the stages of the turn, with the latencies in milliseconds that the device measured."""
         heard = latencies_ms.get("first_audible")
-        own = {} if heard is None else {HEARD: heard / 1000}
-        return {name: seconds for name in NAMES if (seconds := {**self._seconds, **own}.get(name)) is not None}
+        device = {} if heard is None else {HEARD: heard / 1000}
+        return {name: seconds for name in NAMES if (seconds := {**self._seconds, **device}.get(name)) is not None}
 
 
-def parts(stages: Stages) -> dict[str, float]:
-    """Return the time until something was heard, cut into what followed one another; empty when nothing was heard.
+def split_stages(stages: Stages) -> dict[str, float]:
+    """Return the consecutive stages of the time until the answer was heard; empty if it was not heard.
 
-    The server's parts come from its clock. The last one is the device's whole less the server's whole, so that no time
-    of one clock is subtracted from a time of the other.
+    The stages of the server come from its clock. OUTSIDE is the total of the device minus the total of the server: both
+    are durations, so that no time of one clock is subtracted from a time of the other.
     """
     if HEARD not in stages:
         return {}
-    cut = {name: stages[name] for name in PARTS if name in stages}
-    inside = max(stages.get(SENT, 0.0), sum(cut.values()))
-    return {**cut, START: inside - sum(cut.values()), WAY: max(0.0, stages[HEARD] - inside)}
+    server = {name: stages[name] for name in PARTS if name in stages}
+    total = max(stages.get(SENT, 0.0), sum(server.values()))
+    return {**server, START: total - sum(server.values()), OUTSIDE: max(0.0, stages[HEARD] - total)}
 
 
 def medians(turns: Sequence[Stages]) -> dict[str, float]:

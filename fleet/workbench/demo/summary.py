@@ -1,4 +1,4 @@
-"""The summary of the demo: what was said, how long it took, and the verdict."""
+"""The summary of the demo: transcripts, times and the verdict."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,34 +8,34 @@ from rich.table import Table
 from rich.text import Text
 
 from fleet.ground.terminal import cell
-from fleet.workbench.demo.acts import Act, Answer
+from fleet.workbench.demo.results import SceneResult, TurnResult
 from fleet.workbench.demo.stages import HEARD, MEANINGS, NAMES, Stages, medians
 from fleet.workbench.demo.verdict import Check
 
 _MB = 1_000_000
 
 
-def show_summary(console: Console, acts: Sequence[Act], checks: Sequence[Check]) -> None:
+def show_summary(console: Console, scenes: Sequence[SceneResult], checks: Sequence[Check]) -> None:
     """Print the tables and the verdict."""
-    answers = [answer for act in acts for answer in act.answers]
+    answers = [answer for scene in scenes for answer in scene.answers]
     if answers:
-        console.print(said_table(answers))
+        console.print(transcripts_table(answers))
         console.print(times_table(answers))
     console.print(verdict_lines(checks))
 
 
-def said_table(answers: Sequence[Answer]) -> RenderableType:
-    """Return what was said, and what was recognised."""
+def transcripts_table(answers: Sequence[TurnResult]) -> RenderableType:
+    """Return a table of what was said and what was recognised."""
     table = Table(title="What was said", title_justify="left", expand=True)
-    for name in ("the user said", "the server understood", "it answered", "heard in the device's sound"):
+    for name in ("the user said", "the server understood", "it answered", "heard in the device's audio"):
         table.add_column(name, ratio=1)
     for answer in answers:
         table.add_row(*map(cell, (answer.line.text, answer.understood, answer.reply, answer.heard)))
     return table
 
 
-def times_table(answers: Sequence[Answer]) -> RenderableType:
-    """Return how long each stage took, in milliseconds, and on whose clock."""
+def times_table(answers: Sequence[TurnResult]) -> RenderableType:
+    """Return a table of the duration of each stage in milliseconds, and by which clock."""
     table = Table(
         title="How long it took, in ms: “heard” on the device's clock, all else on the server's",
         title_justify="left",
@@ -52,7 +52,7 @@ def times_table(answers: Sequence[Answer]) -> RenderableType:
 
 
 def verdict_lines(checks: Sequence[Check]) -> RenderableType:
-    """Return one ticked or crossed line a check."""
+    """Return one line per check, with a tick or a cross."""
     grid = Table.grid(padding=(0, 1))
     grid.add_column(width=1)
     grid.add_column()
@@ -64,8 +64,8 @@ def verdict_lines(checks: Sequence[Check]) -> RenderableType:
     return Group(Text(), grid, Text())
 
 
-def facts(memory: int, wavs: Sequence[Path], log: Path) -> RenderableType:
-    """Return where the answers and the log are, and the memory of the server in bytes (0: not known)."""
+def files_table(memory: int, wavs: Sequence[Path], log: Path) -> RenderableType:
+    """Return a table of the files of answers and log, and of the server's memory in bytes (0: not known)."""
     grid = Table.grid(padding=(0, 1))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column()

@@ -1,4 +1,4 @@
-"""The timeline: a row for each step of the device and each line of the server's log that is of interest."""
+"""The timeline: rows for steps of the device and for lines of the server's log."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -12,11 +12,11 @@ from fleet.workbench.sim.records.journal import Step
 
 _LONGEST_REASON = 160
 _LONGEST_RESULT = 48
-"""Keeps a call in one line of a usual terminal."""
+"""Characters, so that a tool call fits into one line of most terminals."""
 
 
-class Who(StrEnum):
-    """Who did something."""
+class Actor(StrEnum):
+    """The origin of a row."""
 
     USER = "user"
     DEVICE = "device"
@@ -28,29 +28,29 @@ class Who(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the timeline; `note` is an aside, such as how long it took."""
+    """One line of the timeline; `note` is an additional remark, such as a duration."""
 
-    who: Who
+    actor: Actor
     text: str
     note: str = ""
 
 
 def row_of_log(line: LogLine) -> Row | None:
-    """Return the row of a log line, or None for a line of no interest."""
+    """Return the row of a log line; None for a line that the timeline does not show."""
     if line.level in ("warning", "error", "critical"):
         reason = line.text("reason") or line.text("traceback")[-_LONGEST_REASON:]
-        return Row(Who.PROBLEM, f"server: {line.message}", _cut(reason, _LONGEST_REASON))
+        return Row(Actor.PROBLEM, f"server: {line.message}", _cut(reason, _LONGEST_REASON))
     make = _OF_LOG.get(line.message)
     return make(line) if make else None
 
 
 def row_of_step(step: Step) -> Row | None:
-    """Return the row of a step of the device, or None for a step of no interest."""
+    """Return the row of a step of the device; None for a step that the timeline does not show."""
     make = _OF_STEP.get(step.name)
     return make(step.detail) if make else None
 
 
-DOING = {
+PROGRESS = {
     "utterance ended": "the server recognises the speech",
     "utterance recognised": "the model answers",
     "tool call": "the model answers",
@@ -58,7 +58,7 @@ DOING = {
     "first audible": "the device plays the answer",
     "playback end": "the device listens",
 }
-"""What is being done after a line of the log or a step of the device, by its name."""
+"""The activity after a line of the log or a step of the device, by its name."""
 
 
 def ms(seconds: float) -> str:
@@ -67,7 +67,7 @@ def ms(seconds: float) -> str:
 
 def _recognised(line: LogLine) -> Row:
     return Row(
-        Who.SERVER, f"heard “{line.private('text')}”", f"{line.text('language')}, {ms(line.number('asr_seconds'))}"
+        Actor.SERVER, f"heard “{line.private('text')}”", f"{line.text('language')}, {ms(line.number('asr_seconds'))}"
     )
 
 
@@ -75,14 +75,14 @@ def _called(line: LogLine) -> Row:
     given = line.private("arguments")
     arguments = ", ".join(f"{name}={value}" for name, value in given.items()) if isinstance(given, dict) else ""
     result = line.private("result")
-    told = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
-    text = f"{line.text('tool')}({arguments}) → {line.text('outcome')}: {_cut(told, _LONGEST_RESULT)}"
-    return Row(Who.TOOL, text, ms(line.number("seconds")))
+    shown = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
+    text = f"{line.text('tool')}({arguments}) → {line.text('outcome')}: {_cut(shown, _LONGEST_RESULT)}"
+    return Row(Actor.TOOL, text, ms(line.number("seconds")))
 
 
 def _discovered(line: LogLine) -> Row:
     return Row(
-        Who.SERVER, f"found {line.text('tools')} tools on {line.text('board')}, firmware {line.text('firmware')}"
+        Actor.SERVER, f"found {line.text('tools')} tools on {line.text('board')}, firmware {line.text('firmware')}"
     )
 
 
@@ -90,23 +90,23 @@ _OF_LOG: dict[str, Callable[[LogLine], Row]] = {
     "utterance recognised": _recognised,
     "tool called": _called,
     "tools discovered": _discovered,
-    "barge-in": lambda _: Row(Who.SERVER, "stops: the user speaks over the answer"),
+    "barge-in": lambda _: Row(Actor.SERVER, "stops: the user speaks over the answer"),
 }
 
 Detail = Mapping[str, JsonValue]
 
 _OF_STEP: dict[str, Callable[[Detail], Row]] = {
-    "ota": lambda d: Row(Who.DEVICE, f"bootstrap: MQTT at {d['endpoint']}, publishes to {d['topic']}"),
-    "ota failed": lambda d: Row(Who.PROBLEM, f"device: bootstrap failed: {d['reason']}"),
-    "mqtt up": lambda d: Row(Who.DEVICE, f"MQTT connected as {d['client_id']}"),
-    "mqtt down": lambda d: Row(Who.PROBLEM, f"device: MQTT lost: {d['reason']}"),
-    "udp open": lambda d: Row(Who.DEVICE, f"session open: audio to {d['server']}:{d['port']} by UDP, encrypted Opus"),
-    "goodbye": lambda d: Row(Who.DEVICE, f"session closed by the {d['by']}"),
-    "sentence": lambda d: Row(Who.SERVER, f"“{d['text']}”"),
-    "alert": lambda d: Row(Who.PROBLEM, f"device shows {d['status']}: {d['message']}"),
-    "underrun": lambda d: Row(Who.PROBLEM, "device: the answer falters", f"{d['ms']} ms"),
+    "ota": lambda d: Row(Actor.DEVICE, f"bootstrap: MQTT at {d['endpoint']}, publishes to {d['topic']}"),
+    "ota failed": lambda d: Row(Actor.PROBLEM, f"device: bootstrap failed: {d['reason']}"),
+    "mqtt up": lambda d: Row(Actor.DEVICE, f"MQTT connected as {d['client_id']}"),
+    "mqtt down": lambda d: Row(Actor.PROBLEM, f"device: MQTT lost: {d['reason']}"),
+    "udp open": lambda d: Row(Actor.DEVICE, f"session open: audio to {d['server']}:{d['port']} by UDP, encrypted Opus"),
+    "goodbye": lambda d: Row(Actor.DEVICE, f"session closed by the {d['by']}"),
+    "sentence": lambda d: Row(Actor.SERVER, f"“{d['text']}”"),
+    "alert": lambda d: Row(Actor.PROBLEM, f"device shows {d['status']}: {d['message']}"),
+    "underrun": lambda d: Row(Actor.PROBLEM, "device: gap in the answer", f"{d['ms']} ms"),
     "violation": lambda d: Row(
-        Who.PROBLEM, f"device: the server broke a rule of the firmware: {d['rule']}", str(d["detail"])
+        Actor.PROBLEM, f"device: the server broke a rule of the firmware: {d['rule']}", str(d["detail"])
     ),
 }
 

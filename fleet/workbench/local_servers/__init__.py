@@ -1,1 +1,1 @@
-"""Servers on this machine alone, for demos and checks."""
+"""Starts servers that only this machine can reach, for demos and checks."""

@@ -1,4 +1,4 @@
-"""The lines of a server's JSON log."""
+"""Parses the lines of a server's JSON log."""
 
 import json
 from collections.abc import Mapping
@@ -23,13 +23,13 @@ class LogLine:
         return str(self.fields.get(name, ""))
 
     def private(self, name: str) -> JsonValue:
-        """Return what stands under a name below `pii`."""
-        kept = self.fields.get("pii")
-        return kept.get(name) if isinstance(kept, dict) else None
+        """Return a field of the group `pii`, which the log has if FLEET_LOG_PII is set."""
+        group = self.fields.get("pii")
+        return group.get(name) if isinstance(group, dict) else None
 
 
 def parse_log(raw: str) -> LogLine | None:
-    """Return a line of the server's log, or None for what is none, such as a library's own words."""
+    """Return a line of the server's log; None for other text, such as the output of a library."""
     try:
         found: JsonValue = json.loads(raw)
     except ValueError:

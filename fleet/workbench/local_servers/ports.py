@@ -1,4 +1,4 @@
-"""Ports on the loopback address for a server that starts soon."""
+"""Chooses ports of the loopback address for a server that starts soon."""
 
 import random
 import socket
@@ -15,7 +15,7 @@ _ATTEMPTS = 200
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Where devices reach the server."""
+    """Ports at which devices reach the server."""
 
     mqtt: int
     udp: int
@@ -23,7 +23,7 @@ class Ports:
 
 
 def choose_ports() -> Ports:
-    """Return the usual ports where they are free, others where not."""
+    """Return the default ports if they are free, else others."""
     return Ports(
         mqtt=choose(1883),
         udp=choose(8884, socket.SOCK_DGRAM),
@@ -32,10 +32,10 @@ def choose_ports() -> Ports:
 
 
 def choose(wanted: int | None = None, kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
-    """Return the wanted port if it is free, otherwise a random one that is.
+    """Return the wanted port if it is free, else a random free port.
 
     Raises:
-        Unavailable: None was found.
+        Unavailable: No free port was found.
     """
     tries: Iterable[int] = random.sample(_BELOW_EPHEMERAL, _ATTEMPTS)
     for port in ([wanted] if wanted else []) + list(tries):
@@ -56,7 +56,7 @@ def accepts(port: int) -> bool:
 def _free(port: int, kind: socket.SocketKind) -> bool:
     with socket.socket(socket.AF_INET, kind) as probe:
         if kind is socket.SOCK_STREAM:
-            # Connections of an earlier run in TIME_WAIT are no reason to choose another port.
+            # Connections of an earlier run in TIME_WAIT do not block the port.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((LOOPBACK, port))

@@ -1,4 +1,4 @@
-"""Programs as child processes."""
+"""Runs programs as child processes."""
 
 import asyncio
 import shutil
@@ -11,21 +11,21 @@ from typing import BinaryIO
 from fleet.ground.errors import ConfigError, Unavailable
 
 STOP_SECONDS = 12.0
-"""Longer than a server needs to end in order; after it the program is killed."""
+"""Time after SIGTERM after which a program is killed; longer than a server needs to shut down."""
 _READ = 1 << 16
 _LONGEST_LINE = 1 << 20
 _SYSTEM_PATH = "/usr/local/sbin:/usr/sbin:/sbin"
 
 
 class Program:
-    """A program that was started; what it writes goes to a log file and, line by line, to a listener.
+    """A running program; copies its output to a log file and calls a callback for each line.
 
     Args:
-        what: Names it in messages.
-        process: The program, with standard output and error in one pipe.
-        log: File for what it writes.
-        on_line: Called with every line without its end.
-        patience: Seconds that it is given to end in order.
+        what: Name for messages.
+        process: The process, with standard output and error in one pipe.
+        log: File for its output.
+        on_line: Called with each line without its end.
+        stop_seconds: Seconds from SIGTERM until it is killed.
     """
 
     def __init__(
@@ -34,10 +34,10 @@ class Program:
         process: asyncio.subprocess.Process,
         log: Path,
         on_line: Callable[[str], None],
-        patience: float = STOP_SECONDS,
+        stop_seconds: float = STOP_SECONDS,
     ) -> None:
         self.pid = process.pid
-        self._patience = patience
+        self._stop_seconds = stop_seconds
         self._what = what
         self._process = process
         self._log = log
@@ -47,20 +47,20 @@ class Program:
 
     @property
     def code(self) -> int | None:
-        """The exit code, once it has ended; below 0 the signal that ended it."""
+        """The exit code; None while it runs, negative: the number of the signal that ended it."""
         return self._process.returncode
 
-    async def attend(self) -> None:
-        """Pass on what it writes, until it ends.
+    async def copy_output(self) -> None:
+        """Copy its output until it ends.
 
         Raises:
-            Unavailable: It was not meant to end yet.
+            Unavailable: It ended before `stop` was called.
         """
         out = self._process.stdout
         with self._log.open("wb") as file:
             rest = b""
             while out and (data := await out.read(_READ)):
-                rest = self._pass_on(rest + data, file)
+                rest = self._write_lines(rest + data, file)
         code = await self._process.wait()
         if self._stopping:
             return
@@ -68,17 +68,17 @@ class Program:
         raise Unavailable(f"{self._what} ended: {reason} (log: {self._log})")
 
     async def stop(self) -> None:
-        """Ask it to end (SIGTERM), and end it after a limit."""
+        """Stop it with SIGTERM, and with SIGKILL after `stop_seconds`."""
         self._stopping = True
         for number in (signal.SIGTERM, signal.SIGKILL):
             with suppress(ProcessLookupError):
                 self._process.send_signal(number)
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._patience):
+                async with asyncio.timeout(self._stop_seconds):
                     await self._process.wait()
                     return
 
-    def _pass_on(self, data: bytes, file: BinaryIO) -> bytes:
+    def _write_lines(self, data: bytes, file: BinaryIO) -> bytes:
         *lines, rest = data.split(b"\n")
         for line in lines:
             file.write(line + b"\n")
@@ -96,51 +96,51 @@ async def run_program(
     command: Sequence[str],
     log: Path,
     on_line: Callable[[str], None] = lambda _: None,
-    patience: float = STOP_SECONDS,
+    stop_seconds: float = STOP_SECONDS,
 ) -> AsyncIterator[Program]:
-    """Run a program beside the block and end it with the block.
+    """Run a program during the block.
 
-    It is in a process group of its own, so that Ctrl-C reaches this program only, which ends it in order; should this
-    itself be killed, the kernel ends it.
+    The program has its own session, so that Ctrl-C reaches only this process, which then stops the program. If this
+    process is killed, the kernel ends the program.
 
     Args:
-        what: Names it in messages.
+        what: Name for messages.
         command: Program and arguments.
-        log: File for what it writes.
-        on_line: Called with every line that it writes.
-        patience: Seconds that it is given to end in order.
+        log: File for its output.
+        on_line: Called with each line of its output.
+        stop_seconds: Seconds from SIGTERM until it is killed.
 
     Raises:
-        Unavailable: It ended while the block ran.
+        Unavailable: It ended during the block.
     """
     process = await asyncio.create_subprocess_exec(
-        *_leash(),
+        *_pdeathsig_prefix(),
         *command,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         start_new_session=True,
     )
-    program = Program(what, process, log, on_line, patience)
+    program = Program(what, process, log, on_line, stop_seconds)
     async with asyncio.TaskGroup() as group:
-        attending = group.create_task(program.attend(), name=f"attend {what}")
+        output = group.create_task(program.copy_output(), name=f"output of {what}")
         try:
             yield program
         finally:
             await program.stop()
-            # Something that it started may still hold the pipe open.
-            attending.cancel()
+            # Cancel: a process that the program started may still hold the pipe open.
+            output.cancel()
 
 
-async def finish(what: str, command: Sequence[str], log: Path, seconds: float) -> int:
+async def run_to_end(what: str, command: Sequence[str], log: Path, seconds: float) -> int:
     """Run a program to its end and return its exit code.
 
     Raises:
-        Unavailable: It had not ended after so many seconds; it is killed.
+        Unavailable: It did not end within `seconds` and was killed.
     """
     with log.open("wb") as out:
         process = await asyncio.create_subprocess_exec(
-            *_leash(), *command, stdin=asyncio.subprocess.DEVNULL, stdout=out, stderr=out
+            *_pdeathsig_prefix(), *command, stdin=asyncio.subprocess.DEVNULL, stdout=out, stderr=out
         )
     try:
         async with asyncio.timeout(seconds):
@@ -154,10 +154,10 @@ async def finish(what: str, command: Sequence[str], log: Path, seconds: float) -
 
 
 def find_program(name: str) -> str:
-    """Return the path of a program, also from the directories that only root has in its path.
+    """Return the path of a program; search the path and the folders of programs for root.
 
     Raises:
-        ConfigError: It is not installed.
+        ConfigError: The program is not installed.
     """
     found = shutil.which(name) or shutil.which(name, path=_SYSTEM_PATH)
     if found is None:
@@ -165,6 +165,6 @@ def find_program(name: str) -> str:
     return found
 
 
-def _leash() -> list[str]:
+def _pdeathsig_prefix() -> list[str]:
     setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", "TERM", "--"] if setpriv else []

@@ -1,4 +1,4 @@
-"""A Redis of our own on this machine: Debian's `redis-server`."""
+"""Runs Debian's `redis-server` on this machine."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,20 +11,20 @@ from fleet.workbench.local_servers.process import Program, find_program, run_pro
 
 @asynccontextmanager
 async def run_redis(folder: Path, port: int, log: Path, *, keep: bool) -> AsyncIterator[Program]:
-    """Run it beside the block, on the loopback address; the block begins when it takes connections.
+    """Run Redis during the block, on the loopback address; the block begins when it accepts connections.
 
     Args:
         folder: For its data.
         port: To listen on.
         log: File for its log.
-        keep: Whether it writes what it knows to an append-only file, as in production, and reads it at the start.
+        keep: Whether it keeps its data in an append-only file, as in production.
 
     Raises:
-        ConfigError: It is not installed.
-        Unavailable: It ended, or did not get ready.
+        ConfigError: Redis is not installed.
+        Unavailable: Redis ended, or was not ready in time.
     """
-    place = ["--bind", LOOPBACK, "--port", str(port), "--dir", str(folder)]
-    kept = ["--save", "", "--appendonly", "yes" if keep else "no", "--appendfsync", "everysec"]
-    async with run_program("Redis", [find_program("redis-server"), *place, *kept], log) as program:
+    address = ["--bind", LOOPBACK, "--port", str(port), "--dir", str(folder)]
+    persistence = ["--save", "", "--appendonly", "yes" if keep else "no", "--appendfsync", "everysec"]
+    async with run_program("Redis", [find_program("redis-server"), *address, *persistence], log) as program:
         await until_accepting("Redis", port)
         yield program

@@ -1,4 +1,4 @@
-"""A `fleet up` as a child process, with its settings in a file and its log passed on."""
+"""Runs `fleet up` as a child process, with its settings in a file and a callback for its log."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ Value = str | int | float | bool
 
 
 class Server:
-    """A server that is up. `ota_url` is where devices boot from, `pid` its process."""
+    """A running server: its process id, and `ota_url`, its bootstrap address."""
 
     def __init__(self, pid: int, ota_url: str) -> None:
         self.pid = pid
@@ -30,7 +30,7 @@ class Server:
 
 
 def settings_for(ports: Ports, data: Path) -> dict[str, Value]:
-    """Return the settings of a server that only this machine reaches and that tells everything."""
+    """Return the settings of a server that listens on loopback only and logs personal data."""
     return {
         "mqtt_host": LOOPBACK,
         "udp_host": LOOPBACK,
@@ -49,31 +49,31 @@ def settings_for(ports: Ports, data: Path) -> dict[str, Value]:
 
 
 def write_settings(settings: Mapping[str, Value], path: Path) -> None:
-    """Write settings as the TOML file that FLEET_CONFIG names; it may hold keys, so only we may read it."""
+    """Write settings as a TOML file for FLEET_CONFIG; only its owner can read it, because it may hold keys."""
     path.touch(mode=0o600)
-    # What JSON calls a string, a number or a truth value is the same in TOML.
+    # JSON and TOML have the same syntax for strings, numbers and booleans.
     path.write_text("".join(f"{name} = {json.dumps(value)}\n" for name, value in settings.items()), encoding="utf-8")
 
 
 def fleet_command(config: Path, *words: str) -> list[str]:
-    """Return a command line of ours that takes its settings from a file, and nothing from the environment."""
-    forget = [part for name in Settings.model_fields for part in ("-u", variable(name))]
-    return ["env", *forget, f"{_CONFIG}={config}", sys.executable, "-m", "fleet", *words]
+    """Return a `fleet` command line that reads its settings from a file only, not from the environment."""
+    unset = [part for name in Settings.model_fields for part in ("-u", variable(name))]
+    return ["env", *unset, f"{_CONFIG}={config}", sys.executable, "-m", "fleet", *words]
 
 
 @asynccontextmanager
 async def run_server(
     settings: Mapping[str, Value], folder: Path, log: Path, on_line: Callable[[LogLine], None]
 ) -> AsyncIterator[Server]:
-    """Run `fleet up` beside the block; the block begins when it is ready.
+    """Run `fleet up` during the block; the block begins when it is ready.
 
-    Nothing is taken from the environment, so that it never writes into anybody's Redis or spends anybody's money.
+    It reads no settings from the environment, so that it never uses the caller's Redis or paid models.
 
     Args:
         settings: By their names in the settings file.
         folder: For that file.
         log: File for its log.
-        on_line: Called with every line of its log.
+        on_line: Called with each line of its log.
 
     Raises:
         Unavailable: It ended, or was not ready within 90 s.
@@ -82,21 +82,21 @@ async def run_server(
     write_settings(settings, config)
     command = fleet_command(config, "up")
     ready = asyncio.Event()
-    found: list[str] = []
+    ota_urls: list[str] = []
 
-    def take(raw: str) -> None:
+    def read(raw: str) -> None:
         line = parse_log(raw)
         if line is None:
             return
         if line.message == _READY:
-            found.append(line.text("ota"))
+            ota_urls.append(line.text("ota"))
             ready.set()
         on_line(line)
 
-    async with run_program("the server", command, log, take) as program:
+    async with run_program("the server", command, log, read) as program:
         with suppress(TimeoutError):
             async with asyncio.timeout(READY_SECONDS):
                 await ready.wait()
-        if not found:
+        if not ota_urls:
             raise Unavailable(f"the server was not up within {READY_SECONDS:g} s (log: {log})")
-        yield Server(program.pid, found[0])
+        yield Server(program.pid, ota_urls[0])

@@ -4,7 +4,7 @@ from fleet.adapters.redis.access.revocations import Revocations
 from fleet.adapters.redis.client.store import Store
 from fleet.ground.settings import load
 from fleet.run.api import api
-from fleet.run.site import Site
+from fleet.run.resources import ProcessResources
 from fleet.wire.identity import CredentialKeys
 from tests.support.emqx_requests import TOKEN, connection, login_request, rest_api
 
@@ -22,7 +22,7 @@ async def test_the_role_answers_logins_and_closes_who_is_revoked(store: Store) -
             http_host="127.0.0.1",
             http_port=0,
         )
-        async with api(Site(settings, keys, None, store)) as server, connection(server.port) as asker:
+        async with api(ProcessResources(settings, keys, None, store)) as server, connection(server.port) as asker:
             login = login_request(keys.issue("device", MAC))
             assert (await asker.ask(login))["result"] == "allow"
             await Revocations(store).add(MAC)
@@ -33,6 +33,6 @@ async def test_the_role_answers_logins_and_closes_who_is_revoked(store: Store) -
 
 async def test_without_a_token_there_is_no_such_route(store: Store, keys: CredentialKeys) -> None:
     settings = load(http_host="127.0.0.1", http_port=0)
-    async with api(Site(settings, keys, None, store)) as server, connection(server.port) as asker:
+    async with api(ProcessResources(settings, keys, None, store)) as server, connection(server.port) as asker:
         asker.send(login_request(keys.issue("device", MAC)))
         assert (await asker.answer())[0] == 404

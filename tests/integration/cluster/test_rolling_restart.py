@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from fleet.workbench.cluster.check.judge import Verdict
-from fleet.workbench.cluster.check.run import Options, check
+from fleet.workbench.cluster.check.run import CheckOptions, check
 
 
 async def hold(out: Path, limit: float, *, each: int, **options: int) -> Verdict:
     async with asyncio.timeout(limit):
-        verdict = await check(Options(out, pause=1.0, workers=each, edges=each, **options))
+        verdict = await check(CheckOptions(out, pause=1.0, workers=each, edges=each, **options))
     assert not verdict.faults, "\n".join(f"{fault.rule}: {fault.detail}" for fault in verdict.faults)
     several = [f"{role}-{number}" for role in ("worker", "edge") for number in range(1, each + 1)]
     assert [restart.name for restart in verdict.restarts] == [*several, "gateway-1", "api-1"]
@@ -22,11 +22,11 @@ async def hold(out: Path, limit: float, *, each: int, **options: int) -> Verdict
 
 async def test_a_rolling_restart_of_all_roles_loses_nothing(tmp_path: Path) -> None:
     verdict = await hold(tmp_path, 240, each=1, conversations=6, clients=2)
-    assert verdict.people == 8
+    assert verdict.users == 8
     assert verdict.api_requests > 0
 
 
 @pytest.mark.slow
 async def test_nor_does_it_under_fifty_conversations(tmp_path: Path) -> None:
     verdict = await hold(tmp_path, 900, each=2, conversations=50, clients=4)
-    assert verdict.people == 54
+    assert verdict.users == 54

@@ -12,7 +12,7 @@ from fleet.adapters.redis.client.store import Store
 from fleet.ground.errors import Unavailable
 from fleet.ground.settings import load
 from fleet.ground.tasks import running
-from fleet.run.site import site
+from fleet.run.resources import open_resources
 from fleet.wire.identity import CredentialKeys
 from tests.support.api_server import api_client
 from tests.support.gateway_stage import ScriptedModel, gateway_stage, says
@@ -80,7 +80,7 @@ async def test_api_edge_and_gateway_say_why_they_are_not_ready(
     async with (
         api_client(store, keys) as api,
         gateway_stage(own_redis.url, ScriptedModel(says("Hello."))) as gateway,
-        site(settings, broker=False, readiness=readiness),
+        open_resources(settings, broker=False, readiness=readiness),
         running("metrics", metrics.run),
     ):
 

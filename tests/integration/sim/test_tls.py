@@ -13,7 +13,7 @@ from fleet.ground.settings import load
 from fleet.ground.tasks import running
 from fleet.roles.api.app import build_app
 from fleet.roles.front import Front
-from fleet.run.front import secure_listener
+from fleet.run.front import tls_binding
 from fleet.wire.identity import CredentialKeys
 from fleet.workbench.conformance.checks import select
 from fleet.workbench.conformance.context import Setup
@@ -32,7 +32,7 @@ MAC = "02:00:00:77:01:01"
 async def site(store: Store, keys: CredentialKeys, broker: MosquittoServer, pki: Pki, host: str) -> AsyncIterator[str]:
     """Run a front and an api with TLS; give the bootstrap address."""
     settings = load(mqtt_host=host, mqtt_port=0, http_host=host, http_port=0, https_port=0, **pki.settings)
-    async with secure_listener(settings) as secure:
+    async with tls_binding(settings) as secure:
         front = Front(host=host, port=0, upstream=broker.url, keys=keys, secure=secure)
         app = build_app(settings, keys, store)
         async with running("front", front.run), serve(app, settings) as server:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from fleet.cli import add_operators, add_workbench, app
+from fleet.cli import add_operator_commands, add_workbench_commands, app
 from fleet.operations.commands_reference import Command, find_commands, write_commands
 from tests.support.command_line import command_line
 
@@ -15,8 +15,8 @@ REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "commands.md"
 @pytest.fixture(scope="module")
 def found() -> dict[str, Command]:
     if not any(group.name == "devices" for group in app.registered_groups):
-        add_operators()
-        add_workbench()
+        add_operator_commands()
+        add_workbench_commands()
     return {one.path: one for one in find_commands(get_command(app))}
 
 
@@ -33,14 +33,14 @@ def test_commands_below_commands_are_found(found: dict[str, Command]) -> None:
 
 def test_everything_is_explained(found: dict[str, Command]) -> None:
     for command in found.values():
-        assert command.meaning, command.path
+        assert command.description, command.path
         for name, text in command.options:
             assert text.partition("[default")[0].strip(), f"{command.path} {name}"
 
 
 def test_an_option_is_told_with_its_form_default_and_edges(found: dict[str, Command]) -> None:
     options = dict(found["fleet devices debug"].options)
-    assert options["--minutes <float range>"] == "For how long; 0 ends it now. [default: 10.0; 0<=x<=1440]"
+    assert options["--minutes <float range>"] == "Duration in minutes; 0 ends it now. [default: 10.0; 0<=x<=1440]"
     assert options["mac <str>"].endswith("[required]")
 
 

@@ -4,11 +4,11 @@ from fleet.ground.settings import Settings
 from fleet.run.listeners_table import listeners, table
 
 
-def test_every_port_is_shown_with_who_reaches_it_and_what_it_asks_for() -> None:
+def test_every_port_is_shown_with_who_reaches_it_and_what_it_requires() -> None:
     settings = Settings(
         activation="code", http_host="127.0.0.1", metrics_host="10.0.0.7", gateway_tokens=True, mqtt_port=1884
     )
-    rows = {(row.what, row.protocol): row for row in listeners(settings, 8123)}
+    rows = {(row.purpose, row.protocol): row for row in listeners(settings, 8123)}
     assert set(rows) == {
         ("devices: bootstrap", "http"),
         ("devices: messages", "mqtt"),
@@ -22,8 +22,8 @@ def test_every_port_is_shown_with_who_reaches_it_and_what_it_asks_for() -> None:
         "this machine",
         "policy code",
     )
-    assert rows["devices: messages", "mqtt"].reachable == "everybody on its networks"
-    assert rows["metrics and health", "http"].reachable == "who reaches 10.0.0.7"
+    assert rows["devices: messages", "mqtt"].reachable == "hosts on all networks"
+    assert rows["metrics and health", "http"].reachable == "hosts that reach 10.0.0.7"
     assert rows["text clients", "websocket"].requires == "a token"
 
 
@@ -33,7 +33,7 @@ def test_what_is_open_is_called_so() -> None:
 
 
 def test_a_broker_of_your_own_and_metrics_that_are_off_are_no_ports_of_ours() -> None:
-    shown = {row.what for row in listeners(Settings(mqtt_url="mqtt://broker", metrics_port=0))}
+    shown = {row.purpose for row in listeners(Settings(mqtt_url="mqtt://broker", metrics_port=0))}
     assert shown == {"devices: bootstrap", "devices: audio", "text clients"}
 
 

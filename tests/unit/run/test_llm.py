@@ -7,7 +7,7 @@ import pytest
 from fleet.core.ports import Message, TextDelta
 from fleet.ground.errors import ConfigError, ProviderTimeout
 from fleet.ground.settings import load
-from fleet.run.llm import VOICE_SECONDS, chat_model, silence_of
+from fleet.run.llm import VOICE_SECONDS, chat_model, silence_limit
 from tests.support.openai_server import SSE, Answer, OpenAiServer, delta, refused, run_openai_server, spoken, sse
 
 
@@ -75,7 +75,7 @@ async def test_the_fallback_has_its_own_address_key_and_model(servers: tuple[Ope
 def test_silence_is_borne_as_long_as_the_caller_says_where_nothing_is_set(
     given: dict[str, float], borne: float
 ) -> None:
-    assert silence_of(load(**given), VOICE_SECONDS) == borne
+    assert silence_limit(load(**given), VOICE_SECONDS) == borne
 
 
 async def test_a_model_that_falls_silent_is_waited_for_as_long_as_silence_is_borne(

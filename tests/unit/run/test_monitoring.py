@@ -6,14 +6,14 @@ import pytest
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
 from fleet.ground.tracing import spans
-from fleet.run.monitoring import watching
+from fleet.run.monitoring import run_monitoring
 from tests.support.ports import LOOPBACK, free_port
 from tests.support.scraped import ask
 
 
 async def test_the_port_is_there_before_the_role_is() -> None:
     port = free_port()
-    async with watching(Settings(metrics_host=LOOPBACK, metrics_port=port), "worker") as readiness:
+    async with run_monitoring(Settings(metrics_host=LOOPBACK, metrics_port=port), "worker") as readiness:
         status, _, body = await asyncio.to_thread(ask, port, "/readyz")
         assert (status, b"starting" in body) == (503, True)
         with readiness.serving():
@@ -23,7 +23,7 @@ async def test_the_port_is_there_before_the_role_is() -> None:
 
 
 async def test_zero_is_no_port() -> None:
-    async with watching(Settings(metrics_port=0), "worker") as readiness:
+    async with run_monitoring(Settings(metrics_port=0), "worker") as readiness:
         assert await readiness.look() == "starting"
 
 
@@ -31,7 +31,7 @@ async def test_a_port_that_was_asked_for_must_be_free() -> None:
     with socket.create_server((LOOPBACK, 0)) as taken:
         settings = Settings(metrics_host=LOOPBACK, metrics_port=taken.getsockname()[1])
         with pytest.raises(ConfigError, match="FLEET_METRICS_PORT"):
-            async with watching(settings, "worker"):
+            async with run_monitoring(settings, "worker"):
                 pass
 
 
@@ -40,7 +40,7 @@ async def test_a_second_role_on_the_machine_runs_without_the_port_that_nobody_as
         settings = Settings(metrics_host=LOOPBACK)
         settings.__dict__["metrics_port"] = taken.getsockname()[1]
         assert "metrics_port" not in settings.model_fields_set
-        async with watching(settings, "worker") as readiness, asyncio.timeout(5):
+        async with run_monitoring(settings, "worker") as readiness, asyncio.timeout(5):
             assert await readiness.look() == "starting"
 
 
@@ -48,7 +48,7 @@ async def test_traces_are_on_only_with_a_collector_and_only_meanwhile() -> None:
     pytest.importorskip("opentelemetry.sdk")
     port = free_port()
     settings = Settings(metrics_port=0, otlp_endpoint=f"http://{LOOPBACK}:{port}")
-    async with watching(settings, "worker"):
+    async with run_monitoring(settings, "worker"):
         with spans.span("work") as span:
             assert span is not spans.OFF
             assert span.traceparent.startswith("00-")

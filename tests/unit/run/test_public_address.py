@@ -88,5 +88,5 @@ async def test_a_nat_with_a_port_for_each_peer_is_an_error() -> None:
 
 async def test_a_nat_that_changes_the_port_is_an_error() -> None:
     async with asyncio.timeout(20), stun_server(tell("203.0.113.7", 4242)) as server:
-        with pytest.raises(ConfigError, match="into 4242"):
+        with pytest.raises(ConfigError, match="to 4242"):
             await find_public_address(AddressSources(None, free_udp(), stun_servers=server.name))

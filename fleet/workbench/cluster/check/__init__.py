@@ -1,1 +1,1 @@
-"""Whether a rolling restart loses anything: conversations go on meanwhile, and their results are judged."""
+"""Checks that a rolling restart loses nothing: users talk during the restart, and a judge checks the results."""

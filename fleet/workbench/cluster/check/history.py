@@ -1,4 +1,4 @@
-"""What happened while the cluster was restarted. All times are seconds on one clock."""
+"""Records what happens while the cluster is restarted. All times are seconds on one clock."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,13 +20,13 @@ class Turn:
     mark: int
     begun: float
     asked: float = 0.0
-    """When the user had said it, or sent it."""
+    """When the user had finished speaking, or had sent the text."""
     heard: float = 0.0
-    """When the answer began to sound, or came."""
+    """When the first audio or text of the answer came."""
     ended: float = 0.0
     outcome: Outcome = "open"
-    again: int = 0
-    """How often it was asked anew: a goodbye came as the user began to speak, or before a text was taken."""
+    repeats: int = 0
+    """How often the user repeated it: a goodbye came at the begin of the speech, or before the text was accepted."""
     calls: int = 0
     """How often its tool ran."""
     answer: str = ""
@@ -34,13 +34,13 @@ class Turn:
 
     @property
     def wait(self) -> float | None:
-        """Seconds from the question's end to the answer's begin."""
+        """Seconds from the end of the question to the begin of the answer."""
         return self.heard - self.asked if self.heard else None
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that happened and must not."""
+    """A broken rule, and how it was broken."""
 
     rule: str
     detail: str
@@ -48,20 +48,20 @@ class Fault:
 
 @dataclass(slots=True)
 class History:
-    """All observations; `over` is when the last process had been replaced."""
+    """All observations; `over` is the time at which the last process had been replaced."""
 
     turns: list[Turn] = field(default_factory=list)
     restarts: list[Restart] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
-    """Faults that were found while the cluster was restarted."""
-    people: list[str] = field(default_factory=list)
-    """Everyone who talks."""
-    asked_api: int = 0
+    """Faults that were found during the restart."""
+    users: list[str] = field(default_factory=list)
+    """Names of the devices and clients that talk."""
+    api_requests: int = 0
     over: float = 0.0
-    rough: int = 0
-    """How often a rule of timing was broken: by the server, or by a machine that is too busy."""
-    held_up: float = 0.0
-    """The longest that the devices' own process came late, in seconds."""
+    timing_violations: int = 0
+    """How often a timing rule was broken, by the server or because the machine is too busy."""
+    device_lag: float = 0.0
+    """Longest lateness of the process of the devices, in seconds."""
 
     def begin(self, who: str, kind: Kind, mark: int, now: float) -> Turn:
         """Return a new turn."""
@@ -69,7 +69,7 @@ class History:
         self.turns.append(turn)
         return turn
 
-    def blame(self, rule: str, detail: str) -> None:
+    def add_fault(self, rule: str, detail: str) -> None:
         self.faults.append(Fault(rule, detail))
 
     def of(self, who: str) -> Iterator[Turn]:
@@ -78,6 +78,6 @@ class History:
 
 
 def during(turns: Sequence[Turn], restart: Restart) -> list[Turn]:
-    """Return the turns during which a process was replaced."""
+    """Return the turns that overlap with a restart."""
     ended = restart.began + restart.seconds
     return [turn for turn in turns if turn.begun < ended and turn.ended > restart.began]

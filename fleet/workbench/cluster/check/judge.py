@@ -1,4 +1,4 @@
-"""Whether a rolling restart lost something: pure functions over the observations."""
+"""Decides whether a rolling restart lost something: pure functions over the observations."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,41 +6,42 @@ from dataclasses import dataclass
 from fleet.workbench.cluster.check.history import Fault, History, Turn, during
 from fleet.workbench.cluster.check.models import DONE
 from fleet.workbench.cluster.cluster import Restart
-from fleet.workbench.cluster.plan import Role
+from fleet.workbench.cluster.options import Role
 
 
 @dataclass(frozen=True, slots=True)
 class RestartFigures:
-    """How long the replacement of a process took, and what it meant for the turns meanwhile."""
+    """Duration of a replacement, and its effect on the turns at that time."""
 
     name: str
     role: Role
     ready: float
     drain: float
     turns: int
-    """That it fell into."""
+    """Turns that overlap with the replacement."""
     longest_wait: float
+    """Of these turns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The result of a check; waits are seconds from the end of a question to the begin of its answer."""
 
-    people: int
+    users: int
     turns: int
     answered: int
     lost: int
-    again: int
-    """Questions that were asked again, because a goodbye came when they began."""
+    repeats: int
+    """Questions that were repeated because a goodbye came when they began."""
     calls: int
-    """Executions of tools."""
+    """Tool calls that ran."""
     api_requests: int
     median_wait: float
     longest_wait: float
-    rough: int
-    """Breaches of rules of timing; they do not count as loss."""
-    held_up: float
-    """The longest that the devices' own process came late: a high value makes all times worthless."""
+    timing_violations: int
+    """Broken timing rules; they do not count as loss."""
+    device_lag: float
+    """Longest lateness of the process of the devices; a high value invalidates all times."""
     restarts: list[RestartFigures]
     faults: list[Fault]
 
@@ -50,22 +51,22 @@ class Verdict:
 
 
 def judge(history: History) -> Verdict:
-    """Judge all that was seen."""
+    """Return the verdict on the observations."""
     turns = history.turns
     waits = sorted(turn.wait for turn in turns if turn.wait is not None)
     answered = sum(turn.outcome == "answered" for turn in turns)
     return Verdict(
-        people=len(history.people),
+        users=len(history.users),
         turns=len(turns),
         answered=answered,
         lost=len(turns) - answered,
-        again=sum(turn.again for turn in turns),
+        repeats=sum(turn.repeats for turn in turns),
         calls=sum(turn.calls for turn in turns),
-        api_requests=history.asked_api,
+        api_requests=history.api_requests,
         median_wait=waits[len(waits) // 2] if waits else 0.0,
         longest_wait=max(waits, default=0.0),
-        rough=history.rough,
-        held_up=history.held_up,
+        timing_violations=history.timing_violations,
+        device_lag=history.device_lag,
         restarts=[_measure(history, restart) for restart in history.restarts],
         faults=[*history.faults, *_faults(history)],
     )
@@ -82,10 +83,10 @@ def _faults(history: History) -> Iterator[Fault]:
         yield from _check_turn(turn)
     for restart in history.restarts:
         yield from _check_restart(restart)
-    for who in history.people:
+    for who in history.users:
         turns = list(history.of(who))
         if not any(turn.begun >= history.over and turn.outcome == "answered" for turn in turns):
-            yield Fault("left behind", f"{who} had no good turn after the last restart")
+            yield Fault("left behind", f"{who} had no answered turn after the last restart")
         if turns and turns[0].kind == "client":
             yield from _check_memory(turns)
 
@@ -105,12 +106,12 @@ def _check_turn(turn: Turn) -> Iterator[Fault]:
 def _check_restart(restart: Restart) -> Iterator[Fault]:
     if restart.code != 0:
         yield Fault("not ended in order", f"{restart.name}: exit code {restart.code}")
-    if restart.hasty:
-        yield Fault("not ended in order", f"{restart.name} left before everything was handed over")
+    if restart.dropped_work:
+        yield Fault("not ended in order", f"{restart.name} dropped work that it should have handed over")
 
 
 def _check_memory(turns: list[Turn]) -> Iterator[Fault]:
-    """A client's session goes on in the next process: only the first answer may remember nothing."""
+    """Check that a client's session continues in the next process: only its first answer may remember nothing."""
     for turn in turns[1:]:
         if turn.outcome == "answered" and "remembers 0 questions" in turn.answer:
             yield Fault("session forgotten", f"turn {turn.number} of {turn.who}: {turn.answer!r}")

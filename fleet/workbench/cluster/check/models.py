@@ -1,4 +1,4 @@
-"""The scripted models, in a process of their own: every scene calls a tool once, and its answer names the outcome."""
+"""The scripted models, a separate process: every scene calls a tool once, and its answer states the outcome."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -11,23 +11,23 @@ from fleet.workbench.conformance.steering.server import Steering
 from fleet.workbench.conformance.steering.voice import MARKS
 
 TOOL = "self.output.set_1"
-"""What devices have; the server offers it without `self.`."""
+"""The tool of the devices; the server offers it to the model without `self.`."""
 CALLED = "output.set_1"
 DONE = "it was done"
-_LEFT_OUT = "it was not done"
+_NOT_DONE = "it was not done"
 _REPLY_SECONDS = 2.0
 _PACE = 0.08
-"""Seconds between pieces of the answer: it is written while the first sentence is spoken already."""
+"""Seconds between pieces of the answer: the model still writes while the first sentence is spoken."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActScene(Scene):
-    """A scene that is the same every time; `asked` returns the requests of its mark."""
+    """A scene with the same answer each time; `asked` returns the requests with its mark."""
 
     asked: Callable[[], Sequence[Asked]] = tuple
 
     def round(self, number: int) -> Round:
-        """Return the answer to the request that came last."""
+        """Return the answer to the last request."""
         messages = self.asked()[-1].messages
         turn = progress.since_user(messages)
         results = progress.results(turn)
@@ -38,16 +38,16 @@ class ActScene(Scene):
 
 
 def answer(mark: int, result: str, earlier: int) -> list[str]:
-    """Return the sentences of an answer: the outcome of the call, and how many questions are remembered."""
-    told = DONE if result == "true" else f"{_LEFT_OUT}, {result}"
-    return [f"Scene {mark}: {told}.", f"Scene {mark} remembers {earlier} questions."]
+    """Return the sentences of an answer: the outcome of the call, and the number of earlier questions."""
+    outcome = DONE if result == "true" else f"{_NOT_DONE}, {result}"
+    return [f"Scene {mark}: {outcome}.", f"Scene {mark} remembers {earlier} questions."]
 
 
 async def serve(host: str, port: int) -> None:
-    """Serve them until cancelled.
+    """Serve the scripted models until cancelled.
 
     Raises:
-        ConfigError: The address is in use or not this machine's.
+        ConfigError: The address is in use, or is not an address of this machine.
     """
     async with Steering(host, port) as steering:
         for mark in MARKS:

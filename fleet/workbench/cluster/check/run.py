@@ -1,4 +1,4 @@
-"""One check: users talk to a cluster all the time, while every process of every role is replaced."""
+"""Runs a check: users talk to a cluster while every process of every role is replaced."""
 
 import asyncio
 import random
@@ -8,13 +8,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fleet.workbench.cluster.check.client import Client
+from fleet.workbench.cluster.check.bootstrap_poller import poll_bootstrap
+from fleet.workbench.cluster.check.device_user import DeviceUser
+from fleet.workbench.cluster.check.gateway_client import GatewayClient
 from fleet.workbench.cluster.check.history import History
 from fleet.workbench.cluster.check.judge import Verdict, judge
-from fleet.workbench.cluster.check.owner import Owner
-from fleet.workbench.cluster.check.visitor import visit
 from fleet.workbench.cluster.cluster import Cluster, Restart, run_cluster
-from fleet.workbench.cluster.plan import ROLES, Plan, Role, counts
+from fleet.workbench.cluster.options import ROLES, ClusterOptions, Role, process_counts
 from fleet.workbench.conformance.own_server import steered
 from fleet.workbench.conformance.steering.voice import MARKS
 from fleet.workbench.local_servers.mosquitto import until_accepting
@@ -29,8 +29,8 @@ _PROFILE = replace(find_profile("P1"), extra_tools=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """Parameters of a check; `pause` is the time of talk before, between and after the restarts, in seconds."""
+class CheckOptions:
+    """Options of a check; `pause` is the time between the restarts in seconds; users talk all the time."""
 
     data: Path
     conversations: int = 50
@@ -42,41 +42,41 @@ class Options:
     roles: Sequence[Role] = ROLES
 
 
-async def check(options: Options, report: Callable[[str], None] = lambda _: None) -> Verdict:
+async def check(options: CheckOptions, report: Callable[[str], None] = lambda _: None) -> Verdict:
     """Run a check.
 
     Args:
-        options: What it is to be like.
-        report: Called with what is being done.
+        options: Of the check.
+        report: Called with each step.
 
     Raises:
         ConfigError: A program is missing, or the plugin cannot be built.
-        Unavailable: The cluster did not get ready.
+        Unavailable: The cluster was not ready in time.
     """
     history = History()
     for folder in (options.data, options.data / "devices"):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     async with AsyncExitStack() as stack:
         models = await stack.enter_async_context(_models(options.data))
-        plan = Plan(
+        cluster_options = ClusterOptions(
             data=options.data / "cluster",
-            counts=counts(options.workers, options.edges),
+            counts=process_counts(options.workers, options.edges),
             settings={**steered(models), "llm_model": "scripted", "log_level": "debug", "log_pii": True},
-            usual_ports=False,
+            default_ports=False,
         )
-        cluster = await stack.enter_async_context(run_cluster(plan, report))
+        cluster = await stack.enter_async_context(run_cluster(cluster_options, report))
         report(f"{options.conversations} devices boot")
-        owners = await stack.enter_async_context(_owners(cluster, history, options))
-        await _restart_all(cluster, owners, history, options, report)
-        await _leave(owners, options.data / "devices")
-        for death in cluster.deaths:
-            history.blame("process died", death)
+        users = await stack.enter_async_context(_run_users(cluster, history, options))
+        await _restart_all(cluster, users, history, options, report)
+        await _finish(users, options.data / "devices")
+        for failure in cluster.failures:
+            history.add_fault("process died", failure)
     return judge(history)
 
 
 @asynccontextmanager
-async def _owners(cluster: Cluster, history: History, options: Options) -> AsyncIterator[list[Owner]]:
-    """Run devices, each with a user; usually the server knows their tools already."""
+async def _run_users(cluster: Cluster, history: History, options: CheckOptions) -> AsyncIterator[list[DeviceUser]]:
+    """Run devices during the block, each with a user; wait until the server knows their tools."""
     devices = [
         SimDevice(_PROFILE, ota_url=cluster.ota_url, mac=f"02:c1:05:00:{at >> 8:02x}:{at & 255:02x}", seed=at)
         for at in range(options.conversations)
@@ -84,59 +84,59 @@ async def _owners(cluster: Cluster, history: History, options: Options) -> Async
     booted, over = [asyncio.Event() for _ in devices], asyncio.Event()
     async with asyncio.TaskGroup() as group:
         for device, up in zip(devices, booted, strict=True):
-            group.create_task(_power(device, up, over), name=f"device {device.mac}")
+            group.create_task(_run_device(device, up, over), name=f"device {device.mac}")
         for up in booted:
             await up.wait()
-        chance, marks = random.Random(options.seed), _share(options.conversations + options.clients)
-        owners = [Owner(one, marks[at], history, random.Random(chance.random())) for at, one in enumerate(devices)]
-        async with asyncio.TaskGroup() as meeting:
-            for owner in owners:
-                # A device that was not asked yet is asked at its first hello.
-                meeting.create_task(owner.meet(_DISCOVERY_SECONDS), name=f"tools of {owner.name}")
-        yield owners
+        rng, marks = random.Random(options.seed), _share(options.conversations + options.clients)
+        users = [DeviceUser(one, marks[at], history, random.Random(rng.random())) for at, one in enumerate(devices)]
+        async with asyncio.TaskGroup() as discovery:
+            for user in users:
+                # If the limit passes, the server asks at the first hello.
+                discovery.create_task(user.wait_for_discovery(_DISCOVERY_SECONDS), name=f"tools of {user.name}")
+        yield users
         over.set()
 
 
-async def _leave(owners: list[Owner], folder: Path) -> None:
+async def _finish(users: list[DeviceUser], folder: Path) -> None:
     async with asyncio.TaskGroup() as group:
-        for owner in owners:
-            group.create_task(owner.leave(folder), name=f"end of {owner.name}")
+        for user in users:
+            group.create_task(user.finish(folder), name=f"end of {user.name}")
 
 
-async def _power(device: SimDevice, up: asyncio.Event, over: asyncio.Event) -> None:
+async def _run_device(device: SimDevice, up: asyncio.Event, over: asyncio.Event) -> None:
     async with device.running(_BOOT_SECONDS):
         up.set()
         await over.wait()
 
 
 async def _restart_all(
-    cluster: Cluster, owners: list[Owner], history: History, options: Options, report: Callable[[str], None]
+    cluster: Cluster, users: list[DeviceUser], history: History, options: CheckOptions, report: Callable[[str], None]
 ) -> None:
-    """Let all users talk while the processes are replaced."""
+    """Replace the processes while all users talk."""
     done = False
 
     def over() -> bool:
         return done
 
-    def note(restart: Restart) -> None:
+    def record(restart: Restart) -> None:
         history.restarts.append(restart)
-        report(f"{restart.name}: ready after {restart.ready:.1f} s, the old one had left {restart.drain:.1f} s later")
+        report(f"{restart.name}: ready after {restart.ready:.1f} s, the old process ended {restart.drain:.1f} s later")
 
-    chance = random.Random(options.seed + 1)
+    rng = random.Random(options.seed + 1)
     marks = _share(options.conversations + options.clients)[options.conversations :]
     clients = [
-        Client(f"client {at + 1}", cluster.gateway_url, own, history, random.Random(chance.random()))
+        GatewayClient(f"client {at + 1}", cluster.gateway_url, own, history, random.Random(rng.random()))
         for at, own in enumerate(marks)
     ]
     async with asyncio.TaskGroup() as group:
-        people: list[Owner | Client] = [*owners, *clients]
-        for person in people:
-            group.create_task(person.talk(over), name=f"talk of {person.name}")
-        group.create_task(visit(cluster.ota_url, history, over), name="visitor")
+        talkers: list[DeviceUser | GatewayClient] = [*users, *clients]
+        for talker in talkers:
+            group.create_task(talker.talk(over), name=f"talk of {talker.name}")
+        group.create_task(poll_bootstrap(cluster.ota_url, history, over), name="bootstrap poller")
         await asyncio.sleep(options.pause)
         for role in options.roles:
             report(f"restarting {role}")
-            await cluster.restart(role, note)
+            await cluster.restart(role, record)
             await asyncio.sleep(options.pause)
         history.over = asyncio.get_running_loop().time()
         done = True
@@ -145,7 +145,7 @@ async def _restart_all(
 
 @asynccontextmanager
 async def _models(data: Path) -> AsyncIterator[str]:
-    """Run the scripted models beside the block, and give their base URL."""
+    """Run the scripted models during the block, and give their base URL."""
     port = choose()
     command = [sys.executable, "-m", "fleet.workbench.cluster", "models", str(port)]
     async with run_program("the scripted models", command, data / "models.log"):
@@ -153,7 +153,7 @@ async def _models(data: Path) -> AsyncIterator[str]:
         yield f"http://{LOOPBACK}:{port}/v1"
 
 
-def _share(people: int) -> list[list[int]]:
-    """Give each user marks of its own."""
-    each = len(MARKS) // people
-    return [list(MARKS[at * each : (at + 1) * each]) for at in range(people)]
+def _share(users: int) -> list[list[int]]:
+    """Return different marks for each user."""
+    each = len(MARKS) // users
+    return [list(MARKS[at * each : (at + 1) * each]) for at in range(users)]

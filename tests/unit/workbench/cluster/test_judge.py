@@ -10,7 +10,7 @@ from fleet.workbench.cluster.check.models import answer
 from fleet.workbench.cluster.cluster import Restart
 
 DEVICE, CLIENT = "02:00:00:00:00:01", "client 1"
-RESTART = Restart("edge", "edge-1", began=10.0, ready=2.0, drain=3.0, code=0, hasty=False)
+RESTART = Restart("edge", "edge-1", began=10.0, ready=2.0, drain=3.0, code=0, dropped_work=False)
 
 
 def turn(number: int, who: str, begun: float, *, earlier: int = 0) -> Turn:
@@ -30,7 +30,7 @@ def whole() -> History:
         turn(5, DEVICE, 21.0),
         turn(6, CLIENT, 22.0, earlier=2),
     ]
-    return History(turns, [RESTART], [], [DEVICE, CLIENT], asked_api=7, over=20.0)
+    return History(turns, [RESTART], [], [DEVICE, CLIENT], api_requests=7, over=20.0)
 
 
 def rules(history: History) -> list[str]:
@@ -39,12 +39,12 @@ def rules(history: History) -> list[str]:
 
 def test_a_whole_history_is_without_fault_and_measured() -> None:
     history = whole()
-    history.turns[2].again = 1
+    history.turns[2].repeats = 1
     history.turns[2].heard = 14.0
     verdict = judge(history)
     assert verdict.ok
-    assert (verdict.people, verdict.turns, verdict.answered, verdict.lost) == (2, 6, 6, 0)
-    assert (verdict.again, verdict.calls, verdict.api_requests) == (1, 6, 7)
+    assert (verdict.users, verdict.turns, verdict.answered, verdict.lost) == (2, 6, 6, 0)
+    assert (verdict.repeats, verdict.calls, verdict.api_requests) == (1, 6, 7)
     assert (verdict.median_wait, verdict.longest_wait) == (1.5, 2.0)
     (figures,) = verdict.restarts
     assert (figures.name, figures.ready, figures.drain) == ("edge-1", 2.0, 3.0)
@@ -114,7 +114,7 @@ def test_a_device_may_begin_a_new_conversation_at_any_time() -> None:
     assert judge(history).ok
 
 
-@pytest.mark.parametrize("changed", [{"code": -9}, {"code": 1}, {"code": None}, {"hasty": True}])
+@pytest.mark.parametrize("changed", [{"code": -9}, {"code": 1}, {"code": None}, {"dropped_work": True}])
 def test_a_process_that_does_not_end_in_order_is_found(changed: dict[str, object]) -> None:
     history = whole()
     history.restarts = [replace(RESTART, **changed)]  # type: ignore[arg-type]
@@ -123,7 +123,7 @@ def test_a_process_that_does_not_end_in_order_is_found(changed: dict[str, object
 
 def test_what_was_seen_to_be_wrong_meanwhile_counts() -> None:
     history = whole()
-    history.blame("api", "bootstrap 3: no answer")
+    history.add_fault("api", "bootstrap 3: no answer")
     assert rules(history) == ["api"]
 
 

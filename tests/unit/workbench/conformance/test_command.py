@@ -1,9 +1,9 @@
 import pytest
 from typer.testing import CliRunner
 
-from fleet.cli import add_workbench, app
+from fleet.cli import add_workbench_commands, app
 
-add_workbench()
+add_workbench_commands()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from fleet.workbench.demo.stages import HEARD, MEANINGS, NAMES, START, WAY, Stopwatch, medians, parts
+from fleet.workbench.demo.stages import HEARD, MEANINGS, NAMES, OUTSIDE, START, StageTimer, medians, split_stages
 from fleet.workbench.local_servers.log_line import LogLine
 
 LOG = [
@@ -15,10 +15,10 @@ LOG = [
 
 
 def measured(heard: float = 1500.0) -> dict[str, float]:
-    stopwatch = Stopwatch()
+    timer = StageTimer()
     for line in LOG:
-        stopwatch.take(line)
-    return dict(stopwatch.read({"first_audible": heard, "stt": 1.0}))
+        timer.add(line)
+    return dict(timer.read({"first_audible": heard, "stt": 1.0}))
 
 
 def test_every_stage_is_read_in_order() -> None:
@@ -27,42 +27,42 @@ def test_every_stage_is_read_in_order() -> None:
 
 
 def test_the_first_measurement_of_a_turn_counts_and_a_new_turn_begins_empty() -> None:
-    stopwatch = Stopwatch()
-    stopwatch.take(LOG[0])
-    stopwatch.take(LogLine("info", "utterance ended", {"endpoint_seconds": 9.0}))
-    assert stopwatch.read({}) == {"end of turn": 0.6}
-    stopwatch.restart()
-    assert stopwatch.read({}) == {}
+    timer = StageTimer()
+    timer.add(LOG[0])
+    timer.add(LogLine("info", "utterance ended", {"endpoint_seconds": 9.0}))
+    assert timer.read({}) == {"end of turn": 0.6}
+    timer.restart()
+    assert timer.read({}) == {}
 
 
 def test_a_line_without_its_measurement_is_left_out() -> None:
-    stopwatch = Stopwatch()
-    stopwatch.take(LogLine("info", "first packet sent", {}))
-    assert stopwatch.read({}) == {}
+    timer = StageTimer()
+    timer.add(LogLine("info", "first packet sent", {}))
+    assert timer.read({}) == {}
 
 
 def test_the_parts_add_up_to_what_was_heard() -> None:
-    cut = parts(measured())
+    cut = split_stages(measured())
     assert sum(cut.values()) == pytest.approx(1.5)
-    assert parts({"ASR": 0.4}) == {}
+    assert split_stages({"ASR": 0.4}) == {}
 
 
 def test_the_servers_parts_are_the_servers_whole_and_the_way_is_what_the_device_has_beyond_it() -> None:
-    cut = parts(measured())
+    cut = split_stages(measured())
     assert cut[START] == pytest.approx(1.35 - 0.6 - 0.4 - 0.1 - 0.2)
-    assert cut[WAY] == pytest.approx(1.5 - 1.35)
+    assert cut[OUTSIDE] == pytest.approx(1.5 - 1.35)
 
 
 def test_what_the_server_takes_does_not_depend_on_the_devices_clock() -> None:
-    early, late = parts(measured(heard=1400.0)), parts(measured(heard=2400.0))
-    assert {name: seconds for name, seconds in early.items() if name != WAY} == {
-        name: seconds for name, seconds in late.items() if name != WAY
+    early, late = split_stages(measured(heard=1400.0)), split_stages(measured(heard=2400.0))
+    assert {name: seconds for name, seconds in early.items() if name != OUTSIDE} == {
+        name: seconds for name, seconds in late.items() if name != OUTSIDE
     }
 
 
 def test_no_part_is_negative() -> None:
-    assert parts(measured(heard=900.0))[WAY] == 0.0
-    assert min(parts({"heard": 1.0, "ASR": 0.4}).values()) == 0.0
+    assert split_stages(measured(heard=900.0))[OUTSIDE] == 0.0
+    assert min(split_stages({"heard": 1.0, "ASR": 0.4}).values()) == 0.0
 
 
 def test_each_time_says_on_whose_clock_it_is() -> None:

@@ -3,9 +3,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from fleet.workbench.demo.acts import Act, Answer
+from fleet.workbench.demo.results import SceneResult, TurnResult
 from fleet.workbench.demo.script import SCENES
-from fleet.workbench.demo.summary import facts, show_summary
+from fleet.workbench.demo.summary import files_table, show_summary
 from fleet.workbench.demo.verdict import Check
 
 
@@ -15,12 +15,14 @@ def printed(console: Console) -> str:
 
 def test_everything_that_was_measured_is_shown() -> None:
     scene = SCENES["zh"]
-    answer = Answer(
+    answer = TurnResult(
         scene.lines[0], Path("zh.wav"), "answered", "现在几点了", "现在是9点整。", (), {"ASR": 0.4}, "九点整"
     )
     console = Console(record=True, width=120, file=io.StringIO())
-    show_summary(console, [Act(scene, 30, [answer])], [Check("it works", True, "yes"), Check("all of it", False, "no")])
-    console.print(facts(700_000_000, [answer.wav], Path("server.log")))
+    show_summary(
+        console, [SceneResult(scene, 30, [answer])], [Check("it works", True, "yes"), Check("all of it", False, "no")]
+    )
+    console.print(files_table(700_000_000, [answer.wav], Path("server.log")))
     text = printed(console)
     for part in (
         "现在几点了",
@@ -39,5 +41,5 @@ def test_everything_that_was_measured_is_shown() -> None:
 
 def test_memory_that_is_not_known_is_not_shown() -> None:
     console = Console(record=True, width=120, file=io.StringIO())
-    console.print(facts(0, [], Path("server.log")))
+    console.print(files_table(0, [], Path("server.log")))
     assert "MB" not in printed(console)

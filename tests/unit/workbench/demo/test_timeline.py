@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from fleet.workbench.demo.timeline import Row, Who, row_of_log, row_of_step
+from fleet.workbench.demo.timeline import Actor, Row, row_of_log, row_of_step
 from fleet.workbench.local_servers.log_line import LogLine, parse_log
 from fleet.workbench.sim.records.journal import Step
 
@@ -20,7 +20,7 @@ def test_what_is_no_log_line_is_none(raw: str) -> None:
 
 def test_recognition_is_told_with_language_and_time() -> None:
     found = row_of_log(line("utterance recognised", asr_seconds=0.412, language="en", pii={"text": "Hello?"}))
-    assert found == Row(Who.SERVER, "heard “Hello?”", "en, 412 ms")
+    assert found == Row(Actor.SERVER, "heard “Hello?”", "en, 412 ms")
 
 
 def test_a_tool_call_is_told_with_arguments_and_result_in_one_line() -> None:
@@ -40,7 +40,7 @@ def test_a_log_without_private_fields_is_no_problem() -> None:
 def test_warnings_are_problems_and_keep_the_end_of_a_traceback() -> None:
     found = row_of_log(line("work crashed", "error", traceback="x" * 1000 + "ValueError: no"))
     assert found is not None
-    assert found.who is Who.PROBLEM
+    assert found.actor is Actor.PROBLEM
     assert found.note.endswith("ValueError: no")
 
 
@@ -50,8 +50,8 @@ def test_what_nobody_misses_has_no_row() -> None:
 
 
 def test_steps_of_the_device_are_told() -> None:
-    assert row_of_step(Step(1.0, "sentence", {"text": "It is 7."})) == Row(Who.SERVER, "“It is 7.”")
+    assert row_of_step(Step(1.0, "sentence", {"text": "It is 7."})) == Row(Actor.SERVER, "“It is 7.”")
     broken = row_of_step(Step(1.0, "violation", {"rule": "sequence", "detail": "7 after 9"}))
     assert broken is not None
-    assert broken.who is Who.PROBLEM
+    assert broken.actor is Actor.PROBLEM
     assert "sequence" in broken.text

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fleet.ground.errors import ConfigError, Unavailable
-from fleet.workbench.local_servers.process import find_program, finish, run_program
+from fleet.workbench.local_servers.process import find_program, run_program, run_to_end
 
 LIMIT = 20
 
@@ -52,12 +52,12 @@ async def test_a_program_that_does_not_want_to_end_is_killed(tmp_path: Path, mon
         os.kill(program.pid, 0)
 
 
-async def test_finish_tells_the_exit_code_or_that_it_took_too_long(tmp_path: Path) -> None:
+async def test_run_to_end_returns_the_exit_code_or_that_it_took_too_long(tmp_path: Path) -> None:
     async with asyncio.timeout(LIMIT):
-        assert await finish("it", ["sh", "-c", "echo x; exit 4"], tmp_path / "log", LIMIT) == 4
+        assert await run_to_end("it", ["sh", "-c", "echo x; exit 4"], tmp_path / "log", LIMIT) == 4
         assert (tmp_path / "log").read_text() == "x\n"
         with pytest.raises(Unavailable, match="had not ended"):
-            await finish("it", ["sleep", "60"], tmp_path / "log", 0.1)
+            await run_to_end("it", ["sleep", "60"], tmp_path / "log", 0.1)
 
 
 def test_a_program_that_is_not_installed_is_named() -> None:

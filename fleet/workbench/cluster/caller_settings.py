@@ -1,4 +1,4 @@
-"""The caller's own settings for models and conversations, for all roles."""
+"""Reads the caller's settings of models and conversations, for all roles."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from fleet.ground.settings.server_tools import ServerToolGroup
 from fleet.ground.settings.sharding import ShardingGroup
 from fleet.workbench.local_servers.server import Value
 
-_TAKEN: tuple[type[BaseModel], ...] = (
+_GROUPS: tuple[type[BaseModel], ...] = (
     ModelGroup,
     ConversationGroup,
     ServerToolGroup,
@@ -21,20 +21,20 @@ _TAKEN: tuple[type[BaseModel], ...] = (
     GatewayApiGroup,
     LoggingGroup,
 )
-"""The cluster sets addresses, keys and ports itself."""
+"""Groups of settings that come from the caller; the cluster sets addresses, keys and ports."""
 
 
-def named_settings(llm: str | None = None) -> dict[str, Value]:
-    """Return what is set in the environment or in the file that FLEET_CONFIG names.
+def caller_settings(llm: str | None = None) -> dict[str, Value]:
+    """Return the settings in the environment and in the file that FLEET_CONFIG names.
 
     Args:
-        llm: A chat endpoint that was named otherwise.
+        llm: Chat endpoint that overrides LLM_BASE_URL.
 
     Raises:
         ConfigError: A setting is wrong.
     """
     settings = load(llm_base_url=llm)
-    names = {name for group in _TAKEN for name in group.model_fields} & settings.model_fields_set
+    names = {name for group in _GROUPS for name in group.model_fields} & settings.model_fields_set
     return {name: _plain(getattr(settings, name)) for name in sorted(names) if getattr(settings, name) is not None}
 
 

@@ -8,8 +8,8 @@ import pytest
 import uvloop
 
 from fleet.ground.errors import ConfigError
-from fleet.workbench.cluster import door as door_module
-from fleet.workbench.cluster.door import Door, open_door
+from fleet.workbench.cluster import tcp_proxy
+from fleet.workbench.cluster.tcp_proxy import TcpProxy, run_tcp_proxy
 from fleet.workbench.local_servers.ports import LOOPBACK, choose
 
 LIMIT = 60
@@ -33,20 +33,20 @@ async def server(name: str) -> AsyncIterator[int]:
 
 
 @asynccontextmanager
-async def opened() -> AsyncIterator[Door]:
-    async with asyncio.timeout(LIMIT), open_door(choose()) as door:
-        yield door
+async def opened() -> AsyncIterator[TcpProxy]:
+    async with asyncio.timeout(LIMIT), run_tcp_proxy(choose()) as proxy:
+        yield proxy
 
 
-class Visitor:
-    """A connection through a door."""
+class ProxyClient:
+    """A connection through a proxy."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
 
     @classmethod
-    async def enter(cls, door: Door) -> "Visitor":
-        return cls(*await asyncio.open_connection(LOOPBACK, door.port))
+    async def connect(cls, proxy: TcpProxy) -> "ProxyClient":
+        return cls(*await asyncio.open_connection(LOOPBACK, proxy.port))
 
     async def ask(self, words: str = "hi") -> str:
         self._writer.write(f"{words}\n".encode())
@@ -62,50 +62,50 @@ class Visitor:
 
 
 async def test_a_connection_stays_with_its_process_when_new_ones_go_elsewhere() -> None:
-    async with opened() as door, server("old") as old, server("new") as new:
-        door.targets = (old,)
-        first = await Visitor.enter(door)
+    async with opened() as proxy, server("old") as old, server("new") as new:
+        proxy.backends = (old,)
+        first = await ProxyClient.connect(proxy)
         assert await first.ask() == "old hi"
-        door.targets = (new,)
-        second = await Visitor.enter(door)
+        proxy.backends = (new,)
+        second = await ProxyClient.connect(proxy)
         assert await second.ask() == "new hi"
         assert await first.ask("again") == "old again"
-        for visitor in (first, second):
-            visitor.leave()
+        for client in (first, second):
+            client.leave()
 
 
 async def test_connections_are_spread_over_all_processes() -> None:
-    async with opened() as door, server("one") as one, server("two") as two:
-        door.targets = (one, two)
-        visitors = [await Visitor.enter(door) for _ in range(4)]
-        assert sorted([await visitor.ask() for visitor in visitors]) == ["one hi", "one hi", "two hi", "two hi"]
-        for visitor in visitors:
-            visitor.leave()
+    async with opened() as proxy, server("one") as one, server("two") as two:
+        proxy.backends = (one, two)
+        clients = [await ProxyClient.connect(proxy) for _ in range(4)]
+        assert sorted([await client.ask() for client in clients]) == ["one hi", "one hi", "two hi", "two hi"]
+        for client in clients:
+            client.leave()
 
 
 async def test_a_process_that_does_not_listen_yet_is_passed_over() -> None:
-    async with opened() as door, server("up") as up:
-        door.targets = (choose(), up)
-        visitors = [await Visitor.enter(door) for _ in range(2)]
-        assert [await visitor.ask() for visitor in visitors] == ["up hi", "up hi"]
-        for visitor in visitors:
-            visitor.leave()
+    async with opened() as proxy, server("up") as up:
+        proxy.backends = (choose(), up)
+        clients = [await ProxyClient.connect(proxy) for _ in range(2)]
+        assert [await client.ask() for client in clients] == ["up hi", "up hi"]
+        for client in clients:
+            client.leave()
 
 
 async def test_without_a_process_a_visitor_is_sent_away() -> None:
-    async with opened() as door:
-        visitor = await Visitor.enter(door)
-        assert await visitor.say_goodbye() == b""
-        visitor.leave()
+    async with opened() as proxy:
+        client = await ProxyClient.connect(proxy)
+        assert await client.say_goodbye() == b""
+        client.leave()
 
 
 async def test_the_end_of_one_direction_is_passed_on_and_the_rest_of_the_other_still_comes() -> None:
-    async with opened() as door, server("it") as port:
-        door.targets = (port,)
-        visitor = await Visitor.enter(door)
-        assert await visitor.ask() == "it hi"
-        assert await visitor.say_goodbye() == b""
-        visitor.leave()
+    async with opened() as proxy, server("it") as port:
+        proxy.backends = (port,)
+        client = await ProxyClient.connect(proxy)
+        assert await client.ask() == "it hi"
+        assert await client.say_goodbye() == b""
+        client.leave()
 
 
 def test_the_end_of_a_direction_whose_other_side_is_gone_is_nothing_new() -> None:
@@ -117,7 +117,7 @@ def test_the_end_of_a_direction_whose_other_side_is_gone_is_nothing_new() -> Non
             ended = asyncio.StreamReader()
             ended.feed_eof()
             try:
-                await door_module._pump(ended, gone)
+                await tcp_proxy._copy(ended, gone)
             finally:
                 gone.close()
 
@@ -127,7 +127,7 @@ def test_the_end_of_a_direction_whose_other_side_is_gone_is_nothing_new() -> Non
 
 
 async def test_a_taken_port_is_named() -> None:
-    async with opened() as door:
-        with pytest.RaisesGroup(pytest.RaisesExc(ConfigError, match=str(door.port))):
-            async with open_door(door.port):
+    async with opened() as proxy:
+        with pytest.RaisesGroup(pytest.RaisesExc(ConfigError, match=str(proxy.port))):
+            async with run_tcp_proxy(proxy.port):
                 raise AssertionError

@@ -19,7 +19,7 @@ from fleet.wire.identity import CredentialKeys
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class ProcessResources:
     """Resources that all roles of a process share."""
 
     settings: Settings
@@ -32,7 +32,9 @@ class Site:
 
 
 @asynccontextmanager
-async def site(settings: Settings, *, broker: bool = True, readiness: Readiness | None = None) -> AsyncIterator[Site]:
+async def open_resources(
+    settings: Settings, *, broker: bool = True, readiness: Readiness | None = None
+) -> AsyncIterator[ProcessResources]:
     """Open the resources of a role that runs as a separate process; the settings must name all of them.
 
     Args:
@@ -54,21 +56,21 @@ async def site(settings: Settings, *, broker: bool = True, readiness: Readiness 
         ready = readiness or Readiness()
         async with follow_keys(settings, keys), follow_debugging(store):
             with ready.pinging("redis", store.ping_writes):
-                yield Site(settings, keys, address, store, ready)
+                yield ProcessResources(settings, keys, address, store, ready)
     finally:
         await store.close()
 
 
 def follow_debugging(store: Store) -> AbstractAsyncContextManager[None]:
-    """Write all log lines of the devices that an operator looks at, beside the block (`fleet devices debug`)."""
+    """During the block, write all log lines of the devices of `fleet devices debug`."""
     return running("debugged devices", DebugWatch(DebuggedDevices(store), watch_devices).run)
 
 
 def read_keys(settings: Settings) -> CredentialKeys:
-    """Return the keys that passwords derive from.
+    """Return the keys from which passwords derive.
 
     Raises:
-        ConfigError: There are none, or they are named twice or wrongly.
+        ConfigError: Both FLEET_KEYS and FLEET_KEYS_FILE are set, or there are no valid keys.
     """
     if settings.keys is not None and settings.keys_file is not None:
         raise ConfigError("set FLEET_KEYS or FLEET_KEYS_FILE, not both")
@@ -79,7 +81,7 @@ def read_keys(settings: Settings) -> CredentialKeys:
 
 @asynccontextmanager
 async def follow_keys(settings: Settings, keys: CredentialKeys) -> AsyncIterator[None]:
-    """Take the changes of the keys' file, if there is one, beside the block."""
+    """Follow changes of the keys file during the block, if there is one."""
     if settings.keys_file is None:
         yield
         return

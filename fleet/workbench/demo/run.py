@@ -1,4 +1,4 @@
-"""The whole demo, from the first process to the verdict."""
+"""Runs the demo, from the first process to the verdict."""
 
 import asyncio
 import os
@@ -13,15 +13,15 @@ from pathlib import Path
 from rich.text import Text
 
 from fleet.ground.errors import ConfigError
-from fleet.workbench.demo.acts import Evidence
-from fleet.workbench.demo.director import Director
-from fleet.workbench.demo.hearing import transcribe_answers
-from fleet.workbench.demo.memory import memory_started_by
-from fleet.workbench.demo.real import run_real_servers
+from fleet.workbench.demo.memory import memory_of_children
+from fleet.workbench.demo.results import DemoResult
+from fleet.workbench.demo.scene_player import ScenePlayer
 from fleet.workbench.demo.screen import Screen
 from fleet.workbench.demo.script import SCENES, Language
-from fleet.workbench.demo.summary import facts, show_summary
-from fleet.workbench.demo.timeline import Row, Who
+from fleet.workbench.demo.separate_servers import run_separate_servers
+from fleet.workbench.demo.summary import files_table, show_summary
+from fleet.workbench.demo.timeline import Actor, Row
+from fleet.workbench.demo.transcription import transcribe_answers
 from fleet.workbench.demo.verdict import judge
 from fleet.workbench.local_servers.ports import choose_ports
 from fleet.workbench.local_servers.server import Server, run_server, settings_for
@@ -35,8 +35,8 @@ _EXAMPLE = SCENES["en"].lines[0].recording
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
-    """What the command line asks for; `folder` is where answers and logs go."""
+class DemoOptions:
+    """Options of the command line; `folder` receives answers and logs."""
 
     languages: Sequence[Language]
     real: bool
@@ -44,35 +44,35 @@ class Wishes:
     folder: Path
 
 
-class Show:
+class DemoRun:
     """One run of the demo.
 
     Args:
-        wishes: What is to be shown.
-        screen: Where to.
+        options: Of the command line.
+        screen: Receives the output.
     """
 
-    def __init__(self, wishes: Wishes, screen: Screen) -> None:
-        self._wishes = wishes
+    def __init__(self, options: DemoOptions, screen: Screen) -> None:
+        self._options = options
         self._screen = screen
-        self._director = Director(screen, wishes.folder)
-        self._log = wishes.folder / "server.log"
+        self._player = ScenePlayer(screen, options.folder)
+        self._log = options.folder / "server.log"
         self.ok = False
 
     async def run(self) -> None:
-        """Run it; `ok` then says whether it succeeded. With `keep` it ends when it is cancelled.
+        """Run the demo and set `ok` if it succeeded; with `keep`, wait until cancelled.
 
         Raises:
-            ConfigError: Something is not installed, or the folder cannot be written.
+            ConfigError: A program is not installed, or the folder cannot be written.
             Unavailable: A server ended or did not start.
         """
-        await asyncio.to_thread(_clear, self._wishes.folder)
+        await asyncio.to_thread(_clear, self._options.folder)
         with self._screen.live():
             async with self._server() as server:
-                await self._perform(server)
-                if self._wishes.keep:
-                    await self._stay(server)
-                self._screen.doing("stopping the server")
+                await self._play_scenes(server)
+                if self._options.keep:
+                    await self._keep_running(server)
+                self._screen.show_progress("stopping the server")
 
     @asynccontextmanager
     async def _server(self) -> AsyncIterator[Server]:
@@ -82,51 +82,51 @@ class Show:
             folder = Path(name)
             settings = settings_for(ports, folder / "data")
             async with AsyncExitStack() as stack:
-                if self._wishes.real:
-                    servers = run_real_servers(ports, folder, self._wishes.folder, self._doing)
+                if self._options.real:
+                    servers = run_separate_servers(ports, folder, self._options.folder, self._report)
                     settings |= await stack.enter_async_context(servers)
-                self._doing("starting `fleet up` and loading the speech models")
-                server = run_server(settings, folder, self._log, self._director.take_log)
+                self._report("starting `fleet up` and loading the speech models")
+                server = run_server(settings, folder, self._log, self._player.on_log_line)
                 yield await stack.enter_async_context(server)
 
-    async def _perform(self, server: Server) -> None:
-        self._screen.show(Row(Who.SERVER, f"up; devices boot from {server.ota_url}"))
+    async def _play_scenes(self, server: Server) -> None:
+        self._screen.show_row(Row(Actor.SERVER, f"up; devices boot from {server.ota_url}"))
         profile = find_profile("P1")
-        device = SimDevice(profile, ota_url=server.ota_url, mac=MAC, on_step=self._director.take_step)
+        device = SimDevice(profile, ota_url=server.ota_url, mac=MAC, on_step=self._player.on_step)
         async with device.running():
-            acts = [await self._director.play(device, SCENES[language]) for language in self._wishes.languages]
+            scenes = [await self._player.play(device, SCENES[language]) for language in self._options.languages]
             speaking = device.state is State.SPEAKING
-        memory = await asyncio.to_thread(memory_started_by, os.getpid())
-        answers = [answer for act in acts for answer in act.answers]
+        memory = await asyncio.to_thread(memory_of_children, os.getpid())
+        answers = [answer for scene in scenes for answer in scene.answers]
         self._screen.title("Summary")
-        self._screen.doing("listening to the answers")
+        self._screen.show_progress("transcribing the answers")
         await transcribe_answers(answers)
         violations = [f"{one.rule} ({one.clause}): {one.detail}" for one in device.report.violations]
-        checks = judge(Evidence(acts, violations, speaking))
+        checks = judge(DemoResult(scenes, violations, speaking))
         self.ok = all(check.ok for check in checks)
-        show_summary(self._screen.console, acts, checks)
-        self._screen.console.print(facts(memory, [answer.wav for answer in answers], self._log))
+        show_summary(self._screen.console, scenes, checks)
+        self._screen.console.print(files_table(memory, [answer.wav for answer in answers], self._log))
         good, bad = Text("The demo succeeded.", "bold green"), Text("The demo FAILED; see ✘ above.", "bold red")
         self._screen.console.print(good if self.ok else bad)
 
-    async def _stay(self, server: Server) -> None:
+    async def _keep_running(self, server: Server) -> None:
         command = f"{Path(sys.executable).parent / 'fleet'} sim --ota {server.ota_url}"
-        self._screen.title("The server goes on; talk to it from another terminal. Ctrl-C ends it.")
+        self._screen.title("The server keeps running; talk to it from another terminal. Ctrl-C stops it.")
         for what in ("--mic", '--text "turn on the lamp"', f"--wav {shlex.quote(str(_EXAMPLE))}"):
             self._screen.console.print(f"  {command} {what}", soft_wrap=True)
-        self._screen.doing("the server is up; Ctrl-C ends it")
+        self._screen.show_progress("the server is up; Ctrl-C stops it")
         await asyncio.Event().wait()
 
-    def _doing(self, what: str) -> None:
-        self._screen.doing(what)
-        self._screen.show(Row(Who.DEMO, what))
+    def _report(self, what: str) -> None:
+        self._screen.show_progress(what)
+        self._screen.show_row(Row(Actor.DEMO, what))
 
 
 def _clear(folder: Path) -> None:
-    """Make the folder, without the answers and logs of an earlier run.
+    """Make the folder, and delete the answers and logs of an earlier run.
 
     Raises:
-        ConfigError: It belongs to somebody else.
+        ConfigError: The folder cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

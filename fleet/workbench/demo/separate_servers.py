@@ -1,4 +1,4 @@
-"""The demo with separate servers: Debian's Mosquitto with fleet's plugin, and redis-server."""
+"""Runs separate servers for the demo: Debian's Mosquitto with fleet's plugin, and redis-server."""
 
 import secrets
 from collections.abc import AsyncIterator, Callable
@@ -13,27 +13,27 @@ from fleet.workbench.local_servers.server import Value
 
 
 @asynccontextmanager
-async def run_real_servers(
-    ports: Ports, folder: Path, logs: Path, tell: Callable[[str], None]
+async def run_separate_servers(
+    ports: Ports, folder: Path, logs: Path, report: Callable[[str], None]
 ) -> AsyncIterator[dict[str, Value]]:
-    """Run a broker and a Redis beside the block, and yield the settings that lead `fleet up` to them.
+    """Run a broker and a Redis during the block, and give the settings with which `fleet up` uses them.
 
     Args:
-        ports: Where the broker listens.
-        folder: For the plugin, configuration, keys and data; nobody else can read it.
+        ports: On which the broker listens.
+        folder: For the plugin, configuration, keys and data; other users must not be able to read it.
         logs: Folder for their logs.
-        tell: Called with what is being done.
+        report: Called with each step.
 
     Raises:
         ConfigError: A program is not installed, or the plugin cannot be built.
-        Unavailable: A server ended, or did not get ready.
+        Unavailable: A server ended, or was not ready in time.
     """
-    tell("building the Mosquitto plugin")
+    report("building the Mosquitto plugin")
     plugin = await build_plugin(folder)
     keys = f"demo:{secrets.token_hex(24)}"
     redis_port = choose()
     async with AsyncExitStack() as stack:
-        tell("starting Mosquitto and Redis")
+        report("starting Mosquitto and Redis")
         await stack.enter_async_context(run_mosquitto(folder, ports.mqtt, plugin, CredentialKeys(keys)))
         await stack.enter_async_context(run_redis(folder, redis_port, logs / "redis.log", keep=False))
         yield {

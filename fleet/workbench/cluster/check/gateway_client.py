@@ -1,4 +1,4 @@
-"""A client of the gateway: one session over as many connections as it needs."""
+"""A client of the gateway: keeps one session over several connections."""
 
 import asyncio
 import json
@@ -26,32 +26,32 @@ _TOOL = {"name": CALLED.replace(".", "_"), "description": "Switches an output.",
 Message = dict[str, Any]
 
 
-class Client:
-    """Asks through a gateway; when the gateway goes away, it connects again and resumes its session.
+class GatewayClient:
+    """Asks questions through a gateway; when the gateway closes the connection, it reconnects and resumes its session.
 
     Args:
-        name: Its own.
+        name: Of the client.
         url: Of the gateway.
-        marks: What only this client says.
-        history: Takes the turns.
-        chance: Its dice.
+        marks: Numbers that only this client says.
+        history: Records the turns.
+        rng: Draws the pauses.
     """
 
-    def __init__(self, name: str, url: str, marks: Sequence[int], history: History, chance: random.Random) -> None:
+    def __init__(self, name: str, url: str, marks: Sequence[int], history: History, rng: random.Random) -> None:
         self.name = name
-        self._url, self._history, self._chance = url, history, chance
+        self._url, self._history, self._rng = url, history, rng
         self._marks: Iterator[int] = cycle(marks)
         self._clock = asyncio.get_running_loop().time
         self._socket: websockets.ClientConnection | None = None
         self._session = ""
-        history.people.append(name)
+        history.users.append(name)
 
     async def talk(self, over: Callable[[], bool]) -> None:
         """Ask one question after the other until the restarts are over, then one more."""
         try:
             while not over():
                 await self.ask()
-                await asyncio.sleep(self._chance.uniform(0.1, 1.0))
+                await asyncio.sleep(self._rng.uniform(0.1, 1.0))
             await self.ask()
         finally:
             if self._socket is not None:
@@ -63,7 +63,7 @@ class Client:
         for _ in range(_MOST_ATTEMPTS):
             try:
                 async with asyncio.timeout(_ANSWER_SECONDS):
-                    if await self._try(turn):
+                    if await self._ask_once(turn):
                         break
             except (OSError, TimeoutError, WebSocketException) as error:
                 self._socket = None
@@ -71,29 +71,29 @@ class Client:
         turn.ended = self._clock()
         turn.outcome = "answered" if turn.answer else "lost"
 
-    async def _try(self, turn: Turn) -> bool:
-        """Ask once; return whether the question is settled."""
-        taken = False
+    async def _ask_once(self, turn: Turn) -> bool:
+        """Ask once; return whether the turn is over."""
+        accepted = False
         try:
             socket = self._socket or await self._connect()
             turn.asked = self._clock()
             await socket.send(json.dumps({"type": "text_input", "text": f"scene {turn.mark}: please act"}))
             while True:
-                message = await _hear(socket)
-                taken = taken or message.get("status") != "idle"
-                if await self._take(turn, socket, message):
+                message = await _receive(socket)
+                accepted = accepted or message.get("status") != "idle"
+                if await self._handle(turn, socket, message):
                     return True
         except ConnectionClosed as closed:
             self._socket = None
-            if taken:
-                turn.notes.append(f"cut off in the midst of the turn: {closed}")
+            if accepted:
+                turn.notes.append(f"connection closed during the turn: {closed}")
                 return True
-            # The gateway left before it had begun: nothing has happened yet.
-            turn.again += 1
+            # The gateway closed the connection before it began the turn: ask again.
+            turn.repeats += 1
             return False
 
-    async def _take(self, turn: Turn, socket: websockets.ClientConnection, message: Message) -> bool:
-        """Do what a message of the turn asks for; return whether it was the last."""
+    async def _handle(self, turn: Turn, socket: websockets.ClientConnection, message: Message) -> bool:
+        """React to a message of the turn; return whether it was the last one."""
         match message["type"]:
             case "tool_callback":
                 turn.calls += 1
@@ -109,22 +109,22 @@ class Client:
         return False
 
     async def _connect(self) -> websockets.ClientConnection:
-        """Connect, resume the session if there is one, and announce what this client can do."""
+        """Connect, resume the session if there is one, and register the tool."""
         socket = await websockets.connect(self._url, compression=None, open_timeout=_OPEN_SECONDS, proxy=None)
-        given = (await _hear(socket))["data"]["session_id"]
+        session = (await _receive(socket))["data"]["session_id"]
         if self._session:
             await socket.send(json.dumps({"type": "start_session", "session_id": self._session}))
-            given = (await _hear(socket)).get("data", {}).get("session_id")
-            if given != self._session:
-                self._history.blame("session not resumed", f"{self.name} asked for {self._session}, got {given}")
-        self._session = str(given)
+            session = (await _receive(socket)).get("data", {}).get("session_id")
+            if session != self._session:
+                self._history.add_fault("session not resumed", f"{self.name} asked for {self._session}, got {session}")
+        self._session = str(session)
         await socket.send(json.dumps({"type": "configure", "enable_context": True}))
         await socket.send(json.dumps({"type": "register_tools", "tools": [_TOOL]}))
-        await _hear(socket)
+        await _receive(socket)
         self._socket = socket
         return socket
 
 
-async def _hear(socket: websockets.ClientConnection) -> Message:
+async def _receive(socket: websockets.ClientConnection) -> Message:
     message: Message = json.loads(await socket.recv())
     return message

@@ -8,9 +8,9 @@ import pytest
 
 from fleet.ground.tasks import running
 from fleet.roles.front.limits import FrontLimits
-from fleet.run.embedded import renewal as module
+from fleet.run.embedded import broker_restarter as module
 from fleet.run.embedded.broker import EmbeddedBroker
-from fleet.run.embedded.renewal import Renewal
+from fleet.run.embedded.broker_restarter import BrokerRestarter
 from fleet.wire.identity import CredentialKeys
 from fleet.wire.topics import up_topic
 from tests.support.front_client import FrontClient
@@ -50,28 +50,28 @@ async def test_beyond_the_bound_new_devices_are_refused_and_known_ones_served(
     async with running_front(broker.url, keys, FrontLimits(devices=20)) as front:
         for number in range(20):
             (await device(front, keys, mac(number))).abort()
-        memory = Renewal(broker, lambda: front.admission.admitted, lambda: True, front.admission.reset)
-        before = memory.memory
+        restarter = BrokerRestarter(broker, lambda: front.admission.admitted, lambda: True, front.admission.reset)
+        before = restarter.memory
         for number in range(20, 520):
             assert await refused(front.port, keys, mac(number))
-        assert memory.memory - before < 2 * 1024 * 1024
+        assert restarter.memory - before < 2 * 1024 * 1024
         assert front.counts["too many devices"] == 500
         assert front.admission.admitted == 20
         await device(front, keys, mac(7))
 
 
-async def test_a_full_broker_begins_anew_on_the_same_port_and_devices_come_back(
+async def test_a_full_broker_restarts_on_the_same_port_and_devices_come_back(
     broker: EmbeddedBroker, keys: CredentialKeys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(module, "CHECK_SECONDS", 0.05)
     monkeypatch.setattr(module, "MOST_DEVICES", 20)
     port, pid = broker.port, broker.pid
     async with running("broker", broker.run), running_front(broker.url, keys, FrontLimits(devices=20)) as front:
-        renewal = Renewal(broker, lambda: front.admission.admitted, lambda: False, front.admission.reset)
+        restarter = BrokerRestarter(broker, lambda: front.admission.admitted, lambda: False, front.admission.reset)
         clients = [await device(front, keys, mac(number)) for number in range(19)]
-        assert not renewal.is_due()
+        assert not restarter.is_due()
         clients.append(await device(front, keys, mac(19)))
-        async with running("renewal", renewal.run):
+        async with running("restarter", restarter.run):
             for client in clients:
                 await client.closed()
             async with asyncio.timeout(20):
@@ -84,14 +84,14 @@ async def test_a_full_broker_begins_anew_on_the_same_port_and_devices_come_back(
         assert (await reader.message()).payload == b"back"
 
 
-def test_half_full_is_due_when_nobody_speaks(tmp_path: Path) -> None:
-    met, quiet = [0], [False]
-    renewal = Renewal(EmbeddedBroker(tmp_path), lambda: met[0], lambda: quiet[0], lambda: None)
-    for devices, silent, due in (
+def test_half_full_is_due_when_no_device_has_a_session(tmp_path: Path) -> None:
+    devices_seen, idle = [0], [False]
+    restarter = BrokerRestarter(EmbeddedBroker(tmp_path), lambda: devices_seen[0], lambda: idle[0], lambda: None)
+    for devices, is_idle, due in (
         (module.MOST_DEVICES // 2, False, False),
         (module.MOST_DEVICES // 2 - 1, True, False),
         (module.MOST_DEVICES // 2, True, True),
         (module.MOST_DEVICES, False, True),
     ):
-        met[0], quiet[0] = devices, silent
-        assert renewal.is_due() is due
+        devices_seen[0], idle[0] = devices, is_idle
+        assert restarter.is_due() is due

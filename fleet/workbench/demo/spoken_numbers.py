@@ -1,4 +1,4 @@
-"""Finds numbers in a transcript, in digits or in words of either language."""
+"""Finds numbers in a transcript, in digits or in words, English or Chinese."""
 
 import re
 from collections.abc import Iterator
@@ -21,23 +21,23 @@ _SMALLEST_TENS = 20
 
 
 def numbers_in(text: str) -> list[int]:
-    """Return the whole numbers up to a hundred of a text in their order, and larger ones that are written in digits.
+    """Return the whole numbers of a text in order: up to a hundred in words, any in digits.
 
-    A time reads as two: `11:07`, `eleven oh seven` and `十一点零七分` are 11, 7.
+    A time is two numbers: `11:07`, `eleven oh seven` and `十一点零七分` are 11, 7.
     """
     return list(_joined(_pieces(text.lower().replace("百分之", " "))))
 
 
-def tells(text: str, number: int) -> bool:
-    """Return whether a text holds the number."""
+def contains_number(text: str, number: int) -> bool:
+    """Return whether a text contains the number."""
     return number in numbers_in(text)
 
 
-def tells_time(reply: str, heard: str) -> bool:
-    """Return whether a reply is a time of day, and its minute was heard, or its hour when that is full.
+def contains_time(reply: str, heard: str) -> bool:
+    """Return whether a reply is a time of day and the audio contains its minute, or its hour at a full hour.
 
-    The hour alone would not do for most times, and Chinese hours above twenty are often recognised wrongly. With the
-    hour, the tens of the minute are enough: 四十一分 may be heard as 40亿分.
+    The hour alone proves little, and recognition often gets Chinese hours above twenty wrong. With the hour, the tens
+    of the minute are enough: recognition may return 40亿分 for 四十一分.
     """
     hour, minute, *_ = [*_clock(reply), 0, 0] if _CLOCK.search(reply.lower()) else (_NO_HOUR, 0)
     numbers = _clock(heard)
@@ -48,7 +48,7 @@ def tells_time(reply: str, heard: str) -> bool:
 
 
 def _clock(text: str) -> list[int]:
-    """Return the numbers of a text; one like 1107 is a time that was written as one."""
+    """Return the numbers of a text; split a time that was written as one number, such as 1107."""
     numbers: list[int] = []
     for number in numbers_in(text):
         numbers += divmod(number, 100) if 100 < number < 100 * _NO_HOUR else [number]
@@ -56,7 +56,7 @@ def _clock(text: str) -> list[int]:
 
 
 def _pieces(text: str) -> Iterator[tuple[int, bool]]:
-    """Yield numbers, and whether the next one may be its last digit (`sixty` `two`)."""
+    """Yield numbers, and whether the next number may be their last digit (`sixty` `two`)."""
     for piece in _PIECES.findall(text):
         if piece.isdigit():
             yield int(piece), False

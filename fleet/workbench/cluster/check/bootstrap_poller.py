@@ -1,4 +1,4 @@
-"""Boots a device again and again: whether the api answers every request while it is replaced."""
+"""Sends bootstrap requests all the time: checks that the api answers each of them while it is replaced."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,15 +15,15 @@ _PAUSE_SECONDS = 0.1
 _ANSWER_SECONDS = 10.0
 
 
-async def visit(ota_url: str, history: History, over: Callable[[], bool]) -> None:
-    """Send bootstrap requests, each on a new connection, until the restarts are over; note those without an answer."""
+async def poll_bootstrap(ota_url: str, history: History, over: Callable[[], bool]) -> None:
+    """Send bootstrap requests, each on a new connection, until the restarts are over; record those without answer."""
     profile = find_profile("P1")
     while not over():
-        history.asked_api += 1
+        history.api_requests += 1
         try:
             async with httpx2.AsyncClient(timeout=_ANSWER_SECONDS, trust_env=False) as client:
                 if "mqtt" not in await ask(ota_url, _MAC, profile, client):
-                    history.blame("api", "a bootstrap without MQTT")
+                    history.add_fault("api", "a bootstrap without MQTT")
         except (Failed, httpx2.HTTPError) as error:
-            history.blame("api", f"bootstrap {history.asked_api}: {error or type(error).__name__}")
+            history.add_fault("api", f"bootstrap {history.api_requests}: {error or type(error).__name__}")
         await asyncio.sleep(_PAUSE_SECONDS)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fleet.ground.errors import Unavailable
-from fleet.workbench.cluster.member import Member, Station
+from fleet.workbench.cluster.role_process import ProcessPorts, RoleProcess
 from fleet.workbench.local_servers.ports import choose
 
 LIMIT = 60
@@ -29,40 +29,40 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Answer).serve_forever()
 """
 
 
-def member(tmp_path: Path, *command: str, metrics: int = 1) -> Member:
-    return Member("worker", "worker-1", command, tmp_path / "log", Station(metrics), patience=10.0)
+def process(tmp_path: Path, *command: str, metrics: int = 1) -> RoleProcess:
+    return RoleProcess("worker", "worker-1", command, tmp_path / "log", ProcessPorts(metrics), stop_seconds=10.0)
 
 
 async def test_it_is_ready_when_it_says_so_and_leaves_when_it_is_told(tmp_path: Path) -> None:
     port = choose()
-    one = member(tmp_path, sys.executable, "-c", READY, str(port), metrics=port)
+    one = process(tmp_path, sys.executable, "-c", READY, str(port), metrics=port)
     async with asyncio.timeout(LIMIT), asyncio.TaskGroup() as tasks:
         tasks.create_task(one.run())
-        await one.get_ready()
-        assert one.serves
+        await one.wait_until_ready()
+        assert one.is_serving
         assert one.pid > 0
-        await one.leave()
-    assert "asked 3 times" in one.last_words()
-    assert (one.code, one.death, one.hasty, one.serves) == (0, "", False, False)
+        await one.stop()
+    assert "asked 3 times" in one.log_tail()
+    assert (one.code, one.failure, one.dropped_work, one.is_serving) == (0, "", False, False)
 
 
 async def test_who_gives_up_on_something_is_noted(tmp_path: Path) -> None:
     port = choose()
-    program = READY.replace("SAID", "left before everything was handed over")
-    one = member(tmp_path, sys.executable, "-c", program, str(port), metrics=port)
+    program = READY.replace("SAID", "drain limit exceeded, some work was not handed over")
+    one = process(tmp_path, sys.executable, "-c", program, str(port), metrics=port)
     async with asyncio.timeout(LIMIT), asyncio.TaskGroup() as tasks:
         tasks.create_task(one.run())
-        await one.get_ready()
-        await one.leave()
-    assert one.hasty
+        await one.wait_until_ready()
+        await one.stop()
+    assert one.dropped_work
 
 
 async def test_one_that_ends_by_itself_is_named_with_the_end_of_its_log(tmp_path: Path) -> None:
     line = json.dumps({"level": "error", "message": "crashed"})
-    one = member(tmp_path, "sh", "-c", f"echo '{line}'; echo 'out of paper'; exit 3")
+    one = process(tmp_path, "sh", "-c", f"echo '{line}'; echo 'out of paper'; exit 3")
     async with asyncio.timeout(LIMIT), asyncio.TaskGroup() as tasks:
         tasks.create_task(one.run())
         with pytest.raises(Unavailable, match="worker-1 ended: out of paper"):
-            await one.get_ready()
-    assert one.last_words().splitlines() == [line, "out of paper"]
-    assert not one.serves
+            await one.wait_until_ready()
+    assert one.log_tail().splitlines() == [line, "out of paper"]
+    assert not one.is_serving
