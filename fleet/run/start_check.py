@@ -1,7 +1,7 @@
-"""What a role checks once at its start, beside its work: the endpoints of its models, and names that devices are given.
+"""Checks model endpoints and public host names once at the start of a role, while the role starts.
 
-Without it the first user finds a wrong key. A check ends no role: the endpoint may come later. It logs an error that
-names the variable to correct.
+Without these checks the first user would find a wrong key. A failed check does not end the role, because the endpoint
+may start later. It logs an error that names the variable to correct.
 """
 
 import asyncio
@@ -23,23 +23,23 @@ log = logging.getLogger(__name__)
 
 _SECONDS = 10.0
 _NO_LIST = frozenset({"missing", "request", "refused"})
-"""Kinds of failure of endpoints that have no list of models; their address and key cannot be judged by it."""
+"""Kinds of failure of endpoints without a list of models; such a failure proves no wrong address or key."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedModel:
-    """A model at an endpoint, and how its variables begin."""
+    """A model at an endpoint, and the prefix of its variables."""
 
     prefix: str
     url: str
     key: SecretStr | None
     model: str | None
-    """None if the role chooses one from the endpoint's list."""
+    """None: the role chooses a model from the endpoint's list."""
 
 
 @asynccontextmanager
 async def checking_models(*models: CheckedModel) -> AsyncIterator[None]:
-    """Ask the endpoint of each model once, beside the block, and log what is wrong."""
+    """During the block, ask the endpoint of each model once for its models, and log what is wrong."""
 
     async def check() -> None:
         for model in models:
@@ -51,7 +51,7 @@ async def checking_models(*models: CheckedModel) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def checking_names(settings: Settings) -> AsyncIterator[None]:
-    """Look up each name that devices are given once, beside the block, and log those that are unknown."""
+    """During the block, resolve each public host name once, and log the names that cannot be resolved."""
 
     async def check() -> None:
         for variable, name in _public_names(settings):
@@ -62,7 +62,7 @@ async def checking_names(settings: Settings) -> AsyncIterator[None]:
 
 
 def chat_models(settings: Settings) -> list[CheckedModel]:
-    """Return the chat model and its fallback, as far as they are endpoints."""
+    """Return those of the chat model and its fallback that are endpoints."""
     named = settings.llm_model if "llm_model" in settings.model_fields_set else None
     found = []
     if settings.llm_provider == "openai" and settings.llm_base_url:
@@ -74,7 +74,7 @@ def chat_models(settings: Settings) -> list[CheckedModel]:
 
 
 def speech_models(settings: Settings) -> list[CheckedModel]:
-    """Return recognition and voice, as far as they are endpoints."""
+    """Return those of recognition and voice that are endpoints."""
     found = []
     if settings.asr_base_url and settings.asr_provider in (None, "openai"):
         found.append(CheckedModel("ASR", settings.asr_base_url, settings.asr_api_key, settings.asr_model))
@@ -84,14 +84,14 @@ def speech_models(settings: Settings) -> list[CheckedModel]:
 
 
 def photo_models(settings: Settings) -> list[CheckedModel]:
-    """Return the model for photos, if it has an endpoint of its own."""
+    """Return the vision model, if it has its own endpoint."""
     if not settings.vision_base_url:
         return []
     return [CheckedModel("VISION", settings.vision_base_url, settings.vision_api_key, settings.vision_model)]
 
 
 async def _check_model(model: CheckedModel) -> None:
-    # Half a second of a start that an api without a model can do without.
+    # Imported late: the import takes half a second, and an api without a model does not need it.
     from fleet.adapters.model_endpoint import ModelEndpoint
     from fleet.adapters.model_list import list_models
 
@@ -102,13 +102,13 @@ async def _check_model(model: CheckedModel) -> None:
         names = await list_models(endpoint, asyncio.get_running_loop().time() + _SECONDS)
     except ProviderError as error:
         if error.kind not in _NO_LIST:
-            _complain(str(error), _remedy(model, error.kind))
+            _log_fault(str(error), _remedy(model, error.kind))
         return
     finally:
         await endpoint.aclose()
     if model.model and names and model.model not in names:
         near = ", ".join(difflib.get_close_matches(model.model, names, 3, 0.3) or names[:3])
-        _complain(
+        _log_fault(
             f"{endpoint} does not list the model {model.model}",
             f"set {model.prefix}_MODEL to a model of the endpoint, such as {near}",
         )
@@ -120,7 +120,7 @@ def _remedy(model: CheckedModel, kind: str) -> str:
     return f"correct {model.prefix}_BASE_URL, or start its endpoint"
 
 
-def _complain(fault: str, remedy: str) -> None:
+def _log_fault(fault: str, remedy: str) -> None:
     log.error("model will not answer", extra={"reason": fault, "remedy": remedy})
 
 

@@ -62,12 +62,12 @@ async def up(
     public = read_address(settings.udp_public) if settings.udp_public else None
     settings = _with_local_metrics(settings)
     _check_addresses(settings)
-    with _naming_another(settings):
+    with _naming_running_fleet(settings):
         _check_ports(settings)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         readiness = await enter(run_monitoring(settings, "up"))
-        with _naming_another(settings):
+        with _naming_running_fleet(settings):
             redis_url = settings.redis_url if settings.redis_url else await enter(_embedded_redis(settings))
         # Do not drain: no other process takes over, and the user waits after Ctrl-C.
         settings = _with_keys(settings).model_copy(update={"drain_seconds": 0.0})
@@ -140,7 +140,7 @@ async def _demo_llm() -> AsyncIterator[str]:
 
 
 def _check_addresses(settings: Settings) -> None:
-    """Refuse a wrong address before anything is started."""
+    """Fail if an address is wrong, before starting anything."""
     if settings.mqtt_url:
         broker_address(settings.mqtt_url, settings.tls_ca)
     if settings.redis_url:
@@ -148,8 +148,8 @@ def _check_addresses(settings: Settings) -> None:
 
 
 @contextmanager
-def _naming_another(settings: Settings) -> Iterator[None]:
-    """Name the `fleet up` that runs already when the block finds a port or a folder taken."""
+def _naming_running_fleet(settings: Settings) -> Iterator[None]:
+    """If the block fails because a port or a folder is taken, name the `fleet up` that runs already."""
     try:
         yield
     except ConfigError as error:
