@@ -86,7 +86,7 @@ def _faults(history: History) -> Iterator[Fault]:
     for who in history.users:
         turns = list(history.of(who))
         if not any(turn.begun >= history.over and turn.outcome == "answered" for turn in turns):
-            yield Fault("left behind", f"{who} had no answered turn after the last restart")
+            yield Fault("no turn after the restart", f"{who} had no answered turn after the last restart")
         if turns and turns[0].kind == "client":
             yield from _check_memory(turns)
 
@@ -100,18 +100,18 @@ def _check_turn(turn: Turn) -> Iterator[Fault]:
     elif turn.calls != 1 or DONE not in turn.answer:
         yield Fault("tool did not run", f"{where}: ran {turn.calls} times, the answer is {turn.answer!r}")
     elif str(turn.mark) not in turn.answer:
-        yield Fault("somebody else's answer", f"{where}: {turn.answer!r} in place of scene {turn.mark}")
+        yield Fault("answer of another turn", f"{where}: {turn.answer!r} in place of scene {turn.mark}")
 
 
 def _check_restart(restart: Restart) -> Iterator[Fault]:
     if restart.code != 0:
-        yield Fault("not ended in order", f"{restart.name}: exit code {restart.code}")
+        yield Fault("unclean exit", f"{restart.name}: exit code {restart.code}")
     if restart.dropped_work:
-        yield Fault("not ended in order", f"{restart.name} dropped work that it should have handed over")
+        yield Fault("unclean exit", f"{restart.name} dropped work that it should have handed over")
 
 
 def _check_memory(turns: list[Turn]) -> Iterator[Fault]:
     """Check that a client's session continues in the next process: only its first answer may remember nothing."""
     for turn in turns[1:]:
         if turn.outcome == "answered" and "remembers 0 questions" in turn.answer:
-            yield Fault("session forgotten", f"turn {turn.number} of {turn.who}: {turn.answer!r}")
+            yield Fault("session lost", f"turn {turn.number} of {turn.who}: {turn.answer!r}")

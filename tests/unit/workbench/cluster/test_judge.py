@@ -93,19 +93,19 @@ def test_an_answer_that_tells_of_a_failed_call_is_found() -> None:
 def test_the_answer_to_another_question_is_found() -> None:
     history = whole()
     history.turns[2].answer = history.turns[0].answer
-    assert rules(history) == ["somebody else's answer"]
+    assert rules(history) == ["answer of another turn"]
 
 
 def test_who_gets_no_turn_after_the_last_restart_is_left_behind() -> None:
     history = whole()
     del history.turns[4]
-    assert rules(history) == ["left behind"]
+    assert rules(history) == ["no turn after the restart"]
 
 
 def test_a_client_whose_session_is_forgotten_is_found() -> None:
     history = whole()
     history.turns[3] = turn(4, CLIENT, 12.0, earlier=0)
-    assert rules(history) == ["session forgotten"]
+    assert rules(history) == ["session lost"]
 
 
 def test_a_device_may_begin_a_new_conversation_at_any_time() -> None:
@@ -118,7 +118,7 @@ def test_a_device_may_begin_a_new_conversation_at_any_time() -> None:
 def test_a_process_that_does_not_end_in_order_is_found(changed: dict[str, object]) -> None:
     history = whole()
     history.restarts = [replace(RESTART, **changed)]  # type: ignore[arg-type]
-    assert rules(history) == ["not ended in order"]
+    assert rules(history) == ["unclean exit"]
 
 
 def test_what_was_seen_to_be_wrong_meanwhile_counts() -> None:
