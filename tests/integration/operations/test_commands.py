@@ -109,13 +109,13 @@ async def test_claims_are_shown_and_settled_by_hand(fleet: CommandLine, redis_ur
     assert "name one" in told and all(text in told for text in ids)
     told = run("accept", MAC, "claimant-1")
     assert "name one" in told and all(text in told for text in ids[:2])
-    assert f"{ids[0]} gets nothing" in run("refuse", MAC, ids[0])
-    assert "claimant gets nothing" in run("refuse", MAC, "claimant"), "the beginning of another, and whole"
-    assert "latest" in run("accept", MAC)
+    assert f"{ids[0]} gets no code" in run("refuse", MAC, ids[0])
+    assert "claimant gets no code" in run("refuse", MAC, "claimant"), "the beginning of another, and whole"
+    assert "at most until" in run("accept", MAC)
     assert next(line for line in run("list").splitlines() if MAC in line).count("code") == 1
     assert MAC not in run("claims")
     assert "no such claim" in run("accept", MAC)
-    assert "latest" in run("bind", MAC) and "MAC, not seen yet" in run("list")
+    assert "at most until" in run("bind", MAC) and "MAC, not seen yet" in run("list")
     assert "at once" not in run("renew", MAC, "--now") and "switched off and on" in run("unbind", MAC)
     assert "unbound" in run("list")
     assert "no owner" in run("renew", MAC)
