@@ -41,7 +41,18 @@ RETIRED_IN_NAMES = {
     *("bite", "bites", "farewell", "orphan", "orphans", "patience", "scribe", "census", "standing", "receptionist"),
 }
 """Words that no module, function, method or attribute of a covered room contains; the glossary has the others."""
-ROOMS_WITHOUT_RETIRED_WORDS = ("ground", "wire", "core", "adapters", "roles", "run", "operations", "workbench/cluster", "workbench/demo", "workbench/local_servers")
+ROOMS_WITHOUT_RETIRED_WORDS = (
+    "ground",
+    "wire",
+    "core",
+    "adapters",
+    "roles",
+    "run",
+    "operations",
+    "workbench/cluster",
+    "workbench/demo",
+    "workbench/local_servers",
+)
 """A room is added once its names are clean."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
