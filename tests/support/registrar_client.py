@@ -15,7 +15,7 @@ from fleet.ground.settings import Settings
 from fleet.ground.settings.slices import slice_of
 from fleet.ground.tasks import running
 from fleet.roles.gateway.app import Gateway
-from fleet.roles.gateway.registrar.registrar import OpenLine, open_registrar
+from fleet.roles.gateway.registrar.registrar import OpenDevice, open_registrar
 from fleet.roles.gateway.resources import GatewayResources, ModelTerms
 from fleet.roles.gateway.settings import GatewaySettings
 from tests.support.gateway_stage import OwnTools
@@ -68,13 +68,13 @@ class RegistrarClient:
 
 @asynccontextmanager
 async def registrar_gateway(
-    store: Store, llm: Llm, open_line: OpenLine | None = None, **settings: Any
+    store: Store, llm: Llm, open_device: OpenDevice | None = None, **settings: Any
 ) -> AsyncIterator[str]:
     """Run a gateway beside the block; give its address."""
     chosen = Settings(cloud_host="127.0.0.1", cloud_port=0, **settings)
     sessions = GatewaySessions(store, chosen.cloud_session_timeout)
     resources = GatewayResources(slice_of(chosen, GatewaySettings), llm, ModelTerms(0.7, 2048), OwnTools(), sessions)
-    gateway = Gateway(resources, store.ping_writes, open_registrar(resources, open_line))
+    gateway = Gateway(resources, store.ping_writes, open_registrar(resources, open_device))
     async with running("gateway", gateway.run):
         await gateway.started.wait()
         yield f"ws://127.0.0.1:{gateway.port}"
