@@ -94,6 +94,15 @@ def test_custom_resources_are_made_only_where_they_exist() -> None:
     assert "ServiceMonitor" in kinds(render(SETS["Prometheus operator"]))
 
 
+def test_prometheus_learns_the_role_and_the_site() -> None:
+    (endpoint,) = find(render(SETS["Prometheus operator"]), "ServiceMonitor", "metrics")["spec"]["endpoints"]
+    labels = {one["targetLabel"]: one.get("replacement", one.get("sourceLabels")) for one in endpoint["relabelings"]}
+    assert labels == {
+        "role": ["__meta_kubernetes_pod_label_app_kubernetes_io_component"],
+        "site": "voice.example.org",
+    }
+
+
 def test_only_what_the_world_may_ask_is_in_the_ingress() -> None:
     rules = find(render(SETS["ingress"]), "Ingress", "api")["spec"]["rules"]
     assert [path["path"] for path in rules[0]["http"]["paths"]] == ["/xiaozhi", "/vision"]
