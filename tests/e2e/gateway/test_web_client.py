@@ -514,6 +514,8 @@ def test_the_language_switch_reaches_what_is_already_shown(connected: Page, gate
     say(connected, "expire")
     expect(connected.get_by_role("alert").filter(has_text="TOOL_RESULT_TIMEOUT")).to_be_visible()
     say(connected, "hang")
+    # Then nothing more comes.
+    expect(connected.locator("#messages details", has_text="processing")).to_have_count(6)
     english = shown_words(connected)
     for part in (
         "Session session-1",
