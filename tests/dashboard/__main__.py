@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fleet.workbench.conformance.steering.server import Steering
 from fleet.workbench.local_servers.ports import LOOPBACK
-from tests.dashboard.board import Panel, rate_interval, read
+from tests.dashboard.board import Panel, filters, rate_interval, read
 from tests.dashboard.drawing import Span, draw
 from tests.dashboard.load import Load
 from tests.dashboard.prometheus import SCRAPE_SECONDS, Prometheus, Series, Targets, running
@@ -54,7 +54,7 @@ async def _run(options: argparse.Namespace, folder: Path) -> int:
         "2 workers, 2 edges, api, gateway, front; each worker restarted once, troubles on purpose. "
         "Drawn by scripts/dashboard-picture, not by Grafana.",
     )
-    await asyncio.to_thread(shoot, draw(shown, span, "fleet", notes), options.out)
+    await asyncio.to_thread(shoot, draw(shown, span, "fleet", notes, filters()), options.out)
     print(f"{options.out}: {options.out.stat().st_size / 1000:.0f} KB")
     return bool(load.errors)
 

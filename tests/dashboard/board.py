@@ -8,6 +8,8 @@ from typing import Any
 PATH = Path(__file__).parents[2] / "deploy/grafana/fleet.json"
 COLUMNS = 24
 """Widths are given in these."""
+ALL = ".*"
+"""What Grafana puts in for a variable of which everything is chosen; also matches series without the label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +29,10 @@ class Query:
     expr: str
     legend: str
 
-    def at(self, rate_interval: float) -> str:
-        """Return the expression as Prometheus takes it."""
-        return self.expr.replace("$__rate_interval", f"{rate_interval:g}s")
+    def at(self, rate_interval: float, site: str = ALL, role: str = ALL) -> str:
+        """Return the expression as Prometheus takes it, for the sites and roles that match two regular expressions."""
+        expr = self.expr.replace("$__rate_interval", f"{rate_interval:g}s")
+        return expr.replace("$site", site).replace("$role", role)
 
     def name(self, labels: dict[str, str]) -> str:
         """Return the name of a series."""
@@ -53,6 +56,12 @@ class Panel:
 def read(path: Path = PATH) -> tuple[Panel, ...]:
     """Return the panels in their order."""
     return tuple(_panel(one) for one in json.loads(path.read_text(encoding="utf-8"))["panels"])
+
+
+def filters(path: Path = PATH) -> tuple[str, ...]:
+    """Return the labels of the variables by which everything is filtered."""
+    variables = json.loads(path.read_text(encoding="utf-8"))["templating"]["list"]
+    return tuple(one["label"] for one in variables if one["type"] == "query")
 
 
 def _panel(one: dict[str, Any]) -> Panel:

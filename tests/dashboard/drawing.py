@@ -48,7 +48,17 @@ class Box:
     h: float
 
 
-def draw(panels: Sequence[tuple[Panel, Sequence[Series]]], span: Span, heading: str, notes: Sequence[str]) -> str:
+_FILTER = Box(0, 12, 104, 24)
+"""Its place from the left is counted from the right end of the picture."""
+
+
+def draw(
+    panels: Sequence[tuple[Panel, Sequence[Series]]],
+    span: Span,
+    heading: str,
+    notes: Sequence[str],
+    filters: Sequence[str] = (),
+) -> str:
     """Return the whole picture.
 
     Args:
@@ -56,6 +66,7 @@ def draw(panels: Sequence[tuple[Panel, Sequence[Series]]], span: Span, heading: 
         span: Of the horizontal axes.
         heading: What stands above all panels.
         notes: Lines below it.
+        filters: Labels of variables, of which everything is chosen.
     """
     bottom = max(panel.place.y + panel.place.h for panel, _ in panels)
     height = HEAD + bottom * ROW + GAP
@@ -63,11 +74,22 @@ def draw(panels: Sequence[tuple[Panel, Sequence[Series]]], span: Span, heading: 
     parts += [
         f'<text class="faint" x="{GAP + 4}" y="{47 + 14 * at}">{escape(note)}</text>' for at, note in enumerate(notes)
     ]
+    for at, name in enumerate(reversed(filters)):
+        parts += _filter(name, WIDTH - GAP - (at + 1) * _FILTER.w)
     for panel, series in panels:
         parts += _panel(panel, series, span)
     size = f'width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}"'
     back = f'<rect width="{WIDTH}" height="{height}" fill="#111217"/>'
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size}><style>{_STYLE}</style>{back}{"".join(parts)}</svg>'
+
+
+def _filter(name: str, x: float) -> list[str]:
+    box, middle = _FILTER, _FILTER.y + _FILTER.h / 2 + 4
+    return [
+        f'<rect class="panel" x="{x:.1f}" y="{box.y}" width="{box.w - GAP}" height="{box.h}" rx="3"/>',
+        f'<text class="faint" x="{x + 10:.1f}" y="{middle}">{escape(name)}</text>',
+        f'<text x="{x + 50:.1f}" y="{middle}">All</text>',
+    ]
 
 
 def _panel(panel: Panel, series: Sequence[Series], span: Span) -> list[str]:
@@ -90,10 +112,10 @@ def _stat(panel: Panel, series: Sequence[Series], span: Span, box: Box) -> list[
     """Return the newest value above its past."""
     points = series[0].points
     top = max(value for _, value in points) or 1.0
-    shown = Box(box.x - 9, box.y + 26, box.w + 18, box.h - 22)
+    shown = Box(box.x - 9, box.y + 40, box.w + 18, box.h - 36)
     line = _coordinates(points, span, top, shown)
     area = f"{line} {shown.x + shown.w:.1f},{shown.y + shown.h} {shown.x:.1f},{shown.y + shown.h}"
-    middle = f'x="{box.x + box.w / 2:.1f}" y="{box.y + 34}" text-anchor="middle"'
+    middle = f'x="{box.x + box.w / 2:.1f}" y="{box.y + 30}" text-anchor="middle"'
     return [
         f'<polygon points="{area}" fill="#73bf69" fill-opacity="0.15"/>',
         f'<polyline class="line" points="{line}" stroke="#73bf69" stroke-opacity="0.5"/>',

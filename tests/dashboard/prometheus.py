@@ -19,6 +19,7 @@ from tests.dashboard.board import Query
 SHIPPED = Path(__file__).parents[2] / "deploy/prometheus"
 SCRAPE_SECONDS = 5
 """The shipped configuration has 15; a run of minutes needs more points."""
+SITE = "load"
 _READY_SECONDS = 60.0
 
 Targets = Mapping[str, Sequence[tuple[str, int]]]
@@ -45,7 +46,7 @@ def configure(targets: Targets, own_port: int) -> dict[str, Any]:
     for name in ("dns_sd_configs", "relabel_configs"):
         del fleet[name]
     fleet["static_configs"] = [
-        {"targets": [f"{LOOPBACK}:{port}"], "labels": {"role": role, "instance": instance}}
+        {"targets": [f"{LOOPBACK}:{port}"], "labels": {"role": role, "site": SITE, "instance": instance}}
         for role, processes in targets.items()
         for instance, port in processes
     ]

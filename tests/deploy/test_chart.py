@@ -1,5 +1,9 @@
 """The Helm chart: it renders with many sets of values, and what it renders is what Kubernetes takes."""
 
+import re
+import subprocess
+from pathlib import Path
+
 import helm_python
 import pytest
 import yaml
@@ -8,6 +12,8 @@ from tests.support.chart import CHART, OWN_REDIS, find, joined, kinds, notes, po
 from tests.support.chart_values import SETS
 from tests.support.every import for_every
 from tests.support.kubernetes_schemas import VERSIONS, faults
+
+LIMIT = 20.0
 
 
 def test_there_are_many_sets() -> None:
@@ -88,6 +94,15 @@ def test_custom_resources_are_made_only_where_they_exist() -> None:
     assert "ServiceMonitor" in kinds(render(SETS["Prometheus operator"]))
 
 
+def test_prometheus_learns_the_role_and_the_site() -> None:
+    (endpoint,) = find(render(SETS["Prometheus operator"]), "ServiceMonitor", "metrics")["spec"]["endpoints"]
+    labels = {one["targetLabel"]: one.get("replacement", one.get("sourceLabels")) for one in endpoint["relabelings"]}
+    assert labels == {
+        "role": ["__meta_kubernetes_pod_label_app_kubernetes_io_component"],
+        "site": "voice.example.org",
+    }
+
+
 def test_only_what_the_world_may_ask_is_in_the_ingress() -> None:
     rules = find(render(SETS["ingress"]), "Ingress", "api")["spec"]["rules"]
     assert [path["path"] for path in rules[0]["http"]["paths"]] == ["/xiaozhi", "/vision"]
@@ -119,6 +134,18 @@ def test_notes_send_devices_and_operators_to_the_right_places() -> None:
 def test_the_guide_tells_how_much_was_checked() -> None:
     guide = (CHART.parents[2] / "docs" / "deploy" / "kubernetes.md").read_text()
     assert f"with {len(SETS)} sets of values" in guide
+
+
+def test_the_values_of_the_quick_start_are_taken_as_they_are_written(tmp_path: Path) -> None:
+    guide = (CHART.parents[2] / "docs" / "deploy" / "kubernetes.md").read_text()
+    (block,) = re.findall(r"```sh\n(REGISTRY=.*?)```", guide, re.DOTALL)
+    own, _, rest = block.partition("\n\n")
+    (written,) = re.findall(r"^cat > values.yaml.*?^END$", rest, re.MULTILINE | re.DOTALL)
+    subprocess.run(["bash", "-ec", f"{own}\n{written}"], cwd=tmp_path, timeout=LIMIT, check=True)
+    values = yaml.safe_load((tmp_path / "values.yaml").read_text())
+    images = {one["image"] for pod in pods(render(values, least=False)).values() for one in pod["containers"]}
+    assert {image.partition(":")[0].rpartition("/")[0] for image in images} == {"registry.example.org/voice", ""}
+    assert helm_python.lint(CHART, values, strict=True)["errors"] == []
 
 
 def test_the_readme_names_every_value() -> None:

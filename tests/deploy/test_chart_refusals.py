@@ -35,6 +35,14 @@ WRONG: dict[str, dict[str, Any]] = {
 }
 
 CONTRADICTIONS: dict[str, tuple[dict[str, Any], str]] = {
+    "a placeholder in place of a registry": (
+        {"speechImage": {"repository": "REGISTRY/fleet"}},
+        r'speechImage\.repository: "REGISTRY/fleet" is not .* write the name of your registry',
+    ),
+    "a placeholder in place of the registry of Mosquitto": (
+        {"mosquitto": {"image": {"repository": "…/fleet-mosquitto"}}},
+        r"mosquitto\.image\.repository",
+    ),
     "no keys": ({"keys": {"existingSecret": ""}}, "keys.existingSecret"),
     "keys twice": ({"keys": {"value": "k1:0123456789abcdef"}}, "not both"),
     "no broker": ({"broker": {"url": ""}}, "broker.url"),

@@ -1,6 +1,7 @@
 """The compose file: valid with each profile, strict about secrets, and its containers have no more than they need."""
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 import yaml
 
 from tests.support.compose import DEPLOY, REQUIRED, compose, services
-from tests.support.deployed_settings import unknown
+from tests.support.deployed_settings import COMPOSED, fixed, handed_on, read_by, unknown
 
 ROLES = {"worker", "edge", "gateway", "api"}
 OURS = ROLES | {"mosquitto", "redis"}
@@ -91,9 +92,33 @@ def test_redis_is_reached_from_inside_only(everything: dict[str, Any]) -> None:
             assert port.get("host_ip") == "127.0.0.1" or port["target"] in (1883, 8883), name
 
 
-def test_only_who_needs_it_has_a_models_key(everything: dict[str, Any]) -> None:
-    having = {name for name, service in everything.items() if "LLM_API_KEY" in service.get("environment", {})}
-    assert having == {"worker", "gateway", "api"}
+def test_only_who_needs_it_has_a_secret(tmp_path: Path) -> None:
+    names = ("LLM_API_KEY", "LLM_FALLBACK_API_KEY", "ASR_API_KEY", "FLEET_BROKER_TOKEN", "FLEET_EMQX_API_KEY")
+    found = services(tmp_path, **dict.fromkeys(names, "a:b"))
+    having = {one: {name for name in found if one in (found[name].get("environment") or {})} for one in names}
+    assert list(having.values()) == [{"worker", "gateway", "api"}, {"worker", "gateway"}, {"edge"}, {"api"}, {"api"}]
+
+
+@pytest.mark.parametrize("role", COMPOSED)
+def test_the_list_of_what_a_role_is_given_is_that_of_what_it_reads(role: str) -> None:
+    listed = (DEPLOY / "settings" / f"{role}.env").read_text(encoding="utf-8")
+    assert listed == handed_on(role), "run `python -m tests.support.deployed_settings`"
+
+
+def test_every_setting_reaches_the_roles_that_read_it_from_the_file_of_the_operator(tmp_path: Path) -> None:
+    values = {name: f"value-of-{name}" for role in COMPOSED for name in read_by(role)}
+    found = services(tmp_path, **values)
+    for role in COMPOSED:
+        given = found[role]["environment"]
+        reached = {name for name in read_by(role) if given.get(name) == values[name]}
+        assert set(read_by(role)) - reached == fixed(role), role
+
+
+def test_the_example_names_what_it_cannot_set() -> None:
+    *_, section = re.split(r"^# --- ", (DEPLOY / ".env.example").read_text(encoding="utf-8"), flags=re.M)[:4]
+    assert section.startswith("Without effect here")
+    named = re.findall(r"\b(?:FLEET|CLOUD)_[A-Z_]+(?=[,:])", section)
+    assert sorted(named) == sorted(set().union(*map(fixed, COMPOSED)))
 
 
 def test_a_variable_that_is_not_set_is_not_set_to_nothing(tmp_path: Path) -> None:
@@ -159,6 +184,7 @@ def test_traces_go_to_the_collector_of_the_profile(tmp_path: Path) -> None:
 def test_any_other_setting_may_be_in_a_file_of_its_own(tmp_path: Path) -> None:
     file = tmp_path / "compose.yaml"
     file.write_text((DEPLOY / "compose.yaml").read_text())
+    shutil.copytree(DEPLOY / "settings", tmp_path / "settings")
     (tmp_path / "fleet.env").write_text("FLEET_PROMPT=Be short.\nFLEET_SHARDS=8\n")
     found = services(tmp_path, file=file, FLEET_SHARDS="32")
     for name in ROLES:
@@ -167,12 +193,9 @@ def test_any_other_setting_may_be_in_a_file_of_its_own(tmp_path: Path) -> None:
     assert "FLEET_PROMPT" not in found["redis"]["environment"]
 
 
-def test_the_example_names_what_only_it_can_set(tmp_path: Path) -> None:
-    example = (DEPLOY / ".env.example").read_text()
+def test_no_variable_waits_for_a_value_that_only_one_file_can_give(tmp_path: Path) -> None:
     for name, service in services(tmp_path).items():
-        handed_on = {variable for variable, value in service.get("environment", {}).items() if value is None}
-        # Compose takes such a variable from `.env` or not at all, whatever fleet.env says.
-        assert [variable for variable in handed_on if f"#{variable}=" not in example] == [], name
+        assert None not in (service.get("environment") or {}).values(), name
 
 
 def test_files_that_are_mounted_exist(everything: dict[str, Any]) -> None:

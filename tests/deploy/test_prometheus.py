@@ -1,6 +1,7 @@
 """Prometheus's own tools on what is shipped for it: configuration, alert rules and every query of the dashboard."""
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from tests.dashboard.board import rate_interval, read
+from tests.dashboard.board import ALL, rate_interval, read
 from tests.dashboard.prometheus import SHIPPED
 
 LIMIT = 300.0
@@ -48,6 +49,54 @@ def test_prometheus_takes_every_query_of_the_dashboard(promtool: str, tmp_path: 
     file = tmp_path / "queries.yaml"
     file.write_text(as_rules(queries), encoding="utf-8")
     assert f"{len(queries)} rules found" in check(promtool, "check", "rules", str(file))
+
+
+@pytest.mark.parametrize(
+    ("site", "role", "found"),
+    [(ALL, ALL, True), ("here|there", "worker", True), ("there", ALL, False), (ALL, "edge|api", False)],
+    ids=["all", "chosen", "another site", "other roles"],
+)
+def test_every_panel_obeys_the_filters(promtool: str, tmp_path: Path, site: str, role: str, found: bool) -> None:
+    """All series are of one role at one site; each query is asked what it shows there, and elsewhere."""
+    queries = [query.at(60, site, role) for panel in read() for query in panel.queries]
+    names = sorted({name for query in queries for name in re.findall(r"\b(?:fleet|process)_[a-z0-9_]+", query)})
+    file = tmp_path / "tests.yaml"
+    file.write_text(json.dumps({"evaluation_interval": "15s", "tests": [_filtered(names, queries, found)]}))
+    check(promtool, "test", "rules", str(file))
+
+
+def _filtered(names: list[str], queries: list[str], found: bool) -> dict[str, object]:
+    """Return a test in which each query finds one series or none; what counts finds 1 or 0."""
+    labels = 'job="fleet",instance="a",site="here",role="worker",le="+Inf"'
+    series = [{"series": f"{name}{{{labels}}}", "values": _MOVING.get(name, "1+6x40")} for name in names]
+    asked: list[dict[str, object]] = []
+    for query in queries:
+        if "vector(0)" in query:
+            samples = [{"labels": "{}", "value": int(found)}]
+        else:
+            query, samples = f"count({query})", [{"labels": "{}", "value": 1}] if found else []
+        asked.append({"expr": query, "eval_time": "10m", "exp_samples": samples})
+    return {"interval": "15s", "input_series": series, "promql_expr_test": asked}
+
+
+_MOVING = {"fleet_ready": "0x40"}
+"""Series that a query only shows with other values than growing ones."""
+
+
+def test_the_alerts_of_a_site_are_not_silenced_by_another(promtool: str, tmp_path: Path) -> None:
+    def at(site: str, value: int) -> dict[str, str]:
+        return {"series": f'fleet_shards_owned{{instance="a",site="{site}"}}', "values": f"{value}x60"}
+
+    firing = [{"labels": '{site="there"}', "value": 1}]
+    asked = 'count by (site) (ALERTS{alertname="FleetShardsWithoutOwner"})'
+    test = {
+        "interval": "1m",
+        "input_series": [at("here", 16), at("there", 8)],
+        "promql_expr_test": [{"expr": asked, "eval_time": "60m", "exp_samples": firing}],
+    }
+    file = tmp_path / "tests.yaml"
+    file.write_text(json.dumps({"rule_files": [str(SHIPPED / "alerts.yaml")], "tests": [test]}), encoding="utf-8")
+    check(promtool, "test", "rules", str(file))
 
 
 def test_a_query_that_is_none_is_found(promtool: str, tmp_path: Path) -> None:

@@ -61,7 +61,16 @@ _CUSTOM = {
                         "interval": {"type": "string"},
                         "relabelings": {
                             "type": "array",
-                            "items": {"type": "object", "required": ["sourceLabels", "targetLabel"]},
+                            "items": {
+                                "type": "object",
+                                "required": ["targetLabel"],
+                                "additionalProperties": False,
+                                "properties": {
+                                    "sourceLabels": {"type": "array", "items": {"type": "string"}},
+                                    "targetLabel": {"type": "string"},
+                                    "replacement": {"type": "string"},
+                                },
+                            },
                         },
                     },
                 },

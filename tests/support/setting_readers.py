@@ -18,13 +18,17 @@ OPENED_BY = {
 """The modules of `fleet/run` that a role's command calls."""
 
 
+_SHARED = ROOT / "fleet/run/start_check.py"
+"""Has a function for each role, which checks only settings that the role reads in modules of its own."""
+
+
 @functools.cache
 def readers() -> dict[str, set[str]]:
     """Return the roles of each setting, as far as imports tell."""
     found: dict[str, set[str]] = {name: set() for name in Settings.model_fields}
     for role, parts in OPENED_BY.items():
         for file in _reached([f"fleet.run.{part}" for part in parts]):
-            for name in _read_in(file):
+            for name in _read_in(file) if file != _SHARED else ():
                 found[name].add(role)
     return found
 

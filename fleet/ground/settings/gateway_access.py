@@ -29,10 +29,9 @@ class GatewayAccessGroup(BaseModel):
         "local",
         "Origins of web pages that may use the gateway, besides pages of its own host. `local`: pages of the "
         "browser's own machine, and files if the gateway is on that machine too. `null`: all files, and every page "
-        "that hides its origin. `*`: all. Programs that send no Origin header are not restricted.",
+        "that hides its origin. `*`: all. Empty: no others. Programs that send no Origin header are not restricted.",
         ("gateway",),
         syntax="http(s)://host[:port], `local`, `null` or `*`, separated by commas",
-        unset="only pages of the gateway's own host",
     )
     gateway_each: int | None = setting(
         None,

@@ -16,6 +16,10 @@ PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobil
 TABLET = {"viewport": {"width": 900, "height": 700}}
 PANES = ("Chat", "Setup", "Log")
 
+_SHOWN = """() => [...document.querySelectorAll('body *:not(script, .json *)')].flatMap((one) => [
+  ...[...one.childNodes].filter((node) => node.nodeType === 3).map((node) => node.textContent.trim()),
+  one.ariaLabel, one.title, one.placeholder, one.matches('.answering input') && one.value]).filter(Boolean)"""
+
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
@@ -71,6 +75,20 @@ def answers(page: Page) -> Any:
 
 def by_hand(page: Page) -> None:
     page.get_by_role("radio", name="Answer by hand").check()
+
+
+def shown_words(page: Page) -> list[str]:
+    """Return every text and label of the conversation, the log and the forms, without the ticking seconds."""
+    texts: list[str] = page.evaluate(_SHOWN)
+    return [re.sub(r"\d+ s$", "N s", text) for text in texts]
+
+
+def left_in_english(page: Page) -> list[str]:
+    """Return what a Chinese page still shows in the page's English words."""
+    english: dict[str, str] = page.evaluate("WORDS.en")
+    phrases = [re.sub(r"\\{\w+\\}", ".*?", re.escape(text)) for key, text in english.items() if "anguage" not in key]
+    known = re.compile(rf"(?<!\w)({'|'.join(phrases)})(?!\w)")
+    return [text for text in shown_words(page) if known.search(text)]
 
 
 def test_one_click_connects_and_registers_the_tools_of_the_document(page: Page, gateway: ScriptedGateway) -> None:
@@ -479,6 +497,85 @@ def test_the_page_speaks_the_language_of_the_browser(visit: Visit, gateway: Scri
     page.get_by_role("button", name="English").click()
     expect(page.locator("#state")).to_have_text("Connected")
     expect(page.get_by_role("button", name="Apply")).to_be_visible()
+
+
+def test_the_language_switch_reaches_what_is_already_shown(connected: Page, gateway: ScriptedGateway) -> None:
+    connected.get_by_role("button", name="Apply").click()
+    for text in ("weather", "battery", "fail"):
+        say(connected, text)
+    gateway.expect("tool_result")
+    by_hand(connected)
+    say(connected, "volume")
+    connected.get_by_role("textbox", name="Result as JSON").fill("{")
+    connected.get_by_role("button", name="Send result").click()
+    connected.locator("#messages summary").last.click()
+    gateway.drop(1011)
+    gateway.expect("register_tools", 2)
+    say(connected, "expire")
+    expect(connected.get_by_role("alert").filter(has_text="TOOL_RESULT_TIMEOUT")).to_be_visible()
+    say(connected, "hang")
+    # Then nothing more comes.
+    expect(connected.locator("#messages details", has_text="processing")).to_have_count(6)
+    english = shown_words(connected)
+    for part in (
+        "Session session-1",
+        "4 tools registered",
+        "server tool",
+        "Is LLM_BASE_URL right",
+        "Sent at",
+        "Sent",
+        "The connection closed before",
+        "(1011)",
+        "Send failure",
+        "Waiting for the answer",
+        "late",
+    ):
+        assert any(part in text for text in english), part
+    connected.get_by_role("button", name="中文").click()
+    assert left_in_english(connected) == []
+    connected.get_by_role("button", name="English").click()
+    assert shown_words(connected) == english
+
+
+def test_what_was_typed_into_an_answer_stays_when_the_language_is_switched(connected: Page) -> None:
+    by_hand(connected)
+    say(connected, "battery")
+    failure = connected.locator(".answering input")
+    connected.get_by_role("button", name="中文").click()
+    expect(failure).to_have_value("设备没有响应")
+    failure.fill("The cable is out")
+    connected.get_by_role("button", name="English").click()
+    expect(failure).to_have_value("The cable is out")
+
+
+@pytest.mark.parametrize("again", ["no tools", "other tools"])
+def test_tools_that_the_new_connection_does_not_have_are_named(
+    connected: Page, gateway: ScriptedGateway, again: str
+) -> None:
+    note = connected.locator("#talk .note", has_text="but not on this one")
+    if again == "no tools":
+        connected.get_by_role("checkbox", name="after connecting").uncheck()
+        dropped = "get_device_info, control_device, get_battery, set_volume"
+    else:
+        connected.get_by_text("Edit the tools as JSON").click()
+        tool = {"name": "set_volume", "description": "Mine", "parameters": {"type": "object", "properties": {}}}
+        connected.get_by_role("textbox", name="Tools as JSON").fill(json.dumps([tool]))
+        dropped = "get_device_info, control_device, get_battery"
+    gateway.drop(1011)
+    expect(note).to_have_text(f"Registered on the last connection, but not on this one: {dropped}")
+    gateway.drop(1011)
+    gateway.expect("start_session", 2)
+    say(connected, "still there")
+    expect(answers(connected)).to_contain_text("You said: still there")
+    expect(note).to_have_count(1)
+
+
+def test_tools_that_come_back_are_not_called_dropped(connected: Page, gateway: ScriptedGateway) -> None:
+    gateway.drop(1011)
+    gateway.expect("register_tools", 2)
+    say(connected, "hello")
+    expect(answers(connected)).to_contain_text("You said: hello")
+    expect(connected.locator("#talk .note", has_text="but not on this one")).to_have_count(0)
 
 
 def test_both_languages_have_the_same_words_with_the_same_gaps(page: Page) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.dashboard.board import Panel, Place, Query, rate_interval, read
-from tests.dashboard.drawing import GAP, HEAD, ROW, Span, draw
+from tests.dashboard.board import Panel, Place, Query, filters, rate_interval, read
+from tests.dashboard.drawing import GAP, HEAD, ROW, WIDTH, Span, draw
 from tests.dashboard.prometheus import Series, configure
 from tests.dashboard.shot import reduce, shoot
 from tests.dashboard.units import ticks, write
@@ -30,6 +30,9 @@ def test_a_query_is_asked_with_the_rate_interval_that_grafana_takes() -> None:
     assert rate_interval(scrape=15, step=120) == 135
     query = Query("rate(a[$__rate_interval])", "{{role}} {{place}}")
     assert query.at(60) == "rate(a[60s])"
+    filtered = Query('a{site=~"$site", role=~"$role"}', "")
+    assert filtered.at(60) == 'a{site=~".*", role=~".*"}'
+    assert filtered.at(60, site="here", role="edge|api") == 'a{site=~"here", role=~"edge|api"}'
     assert query.name({"role": "edge", "place": "here"}) == "edge here"
 
 
@@ -72,6 +75,13 @@ def test_a_line_is_broken_where_values_are_missing() -> None:
     assert HEAD < min(ys) <= max(ys) < HEAD + 8 * ROW - GAP
 
 
+def test_the_filters_stand_beside_the_heading() -> None:
+    assert filters() == ("Site", "Role")
+    picture = draw([(PLOT, [])], SPAN, "fleet", [], filters())
+    places = {name: float(x) for x, name in re.findall(r'<text class="faint" x="([^"]+)"[^>]*>(Site|Role)<', picture)}
+    assert WIDTH / 2 < places["Site"] < places["Role"] < WIDTH
+
+
 def test_a_panel_without_series_says_so() -> None:
     assert "No data" in draw([(PLOT, [])], SPAN, "fleet", [])
     assert "No data" not in draw([(PLOT, [Series("edge", ((1000.0, 1.0),))])], SPAN, "fleet", [])
@@ -81,7 +91,7 @@ def test_the_shipped_configuration_is_asked_on_the_loopback_address() -> None:
     config = configure({"worker": [("worker-1", 1001), ("worker-2", 1002)], "api": [("api", 1003)]}, 9090)
     jobs = {job["job_name"]: job["static_configs"] for job in config["scrape_configs"]}
     assert [one["targets"] for one in jobs["fleet"]] == [["127.0.0.1:1001"], ["127.0.0.1:1002"], ["127.0.0.1:1003"]]
-    assert jobs["fleet"][1]["labels"] == {"role": "worker", "instance": "worker-2"}
+    assert jobs["fleet"][1]["labels"] == {"role": "worker", "site": "load", "instance": "worker-2"}
     assert jobs["prometheus"] == [{"targets": ["127.0.0.1:9090"]}]
     assert all(name.startswith("/") for name in config["rule_files"])
 

@@ -47,6 +47,8 @@ def test_everything_is_said(entry: SettingEntry) -> None:
     assert entry.allowed
     assert entry.unset or entry.default
     assert not entry.unset.endswith(".")
+    # Words about an unset setting stand in place of its default.
+    assert not (entry.unset and entry.default) or f"`{entry.default}`" in entry.unset
     assert entry.variable == variable(entry.name)
 
 

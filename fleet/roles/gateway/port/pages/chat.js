@@ -27,7 +27,7 @@ class Chat {
 
   bubble(who, text) {
     const words = make("p", { textContent: text });
-    this.add(make("article", { className: `bubble ${who}`, ariaLabel: say(who) }, words));
+    this.add(make("article", { className: `bubble ${who}`, ariaLabel: () => say(who) }, words));
     return words;
   }
 
@@ -36,7 +36,7 @@ class Chat {
     this.talk.scrollTop = this.talk.scrollHeight;
   }
 
-  /** Shows that an answer is awaited, or no more. */
+  /** Shows that an answer is awaited, or no more when there is no text. */
   wait(text) {
     this.waiting?.remove();
     this.waiting = null;
@@ -68,7 +68,7 @@ class Chat {
 
   end(turn) {
     this.answer?.classList.remove("streaming");
-    if (this.answer && turn) this.answer.after(make("small", { className: "took", textContent: took(turn) }));
+    if (this.answer && turn) this.answer.after(make("small", { className: "took", textContent: () => took(turn) }));
     this.answer = null;
     this.follow();
   }
@@ -81,7 +81,7 @@ class Chat {
         { className: "problem", role: "alert" },
         make("b", { textContent: String(code) }),
         make("p", { textContent: [message, details].filter(Boolean).join(" — ") }),
-        known in WORDS.en ? make("small", { textContent: say(known) }) : null,
+        known in WORDS.en ? make("small", { textContent: () => say(known) }) : null,
       ),
     );
   }
@@ -93,17 +93,17 @@ class Chat {
 
   tool(name, kind, given) {
     const state = make("span", { className: "tool-state" });
-    const head = make("summary", {}, make("code", { textContent: String(name) }), make("small", { textContent: say(kind) }), state);
-    const body = make("div", { className: "body" }, make("h4", { textContent: say("arguments") }), jsonBlock(pretty(given ?? {})));
+    const head = make("summary", {}, make("code", { textContent: String(name) }), make("small", { textContent: () => say(kind) }), state);
+    const body = make("div", { className: "body" }, make("h4", { textContent: () => say("arguments") }), jsonBlock(pretty(given ?? {})));
     const card = make("details", { className: "tool" }, head, body);
     Object.assign(card, { state, body, started: performance.now() });
     return this.add(card);
   }
 
   finishTool(card, result, success, ms) {
-    card.state.textContent = `${success ? "✓" : `✗ ${say("failedTool")}`} ${duration(ms)}`;
+    write(card.state, "textContent", () => `${success ? "✓" : `✗ ${say("failedTool")}`} ${duration(ms)}`);
     card.classList.toggle("bad", !success);
-    card.body.append(make("h4", { textContent: say("result") }), jsonBlock(pretty(result ?? null)));
+    card.body.append(make("h4", { textContent: () => say("result") }), jsonBlock(pretty(result ?? null)));
   }
 
   /** Shows that a callback waits for its answer; `editor` adds the form for a person. */
@@ -120,18 +120,19 @@ class Chat {
   edit(card, plan) {
     const id = `result-${Math.random().toString(36).slice(2)}`;
     const result = make("textarea", { id, className: "code", rows: 4, spellcheck: false, value: pretty(plan.result ?? null) });
-    const failure = make("input", { id: `${id}-error`, value: plan.error ?? say("defaultFailure") });
+    const failure = make("input", { id: `${id}-error`, value: plan.error ?? (() => say("defaultFailure")) });
+    failure.addEventListener("input", () => (failure.phrases = {}));
     const problem = make("p", { className: "check bad", role: "alert" });
     const send = button("sendResult", () => this.sendResult(card, result, problem), "primary");
     const fail = button("sendFailure", () => this.answerCard(card, { success: false, error: failure.value }), "danger");
     const form = make(
       "div",
       { className: "answering" },
-      make("label", { htmlFor: id, textContent: say("resultJson") }),
+      make("label", { htmlFor: id, textContent: () => say("resultJson") }),
       result,
       problem,
       send,
-      make("label", { htmlFor: failure.id, textContent: say("errorText") }),
+      make("label", { htmlFor: failure.id, textContent: () => say("errorText") }),
       make("div", { className: "beside" }, failure, fail),
     );
     card.open = true;
@@ -146,7 +147,7 @@ class Chat {
       const result = JSON.parse(field.value);
       this.answerCard(card, { success: true, result });
     } catch (error) {
-      problem.textContent = say("notJson", { problem: error.message });
+      write(problem, "textContent", () => say("notJson", { problem: error.message }));
       field.setAttribute("aria-invalid", "true");
       field.focus();
     }
@@ -175,7 +176,7 @@ class Chat {
     for (const card of [...this.cards]) {
       this.drop(card);
       card.classList.add("bad");
-      card.state.textContent = say("gone");
+      write(card.state, "textContent", () => say("gone"));
     }
     this.wait("");
     this.end(null);
@@ -191,7 +192,7 @@ class Chat {
     for (const card of this.cards) {
       const seconds = Math.round((performance.now() - card.started) / 1000);
       const late = card.expired || seconds > PATIENCE;
-      card.state.textContent = late ? say("tooLate") : say("waitsFor", { seconds });
+      write(card.state, "textContent", () => (late ? say("tooLate") : say("waitsFor", { seconds })));
       card.classList.toggle("late", late);
     }
   }

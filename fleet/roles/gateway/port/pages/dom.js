@@ -1,11 +1,19 @@
 "use strict";
 const find = (id) => document.getElementById(id);
 
-/** Makes an element. Data only ever becomes text or a property, never markup. */
+/** Sets a property to what `phrase` returns; label() sets it again when the language changes. */
+function write(element, property, phrase) {
+  element.phrases = { ...element.phrases, [property]: phrase };
+  element.dataset.phrases = "";
+  element[property] = phrase();
+}
+
+/** Makes an element. Data only ever becomes text or a property, never markup; a function goes to write(). */
 function make(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
-    if (name in element) element[name] = value;
+    if (typeof value === "function") write(element, name, value);
+    else if (name in element) element[name] = value;
     else element.setAttribute(name, value);
   }
   element.append(...children.filter((child) => child !== null));

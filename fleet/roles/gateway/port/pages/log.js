@@ -99,7 +99,7 @@ class FrameLog {
         "summary",
         {},
         make("time", { textContent: clock(frame.date) }),
-        make("span", { className: "way", textContent: frame.sent ? "↑" : "↓", role: "img", ariaLabel: say(frame.sent ? "sentFrame" : "receivedFrame") }),
+        make("span", { className: "way", textContent: frame.sent ? "↑" : "↓", role: "img", ariaLabel: () => say(frame.sent ? "sentFrame" : "receivedFrame") }),
         make("b", { textContent: typeof type === "string" ? type : "?" }),
         make("span", { className: "what", textContent: summary(frame.message, frame.text).slice(0, 300) }),
         make("small", { textContent: `${bytes(frame.text)} B` }),
@@ -119,7 +119,7 @@ class FrameLog {
 }
 
 function button(word, act, className = "") {
-  const made = make("button", { type: "button", textContent: say(word), className });
+  const made = make("button", { type: "button", textContent: () => say(word), className });
   made.addEventListener("click", () => act(made));
   return made;
 }

@@ -15,6 +15,7 @@ const frames = new FrameLog((text) => {
   find("frame").focus();
 });
 let statuses = new Map();
+let formerTools = [];
 let configuration = null;
 let lastText = "";
 let question = "";
@@ -54,9 +55,26 @@ function showState() {
   for (const id of ["register", "configure", "start", "end", "send-frame", "send", "ping"]) find(id).disabled = !link.ready;
   find("copy-session").hidden = !link.ready || !link.session;
   find("session").textContent = link.session.length > 13 ? `${link.session.slice(0, 12)}…` : link.session;
-  if (!link.ready) statuses = new Map();
+  if (!link.ready) forgetTools();
   step("connected", link.ready);
-  step("registered", [...statuses.values()].some((one) => one.status === "registered"));
+  step("registered", registered().length > 0);
+}
+
+function registered() {
+  return [...statuses].filter(([, one]) => one?.status === "registered").map(([name]) => name);
+}
+
+/** Registrations end with their connection; their names are kept to compare them with those of the next one. */
+function forgetTools() {
+  formerTools = [...formerTools, ...registered()];
+  statuses = new Map();
+}
+
+/** Says which tools of the former connection this one does not have. */
+function sayDropped() {
+  const names = formerTools.filter((name) => !registered().includes(name)).join(", ");
+  formerTools = [];
+  if (names) chat.note(() => say("noteDropped", { names }), "bad");
 }
 
 function step(name, done) {
@@ -122,7 +140,11 @@ function configure() {
     enable_context: find("enable-context").checked,
     stream: find("stream").checked,
   };
-  if (link.post(configuration)) find("configured").textContent = say("configuredAt", { time: clock(new Date(), 0) });
+  if (link.post(configuration)) sayConfigured(clock(new Date(), 0));
+}
+
+function sayConfigured(time) {
+  write(find("configured"), "textContent", () => say("configuredAt", { time }));
 }
 
 function answerCallback(message) {
@@ -138,21 +160,23 @@ function answerCallback(message) {
 
 function takeStatus({ status, data }) {
   if (status === "connected") {
-    chat.note(say("noteSession", { id: link.session }));
+    const id = link.session;
+    chat.note(() => say("noteSession", { id }));
     showState();
-  } else if (status === "processing") chat.wait(say("thinking"));
-  else if (status === "waiting_for_tools") chat.wait(say("waitingTools", { count: data?.pending_tools ?? "" }));
+  } else if (status === "processing") chat.wait(() => say("thinking"));
+  else if (status === "waiting_for_tools") chat.wait(() => say("waitingTools", { count: data?.pending_tools ?? "" }));
   else if (status === "idle") turns.current || chat.wait("");
-  else chat.note(say("noteStatus", { status: String(status) }));
+  else chat.note(() => say("noteStatus", { status: String(status) }));
 }
 
 function takeRegistered({ tools, count }) {
   const told = Array.isArray(tools) ? tools : [];
   for (const one of told) statuses.set(String(one?.name), one);
   const refused = told.filter((one) => one?.status === "failed").length;
-  chat.note([say("noteRegistered", { count }), refused ? say("noteRefused", { count: refused }) : ""].filter(Boolean).join(", "), refused ? "bad" : "");
+  chat.note(() => say("noteRegistered", { count }) + (refused ? `, ${say("noteRefused", { count: refused })}` : ""), refused ? "bad" : "");
   showTools();
   showState();
+  sayDropped();
   ask();
 }
 
@@ -178,14 +202,14 @@ function take(frame) {
   turns.observe(frame);
   frames.add(frame);
   const { message, sent } = frame;
-  if (!message) return sent || chat.note(say("notAnObject"), "bad");
+  if (!message) return sent || chat.note(() => say("notAnObject"), "bad");
   if (sent) {
     if (message.type === "text_input") {
       chat.said(String(message.text ?? ""));
-      chat.wait(say("thinking"));
+      chat.wait(() => say("thinking"));
     } else if (message.type === "end_session") {
       link.session = "";
-      chat.note(say("noteEnded"));
+      chat.note(() => say("noteEnded"));
       showState();
     }
     return;
@@ -199,8 +223,8 @@ function closed(code) {
   question = "";
   chat.abandon();
   const lost = turns.abandon();
-  const meaning = say(known in WORDS.en ? known : "closeOther");
-  chat.note(say("noteClosed", { code, meaning }) + (lost ? ` ${say("noteLost")}` : ""), code === 1000 ? "" : "bad");
+  const meaning = known in WORDS.en ? known : "closeOther";
+  chat.note(() => say("noteClosed", { code, meaning: say(meaning) }) + (lost ? ` ${say("noteLost")}` : ""), code === 1000 ? "" : "bad");
   showTools();
 }
 
@@ -277,7 +301,7 @@ function connect(event) {
   event.preventDefault();
   if (link.state !== "offline") return link.close();
   const url = find("url").value.trim();
-  if (!/^wss?:\/\/./i.test(url)) return chat.note(say("badAddress"), "bad");
+  if (!/^wss?:\/\/./i.test(url)) return chat.note(() => say("badAddress"), "bad");
   link.token = find("token").value.trim();
   try {
     link.open(url);
@@ -306,6 +330,7 @@ function listen() {
     if (detail.resumed) link.post({ type: "start_session", session_id: detail.resumed });
     if (configuration) link.post(configuration);
     if (find("register-first").checked && register()) return;
+    sayDropped();
     ask();
   });
   turns.addEventListener("change", () => showTimings(turns));

@@ -39,6 +39,7 @@ const WORDS = {
     defaultFailure: "The device did not answer", waitsFor: "waiting for {seconds} s", tooLate: "late: the gateway waits 30 s by default",
     gone: "The connection closed before an answer.", sent: "Sent", notJson: "Not JSON: {problem}",
     noteSession: "Session {id}", noteRegistered: "{count} tools registered", noteRefused: "{count} refused", noteEnded: "Session ended", noteStatus: "Status: {status}",
+    noteDropped: "Registered on the last connection, but not on this one: {names}",
     noteClosed: "Connection closed ({code}): {meaning}", noteLost: "The answer was lost with the connection.",
     close1000: "as asked", close1001: "the gateway is going away", close1005: "without a reason", close1006: "no gateway at this address, it wants a token, or the network broke",
     close1009: "the message was larger than 1 MB", close1011: "an error in the gateway", close1013: "all connections are taken; try again later", closeOther: "see RFC 6455, section 7.4",
@@ -101,6 +102,7 @@ const WORDS = {
     defaultFailure: "设备没有响应", waitsFor: "已等待 {seconds} 秒", tooLate: "已超时：网关默认只等 30 秒",
     gone: "应答之前连接已关闭。", sent: "已返回", notJson: "不是 JSON：{problem}",
     noteSession: "会话 {id}", noteRegistered: "已注册 {count} 个工具", noteRefused: "{count} 个被拒绝", noteEnded: "会话已结束", noteStatus: "状态：{status}",
+    noteDropped: "上次连接已注册、本次未注册：{names}",
     noteClosed: "连接已关闭（{code}）：{meaning}", noteLost: "连接中断，回答丢失。",
     close1000: "主动断开", close1001: "网关正在退出", close1005: "没有给出原因", close1006: "该地址没有网关、需要令牌，或网络中断",
     close1009: "消息超过 1 MB", close1011: "网关内部错误", close1013: "连接数已满，请稍后再试", closeOther: "见 RFC 6455 第 7.4 节",
@@ -132,7 +134,7 @@ function say(key, values = {}) {
   return WORDS[language][key].replace(/\{(\w+)\}/g, (whole, name) => (name in values ? values[name] : whole));
 }
 
-/** Writes the labels: data-word is an element's text, data-words its attributes. */
+/** Writes the labels: data-word is an element's text, data-words its attributes, data-phrases what write() set. */
 function label(root = document) {
   document.documentElement.lang = language === "zh" ? "zh-CN" : "en";
   document.title = say("title");
@@ -142,5 +144,8 @@ function label(root = document) {
       const [attribute, key] = pair.split(":");
       element.setAttribute(attribute, say(key));
     }
+  }
+  for (const element of root.querySelectorAll("[data-phrases]")) {
+    for (const [property, phrase] of Object.entries(element.phrases)) element[property] = phrase();
   }
 }
