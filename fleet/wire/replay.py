@@ -4,11 +4,11 @@ from bisect import bisect_right
 from typing import Final
 
 MOST_SPANS: Final = 64
-"""Spans of consecutive numbers that are kept; beyond that the oldest gap counts as used."""
+"""Spans of consecutive numbers that are kept. With more, the oldest gap is closed: its numbers count as used."""
 
 
 class UsedNumbers:
-    """Remembers used sequence numbers as spans. Its size never grows; number 0 is never sent and counts as used."""
+    """Remembers used sequence numbers as spans, at most `MOST_SPANS`. Number 0 is never sent and counts as used."""
 
     __slots__ = ("_firsts", "_lasts", "newest")
 
@@ -30,16 +30,16 @@ class UsedNumbers:
         self._firsts.insert(at, number)
         self._lasts.insert(at, number)
         self.newest = max(self.newest, number)
-        self._join(at)
-        self._join(at - 1)
+        self._merge_if_adjacent(at)
+        self._merge_if_adjacent(at - 1)
         if len(self._firsts) > MOST_SPANS:
-            self._forget(0)
+            self._merge_with_next(0)
 
-    def _join(self, at: int) -> None:
+    def _merge_if_adjacent(self, at: int) -> None:
         if at + 1 < len(self._firsts) and self._lasts[at] + 1 == self._firsts[at + 1]:
-            self._forget(at)
+            self._merge_with_next(at)
 
-    def _forget(self, at: int) -> None:
-        """Make one span of this one and the next."""
+    def _merge_with_next(self, at: int) -> None:
+        """Merge a span with the next one; the numbers between them count as used from now on."""
         del self._firsts[at + 1]
         del self._lasts[at]

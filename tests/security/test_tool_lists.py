@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from fleet.roles.worker.calls.tool_budget import LARGEST_LISTS
+from fleet.roles.worker.sessions.tool_list_budget import LARGEST_LISTS
 from fleet.wire.topics import shard_of
 from tests.integration.worker.scripted import Device
 from tests.support.endless_lister import EndlessLister

@@ -1,4 +1,7 @@
-"""Load the engines that the settings choose: an endpoint if there is a base URL, a plugin, else the offline set.
+"""Load the engines that the settings choose.
+
+That is the provider that ASR_PROVIDER or TTS_PROVIDER names; without a name the endpoint, if there is a base URL, else
+the offline set.
 
 Modules are imported only when they are used. So a server with endpoints runs without the extra `speech`, and one with
 the offline set starts half a second sooner. All functions block for some seconds: call them in a thread.
@@ -44,7 +47,8 @@ class SpeechSettings:
     asr_provider: str | None
     tts_provider: str | None
     model_fields_set: Set[str]
-    """The names of the settings that the operator set; some defaults are for the built-in endpoint only."""
+    """The names of the settings that the operator set; a plugin is not given a default of the
+    built-in endpoint as if the operator had chosen it."""
 
 
 def load_vad(settings: SpeechSettings) -> SileroVad:

@@ -12,7 +12,6 @@ from fleet.core.rates import Rate
 from fleet.ground.tasks import keep_running
 from fleet.roles.worker.calls.device_calls import DeviceCalls
 from fleet.roles.worker.calls.expirer import CallExpirer
-from fleet.roles.worker.calls.tool_budget import ListBudget
 from fleet.roles.worker.inbound.dead_edges import DeadEdgeReaper
 from fleet.roles.worker.inbound.device_messages import DeviceDispatcher
 from fleet.roles.worker.inbound.edge_messages import InboxReader
@@ -27,6 +26,7 @@ from fleet.roles.worker.sessions.edge_directory import EdgeDirectory
 from fleet.roles.worker.sessions.opener import SessionOpener
 from fleet.roles.worker.sessions.registration import Registrations
 from fleet.roles.worker.sessions.renewals import PasswordRenewals
+from fleet.roles.worker.sessions.tool_list_budget import ListBudget
 from fleet.roles.worker.turns.turns import WorkerTurns
 from fleet.wire import topics
 

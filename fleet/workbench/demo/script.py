@@ -52,10 +52,10 @@ _STATUS = "self.get_device_status"
 
 def _scene(language: Language, title: str, wake_word: str, numbers: tuple[int, int], texts: Sequence[str]) -> Scene:
     volume, battery = numbers
-    time, louder, status = texts
+    time, set_volume, status = texts
     lines = (
         ScriptLine("time", language, time),
-        ScriptLine("volume", language, louder, WANTED_VOLUME, _SET_VOLUME),
+        ScriptLine("volume", language, set_volume, WANTED_VOLUME, _SET_VOLUME),
         ScriptLine("battery", language, status, battery, _STATUS),
     )
     return Scene(language, title, wake_word, volume, battery, lines)

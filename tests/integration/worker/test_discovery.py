@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from fleet.roles.worker.calls.tool_budget import MOST_TOOLS, ListBudget
 from fleet.roles.worker.sessions import discovery
+from fleet.roles.worker.sessions.tool_list_budget import MOST_TOOLS, ListBudget
 from fleet.roles.worker.turns import turns
 from fleet.wire.identity import CredentialKeys
 from fleet.wire.mcp import LARGEST_LIST, LARGEST_PAGE

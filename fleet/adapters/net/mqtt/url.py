@@ -36,8 +36,9 @@ def parse_mqtt_url(url: str, authorities: Path | None = None) -> MqttAddress:
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
-    except ValueError as error:
-        raise ConfigError(f"the broker's URL is wrong: {error}") from None
+    except ValueError:
+        # The library's message repeats a part of the URL.
+        raise ConfigError("the broker's URL has no valid host or port") from None
     if parts.scheme not in _PORTS or not host:
         raise ConfigError("the broker's URL must look like mqtt://host:port or mqtts://host:port")
     if parts.username is not None or parts.password is not None:

@@ -11,7 +11,7 @@ REPLY_SECONDS = 600
 """Life of an answer."""
 
 ReplyState = Literal["accepted", "answered", "failed", "interrupted", "busy"]
-"""`failed`: the text ends with an apology. `interrupted`: the text is incomplete. `busy`: not begun."""
+"""`failed`: the text ends with an apology. `interrupted`: the text is incomplete or empty. `busy`: not begun."""
 
 
 @dataclass(frozen=True, slots=True)

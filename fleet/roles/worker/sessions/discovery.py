@@ -11,10 +11,10 @@ from pydantic import JsonValue
 
 from fleet.ground.errors import Unavailable
 from fleet.roles.worker.calls.pending import PendingCalls
-from fleet.roles.worker.calls.tool_budget import LIST_TOO_LONG, PAGE_TOO_LONG, GrowingList, ListBudget
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
 from fleet.roles.worker.sessions.camera import initialize_command
+from fleet.roles.worker.sessions.tool_list_budget import LIST_TOO_LONG, PAGE_TOO_LONG, GrowingList, ListBudget
 from fleet.wire.json_text import dump
 from fleet.wire.jsonrpc import LARGEST_ID
 from fleet.wire.mcp import LARGEST_LIST, parse_page, parse_server

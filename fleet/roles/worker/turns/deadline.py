@@ -1,4 +1,4 @@
-"""Limit the time of a turn, and extend it for slow tool calls."""
+"""Limit the time of a turn; its clock stands still during slow tool calls."""
 
 import asyncio
 import logging
@@ -12,7 +12,7 @@ from fleet.roles.worker.turns.speech import AnswerSpeech
 log = logging.getLogger(__name__)
 
 SETTLE_SECONDS = 0.5
-"""From `tts start` to a call that blocks the device: by then the device must have begun to receive audio."""
+"""Least time from `tts start` to a call that blocks the device; until then the device discards audio."""
 PROGRESS_SECONDS = 4.0
 """Pause between two `TurnProgressCommand`s; an edge gives a turn up at the earliest five seconds after the last."""
 
@@ -43,7 +43,7 @@ class TurnDeadline:
 
     @asynccontextmanager
     async def slow(self, seconds: float) -> AsyncIterator[None]:
-        """Extend the deadline by `seconds` during the block, and send progress to the turn's edge.
+        """Stop the turn's clock during the block, for at most `seconds` and `SETTLE_SECONDS`; send the edge progress.
 
         If an answer has just begun, wait first until the device is in its speaking state: a device whose main loop is
         blocked before that discards the audio (device contract, section 5.3.4).

@@ -1,6 +1,6 @@
 from collections import Counter
 
-from fleet.roles.worker.calls.tool_budget import LIST_TOO_LONG, MOST_TOOLS, PAGE_TOO_LONG, ListBudget
+from fleet.roles.worker.sessions.tool_list_budget import LIST_TOO_LONG, MOST_TOOLS, PAGE_TOO_LONG, ListBudget
 from fleet.wire.mcp import LARGEST_LIST, ToolSpec
 
 
