@@ -47,11 +47,16 @@ T = TypeVar("T")
 
 
 class MemoryRedis:
-    """One server; `run` executes a command."""
+    """One server; `run` executes a command.
 
-    def __init__(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._offset, self._clock = time.time() - loop.time(), loop.time
+    Args:
+        rate: Seconds of its clock in a second of the loop's.
+    """
+
+    def __init__(self, rate: float = 1.0) -> None:
+        self._clock = asyncio.get_running_loop().time
+        self._began, self._began_at = time.time(), self._clock()
+        self.rate = rate
         self._values: dict[str, Any] = {}
         self._expiry: dict[str, float] = {}
         self._functions: dict[str, Callable[..., Any]] = {}
@@ -61,7 +66,7 @@ class MemoryRedis:
 
     def now(self) -> float:
         """Return the server's time as Unix seconds."""
-        return self._clock() + self._offset
+        return self._began + (self._clock() - self._began_at) * self.rate
 
     def run(self, *words: Any) -> Any:
         """Execute a command; return its answer, or raise `ResponseError`."""
@@ -116,6 +121,10 @@ class MemoryRedis:
 
     def _persist(self, key: str) -> int:
         return int(self._exists(key) and self._expiry.pop(key, None) is not None)
+
+    def lasts(self, key: str) -> float:
+        """Return for how many seconds of the loop's clock a key still exists."""
+        return (self._expiry[key] - self.now()) / self.rate if self._exists(key) else 0.0
 
     def _ttl(self, key: str) -> int:
         if not self._exists(key):
