@@ -8,9 +8,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from fleet.adapters.redis import keys as names
+from fleet.adapters.redis.sessions.conversations import Begun, Opening
 from fleet.adapters.redis.sessions.sessions import SessionRecord
 from fleet.adapters.redis.shards.edges import EdgeRecord
 from fleet.adapters.redis.shards.leases import Leases
+from fleet.core.ports import Message
 from fleet.ground.settings import load
 from fleet.ground.settings.slices import slice_of
 from fleet.ground.tasks import running
@@ -19,7 +21,7 @@ from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
 from fleet.roles.worker.sessions.edge_directory import EdgeDirectory
 from fleet.roles.worker.settings import WorkerSettings
-from fleet.wire.edge_messages import EDGE_COMMANDS, EdgeCommand
+from fleet.wire.edge_messages import EDGE_COMMANDS, EdgeCommand, SpeakSentenceCommand
 from fleet.wire.identity import CredentialKeys
 from fleet.wire.messages import AudioFormat
 from tests.integration.worker.scripted import ScriptedLlm
@@ -47,6 +49,8 @@ class WorkerStage:
         self.session = SilentSession()
         self.shard = Shard(0, lease, lambda _: self.session, SimpleNamespace(receive=receive), confirm)
         self.counts: Counter[str] = Counter()
+        self._turns: list[str] = []
+        self._began = int(redis.now() * 1000)
         self.directory = EdgeDirectory(resources.edges, 100)
         self.directory.update([EdgeRecord(EDGE, "h.example", 8884, 0)], asyncio.get_running_loop().time())
 
@@ -56,6 +60,15 @@ class WorkerStage:
         return [
             EDGE_COMMANDS.validate_json(dict(zip(words[::2], words[1::2], strict=True))["m"]) for _, words in entries
         ]
+
+    def spoken(self) -> list[str]:
+        """Return the sentences that the edge has; one with a number that it has must be the same, and is skipped."""
+        known: dict[int, str] = {}
+        for command in self.edge_commands():
+            if isinstance(command, SpeakSentenceCommand):
+                assert known.setdefault(command.index, command.text) == command.text
+        assert list(known) == list(range(len(known)))
+        return list(known.values())
 
     def sent(self) -> list[dict[str, Any]]:
         """Return what the device was sent so far."""
@@ -71,6 +84,15 @@ class WorkerStage:
         record = SessionRecord(session, MAC, dialect, edge, 7, "0" * 32, audio, audio)
         await self.resources.sessions.open(self.shard.owner, record)
         return record
+
+    async def begin(self, turn: str, text: str) -> Begun:
+        """Begin a turn of the session `s1`, or take it up; a newer turn has a newer entry."""
+        if turn not in self._turns:
+            self._turns.append(turn)
+        opening = Opening("s1", turn, Message("user", text), f"{self._began}-{self._turns.index(turn)}")
+        begun = await self.resources.conversations.begin(self.shard.owner, MAC, opening, 60)
+        assert isinstance(begun, Begun), begun
+        return begun
 
 
 @asynccontextmanager
