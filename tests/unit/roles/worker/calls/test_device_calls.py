@@ -10,6 +10,7 @@ from fleet.core.rates import Rate
 from fleet.ground.errors import Fenced, Overloaded, Unavailable
 from fleet.roles.worker.calls.device_calls import CallTerms, DeviceCalls, Outcome
 from fleet.wire.messages import CallToolCommand, ResponseEvent
+from tests.support.virtual_time import elapse
 from tests.support.worker_stage import MAC, WorkerStage
 
 COMMAND = CallToolCommand(0, "self.lamp.on", {"level": 3}, "s1")
@@ -36,7 +37,7 @@ def requests(stage: WorkerStage) -> list[Any]:
 async def answer(stage: WorkerStage, calls: DeviceCalls, result: Any = DONE, at: int = -1) -> bool:
     async with asyncio.timeout(5):
         while not requests(stage):
-            await asyncio.sleep(0.01)
+            await elapse(0.01)
     number = str(requests(stage)[at]["id"])
     return await calls.answer(stage.shard, MAC, ResponseEvent(number, result))
 
@@ -57,7 +58,7 @@ async def test_what_another_worker_began_is_awaited_and_not_sent_again(stage: Wo
     earlier = await stage.resources.calls.begin(MAC, "t1:c1", 10, CallingTurn(stage.shard.owner, "t1"))
     async with asyncio.TaskGroup() as group:
         called = group.create_task(calls.call(stage.shard, MAC, COMMAND, terms()))
-        await asyncio.sleep(1)
+        await elapse(1)
         assert not called.done()
         await calls.answer(stage.shard, MAC, ResponseEvent(str(earlier.id), DONE))  # type: ignore[union-attr]
     assert called.result() == Outcome("ok", "true")
@@ -77,7 +78,7 @@ async def test_a_device_that_disconnects_ends_its_calls_at_once(stage: WorkerSta
     begun = asyncio.get_running_loop().time()
     async with asyncio.TaskGroup() as group:
         called = group.create_task(calls.call(stage.shard, MAC, COMMAND, terms()))
-        await asyncio.sleep(0.1)
+        await elapse(0.1)
         calls.disconnect(MAC)
     assert called.result().status == "unknown"
     assert asyncio.get_running_loop().time() - begun < 1
@@ -89,7 +90,7 @@ async def test_a_device_that_leaves_to_carry_a_call_out_has_answered(
 ) -> None:
     async with asyncio.TaskGroup() as group:
         called = group.create_task(calls.call(stage.shard, MAC, COMMAND, terms(leaves=True)))
-        await asyncio.sleep(0.1)
+        await elapse(0.1)
         getattr(calls, end)(MAC)
     assert called.result().status == "ok"
     assert (await calls.call(stage.shard, MAC, COMMAND, terms(leaves=True))).status == "ok"
@@ -108,7 +109,7 @@ async def test_a_control_counts_as_done_when_it_was_sent_and_its_failure_is_repo
     assert (await calls.call(stage.shard, MAC, COMMAND, terms(control=True))).status == "ok"
     assert len(requests(stage)) == 1
     await answer(stage, calls, FAILED)
-    await asyncio.sleep(0.1)
+    await elapse(0.1)
     [report] = (await stage.resources.conversations.context(MAC, 10)).reports
     assert "self.lamp.on" in report.text and "no bulb" in report.text
 

@@ -14,6 +14,7 @@ from fleet.roles.worker.turns.speech import AnswerSpeech
 from fleet.wire.edge_messages import UtteranceEvent
 from fleet.wire.mcp import ToolSpec
 from fleet.wire.messages import ResponseEvent
+from tests.support.virtual_time import elapse
 from tests.support.worker_stage import MAC, WorkerStage
 
 PHOTO, LAMP = "self.camera.take_photo", "self.lamp.on"
@@ -47,14 +48,14 @@ class OwnTools:
                 for request in requests[done:]:
                     group.create_task(self._answer(request))
                 done = len(requests)
-                await asyncio.sleep(0.01)
+                await elapse(0.01)
 
     async def _answer(self, request: Any) -> None:
         if request["method"] != "tools/call":
             return
         self.running += 1
         self.most = max(self.most, self.running)
-        await asyncio.sleep(1)
+        await elapse(1)
         self.running -= 1
         await self.calls.answer(self.stage.shard, MAC, ResponseEvent(str(request["id"]), DONE))
 

@@ -8,6 +8,7 @@ from fleet.roles.worker.inbound.dead_edges import DeadEdgeReaper
 from fleet.roles.worker.sessions.discovery import Discovery
 from fleet.roles.worker.sessions.opener import SessionOpener
 from fleet.roles.worker.turns.turns import WorkerTurns
+from tests.support.virtual_time import elapse
 from tests.support.worker_stage import EDGE, MAC, WorkerStage
 
 
@@ -20,7 +21,7 @@ async def watch(stage: WorkerStage, *live: str, seconds: int) -> None:
     async with running("reaper", DeadEdgeReaper(sessions, directory, lambda: {0: stage.shard}, opener, turns).run):
         for _ in range(seconds):
             directory.update([EdgeRecord(edge, "h", 1, 0) for edge in live], asyncio.get_running_loop().time())
-            await asyncio.sleep(1)
+            await elapse(1)
 
 
 async def test_the_sessions_of_a_dead_edge_end_with_a_goodbye_and_an_apology(stage: WorkerStage) -> None:

@@ -13,6 +13,7 @@ from fleet.roles.worker.sessions.edge_directory import GRACE_SECONDS
 from fleet.roles.worker.sessions.opener import SessionOpener
 from fleet.roles.worker.sessions.registration import Registrations
 from fleet.roles.worker.turns.turns import WorkerTurns
+from tests.support.virtual_time import elapse
 from tests.support.worker_stage import MAC, WorkerStage
 
 HELLO = {"type": "hello", "version": 3, "transport": "udp", "features": {"mcp": True}}
@@ -55,7 +56,7 @@ def frames(stage: WorkerStage) -> Frames:
 async def test_a_hello_opens_a_session_and_asks_for_the_tools(frames: Frames) -> None:
     await frames.say(HELLO)
     await asyncio.sleep(0)
-    await asyncio.sleep(0.1)
+    await elapse(0.1)
     assert frames.kinds() == ["hello", "mcp"] and frames.to_edge() == ["session_opened"]
 
 
@@ -94,7 +95,7 @@ async def test_a_message_of_a_session_that_is_over_gets_a_goodbye(frames: Frames
 async def test_a_message_for_a_dead_edge_ends_the_session(frames: Frames) -> None:
     await frames.stage.open("s1", "edge-0")
     for _ in range(5):
-        await asyncio.sleep(GRACE_SECONDS / 2)
+        await elapse(GRACE_SECONDS / 2)
         frames.stage.directory.update([], asyncio.get_running_loop().time())
     await frames.say({"session_id": "s1", "type": "listen", "state": "start", "mode": "auto"})
     assert frames.kinds() == ["tts", "goodbye"]
@@ -126,12 +127,12 @@ async def test_a_notification_becomes_a_report_for_the_next_turn(frames: Frames)
 async def test_a_device_that_stays_away_loses_its_session_and_one_that_returns_does_not(frames: Frames) -> None:
     await frames.stage.open("s1")
     await frames.appear(online=False, epoch=2)
-    await asyncio.sleep(ABSENCE_SECONDS - 1)
+    await elapse(ABSENCE_SECONDS - 1)
     await frames.appear(online=True, epoch=3)
-    await asyncio.sleep(ABSENCE_SECONDS)
+    await elapse(ABSENCE_SECONDS)
     assert frames.to_edge() == ["device_returned"]
     await frames.appear(online=False, epoch=4)
-    await asyncio.sleep(ABSENCE_SECONDS + 1)
+    await elapse(ABSENCE_SECONDS + 1)
     assert frames.to_edge() == ["device_returned", "session_closed"]
     await frames.appear(online=True, epoch=1)
     assert not (await frames.stage.resources.devices.read(MAC)).online, "it is older"
@@ -147,7 +148,7 @@ async def test_a_device_that_returns_after_its_session_gets_its_goodbye_again(fr
     await frames.stage.open("s1")
     await frames.appear(online=False, epoch=2, expired=True)
     await frames.appear(online=True, epoch=3)
-    await asyncio.sleep(5)
+    await elapse(5)
     assert "goodbye" in frames.kinds()
 
 
@@ -155,5 +156,5 @@ async def test_devices_that_the_broker_lost_in_its_restart_are_offline(frames: F
     await frames.stage.open("s1")
     await frames.say({"epoch": 5}, "boot")
     assert not (await frames.stage.resources.devices.read(MAC)).online
-    await asyncio.sleep(ABSENCE_SECONDS + 1)
+    await elapse(ABSENCE_SECONDS + 1)
     assert frames.to_edge() == ["session_closed"]

@@ -1,4 +1,3 @@
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -10,6 +9,7 @@ from fleet.ground.tasks import keep_running, running
 from fleet.roles.worker.inbound.edge_messages import InboxReader
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.wire.edge_messages import AnswerDoneEvent, AnswerInterruptedEvent, SessionSilentEvent, UtteranceEvent
+from tests.support.virtual_time import elapse
 from tests.support.worker_stage import MAC, WorkerStage
 
 
@@ -22,7 +22,7 @@ class Turns:
         self.keeps = False
 
     async def begin(self, shard: Shard, entry: Any, utterance: UtteranceEvent) -> bool:
-        await asyncio.sleep(0.1)
+        await elapse(0.1)
         if self.failures:
             raise self.failures.pop(0)
         self.noted.append(f"begin {utterance.turn}")
@@ -49,7 +49,7 @@ class Reading:
     async def post(self, *events: Any) -> None:
         for event in events:
             await self.inboxes.to_shard(0, event)
-        await asyncio.sleep(1)
+        await elapse(1)
 
     async def left(self) -> int:
         return int(await self.stage.resources.store.client.xlen(self.stage.resources.store.keys.inbox(0)))
@@ -86,38 +86,38 @@ async def test_the_entry_of_a_turn_that_runs_stays(reading: Reading) -> None:
 async def test_what_fails_for_a_while_is_tried_again_before_what_came_later(reading: Reading) -> None:
     reading.turns.failures = [Unavailable("away")] * 3
     await reading.post(utterance("t1"), utterance("t2"))
-    await asyncio.sleep(5)
+    await elapse(5)
     assert reading.turns.noted == ["begin t1", "begin t2"]
 
 
 async def test_what_fails_for_long_is_given_up(reading: Reading) -> None:
     reading.turns.failures = [Unavailable("away")] * 30
     await reading.post(utterance("t1"))
-    await asyncio.sleep(60)
+    await elapse(60)
     assert 3 < 30 - len(reading.turns.failures) < 30 and reading.turns.noted == []
 
 
 async def test_an_entry_of_a_lost_shard_stays_for_its_next_owner(reading: Reading) -> None:
     reading.turns.failures = [Fenced("another owner")]
     await reading.post(utterance("t1"))
-    await asyncio.sleep(5)
+    await elapse(5)
     assert reading.turns.noted == [] and await reading.left() == 1
     assert reading.reader.positions()[0] != "0"
 
 
 async def test_reading_goes_on_after_redis_was_away_and_what_nobody_understands_is_discarded(reading: Reading) -> None:
     reading.stage.connection.fault = RedisConnectionError("away")
-    await asyncio.sleep(1)
+    await elapse(1)
     reading.stage.connection.fault = None
     store = reading.stage.resources.store
     await store.client.xadd(store.keys.inbox(0), {"m": "{}"})
     await reading.post(utterance("t1"))
-    await asyncio.sleep(10)
+    await elapse(10)
     assert reading.turns.noted == ["begin t1"] and await reading.left() == 0
 
 
 async def test_a_worker_without_shards_reads_nothing(reading: Reading) -> None:
     reading.owned.clear()
-    await asyncio.sleep(2)
+    await elapse(2)
     await reading.post(utterance("t1"))
     assert reading.turns.noted == [] and await reading.left() == 1

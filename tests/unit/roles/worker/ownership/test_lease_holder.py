@@ -15,6 +15,7 @@ from fleet.roles.worker.ownership.shard import Shard
 from tests.support.memory_redis import MemoryRedis
 from tests.support.memory_store import MemoryConnection, connection_of, memory_store
 from tests.support.shard_session import SilentSession
+from tests.support.virtual_time import elapse
 
 SECONDS = 10.0
 FASTER = 1.04
@@ -47,7 +48,7 @@ class OneHolder:
         async with asyncio.timeout(10 * SECONDS):
             while not until():
                 assert not shard.held or self.redis.lasts(key) > shard.lease.left, "believes too long"
-                await asyncio.sleep(0.05)
+                await elapse(0.05)
 
 
 @pytest.fixture
@@ -75,7 +76,7 @@ async def test_no_worker_believes_longer_in_its_lease_than_the_lease_lasts(one: 
 async def test_a_shard_whose_lease_cannot_be_renewed_ends_and_is_taken_again(one: OneHolder) -> None:
     shard = await one.take(3)
     one.connection.fault = RedisConnectionError("away")
-    await asyncio.sleep(2 * SECONDS)
+    await elapse(2 * SECONDS)
     assert one.holder.owned == {} and not shard.held
     one.connection.fault = None
     assert int((await one.take(3)).owner.fence) > int(shard.owner.fence)
@@ -85,7 +86,7 @@ async def test_a_shard_that_another_worker_took_ends_at_the_next_renewal(one: On
     shard = await one.take(3)
     thief = Leases(one.leases._store, "b", SECONDS)
     assert await thief.take(3, shard.owner.fence)
-    await asyncio.sleep(SECONDS / 2)
+    await elapse(SECONDS / 2)
     assert one.holder.owned == {} and not shard.held
     await one.holder.take(3)
     assert one.holder.owned == {}, "the lease of another is not taken"
@@ -98,7 +99,7 @@ async def test_what_is_handed_over_is_free_and_announced_and_not_taken_back_at_o
     assert await one.leases.free([3]) == [3]
     assert one.holder.backs_off(3) and one.holder.backs_off(3, shard.owner.fence)
     assert not one.holder.backs_off(3, "another fence")
-    await asyncio.sleep(3)
+    await elapse(3)
     assert not one.holder.backs_off(3)
 
 
@@ -123,7 +124,7 @@ async def test_a_shard_whose_work_has_ended_is_dropped(one: OneHolder) -> None:
     shard = await one.take(3)
     await asyncio.sleep(0)
     one.holder._owned[3].task.cancel()
-    await asyncio.sleep(0.1)
+    await elapse(0.1)
     await one.holder.drop_ended()
     assert one.holder.owned == {} and not shard.held
 

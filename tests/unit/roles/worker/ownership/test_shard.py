@@ -18,6 +18,7 @@ from fleet.roles.worker.ownership.shard import Shard
 from fleet.wire.dialects import XIAOZHI
 from fleet.wire.messages import GoodbyeCommand
 from fleet.wire.topics import presence_topic
+from tests.support.virtual_time import elapse
 
 MAC = "aa:bb:cc:dd:ee:ff"
 
@@ -204,7 +205,7 @@ async def test_a_shard_that_is_given_away_first_shows_what_it_was_about_to() -> 
     async with asyncio.timeout(5), running("shard", shard.run):
         await asyncio.sleep(0)
         shard.spawn(f"alert {MAC}", show())
-        turn = shard.spawn(f"turn {MAC}", cast("Any", asyncio.sleep(3600)))
+        turn = shard.spawn(f"turn {MAC}", cast("Any", elapse(3600)))
         shard._session = None
         await shard.drain(5)
         assert shown.is_set()

@@ -1,4 +1,3 @@
-import asyncio
 from typing import Any
 
 import pytest
@@ -6,6 +5,7 @@ import pytest
 from fleet.roles.worker.sessions import discovery as module
 from fleet.roles.worker.sessions.discovery import Discovery
 from fleet.wire.messages import ResponseEvent
+from tests.support.virtual_time import elapse
 from tests.support.worker_stage import MAC, WorkerStage
 
 PAGES: dict[str, dict[str, Any]] = {
@@ -25,7 +25,7 @@ class Asked:
         """Answer all requests that come in this time; return their methods."""
         methods = []
         for _ in range(int(seconds * 100)):
-            await asyncio.sleep(0.01)
+            await elapse(0.01)
             requests = [one["payload"] for one in self.stage.sent() if one["type"] == "mcp"]
             for request in requests[self._answered :]:
                 methods.append(request["method"])
@@ -65,7 +65,7 @@ async def test_a_device_that_does_not_answer_is_given_up_and_a_turn_does_not_wai
 async def test_what_was_read_of_a_list_that_broke_off_is_kept(asked: Asked) -> None:
     asked.discovery.start(asked.stage.shard, MAC, "xiaozhi")
     await asked.answer({"": PAGES[""], "more": {"tools": 7}})
-    await asyncio.sleep(module.ANSWER_SECONDS)
+    await elapse(module.ANSWER_SECONDS)
     assert await asked.known() == ["a"] and sum(asked.stage.counts.values()) == 1
 
 

@@ -9,6 +9,7 @@ from fleet.ground.errors import Fenced
 from fleet.roles.worker.sessions.opener import SessionOpener
 from fleet.wire.edge_messages import CloseSessionCommand, OpenSessionCommand
 from fleet.wire.messages import AudioFormat, HelloEvent
+from tests.support.virtual_time import elapse
 from tests.support.worker_stage import EDGE, MAC, WorkerStage, worker_stage
 
 HELLO = HelloEvent(AudioFormat(16_000, 60), mcp=True)
@@ -73,7 +74,7 @@ async def test_without_an_edge_a_hello_is_refused_in_words_and_the_old_session_e
     assert await opener.answer_hello(stage.shard, MAC, HELLO, "xiaozhi") is None
     assert kinds(stage) == ["hello", "goodbye"]
     assert await stage.resources.sessions.read(MAC) is None
-    await asyncio.sleep(1)
+    await elapse(1)
     assert kinds(stage) == ["hello", "goodbye", "alert"]
     assert stage.counts == {"hello: unavailable": 1}
 
@@ -118,14 +119,14 @@ async def test_who_may_have_spoken_while_the_edge_ended_gets_an_apology(
 ) -> None:
     await stage.open("s1")
     await opener.say_goodbye(stage.shard, MAC, "s1", reason)
-    await asyncio.sleep(1)
+    await elapse(1)
     assert kinds(stage) == ["goodbye", *shown]
 
 
 async def test_a_session_whose_edge_died_ends_its_answer_and_itself(stage: WorkerStage, opener: SessionOpener) -> None:
     await stage.open("s1")
     assert await opener.end_lost(stage.shard, MAC, "s1", "xiaozhi")
-    await asyncio.sleep(1)
+    await elapse(1)
     assert kinds(stage) == ["tts", "goodbye", "alert"]
     assert stage.edge_commands() == []
 

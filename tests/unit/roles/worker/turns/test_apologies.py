@@ -1,8 +1,7 @@
-import asyncio
-
 import pytest
 
 from fleet.roles.worker.turns.apologies import Apologies
+from tests.support.virtual_time import elapse
 from tests.support.worker_stage import MAC, WorkerStage
 
 
@@ -27,17 +26,17 @@ async def test_it_is_shown_once_after_the_device_has_cleared_its_screen(
     assert kinds(stage) == []
     for _ in range(2):
         apologies.show_later(stage.shard, MAC)
-        await asyncio.sleep(1)
+        await elapse(1)
         assert kinds(stage) == ["alert"]
 
 
 async def test_a_new_connection_is_shown_it_again_and_a_new_session_is_not(
     stage: WorkerStage, apologies: Apologies
 ) -> None:
-    await asyncio.sleep(1)
+    await elapse(1)
     await apologies.show(stage.shard, MAC)
     await stage.connect(epoch=2)
-    await asyncio.sleep(2)  # it gets the goodbye again first
+    await elapse(2)  # it gets the goodbye again first
     await apologies.show(stage.shard, MAC)
     assert kinds(stage) == ["alert", "alert"]
     await stage.open("s2")
@@ -49,7 +48,7 @@ async def test_a_new_connection_is_shown_it_again_and_a_new_session_is_not(
 async def test_a_goodbye_is_known_for_a_while(stage: WorkerStage, apologies: Apologies) -> None:
     assert await apologies.goodbye_just_sent(MAC, "s1")
     assert not await apologies.goodbye_just_sent(MAC, "another")
-    await asyncio.sleep(31)
+    await elapse(31)
     assert not await apologies.goodbye_just_sent(MAC, "s1")
 
 

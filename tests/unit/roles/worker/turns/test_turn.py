@@ -13,6 +13,7 @@ from fleet.roles.worker.turns.turn import WorkerTurn
 from fleet.wire.edge_messages import EndAnswerCommand, UtteranceEvent
 from fleet.wire.mcp import ToolSpec
 from fleet.wire.messages import ResponseEvent
+from tests.support.virtual_time import elapse
 from tests.support.worker_stage import MAC, WorkerStage, worker_stage
 
 LAMP = ToolSpec(name="self.lamp.on", description="", input_schema={"type": "object", "properties": {}})
@@ -50,7 +51,7 @@ async def test_a_tool_is_called_on_the_device_and_its_outcome_reaches_the_model(
     async with asyncio.TaskGroup() as group:
         group.create_task((await turn(stage, calls)).run())
         while not (requests := [one["payload"] for one in stage.sent() if one["type"] == "mcp"]):
-            await asyncio.sleep(0.01)
+            await elapse(0.01)
         done = {"content": [{"type": "text", "text": "it burns"}]}
         await calls.answer(stage.shard, MAC, ResponseEvent(str(requests[0]["id"]), done))
     assert stage.spoken() == ["Done."]
@@ -86,7 +87,7 @@ async def test_without_redis_a_turn_breaks_off_to_be_taken_up_and_asks_the_model
     async with asyncio.TaskGroup() as group:
         running = group.create_task(_outcome(first))
         while stage.spoken() != ["One."]:
-            await asyncio.sleep(0.01)
+            await elapse(0.01)
         stage.connection.fault = RedisConnectionError("away")
         wait.set()
     assert running.result() is Unavailable
@@ -109,7 +110,7 @@ async def test_a_turn_that_was_cut_only_ends_its_answer(stage: WorkerStage) -> N
     one = await turn(stage)
     task = asyncio.get_running_loop().create_task(one.run())
     while stage.spoken() != ["One.", "Two."]:
-        await asyncio.sleep(0.01)
+        await elapse(0.01)
     task.cancel()
     await asyncio.wait([task])
     await one.cut()
