@@ -167,3 +167,20 @@ def test_the_broad_except_stays_alone() -> None:
         and (node.type is None or (isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException")))
     ]
     assert broad == ["ground/tasks.py"]
+
+
+@for_every("path", sorted(Path(__file__).parent.joinpath("unit").rglob("*.py")))
+def test_no_unit_test_sleeps(path: Path) -> None:
+    """Time passes by `tests.support.virtual_time.elapse`, which takes none; `asyncio.sleep(0)` only lets tasks run."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("asyncio.sleep", "time.sleep", "sleep"):
+            assert ast.unparse(node.args[0]) == "0", f"line {node.lineno}"
+
+
+@for_every("path", sorted(Path(__file__).parent.joinpath("unit").rglob("*.py")))
+def test_no_unit_test_starts_a_server(path: Path) -> None:
+    """A test that listens on a TCP port or runs another server belongs to tests/integration."""
+    servers = {"start_server", "create_server", "HTTPServer", "run_openai_server", "stun_server", "ServerProcess"}
+    names = {node.attr for node in ast.walk(tree(path)) if isinstance(node, ast.Attribute)}
+    names |= {node.id for node in ast.walk(tree(path)) if isinstance(node, ast.Name)}
+    assert not names & servers

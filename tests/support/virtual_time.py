@@ -58,3 +58,9 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     def _job_done(self, _: asyncio.Future[Any]) -> None:
         self._virtual.jobs -= 1
+
+
+async def elapse(seconds: float) -> None:
+    """Let virtual time pass; a test that would really wait fails."""
+    assert isinstance(asyncio.get_running_loop(), VirtualTimeLoop), "this would take real time"
+    await asyncio.sleep(seconds)

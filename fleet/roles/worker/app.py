@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from fleet.adapters.net.mqtt.url import MqttAddress
 from fleet.adapters.redis.shards.leases import Leases
-from fleet.adapters.redis.shards.owner import Owner
 from fleet.adapters.redis.shards.shard_counts import ShardCounter
 from fleet.core.rates import Rate
 from fleet.ground.tasks import keep_running
@@ -16,6 +15,7 @@ from fleet.roles.worker.inbound.dead_edges import DeadEdgeReaper
 from fleet.roles.worker.inbound.device_messages import DeviceDispatcher
 from fleet.roles.worker.inbound.edge_messages import InboxReader
 from fleet.roles.worker.ownership.balancer import ShardBalancer
+from fleet.roles.worker.ownership.lease import Lease
 from fleet.roles.worker.ownership.owner_loss import OwnerLossListener
 from fleet.roles.worker.ownership.shard import Shard, shard_session
 from fleet.roles.worker.ownership.shard_gauges import ShardGauges
@@ -121,11 +121,11 @@ class Worker:
         """Whether the worker is ready, or owns no shard because there are more workers than shards."""
         return self.ready or (self._shards.spare and not self._shards.owned)
 
-    def _make_shard(self, number: int, owner: Owner) -> Shard:
+    def _make_shard(self, number: int, lease: Lease) -> Shard:
         keys, shards = self._resources.keys, self._resources.settings.shards
         return Shard(
             number,
-            owner,
+            lease,
             # Issue credentials for each connection: the keys may have changed since the last one.
             lambda shard: shard_session(
                 shard, self._broker, keys.issue("service", topics.shard_client_id(number)), shards

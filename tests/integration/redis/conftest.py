@@ -11,6 +11,7 @@ from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.shards.leases import Leases
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.wire.topics import shard_of
+from tests.support.memory_store import memory_store
 from tests.support.process import running
 from tests.support.redis_cluster import ClusterSet
 from tests.support.redis_engines import EngineProcess
@@ -77,8 +78,18 @@ def redis_engines(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-async def store(redis_engines: str) -> AsyncIterator[Store]:
+async def server_store(redis_engines: str) -> AsyncIterator[Store]:
     store = await Store.open(redis_engines, SHARDS)
+    yield store
+    await store.close()
+
+
+@pytest.fixture(params=["redis", "valkey", "cluster", "memory"])
+async def store(request: pytest.FixtureRequest) -> AsyncIterator[Store]:
+    """A store on each kind of server, and on the Redis in memory, which unit tests use in their place."""
+    memory = request.param == "memory"
+    url = "" if memory else str(request.getfixturevalue(f"{request.param}_url"))
+    store = await (memory_store(shards=SHARDS) if memory else Store.open(url, SHARDS))
     yield store
     await store.close()
 

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 import redis
 
 from fleet.adapters.redis.client.examination import examine_servers, read_shard_owners
@@ -9,6 +10,12 @@ from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.shards.leases import Leases
 from fleet.adapters.redis.shards.owner import Owner
 from tests.support.redis_store import SHARDS
+
+
+@pytest.fixture
+def store(server_store: Store) -> Store:
+    """What is tested here is below the commands, so the Redis in memory does not have it."""
+    return server_store
 
 
 def now() -> datetime:

@@ -23,6 +23,13 @@ from fleet.wire.edge_messages import AnswerDoneEvent, SpeakSentenceCommand
 from fleet.wire.mcp import ToolSpec
 from fleet.wire.messages import AudioFormat
 
+
+@pytest.fixture
+def store(server_store: Store) -> Store:
+    """What is tested here is below the commands, so the Redis in memory does not have it."""
+    return server_store
+
+
 LIMIT = 20
 
 

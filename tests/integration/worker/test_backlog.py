@@ -1,6 +1,7 @@
 """What devices said while no worker was there, from a broker that gives it before it answers SUBSCRIBE, as rumqttd."""
 
 import asyncio
+import math
 from types import SimpleNamespace
 
 import pytest
@@ -10,6 +11,7 @@ from fleet.adapters.net.mqtt.inbox import LARGEST_HELD
 from fleet.adapters.net.mqtt.url import MqttAddress
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.ground.tasks import running
+from fleet.roles.worker.ownership.lease import Lease
 from fleet.roles.worker.ownership.shard import Shard, shard_session
 from fleet.wire.dialects import XIAOZHI
 from fleet.wire.identity import Credentials
@@ -73,7 +75,7 @@ async def test_a_backlog_larger_than_what_is_handled_at_a_time_keeps_no_shard_ou
     login = Credentials("fleet-shard-0", "service.test", "x")
     shard = Shard(
         0,
-        Owner("w", "1"),
+        Lease(Owner("w", "1"), 0.0, math.inf),
         lambda one: shard_session(one, address, login, 1),
         SimpleNamespace(receive=receive),
         always,

@@ -8,14 +8,12 @@ from typing import Any, cast
 
 import pytest
 
-from fleet.adapters.net.mqtt.session import MqttSession
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.shards.leases import Leases
-from fleet.adapters.redis.shards.owner import Owner
 from fleet.ground.tasks import running
 from fleet.roles.worker.ownership import balancer as module
 from fleet.roles.worker.ownership.balancer import ShardBalancer
-from fleet.roles.worker.ownership.owner_loss import OwnerLossListener
+from fleet.roles.worker.ownership.lease import Lease
 from fleet.roles.worker.ownership.shard import Shard
 
 COUNT = 16
@@ -78,17 +76,16 @@ class Team:
         async def receive(shard: Shard, kind: str, mac: str, payload: bytes) -> None:
             return
 
-        def make(number: int, owner: Owner) -> Shard:
+        def make(number: int, lease: Lease) -> Shard:
             return Shard(
                 number,
-                owner,
-                lambda _: cast("MqttSession", cast("Any", Session())),
+                lease,
+                lambda _: Session(),
                 SimpleNamespace(receive=receive),
                 worker.confirm,
             )
 
-        reach = cast("OwnerLossListener", cast("Any", Reach(self.wire)))
-        worker = ShardBalancer(Leases(self.store, name, seconds), COUNT, make, reach)
+        worker = ShardBalancer(Leases(self.store, name, seconds), COUNT, make, Reach(self.wire))
         self.wire.workers.append(worker)
         await self._stack.enter_async_context(running(name, worker.run))
         return worker

@@ -1,7 +1,7 @@
 """redis-py's client with fleet's limits. Only this folder knows the kind of Redis: server, Sentinel or Cluster."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 
 from redis.asyncio import ConnectionPool, Redis, Sentinel, SSLConnection, UnixDomainSocketConnection
 from redis.asyncio.client import Pipeline
@@ -71,6 +71,20 @@ class Batch(AsyncCoreCommands):
         return await self._retries.run(lambda: self._send(self._commands), bounded=self._bounded)
 
 
+class CommandConnection(Protocol):
+    """What sends commands to one server (`PipelinedConnection`)."""
+
+    @property
+    def connected(self) -> bool:
+        """Whether the next command is answered or fails within its time limit."""
+
+    async def ask(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
+        """Send commands together and return their answers in their order."""
+
+    async def drop(self) -> None:
+        """End the connection, if there is one."""
+
+
 class ServerClient(Redis):
     """A client of one server, or of the primary that Sentinels name."""
 
@@ -78,7 +92,7 @@ class ServerClient(Redis):
     batch_retries: RetryPolicy
     """A policy of its own, so that batches take no places from single commands."""
     sentinels: Sentinel | None
-    pipelined: PipelinedConnection
+    pipelined: CommandConnection
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
         if args[0] in _QUICK:

@@ -4,14 +4,14 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Protocol
 
-from fleet.adapters.redis.shards.leases import Leases, LivingWorker
-from fleet.adapters.redis.shards.owner import Owner
+from fleet.adapters.redis.shards.leases import LivingWorker
 from fleet.ground.errors import FleetError, Unavailable
 from fleet.roles.worker.ownership.balance import FRESH_SECONDS, share, should_hand_over
+from fleet.roles.worker.ownership.lease import Clock, Lease, LeaseTable
 from fleet.roles.worker.ownership.lease_holder import LeaseHolder
-from fleet.roles.worker.ownership.owner_loss import OwnerLossListener
 from fleet.roles.worker.ownership.shard import Shard
 
 log = logging.getLogger(__name__)
@@ -27,6 +27,33 @@ _STAGGER_SECONDS = 0.02
 """Delay before a worker takes a lost shard, for each shard that it owns more than the others."""
 
 
+class WorkerTable(LeaseTable, Protocol):
+    """The leases and the workers in Redis (`fleet.adapters.redis.shards.leases.Leases`)."""
+
+    worker: str
+    """This worker's id."""
+
+    async def free(self, shards: Iterable[int]) -> list[int]:
+        """Return those of the shards that have no owner."""
+
+    async def announce(self, shards: int = 0) -> list[LivingWorker]:
+        """Announce this worker and its number of shards; return all live workers."""
+
+
+class LossReports(Protocol):
+    """Losses of shards, and the connection to the broker over which they are reported (`OwnerLossListener`)."""
+
+    reached: asyncio.Event
+    """Set after the first connection."""
+
+    @property
+    def connected(self) -> bool:
+        """Whether this worker is connected."""
+
+    def announce(self, shard: int, fence: str) -> None:
+        """Announce that a shard was released."""
+
+
 class ShardBalancer:
     """The shards of one worker.
 
@@ -35,15 +62,22 @@ class ShardBalancer:
         count: Number of shards in the fleet.
         make: Makes a shard for a lease.
         losses: Reports shards without an owner, and whether this worker is connected to the broker.
+        clock: The time of this worker's leases.
     """
 
     def __init__(
-        self, leases: Leases, count: int, make: Callable[[int, Owner], Shard], losses: OwnerLossListener
+        self,
+        leases: WorkerTable,
+        count: int,
+        make: Callable[[int, Lease], Shard],
+        losses: LossReports,
+        clock: Clock = time.monotonic,
     ) -> None:
         self._leases = leases
         self._count = count
         self._losses = losses
-        self._holder = LeaseHolder(leases, make, losses.announce)
+        self._holder = LeaseHolder(leases, make, losses.announce, clock)
+        self._clock = clock
         self._no_move_until = self._fill_at = 0.0
         self.spare = False
         """Whether there are more workers than shards, so that a healthy worker may own none."""
@@ -68,9 +102,9 @@ class ShardBalancer:
             await self._leases.retire()
         except Unavailable as error:
             log.warning("worker not retired", extra={"reason": str(error)})
-        deadline = time.monotonic() + seconds
+        deadline = self._clock() + seconds
         while self._holder.count:
-            late = time.monotonic() >= deadline
+            late = self._clock() >= deadline
             async with asyncio.TaskGroup() as group:
                 for number, shard in self.owned.items():
                     if late or not shard.turns:
@@ -80,7 +114,7 @@ class ShardBalancer:
     async def take_lost(self, number: int, fence: str, released: bool) -> None:
         """Take over a shard whose owner lost its connection or released it; workers that own fewer come first."""
         if not released:
-            self._no_move_until = time.monotonic() + _NO_MOVE_SECONDS
+            self._no_move_until = self._clock() + _NO_MOVE_SECONDS
         if number in self.owned or (released and self._holder.backs_off(number, fence)):
             return
         more = max(0, self._holder.count - self._least)
@@ -123,7 +157,7 @@ class ShardBalancer:
         for number, shard in self.owned.items():
             if (
                 shard.disconnected_since is not None
-                and time.monotonic() - shard.disconnected_since > 2 * self._leases.seconds
+                and self._clock() - shard.disconnected_since > 2 * self._leases.seconds
             ):
                 log.warning("shard disconnected for too long", extra={"shard": number})
                 await self._holder.hand_over(number)
@@ -132,7 +166,7 @@ class ShardBalancer:
         me, owned, most = self._leases.worker, self.owned, share(self._count, peers)
         self._least = min((peer.shards for peer in peers if peer.worker != me), default=self._count)
         self.spare = len(peers) > self._count
-        now = time.monotonic()
+        now = self._clock()
         if now >= self._no_move_until and should_hand_over(me, len(owned), self._count, peers):
             await self._holder.hand_over(min(owned, key=lambda number: owned[number].turns))
             if len(owned) - 1 > most:

@@ -6,10 +6,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fleet.adapters.redis.shards.leases import Leases
-from fleet.adapters.redis.shards.owner import Owner
 from fleet.ground.errors import Unavailable
 from fleet.ground.tasks import isolate
+from fleet.roles.worker.ownership.lease import Clock, Lease, LeaseTable
 from fleet.roles.worker.ownership.shard import Shard
 
 log = logging.getLogger(__name__)
@@ -21,8 +20,6 @@ _END_SECONDS = 2.0
 """Longest wait until a shard's work has ended; its session sends DISCONNECT within one second."""
 _BACKOFF_SECONDS = 2.0
 """Time after a hand-over in which this worker does not take the shard back."""
-_SAFETY = 0.95
-"""Part of a lease's time for which it counts as held: the clocks of Redis and this process differ in rate."""
 
 Announce = Callable[[int, str], None]
 """Announces that a shard was released: its number and the fence of its last owner."""
@@ -41,15 +38,23 @@ class LeaseHolder:
         leases: This worker's leases.
         make: Makes a shard for a lease.
         announce: Announces a released shard to the other workers.
+        clock: The time of this worker's leases.
     """
 
-    def __init__(self, leases: Leases, make: Callable[[int, Owner], Shard], announce: Announce) -> None:
+    def __init__(
+        self,
+        leases: LeaseTable,
+        make: Callable[[int, Lease], Shard],
+        announce: Announce,
+        clock: Clock = time.monotonic,
+    ) -> None:
         self._leases = leases
+        self._clock = clock
         self._make = make
         self._announce = announce
         self._owned: dict[int, _OwnedShard] = {}
         self._former: dict[int, tuple[str, float]] = {}
-        """Former shards: their last fence, and the monotonic time from which they may be taken again."""
+        """Former shards: their last fence, and the time from which they may be taken again."""
         self._taking: set[int] = set()
         self._group: asyncio.TaskGroup | None = None
         self.closed = False
@@ -89,11 +94,11 @@ class LeaseHolder:
             return
         self._taking.add(number)
         try:
-            asked = time.monotonic()
+            asked = self._clock()
             # Replace a former lease of this worker too: under a new fence the inbox is read from its oldest entry.
             owner = await self._leases.take(number, lost or self._former.get(number, ("", 0.0))[0])
             if owner is not None:
-                self._start(number, owner, asked)
+                self._start(number, Lease(owner, asked, self._leases.seconds, self._clock))
         finally:
             self._taking.discard(number)
 
@@ -107,7 +112,7 @@ class LeaseHolder:
             return
         fence = held.shard.owner.fence
         await self._drop(number, held)
-        self._former[number] = (fence, time.monotonic() + _BACKOFF_SECONDS)
+        self._former[number] = (fence, self._clock() + _BACKOFF_SECONDS)
         try:
             await self._leases.release(number)
         except Unavailable as error:
@@ -125,23 +130,23 @@ class LeaseHolder:
     async def confirm(self, shard: Shard) -> bool:
         """Renew a shard's lease; return whether it is still held. While Redis is away, retry until the lease ends."""
         while shard.held:
-            asked = time.monotonic()
+            asked = self._clock()
             try:
-                async with asyncio.timeout(shard.until - asked):
+                async with asyncio.timeout(shard.lease.left):
                     kept = await self._leases.renew(shard.number, shard.owner)
             except (Unavailable, TimeoutError) as error:
                 log.warning("cannot renew a lease", extra={"shard": shard.number, "reason": str(error) or "no answer"})
                 await asyncio.sleep(_RETRY_SECONDS)
                 continue
             if kept:
-                shard.until = max(shard.until, self._end(asked))
+                shard.lease.extend(asked)
             return kept and shard.held
         return False
 
     def backs_off(self, number: int, fence: str = "") -> bool:
         """Return whether a shard was handed over (under `fence`, if given) so lately that others should take it."""
         former, until = self._former.get(number, ("", 0.0))
-        return fence in ("", former) and time.monotonic() < until
+        return fence in ("", former) and self._clock() < until
 
     async def _renew_all(self) -> None:
         """Renew all leases; drop a shard at once if its lease cannot be renewed."""
@@ -158,11 +163,10 @@ class LeaseHolder:
             log.warning("lost a shard", extra={"shard": number})
             await self._drop(number, held)
 
-    def _start(self, number: int, owner: Owner, asked: float) -> None:
+    def _start(self, number: int, lease: Lease) -> None:
         if self._group is None:
             return
-        shard = self._make(number, owner)
-        shard.until = self._end(asked)
+        shard = self._make(number, lease)
         work = shard.run()
         task = self._group.create_task(isolate(f"shard {number}", work), name=f"shard {number}")
         # A task that is cancelled before its first step never awaits its coroutine: close it.
@@ -174,7 +178,7 @@ class LeaseHolder:
         """End a shard: from now on nothing is published or written for it."""
         del self._owned[number]
         self._former[number] = (held.shard.owner.fence, 0.0)
-        held.shard.until = 0.0
+        held.shard.lease.end()
         held.task.cancel()
         await asyncio.wait([held.task], timeout=_END_SECONDS)
 
@@ -189,6 +193,3 @@ class LeaseHolder:
                 await self._leases.retire()
         except (Unavailable, TimeoutError) as error:
             log.warning("leases not released", extra={"reason": str(error) or "no answer in time"})
-
-    def _end(self, asked: float) -> float:
-        return asked + self._leases.seconds * _SAFETY

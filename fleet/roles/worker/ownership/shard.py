@@ -2,8 +2,6 @@
 
 import asyncio
 import logging
-import math
-import time
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Protocol
@@ -17,6 +15,7 @@ from fleet.ground.log import fields
 from fleet.ground.metrics import broker as metrics
 from fleet.ground.tasks import Backoff, isolate
 from fleet.roles.worker.ownership.device_executor import DeviceExecutor
+from fleet.roles.worker.ownership.lease import Lease
 from fleet.wire import dialects, topics
 from fleet.wire.identity import Credentials
 from fleet.wire.messages import DeviceCommand
@@ -38,12 +37,29 @@ class DeviceReceiver(Protocol):
         """Handle one message; its kind is `up`, `presence`, or `boot` of the broker."""
 
 
+class ShardSession(Protocol):
+    """A shard's MQTT session (`fleet.adapters.net.mqtt.session.MqttSession`)."""
+
+    @property
+    def connected(self) -> bool:
+        """Whether it may publish."""
+
+    async def run(self, on_ready: Callable[[], None], on_greeted: Callable[[], None]) -> None:
+        """Connect and receive until the connection is lost; `on_greeted` is called when it may publish."""
+
+    def publish(self, topic: str, payload: bytes) -> None:
+        """Publish once, or raise `Unavailable` or `Overloaded`."""
+
+    async def drain(self, seconds: float) -> None:
+        """Take no more messages; wait until the received ones are acknowledged."""
+
+
 class Shard:
     """A shard under one lease.
 
     Args:
         number: The shard's number.
-        owner: The lease; all writes for the shard carry its fence.
+        lease: The lease; all writes for the shard carry its owner's fence.
         session: Makes the shard's MQTT session.
         receiver: Handles the messages of the shard's devices; those of one device in order.
         confirm: Is asked before each reconnection whether the lease is still held.
@@ -52,22 +68,20 @@ class Shard:
     def __init__(
         self,
         number: int,
-        owner: Owner,
-        session: Callable[["Shard"], MqttSession],
+        lease: Lease,
+        session: Callable[["Shard"], ShardSession],
         receiver: DeviceReceiver,
         confirm: Callable[["Shard"], Awaitable[bool]],
     ) -> None:
         self.number = number
-        self.owner = owner
-        self.until = math.inf
-        """Monotonic time until which the lease is surely held."""
-        self.disconnected_since: float | None = time.monotonic()
-        """Monotonic time of the disconnection; None while connected."""
+        self.lease = lease
+        self.disconnected_since: float | None = lease.clock()
+        """When the connection was lost, on the lease's clock; None while connected."""
         self.executor = DeviceExecutor(self.spawn)
         self._open = session
         self._receiver = receiver
         self._confirm = confirm
-        self._session: MqttSession | None = None
+        self._session: ShardSession | None = None
         self._group = asyncio.TaskGroup()
         self._ready = asyncio.Event()
         self._awaited: set[asyncio.Task[object]] = set()
@@ -78,13 +92,18 @@ class Shard:
         return self._session is not None and self._session.connected
 
     @property
+    def owner(self) -> Owner:
+        """The owner that the lease names."""
+        return self.lease.owner
+
+    @property
     def held(self) -> bool:
         """Whether the lease is surely held, so that no other worker can own the shard.
 
         If not, nothing may be written or published for the shard, and its tasks end silently: its next owner continues
         them.
         """
-        return time.monotonic() < self.until
+        return self.lease.held
 
     @property
     def turns(self) -> int:
@@ -175,7 +194,7 @@ class Shard:
             log.debug("message", extra={"kind": kind, "bytes": len(payload)})
             await self.executor.run(mac, _MessageWork(self, session, kind, mac, payload))
 
-    async def handle(self, session: MqttSession | None, kind: str, mac: str, payload: bytes) -> None:
+    async def handle(self, session: ShardSession | None, kind: str, mac: str, payload: bytes) -> None:
         """Handle a message if its session is still the shard's; retry while Redis is away.
 
         Raises:
@@ -185,7 +204,7 @@ class Shard:
         # broker delivers the message again. Do not wait for SUBACK: it comes after all kept messages, and reading stops
         # when too many of them wait here.
         await self._ready.wait()
-        pauses, deadline = Backoff(first=0.1, limit=1.0), time.monotonic() + RETRY_SECONDS
+        pauses, deadline = Backoff(first=0.1, limit=1.0), self.lease.clock() + RETRY_SECONDS
         while session is self._session and self.held:
             try:
                 return await self._receiver.receive(self, kind, mac, payload)
@@ -193,7 +212,7 @@ class Shard:
                 if _is_permanent(error):
                     log.error("message cannot be handled", extra={"reason": str(error)})  # noqa: TRY400 - not a crash
                     return None
-                if time.monotonic() > deadline:
+                if self.lease.clock() > deadline:
                     break
                 log.warning("message will be tried again", extra={"reason": str(error)})
             await pauses.pause()
@@ -226,7 +245,7 @@ class Shard:
         finally:
             self._ready.clear()
             self._session = None
-            self.disconnected_since = self.disconnected_since or time.monotonic()
+            self.disconnected_since = self.disconnected_since or self.lease.clock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +253,7 @@ class _MessageWork:
     """A message of a shard's session."""
 
     shard: Shard
-    session: MqttSession | None
+    session: ShardSession | None
     kind: str
     mac: str
     payload: bytes

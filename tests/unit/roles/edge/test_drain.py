@@ -9,6 +9,7 @@ import pytest
 
 from fleet.roles.edge import app
 from tests.support.edge_stage import SPEECH, Stage, on_stage, opus_like
+from tests.support.virtual_time import elapse
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +35,7 @@ async def test_the_answer_that_is_awaited_and_spoken_ends_before_its_session() -
         device.say()
         heard = await stage.heard()
         async with draining(stage, 60) as end:
-            await asyncio.sleep(0.2)
+            await elapse(0.2)
             assert not dismissed(stage)
             await stage.speak(heard.turn, "A", "B")
             await stage.until(lambda: dismissed(stage))
@@ -55,7 +56,7 @@ async def test_a_user_who_is_speaking_is_listened_to() -> None:
         device.send(*(opus_like(1, SPEECH) for _ in range(8)))
         await stage.until(lambda: [session.busy for session in stage.edge._registry] == [True])
         async with draining(stage, 60):
-            await asyncio.sleep(0.2)
+            await elapse(0.2)
             assert not dismissed(stage)
             device.be_silent()
             heard = await stage.heard()
@@ -73,7 +74,7 @@ async def test_what_has_come_but_was_not_heard_yet_may_be_somebody_who_speaks() 
         device.say()
         await stage.until(lambda: len(stage.audio_input.seen) >= before + 11)
         async with draining(stage, 60):
-            await asyncio.sleep(0.2)
+            await elapse(0.2)
             assert not dismissed(stage)
             stage.audio_input.catch_up()
             heard = await stage.heard()

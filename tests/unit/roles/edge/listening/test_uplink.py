@@ -1,11 +1,10 @@
 """U1 to U12 of the device's contract, as far as an edge alone shows them."""
 
-import asyncio
-
 import pytest
 
 from fleet.wire import packet
 from tests.support.edge_stage import PROOF, QUIET, Stage, crypt, on_stage, opus_like
+from tests.support.virtual_time import elapse
 
 
 async def test_speech_over_udp_is_recognised_and_posted() -> None:
@@ -230,7 +229,7 @@ async def test_packets_after_push_to_talk_was_released_belong_to_the_utterance()
         await stage.received(5)
         await stage.send("listening_stopped")
         for number in (6, 7, 8):
-            await asyncio.sleep(0.03)
+            await elapse(0.03)
             device.send(opus_like(number))
         await stage.heard()
         assert stage.asr.markers() == [1, 2, 3, 4, 5, 6, 7, 8]

@@ -9,6 +9,7 @@ from fleet.roles.edge.speaking import speech
 from fleet.wire.edge_messages import SpeakSentenceCommand
 from fleet.wire.messages import AudioFormat
 from tests.support.edge_stage import LIMIT
+from tests.support.virtual_time import elapse
 
 DOWNLINK = AudioFormat(24_000, 60)
 
@@ -23,7 +24,7 @@ class SlowVoice:
     async def packets(self, text: str, language: str, downlink: AudioFormat) -> AsyncGenerator[bytes, None]:
         try:
             for _ in range(self._packets):
-                await asyncio.sleep(self._pause)
+                await elapse(self._pause)
                 yield b"packet"
         finally:
             self.closed = True

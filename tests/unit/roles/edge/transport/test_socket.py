@@ -9,6 +9,7 @@ from fleet.roles.edge.transport.socket import Address, AudioSocket
 from fleet.roles.edge.transport.stall_detector import StallDetector
 from fleet.roles.edge.transport.timer_wheel import TICK, tick_of
 from tests.support.edge_stage import LIMIT
+from tests.support.virtual_time import elapse
 
 HOST = "127.0.0.1"
 
@@ -63,7 +64,7 @@ async def test_packets_are_kept_apart_though_they_share_a_buffer() -> None:
             device.sendto(datagram, (HOST, audio.port))
         async with asyncio.timeout(LIMIT):
             while len(taken) < len(sent):
-                await asyncio.sleep(0.002)
+                await elapse(0.002)
         assert [datagram for datagram, _ in taken] == sent
         assert {address for _, address in taken} == {device.getsockname()}
 

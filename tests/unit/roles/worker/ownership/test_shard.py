@@ -1,5 +1,6 @@
 import asyncio
 import inspect
+import math
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
@@ -12,12 +13,18 @@ from fleet.adapters.redis.shards.owner import Owner
 from fleet.ground.errors import Fenced, Unavailable
 from fleet.ground.tasks import running
 from fleet.roles.worker.ownership import shard as module
+from fleet.roles.worker.ownership.lease import Lease
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.wire.dialects import XIAOZHI
 from fleet.wire.messages import GoodbyeCommand
 from fleet.wire.topics import presence_topic
+from tests.support.virtual_time import elapse
 
 MAC = "aa:bb:cc:dd:ee:ff"
+
+
+def endless() -> Lease:
+    return Lease(Owner("w", "1"), 0.0, math.inf)
 
 
 class SlowSession:
@@ -76,7 +83,7 @@ async def test_what_the_broker_kept_is_handled_in_order_once_it_can_be_answered(
         sessions.append(SlowSession(shard))
         return cast("MqttSession", cast("Any", sessions[-1]))
 
-    shard = Shard(0, Owner("w", "1"), connect, SimpleNamespace(receive=receive), always)
+    shard = Shard(0, endless(), connect, SimpleNamespace(receive=receive), always)
     async with asyncio.timeout(10), running("shard", shard.run):
         while not sessions or not sessions[0].handling:
             await asyncio.sleep(0)
@@ -93,7 +100,7 @@ async def test_without_a_connection_nothing_is_sent() -> None:
     async def receive(shard: Shard, kind: str, mac: str, payload: bytes) -> None:
         return
 
-    shard = Shard(0, Owner("w", "1"), slow, SimpleNamespace(receive=receive), always)
+    shard = Shard(0, endless(), slow, SimpleNamespace(receive=receive), always)
     with pytest.raises(Unavailable):
         shard.publish(MAC, GoodbyeCommand("s"), XIAOZHI)
 
@@ -106,7 +113,7 @@ def opened(receive: Callable[..., Any], sessions: list[SlowSession]) -> Shard:
         sessions[-1].may_publish.set()
         return cast("MqttSession", cast("Any", sessions[-1]))
 
-    return Shard(0, Owner("w", "1"), connect, SimpleNamespace(receive=receive), always)
+    return Shard(0, endless(), connect, SimpleNamespace(receive=receive), always)
 
 
 async def outcomes(sessions: list[SlowSession]) -> list[type[Exception] | None]:
@@ -126,7 +133,7 @@ async def test_who_may_have_lost_the_lease_neither_handles_nor_says_anything() -
 
     sessions: list[SlowSession] = []
     shard = opened(receive, sessions)
-    shard.until = 0.0
+    shard.lease.end()
     async with asyncio.timeout(10), running("shard", shard.run):
         assert await outcomes(sessions) == [Unavailable, Unavailable]
         with pytest.raises(Fenced):
@@ -194,11 +201,11 @@ async def test_a_shard_that_is_given_away_first_shows_what_it_was_about_to() -> 
     async def receive(shard: Shard, kind: str, mac: str, payload: bytes) -> None:
         raise AssertionError
 
-    shard = Shard(1, Owner("w", "1"), slow, SimpleNamespace(receive=receive), always)
+    shard = Shard(1, endless(), slow, SimpleNamespace(receive=receive), always)
     async with asyncio.timeout(5), running("shard", shard.run):
         await asyncio.sleep(0)
         shard.spawn(f"alert {MAC}", show())
-        turn = shard.spawn(f"turn {MAC}", cast("Any", asyncio.sleep(3600)))
+        turn = shard.spawn(f"turn {MAC}", cast("Any", elapse(3600)))
         shard._session = None
         await shard.drain(5)
         assert shown.is_set()

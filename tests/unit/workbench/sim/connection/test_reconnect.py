@@ -7,6 +7,7 @@ from fleet.workbench.sim.connection.reconnect import Reconnection
 from fleet.workbench.sim.profiles.profile import PROFILES
 from fleet.workbench.sim.runtime.main_loop import MainLoop
 from fleet.workbench.sim.runtime.state import State, StateMachine
+from tests.support.virtual_time import elapse
 
 
 class Bench:
@@ -71,7 +72,7 @@ async def test_py_xiaozhi_does_not_connect_before_a_conversation() -> None:
     bench = Bench("P8")
     async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
         waiting = tasks.create_task(bench.reconnection.first())
-        await asyncio.sleep(0.01)
+        await elapse(0.01)
         assert not waiting.done()
         bench.reconnection.hurry()
     assert not await bench.ends(lost=False)

@@ -1,4 +1,4 @@
-"""The roles' timers wait in virtual time, so no test waits."""
+"""All timers of unit tests wait in virtual time, so no test waits; `elapse` lets time pass."""
 
 from tests.support.virtual_time import VirtualTimeLoop
 

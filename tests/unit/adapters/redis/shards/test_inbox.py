@@ -1,0 +1,66 @@
+import asyncio
+
+from fleet.adapters.redis import keys
+from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.shards.inbox import Inboxes
+from fleet.wire.edge_messages import AnswerDoneEvent, CloseSessionCommand
+from tests.support.virtual_time import elapse
+
+
+def done(turn: str) -> AnswerDoneEvent:
+    return AnswerDoneEvent(device="d", session="s", turn=turn)
+
+
+def close(session: str) -> CloseSessionCommand:
+    return CloseSessionCommand(device="d", session=session)
+
+
+async def test_entries_are_read_in_order_from_where_the_reader_was(store: Store) -> None:
+    inboxes = Inboxes(store)
+    for turn in "abc":
+        await inboxes.to_shard(0, done(turn))
+    first, *rest = await inboxes.read_shards({0: "0"})
+    assert first.event == done("a") and [entry.event for entry in rest] == [done("b"), done("c")]
+    assert [entry.event for entry in await inboxes.read_shards({0: first.id})] == [done("b"), done("c")]
+    await inboxes.discard([first, rest[0]])
+    assert [entry.event for entry in await inboxes.read_shards({0: "0"})] == [done("c")]
+
+
+async def test_a_reader_waits_for_what_comes_and_not_for_ever(store: Store) -> None:
+    inboxes, clock = Inboxes(store), asyncio.get_running_loop().time
+    begun = clock()
+    assert await inboxes.read_shards({0: "0"}) == [] and 0 < clock() - begun < 2
+    async with asyncio.TaskGroup() as group:
+        reading = group.create_task(inboxes.read_shards({0: "0"}))
+        await elapse(0.1)
+        await inboxes.to_shard(0, done("a"))
+    assert [entry.event for entry in reading.result()] == [done("a")]
+
+
+async def test_what_this_version_does_not_know_and_what_was_written_twice_is_none(store: Store) -> None:
+    inboxes, inbox = Inboxes(store), store.keys.inbox(0)
+    await inboxes.to_shard(0, done("a"))
+    [(_, fields)] = await store.client.xrange(inbox)
+    await store.client.xadd(inbox, fields)
+    await store.client.xadd(inbox, {"m": '{"kind": "of the future"}'})
+    assert [entry.event for entry in await inboxes.read_shards({0: "0"})] == [done("a"), None, None]
+
+
+async def test_a_second_reader_of_an_edge_goes_on_where_the_first_ended(store: Store) -> None:
+    inboxes = Inboxes(store)
+    await inboxes.to_edge("e1", close("a"), close("b"))
+    commands = inboxes.read_edge("e1")
+    assert [(await anext(commands)).session for _ in range(2)] == ["a", "b"]
+    await inboxes.to_edge("e1", close("c"))
+    assert (await anext(inboxes.read_edge("e1"))).session == "c"
+
+
+async def test_the_inbox_of_an_edge_that_is_gone_expires(store: Store) -> None:
+    inboxes = Inboxes(store)
+    await inboxes.to_edge("e1", close("a"))
+    await elapse(keys.EDGE_INBOX_SECONDS * 0.9)
+    await inboxes.to_edge("e1", close("b"))
+    await elapse(keys.EDGE_INBOX_SECONDS * 0.9)
+    assert await store.client.exists(keys.edge_inbox("e1"))
+    await elapse(keys.EDGE_INBOX_SECONDS)
+    assert not await store.client.exists(keys.edge_inbox("e1"))

@@ -1,0 +1,160 @@
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from fleet.core.rates import Rate
+from fleet.ground.errors import Fenced
+from fleet.roles.worker.calls.device_calls import DeviceCalls
+from fleet.roles.worker.inbound.device_messages import ABSENCE_SECONDS, DeviceDispatcher
+from fleet.roles.worker.sessions.discovery import Discovery
+from fleet.roles.worker.sessions.edge_directory import GRACE_SECONDS
+from fleet.roles.worker.sessions.opener import SessionOpener
+from fleet.roles.worker.sessions.registration import Registrations
+from fleet.roles.worker.turns.turns import WorkerTurns
+from tests.support.virtual_time import elapse
+from tests.support.worker_stage import MAC, WorkerStage
+
+HELLO = {"type": "hello", "version": 3, "transport": "udp", "features": {"mcp": True}}
+
+
+class Frames:
+    """A dispatcher, and the frames of one device for it."""
+
+    def __init__(self, stage: WorkerStage) -> None:
+        resources, counts = stage.resources, stage.counts
+        self.stage = stage
+        calls = DeviceCalls(resources.calls, resources.reports, Rate(1, 5), counts)
+        discovery = Discovery(resources, counts)
+        opener, turns = (
+            SessionOpener(resources, stage.directory, counts),
+            WorkerTurns(resources, calls, discovery, counts),
+        )
+        registrations = Registrations(resources, discovery, counts)
+        self.dispatcher = DeviceDispatcher(resources, opener, turns, calls, discovery, registrations)
+
+    async def say(self, message: dict[str, Any] | bytes, kind: str = "up") -> None:
+        payload = message if isinstance(message, bytes) else json.dumps(message).encode()
+        await self.dispatcher.receive(self.stage.shard, kind, MAC, payload)
+
+    async def appear(self, *, online: bool, epoch: int, **more: Any) -> None:
+        await self.say({"online": online, "epoch": epoch, **more}, "presence")
+
+    def kinds(self) -> list[str]:
+        return [str(message["type"]) for message in self.stage.sent()]
+
+    def to_edge(self) -> list[str]:
+        return [command.kind for command in self.stage.edge_commands()]
+
+
+@pytest.fixture
+def frames(stage: WorkerStage) -> Frames:
+    return Frames(stage)
+
+
+async def test_a_hello_opens_a_session_and_asks_for_the_tools(frames: Frames) -> None:
+    await frames.say(HELLO)
+    await asyncio.sleep(0)
+    await elapse(0.1)
+    assert frames.kinds() == ["hello", "mcp"] and frames.to_edge() == ["session_opened"]
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ({"type": "listen", "state": "start", "mode": "auto"}, "listening_started"),
+        ({"type": "listen", "state": "stop"}, "listening_stopped"),
+        ({"type": "listen", "state": "detect", "text": "hey"}, "wake_word_heard"),
+        ({"type": "abort"}, "speech_aborted"),
+    ],
+)
+async def test_what_the_edge_must_know_is_forwarded(frames: Frames, message: dict[str, Any], kind: str) -> None:
+    await frames.stage.open("s1")
+    await frames.say({"session_id": "s1", **message})
+    assert frames.to_edge() == [kind] and frames.kinds() == []
+
+
+async def test_a_worker_that_may_have_lost_the_shard_forwards_nothing(frames: Frames) -> None:
+    await frames.stage.open("s1")
+    frames.stage.connection.back = 1.0
+    asyncio.get_running_loop().call_later(0.5, frames.stage.shard.lease.end)
+    with pytest.raises(Fenced):
+        await frames.say({"session_id": "s1", "type": "listen", "state": "start", "mode": "auto"})
+    assert frames.to_edge() == []
+
+
+async def test_a_message_of_a_session_that_is_over_gets_a_goodbye(frames: Frames) -> None:
+    await frames.stage.open("s2")
+    await frames.say({"session_id": "s1", "type": "listen", "state": "start", "mode": "auto"})
+    assert (frames.kinds(), frames.to_edge()) == (["goodbye"], [])
+    await frames.say({"session_id": "s1", "type": "abort"})
+    assert frames.kinds() == ["goodbye", "tts", "goodbye"], "only tts stop ends the speaking state"
+
+
+async def test_a_message_for_a_dead_edge_ends_the_session(frames: Frames) -> None:
+    await frames.stage.open("s1", "edge-0")
+    for _ in range(5):
+        await elapse(GRACE_SECONDS / 2)
+        frames.stage.directory.update([], asyncio.get_running_loop().time())
+    await frames.say({"session_id": "s1", "type": "listen", "state": "start", "mode": "auto"})
+    assert frames.kinds() == ["tts", "goodbye"]
+    assert await frames.stage.resources.sessions.read(MAC) is None
+
+
+async def test_a_goodbye_ends_the_session_on_its_edge(frames: Frames) -> None:
+    await frames.stage.open("s1")
+    await frames.say({"session_id": "s1", "type": "goodbye"})
+    assert (frames.kinds(), frames.to_edge()) == ([], ["session_closed"])
+
+
+@pytest.mark.parametrize("frame", [b"", b"{", b"[1]", b'{"type": 7}', b"\xff\xfe", b'{"type": "listen", "state": "x"}'])
+async def test_what_is_malformed_changes_nothing(frames: Frames, frame: bytes) -> None:
+    await frames.stage.open("s1")
+    await frames.say(frame)
+    await frames.say(frame, "presence")
+    await frames.say(frame, "boot")
+    assert (frames.kinds(), frames.to_edge()) == ([], [])
+
+
+async def test_a_notification_becomes_a_report_for_the_next_turn(frames: Frames) -> None:
+    note = {"jsonrpc": "2.0", "method": "notifications/state_changed", "params": {"lamp": "on"}}
+    await frames.say({"session_id": "", "type": "mcp", "payload": note})
+    [report] = (await frames.stage.resources.conversations.context(MAC, 9)).reports
+    assert "lamp" in report.text
+
+
+async def test_a_device_that_stays_away_loses_its_session_and_one_that_returns_does_not(frames: Frames) -> None:
+    await frames.stage.open("s1")
+    await frames.appear(online=False, epoch=2)
+    await elapse(ABSENCE_SECONDS - 1)
+    await frames.appear(online=True, epoch=3)
+    await elapse(ABSENCE_SECONDS)
+    assert frames.to_edge() == ["device_returned"]
+    await frames.appear(online=False, epoch=4)
+    await elapse(ABSENCE_SECONDS + 1)
+    assert frames.to_edge() == ["device_returned", "session_closed"]
+    await frames.appear(online=True, epoch=1)
+    assert not (await frames.stage.resources.devices.read(MAC)).online, "it is older"
+
+
+async def test_a_device_whose_keep_alive_expired_loses_its_session_at_once(frames: Frames) -> None:
+    await frames.stage.open("s1")
+    await frames.appear(online=False, epoch=2, expired=True)
+    assert frames.to_edge() == ["session_closed"]
+
+
+async def test_a_device_that_returns_after_its_session_gets_its_goodbye_again(frames: Frames) -> None:
+    await frames.stage.open("s1")
+    await frames.appear(online=False, epoch=2, expired=True)
+    await frames.appear(online=True, epoch=3)
+    await elapse(5)
+    assert "goodbye" in frames.kinds()
+
+
+async def test_devices_that_the_broker_lost_in_its_restart_are_offline(frames: Frames) -> None:
+    await frames.stage.open("s1")
+    await frames.say({"epoch": 5}, "boot")
+    assert not (await frames.stage.resources.devices.read(MAC)).online
+    await elapse(ABSENCE_SECONDS + 1)
+    assert frames.to_edge() == ["session_closed"]
