@@ -11,6 +11,8 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 from websockets.typing import Origin
 
+from fleet.adapters.redis.access.admissions import Admissions
+from fleet.adapters.redis.access.renewals import Renewals
 from fleet.workbench.conformance.context import CheckContext, answered, turn, utter
 from fleet.workbench.conformance.steering import voice
 from fleet.workbench.conformance.steering.script import Call, Round
@@ -26,11 +28,14 @@ from tests.support.front_client import FrontClient, connect_packet
 from tests.support.gateway_client import BATTERY, gateway_client
 from tests.support.load_site import REFUSED, LoadSite
 from tests.support.ports import LOOPBACK
+from tests.support.redis_store import opened
 
 BAD_AIR = Faults(loss=0.03, reorder=0.03, duplicate=0.05, forged=0.05, broken_json=0.3)
 TURNS = 2
 SENT, LOST = 20, 5
 """Packets that the device with the gap sends, and those that it leaves out."""
+MUCH_LATER = 4_000_000_000
+"""Until then an earlier password is accepted; in seconds since 1970."""
 STRAYS = 3
 """Packets that it sends under a number that nobody has."""
 _SAID = 1.2
@@ -151,6 +156,15 @@ async def _more(site: LoadSite, count: int, series: str, **labels: str) -> Async
     before = (await asyncio.to_thread(site.scrape, "edge")).value(series, **labels)
     yield
     await asyncio.to_thread(site.until_shown, "edge", before + count, series, math.inf, **labels)
+
+
+async def have_the_password_renewed(site: LoadSite, context: CheckContext) -> None:
+    """Be asked to restart, because the operator renews the password."""
+    async with context.scripted_device() as scripted, opened(site.site.redis.url) as store:
+        await asyncio.to_thread(site.site.until_heard, [scripted.mac])
+        await Admissions(store).renew(scripted.mac, until=MUCH_LATER)
+        await Renewals(store).ask_now([scripted.mac])
+        await asyncio.to_thread(site.until_shown, "worker", 1, "fleet_password_renewals_total", math.inf)
 
 
 async def visit_the_api(site: LoadSite) -> None:

@@ -93,4 +93,6 @@ class TcpRelay:
                 await writer.drain()
         except OSError:
             pass
+        # A frozen network does not pass on the end either.
+        await self._flows.wait()
         writer.close()

@@ -98,14 +98,14 @@ class MqttProbe:
         while not isinstance(await self._answer(ANSWER_SECONDS), Pingresp):
             pass
 
-    async def message(self, fits: Callable[[Publish], bool], seconds: float = ANSWER_SECONDS) -> Publish | None:
+    async def message(self, fits: Callable[[Publish], bool], seconds: float | None = None) -> Publish | None:
         """Remove and return the first message that fits, a kept one or a new one; None if none arrives in time.
 
         Raises:
             MqttFault: The connection is lost.
         """
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(ANSWER_SECONDS if seconds is None else seconds):
                 while (found := next(filter(fits, self._messages), None)) is None:
                     await self._read()
         except TimeoutError:

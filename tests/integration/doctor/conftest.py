@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 import redis
 
+from fleet.adapters.redis.devices import view
 from fleet.adapters.speech.vad_silero import SileroVad
+from fleet.operations.doctor import api, audio, examination, mqtt_probe, session, site
 from fleet.wire.identity import CredentialKeys
 from tests.support.mosquitto_server import MosquittoServer
 from tests.support.openai_server import Answer, run_openai_server, spoken
@@ -18,6 +20,7 @@ from tests.support.process import running
 from tests.support.redis_server import RedisServer
 
 KEYS = "site:a-key-for-the-doctor-1"
+LONG = 30.0
 PCM = bytes(range(1, 255)) * 200
 
 
@@ -45,6 +48,23 @@ def site_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MosquittoS
 def site_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
     with running(RedisServer(tmp_path_factory.mktemp("redis"), durable=True)) as server:
         yield server
+
+
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch, patient: None) -> None:
+    """Let the doctor wait longer for what must come: how soon a busy machine answers says nothing about the site."""
+    for name in ("CONNECT_SECONDS", "ANSWER_SECONDS"):
+        monkeypatch.setattr(mqtt_probe, name, LONG)
+    monkeypatch.setattr(api, "SECONDS", LONG)
+    monkeypatch.setattr(session, "HELLO_SECONDS", LONG)
+    monkeypatch.setattr(audio, "TRIES", round(LONG / audio.TRY_SECONDS))
+    monkeypatch.setattr(site, "_BOOTSTRAP_SECONDS", LONG)
+    monkeypatch.setattr("fleet.run.worker.READY_SECONDS", LONG)
+    parts = {name: (part, 4 * LONG) for name, (part, _) in examination.PARTS.items()}
+    monkeypatch.setattr(examination, "PARTS", parts)
+    monkeypatch.setattr(examination, "_TIDY_SECONDS", 2 * LONG)
+    for name in ("_SETTLED_SECONDS", "_UNKNOWN_SECONDS"):
+        monkeypatch.setattr(view, name, LONG)
 
 
 @pytest.fixture

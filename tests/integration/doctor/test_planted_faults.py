@@ -21,6 +21,7 @@ from tests.support.redis_server import RedisServer
 from tests.support.skewed_clock import skewed
 
 
+@pytest.mark.usefixtures("unhurried")
 async def test_a_healthy_site_has_no_problem(settings: dict[str, Any], vad: SileroVad) -> None:
     async with running_roles(settings, vad):
         found = await run_doctor(settings)

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import redis
 
-from fleet.adapters.redis.client import retries
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.shards.leases import Leases
 from fleet.adapters.redis.shards.owner import Owner
@@ -51,12 +50,6 @@ def redis_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterS
 def cluster_url(redis_cluster: ClusterSet) -> str:
     redis_cluster.flush()
     return redis_cluster.url
-
-
-@pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let commands wait longer: how long a failover takes on a busy machine is not what is tested."""
-    monkeypatch.setattr(retries, "LIMIT_SECONDS", 20.0)
 
 
 @pytest.fixture

@@ -88,6 +88,7 @@ async def hold_load(site: LoadSite, context: CheckContext) -> tuple[dict[str, Sc
             passing.create_task(people.send_junk(site, context))
             passing.create_task(people.be_unheard(site, context))
             passing.create_task(people.visit_the_api(site))
+            passing.create_task(people.have_the_password_renewed(site, context))
             await asyncio.wait_for(holding.called.wait(), PATIENCE)
         await asyncio.to_thread(site.until_shown, "worker", 1, "fleet_devices_online")
         await asyncio.to_thread(site.until_shown, "worker", 1, "fleet_pending_calls")
