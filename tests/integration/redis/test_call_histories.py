@@ -117,7 +117,7 @@ async def stores(redis_engines: str) -> AsyncIterator[tuple[Store, Store]]:
         yield one, other
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(history=HISTORIES)
 async def test_each_call_has_one_outcome(stores: tuple[Store, Store], history: list[list[Step]]) -> None:
     mac = ":".join(f"{byte:02x}" for byte in secrets.token_bytes(6))

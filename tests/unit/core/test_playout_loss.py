@@ -4,7 +4,7 @@ import random
 from collections import deque
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet.core.playout import LEAD, LEAD_OF_INTERRUPTIBLE, SETTLE, Pacing, Playout
@@ -84,7 +84,6 @@ def test_even_a_device_that_is_interrupted_by_voice_has_few_gaps() -> None:
     assert gaps(Pacing(LEAD_OF_INTERRUPTIBLE, loss=0.05), 0.05) < 3
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     lead=st.sampled_from([LEAD_OF_INTERRUPTIBLE, LEAD]),
     believed=st.floats(0, 1),

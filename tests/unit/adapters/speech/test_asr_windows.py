@@ -1,7 +1,7 @@
 """Where long utterances are cut for a recogniser that hears a limited time at once."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet.adapters.speech.asr_windows import split
@@ -35,7 +35,6 @@ def test_utterance_without_a_pause_is_cut_all_the_same() -> None:
     assert all(18 <= len(window) / 2 / RATE <= 28 for window in windows[:-1])
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.integers(0, 6 * RATE * 2 + 1), st.integers(0, 2**32 - 1))
 def test_windows_together_are_the_whole(size: int, seed: int) -> None:
     pcm = np.random.default_rng(seed).bytes(size)

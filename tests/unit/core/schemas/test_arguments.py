@@ -276,7 +276,7 @@ def test_the_steps_of_pointers_are_counted(monkeypatch: pytest.MonkeyPatch) -> N
     assert 0 < followed < 20 * MOST_STEPS
 
 
-@settings(max_examples=300)
+@settings(max_examples=2 * settings().max_examples)
 @given(OBJECTS, OBJECTS)
 def test_no_schema_and_no_argument_raises(schema: dict[str, Any], arguments: dict[str, Any]) -> None:
     fitted = fit(schema, arguments)
@@ -333,7 +333,7 @@ _SCHEMAS = st.recursive(_LEAF | st.booleans(), _combined, max_leaves=6)
 _ROOTS = st.builds(lambda rule, a, b: {"properties": {"x": rule}, "$defs": {"a": a, "b": b}}, _SCHEMAS, _LEAF, _LEAF)
 
 
-@settings(max_examples=1000)
+@settings(max_examples=5 * settings().max_examples)
 @given(_ROOTS, _VALUES)
 def test_where_there_is_a_verdict_it_is_that_of_the_reference_implementation(
     schema: dict[str, Any], value: Any

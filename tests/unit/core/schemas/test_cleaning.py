@@ -131,7 +131,7 @@ def test_a_schema_of_a_million_characters_is_looked_at_in_part() -> None:
     assert len(json.dumps(cleaned)) < 10_000
 
 
-@settings(max_examples=300)
+@settings(max_examples=2 * settings().max_examples)
 @given(OBJECTS)
 def test_no_schema_raises(schema: dict[str, Any]) -> None:
     cleaned = clean(schema)
