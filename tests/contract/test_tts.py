@@ -34,7 +34,7 @@ async def tts(request: pytest.FixtureRequest, server: OpenAiServer) -> AsyncIter
 
 
 async def speak(tts: Tts, text: str, language: str = "") -> list[bytes]:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(600):
         return [piece async for piece in tts.speak(text, language)]
 
 
@@ -48,7 +48,7 @@ async def test_a_sentence_becomes_sound(tts: Tts, text: str) -> None:
 
 
 async def test_an_iterator_that_is_closed_early_disturbs_nothing(tts: Tts) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(600):
         async with aclosing(tts.speak("First this, then that, and then all the rest.", "en")) as pieces:  # type: ignore[type-var]
             await anext(pieces)
         assert await speak(tts, "The light is on.")

@@ -11,8 +11,9 @@ from fleet.wire.messages import AudioFormat
 from tests.support.audio_air import AWAY, FORGERIES, HOME, STRANGER, Air, Outcome, besiege, noise, seal
 from tests.support.every import for_every
 
-MINUTE = 60.0
-SECONDS = [pytest.param(MINUTE, id="a minute"), pytest.param(600.0, id="ten minutes", marks=pytest.mark.slow)]
+SHORT = 30.0
+"""Seconds of each case by default: the microphone is shut once, and opened again."""
+SECONDS = [pytest.param(SHORT, id="half a minute"), pytest.param(600.0, id="ten minutes", marks=pytest.mark.slow)]
 GUESS = 30 / 256 + 0.01
 """500 packets a second are 30 for each of the device's, and one guess in 256 is right; one in a hundred for chance."""
 
@@ -37,20 +38,20 @@ def test_from_the_devices_own_address_one_guess_in_256_costs_a_packet(
 ) -> None:
     outcome = besiege(FORGERIES[name], HOME, seconds, pauses=pauses)
     assert outcome.homes == [None, HOME]
-    # A minute is too short for chance to even out.
-    assert outcome.lost <= GUESS + (0.04 if seconds == MINUTE else 0.0)
+    # Half a minute is too short for chance to even out.
+    assert outcome.lost <= GUESS + (0.04 if seconds == SHORT else 0.0)
     assert outcome.deaf <= 1.0
 
 
 def test_a_device_is_never_moved_by_forging_at_ten_times_the_rate() -> None:
-    outcome: Outcome = besiege(FORGERIES["next few numbers"], STRANGER, MINUTE, rate=5000.0)
+    outcome: Outcome = besiege(FORGERIES["next few numbers"], STRANGER, SHORT / 3, rate=5000.0)
     assert outcome.homes == [None, HOME]
     assert outcome.lost == 0
 
 
 @pytest.mark.parametrize("uplink", [AudioFormat(24_000, 20), AudioFormat(8_000, 60), AudioFormat(16_000, 20)])
 def test_from_another_address_nothing_is_lost_whatever_the_device_announced(uplink: AudioFormat) -> None:
-    outcome = besiege(FORGERIES["all of it"], STRANGER, MINUTE, uplink=uplink, pauses=True)
+    outcome = besiege(FORGERIES["all of it"], STRANGER, SHORT, uplink=uplink, pauses=True)
     assert outcome.homes == [None, HOME]
     assert outcome.lost == 0
 
@@ -67,7 +68,7 @@ def test_who_is_first_with_copies_from_the_beginning_is_taken_for_the_device_unt
     assert air.numbers == list(range(1, 40))
 
 
-@for_every("seed", range(100))
+@for_every("seed", range(30))
 def test_a_new_port_is_followed_within_a_second_while_somebody_forges_from_the_old_one(seed: int) -> None:
     air, random, now = Air(), Random(seed), 0.0
     for number in range(1, 60):

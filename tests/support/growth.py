@@ -12,11 +12,8 @@ _LEAST = 0.002
 
 def grows_evenly(work: Callable[[int], object], size: int) -> bool:
     """Whether work on four times as much takes about four times the processor's time."""
-    return _cost(work, size * _TIMES) < _MOST * max(_cost(work, size), _LEAST)
-
-
-def _cost(work: Callable[[int], object], size: int) -> float:
-    return min(_once(work, size) for _ in range(3))
+    least = max(_LEAST, min(_once(work, size) for _ in range(3)))
+    return any(_once(work, size * _TIMES) < _MOST * least for _ in range(3))
 
 
 def _once(work: Callable[[int], object], size: int) -> float:

@@ -19,7 +19,7 @@ LIMITS = {"en": 0.04, "zh": 0.10}
 @pytest.mark.parametrize("language", ["en", "zh"])
 async def test_commands_are_understood_in_their_language(language: str) -> None:
     said = recordings(language)
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(600):
         heard = [await whisper().transcribe(recording.pcm()) for recording in said]
     assert {transcript.language for transcript in heard} == {language}
     pairs = [(recording.text, transcript.text) for recording, transcript in zip(said, heard, strict=True)]
@@ -32,7 +32,7 @@ async def test_a_click_shorter_than_any_word_is_no_utterance() -> None:
 
 async def test_silence_after_an_utterance_adds_nothing() -> None:
     pcm = recordings("en")[9].pcm()
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(600):
         heard = await whisper().transcribe(pcm + bytes(32_000 * 40))
     assert heard.text.startswith("Turn up the volume")
 
@@ -43,7 +43,7 @@ async def test_nothing_is_left_out_of_an_utterance_longer_than_a_window(language
     pcm = bytes(6_400).join(recording.pcm() for recording in said)
     pcm = (pcm + pcm)[: 32_000 * 38]
     assert len(pcm) > 32_000 * LONGEST_WINDOW
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(600):
         heard = await whisper().transcribe(pcm)
     text = heard.text.casefold()
     for words in {"en": ("living room", "seven", "volume"), "zh": ("打开", "闹钟", "声音")}[language]:
@@ -51,7 +51,7 @@ async def test_nothing_is_left_out_of_an_utterance_longer_than_a_window(language
 
 
 async def test_a_single_language_is_taken_as_given() -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(600):
         asr = await asyncio.to_thread(WhisperAsr, ("zh",))
         heard = await asr.transcribe(recordings("zh")[1].pcm())
     await asr.aclose()

@@ -27,11 +27,13 @@ CHINESE = [
 ]
 
 
+LIMIT = 600
+"""Seconds for one text: how fast a busy machine speaks is not tested."""
 SPOKEN: dict[str, bytes] = {}
 
 
 async def speak(text: str, language: str = "") -> list[bytes]:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(LIMIT):
         return [piece async for piece in voices().speak(text, language)]
 
 
