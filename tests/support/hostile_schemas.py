@@ -38,7 +38,7 @@ def run_lure() -> Iterator[Lure]:
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     lure.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, name="lure")
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), name="lure")
     thread.start()
     try:
         yield lure

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import httpx2
 
+from fleet.adapters.http_client import public_trust
 from fleet.ground.errors import ConfigError
 
 _TRUSTED: ContextVar[ssl.SSLContext | None] = ContextVar("trusted", default=None)
@@ -52,7 +53,5 @@ def web(seconds: float) -> httpx2.AsyncClient:
     Args:
         seconds: Longest wait for each step of a request.
     """
-    trusted = _TRUSTED.get()
-    return httpx2.AsyncClient(
-        timeout=seconds, follow_redirects=False, trust_env=False, verify=True if trusted is None else trusted
-    )
+    trusted = _TRUSTED.get() or public_trust(trust_env=False)
+    return httpx2.AsyncClient(timeout=seconds, follow_redirects=False, trust_env=False, verify=trusted)
