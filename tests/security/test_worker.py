@@ -74,7 +74,7 @@ async def test_a_hello_storm_of_one_device_is_refused_and_then_ignored(
         storm = await Device.connect(broker, keys, random_mac())
         for _ in range(STORM):
             await storm.say({**HELLO, "features": {}})
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(180):
             while worker.counts["hello: too often"] < REACHES - 25:
                 await asyncio.sleep(0.02)
         heard = []
@@ -102,7 +102,7 @@ async def test_a_hello_storm_of_a_thousand_devices_leaves_no_session(
         for member in herd.members:
             for _ in range(2):
                 member.send(packets.publish(up_topic(member.mac), hello))
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(180):
             while sessions(redis_url) < THOUSAND:
                 await asyncio.sleep(0.2)
         await serves(one)
@@ -111,7 +111,7 @@ async def test_a_hello_storm_of_a_thousand_devices_leaves_no_session(
             assert live is not None
             goodbye = json.dumps({"type": "goodbye", "session_id": live.id}).encode()
             herd.members[macs.index(mac)].send(packets.publish(up_topic(mac), goodbye))
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(180):
             while sessions(redis_url):
                 await asyncio.sleep(0.2)
         herd.close()

@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-LIMIT = 10
+LIMIT = 60
 
 
 class Descriptors:

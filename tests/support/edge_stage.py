@@ -21,7 +21,7 @@ from fleet.wire.messages import AudioFormat
 
 MAC = "aa:bb:cc:dd:ee:01"
 KEY = bytes(range(16))
-LIMIT = 10
+LIMIT = 60
 """Seconds that any wait of a test may take."""
 SPEECH, QUIET = 0.9, 0.05
 PROOF = 4

@@ -24,7 +24,7 @@ from fleet.roles.gateway.port.connection_limits import ClientLimits
 from fleet.roles.gateway.resources import GatewayResources, ModelTerms
 from fleet.roles.gateway.settings import GatewaySettings
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 Frame = dict[str, Any]
 Step = LlmEvent | Exception | asyncio.Event

@@ -37,7 +37,7 @@ from tests.support.known_device import note_device
 from tests.support.mosquitto_server import MosquittoServer
 from tests.support.ports import LOOPBACK
 
-LIMIT = 20
+LIMIT = 60
 RATE, FRAME_MS = 16_000, 60
 LOUD = 0.05
 """Mean amplitude from which a window counts as speech."""

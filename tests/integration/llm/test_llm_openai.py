@@ -404,12 +404,12 @@ async def test_a_page_instead_of_an_answer_is_an_error(server: OpenAiServer, llm
 
 async def test_slow_consumers_do_not_make_the_model_look_silent(server: OpenAiServer) -> None:
     server.chat(spoken("a", "b", "c"))
-    llm = OpenAiLlm(server.url, KEY, "m", 0.2)
+    llm = OpenAiLlm(server.url, KEY, "m", 0.5)
     said = []
     async with asyncio.timeout(20):
         async for event in llm.stream(HELLO, []):
             said.append(event)
-            await asyncio.sleep(0.25)  # longer than the model may be silent
+            await asyncio.sleep(0.6)  # longer than the model may be silent
     assert text_of(said) == "abc"
     await llm.aclose()
 
