@@ -128,7 +128,7 @@ CATALOGUE = {
         "security/test_worker.py::test_a_hello_storm_of_one_device_is_refused_and_then_ignored"
     ],
     "hello storm of a thousand devices": [
-        "security/test_worker.py::test_a_hello_storm_of_a_thousand_devices_leaves_no_session"
+        "security/test_worker.py::test_a_hello_storm_of_many_devices_leaves_no_session"
     ],
     "message flood of one device": [
         f"{_BROKER}::test_a_flood_on_the_own_topic_is_cut_and_counted",
@@ -195,7 +195,7 @@ CATALOGUE = {
     ],
     "devices that the embedded broker would remember": [
         "integration/embedded/test_broker_restarter.py::test_beyond_the_bound_new_devices_are_refused_and_known_ones_served",
-        "integration/embedded/test_broker_restarter.py::test_a_full_broker_begins_anew_on_the_same_port_and_devices_come_back",
+        "integration/embedded/test_broker_restarter.py::test_a_full_broker_restarts_on_the_same_port_and_devices_come_back",
     ],
     "answers of servers without an end": [
         "security/test_answers.py::test_an_error_of_200_megabytes_is_not_kept",

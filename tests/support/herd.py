@@ -131,4 +131,5 @@ def _number(payload: bytes) -> int | None:
     message = json.loads(payload)
     if message["type"] != "goodbye":
         return None
-    return int(message["session_id"].removeprefix("word-"))
+    _, of_a_word, number = message["session_id"].partition("word-")
+    return int(number) if of_a_word else None
