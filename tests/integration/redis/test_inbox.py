@@ -1,5 +1,7 @@
 import asyncio
 
+import pytest
+
 from fleet.adapters.redis import keys
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
@@ -49,6 +51,7 @@ async def test_reading_an_edges_mail_again_goes_on_where_it_was_left(store: Stor
     assert (first.session, second.session) == ("0", "1")
 
 
+@pytest.mark.usefixtures("patient")
 async def test_inboxes_are_bounded(store: Store, mac: str) -> None:
     boxes = Inboxes(store)
     async with asyncio.TaskGroup() as group:
