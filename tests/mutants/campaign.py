@@ -5,7 +5,9 @@ changed file or the test that noticed changes, a survival until any product file
 """
 
 import argparse
+import fcntl
 import json
+import os
 import queue
 import sys
 import tempfile
@@ -14,7 +16,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -77,7 +79,9 @@ class Campaign:
     def run(self, mutants: list[Mutant]) -> list[Result]:
         """Return one result for each mutant, in the same order."""
         coverage = Coverage(self.project, self.place / "coverage")
-        copies = [Copy(self.project, self.place / str(number)) for number in range(self.jobs)]
+        lock = os.open(self.place / "lock", os.O_RDWR | os.O_CREAT)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        copies = [Copy(self.project, self.place / str(number), lock) for number in range(self.jobs)]
         try:
             for copy in copies:
                 copy.refresh()
@@ -91,6 +95,7 @@ class Campaign:
         finally:
             for copy in copies:
                 copy.close()
+            os.close(lock)
 
     def _judge_all(self, mutants: list[Mutant], coverage: Coverage, copies: list[Copy]) -> list[Result]:
         state = self.project.digest()
@@ -195,7 +200,8 @@ def _fails_again(test: str, copy: Copy) -> bool:
 
 def _sample(place: Path, size: int, seed: str) -> list[Mutant]:
     """Return the sample, which takes half a minute to draw, from the last start if nothing changed since."""
-    key = "|".join((str(size), seed, *(f"{path} {FLEET.digest_of(path)}" for path in FLEET.sources())))
+    files = ("tests/mutants/operators.py", *FLEET.sources())
+    key = "|".join((str(size), seed, *(f"{path} {FLEET.digest_of(path)}" for path in files)))
     file = place / f"sample-{digest(key)}.json"
     if not file.is_file():
         drawn = sample(ROOT, FLEET.sources(), size, seed)
@@ -210,6 +216,7 @@ def main() -> int:
     parser.add_argument("--seed", default="1", help="another seed draws another sample")
     parser.add_argument("--jobs", type=int, default=2, help="copies that run tests side by side (2)")
     parser.add_argument("--only", default="", metavar="PATH", help="only mutants whose path starts so")
+    parser.add_argument("--tests", nargs="+", default=FLEET.tests, metavar="PATH", help="only the tests below these")
     parser.add_argument("--dir", type=Path, default=Path(tempfile.gettempdir()) / "fleet-mutants", help="for results")
     parser.add_argument("--list", action="store_true", help="print the mutants and stop")
     options = parser.parse_args()
@@ -220,7 +227,8 @@ def main() -> int:
         print(*(mutant.name for mutant in chosen), sep="\n")
         return 0
     began = time.monotonic()
-    results = Campaign(FLEET, options.dir, options.jobs, lambda text: print(text, flush=True)).run(chosen)
+    project = replace(FLEET, tests=tuple(options.tests))
+    results = Campaign(project, options.dir, options.jobs, lambda text: print(text, flush=True)).run(chosen)
     text, good = report(results, accepted())
     print(f"{text}\n{time.monotonic() - began:.0f} s")
     return 0 if good else 1

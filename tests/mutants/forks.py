@@ -19,7 +19,7 @@ from typing import Any
 
 from tests.mutants.watchers import FirstFailure, Measurement
 
-MARK = "FLEET_MUTANT"
+MARK = "MUTANT_RUN"
 
 
 def _child(request: dict[str, Any], mark: str) -> int:
@@ -51,8 +51,9 @@ def _fork(request: dict[str, Any], mark: str) -> dict[str, Any]:
             os._exit(code)
     end = os.pidfd_open(child)
     try:
-        ended, _, _ = select.select([end], [], [], request["wall"])
-        if not ended:
+        # Nothing comes in meanwhile: when the input is readable, whoever asked is gone.
+        ready, _, _ = select.select([end, sys.stdin], [], [], request["wall"])
+        if end not in ready:
             os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
     finally:

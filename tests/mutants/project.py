@@ -52,11 +52,13 @@ class Project:
         return [path for path in self.files() if path.endswith(".py") and path.startswith(self.rooms)]
 
     def test_files(self) -> list[str]:
-        """Return the files of tests that a mutant may meet."""
+        """Return the files of tests that a mutant may meet, folder by folder."""
+        files = self.files()
         return [
             path
-            for path in self.files()
-            if path.startswith(self.tests) and path.endswith(".py") and path.rpartition("/")[2].startswith("test_")
+            for folder in self.tests
+            for path in files
+            if path.startswith(folder) and path.endswith(".py") and path.rpartition("/")[2].startswith("test_")
         ]
 
     def digest_of(self, path: str) -> str:
@@ -64,16 +66,21 @@ class Project:
         return digest(file.read_text(encoding="utf-8")) if file.is_file() else ""
 
     def digest(self) -> str:
-        """Return what all product files and tests come to."""
-        return digest("".join(self.digest_of(path) for path in self.files() if path.endswith((".py", ".lua"))))
+        """Return what all product files and tests come to, and which of the tests are asked."""
+        files = [path for path in self.files() if path.endswith((".py", ".lua"))]
+        return digest("".join((*self.tests, *(self.digest_of(path) for path in files))))
 
 
 @dataclass(slots=True)
 class Copy:
-    """A copy of the project in a directory of its own, with a process that runs its tests."""
+    """A copy of the project in a directory of its own, with a process that runs its tests.
+
+    That process inherits `lock`, so whoever waits for it finds no process of an earlier campaign in the copy.
+    """
 
     project: Project
     place: Path
+    lock: int
     _process: subprocess.Popen[str] | None = None
     _changed: threading.Lock = field(default_factory=threading.Lock)
 
@@ -145,6 +152,7 @@ class Copy:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            pass_fds=(self.lock,),
         )
 
 

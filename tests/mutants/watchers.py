@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 OTHER_ENGINES = ("valkey", "cluster")
 """The tests of the store repeat themselves on these; a mutant meets those on Redis."""
+
+_EXAMPLES = 10
 
 
 class FirstFailure:
@@ -35,6 +38,7 @@ class Measurement:
         self._coverage = coverage.Coverage(data_file=None, config_file=False, include=files)
         self._tests: dict[str, dict[str, Any]] = {}
         self._functions: set[str] = set()
+        self._shortened: dict[str, float] = {}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
@@ -42,6 +46,8 @@ class Measurement:
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         _note_functions(self._functions)
+        for item in items:
+            self._shortened[item.nodeid] = _shorten(item)
         others = [item for item in items if _engine(item) in OTHER_ENGINES]
         config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if item not in others]
@@ -55,7 +61,8 @@ class Measurement:
         try:
             return (yield)
         finally:
-            note["wall"], note["cpu"] = time.monotonic() - wall, time.process_time() - cpu
+            factor = self._shortened[item.nodeid]
+            note["wall"], note["cpu"] = factor * (time.monotonic() - wall), factor * (time.process_time() - cpu)
             note["functions"] = sorted(self._functions)
             self._coverage.switch_context("")
 
@@ -79,6 +86,16 @@ class Measurement:
 def _engine(item: pytest.Item) -> object:
     call = getattr(item, "callspec", None)
     return call.params.get("redis_engines") if call else None
+
+
+def _shorten(item: pytest.Item) -> float:
+    """Let Hypothesis try few examples: they run the same lines. Returns how many times as many it tries else."""
+    test = getattr(item, "obj", None)
+    given: settings | None = getattr(test, "_hypothesis_internal_use_settings", None)
+    if given is None or given.max_examples <= _EXAMPLES:
+        return 1.0
+    test._hypothesis_internal_use_settings = settings(given, max_examples=_EXAMPLES)
+    return given.max_examples / _EXAMPLES
 
 
 def _note_functions(noted: set[str]) -> None:
