@@ -23,7 +23,7 @@ from typing import TypeVar
 from tests.mutants.lists import accepted, lua_mutants
 from tests.mutants.mutant import Mutant, digest
 from tests.mutants.operators import sample
-from tests.mutants.project import Copy, Project
+from tests.mutants.project import Copy, Project, take_over
 from tests.mutants.report import KILLED, SURVIVED, TIMEOUT, Result, report
 from tests.mutants.selection import Coverage, Test, stages
 
@@ -78,13 +78,15 @@ class Campaign:
 
     def run(self, mutants: list[Mutant]) -> list[Result]:
         """Return one result for each mutant, in the same order."""
-        coverage = Coverage(self.project, self.place / "coverage")
         lock = os.open(self.place / "lock", os.O_RDWR | os.O_CREAT)
         fcntl.flock(lock, fcntl.LOCK_EX)
+        # The checkout may be edited meanwhile.
+        self.project = take_over(self.project, self.place / "checkout")
+        coverage = Coverage(self.project, self.place / "coverage")
         copies = [Copy(self.project, self.place / str(number), lock) for number in range(self.jobs)]
         try:
             for copy in copies:
-                copy.refresh()
+                take_over(self.project, copy.tree)
             self._each(
                 "measured", coverage.stale(), copies, lambda path, copy: coverage.measure(path, copy, MEASURE_SECONDS)
             )
@@ -198,13 +200,13 @@ def _fails_again(test: str, copy: Copy) -> bool:
     return copy.run([test], SPARE_CPU, SPARE_WALL).get("code") not in (0, 5)
 
 
-def _sample(place: Path, size: int, seed: str) -> list[Mutant]:
+def _sample(project: Project, place: Path, size: int, seed: str) -> list[Mutant]:
     """Return the sample, which takes half a minute to draw, from the last start if nothing changed since."""
-    files = ("tests/mutants/operators.py", *FLEET.sources())
-    key = "|".join((str(size), seed, *(f"{path} {FLEET.digest_of(path)}" for path in files)))
+    files = ("tests/mutants/operators.py", "tests/mutants/mutant.py", *project.sources())
+    key = "|".join((str(size), seed, *(f"{path} {project.digest_of(path)}" for path in files)))
     file = place / f"sample-{digest(key)}.json"
     if not file.is_file():
-        drawn = sample(ROOT, FLEET.sources(), size, seed)
+        drawn = sample(project.root, project.sources(), size, seed)
         file.write_text(json.dumps([asdict(mutant) for mutant in drawn]), encoding="utf-8")
     return [Mutant(**fields) for fields in json.loads(file.read_text(encoding="utf-8"))]
 
@@ -221,13 +223,13 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="print the mutants and stop")
     options = parser.parse_args()
     options.dir.mkdir(parents=True, exist_ok=True)
-    mutants = [*lua_mutants(ROOT), *_sample(options.dir, options.size, options.seed)]
+    project = replace(FLEET, tests=tuple(options.tests))
+    mutants = [*lua_mutants(ROOT), *_sample(project, options.dir, options.size, options.seed)]
     chosen = [mutant for mutant in mutants if mutant.path.startswith(options.only)]
     if options.list:
         print(*(mutant.name for mutant in chosen), sep="\n")
         return 0
     began = time.monotonic()
-    project = replace(FLEET, tests=tuple(options.tests))
     results = Campaign(project, options.dir, options.jobs, lambda text: print(text, flush=True)).run(chosen)
     text, good = report(results, accepted())
     print(f"{text}\n{time.monotonic() - began:.0f} s")

@@ -79,9 +79,9 @@ def main() -> None:
     for name in sys.argv[1:]:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
-    for number, line in enumerate(sys.stdin):
-        answer = _fork(json.loads(line), f"{os.getpid()}-{number}")
-        print(json.dumps(answer), flush=True)
+    with contextlib.suppress(BrokenPipeError):
+        for number, line in enumerate(sys.stdin):
+            print(json.dumps(_fork(json.loads(line), f"{os.getpid()}-{number}")), flush=True)
 
 
 if __name__ == "__main__":

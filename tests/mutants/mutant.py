@@ -1,7 +1,9 @@
 """A product file with one place changed."""
 
+import ast
 import difflib
 import hashlib
+import re
 from dataclasses import dataclass
 
 ROOMS = ("fleet/core", "fleet/roles/worker", "fleet/adapters/redis", "functions.lua")
@@ -12,7 +14,8 @@ class Mutant:
     """One change of a file.
 
     `first` and `last` are the changed lines of the original, from 1. `function` is the dotted name of the function
-    around them, or '' at the top of a module. `original` is the digest of the file that was changed.
+    around them, or '' at the top of a module. `original` is the digest of the program that was changed: it does not
+    depend on comments and docstrings.
     """
 
     path: str
@@ -47,12 +50,29 @@ def mutant_of(path: str, function: str, source: str, changed: str) -> Mutant:
     start, stop = differences[0][1], differences[-1][2]
     was, becomes = before[start:stop], after[differences[0][3] : differences[-1][4]]
     return Mutant(
-        path, function, start + 1, max(stop, start + 1), _one_line(was), _one_line(becomes), digest(source), changed
+        path,
+        function,
+        start + 1,
+        max(stop, start + 1),
+        _one_line(was),
+        _one_line(becomes),
+        _digest_of_program(path, source),
+        changed,
     )
 
 
 def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _digest_of_program(path: str, source: str) -> str:
+    if not path.endswith(".py"):
+        return digest(re.sub(r"^\s*--.*\n", "", source, flags=re.MULTILINE))
+    module = ast.parse(source)
+    for node in ast.walk(module):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            node.value.value = ""
+    return digest(ast.dump(module))
 
 
 def _one_line(lines: list[str]) -> str:

@@ -5,8 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +40,10 @@ class Project:
     arguments: tuple[str, ...] = ARGUMENTS
 
     def files(self) -> list[str]:
-        """Return all files that the checkout holds now, also those that are not committed."""
+        """Return all files: of a checkout also those that are not committed, of a copy all but compiled ones."""
+        if not (self.root / ".git").exists():
+            found = [path for path in self.root.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+            return sorted(str(path.relative_to(self.root)) for path in found)
         listed = subprocess.run(
             ["git", "ls-files", "-co", "--exclude-standard"], cwd=self.root, check=True, capture_output=True, text=True
         ).stdout.splitlines()
@@ -71,6 +73,21 @@ class Project:
         return digest("".join((*self.tests, *(self.digest_of(path) for path in files))))
 
 
+def take_over(project: Project, tree: Path) -> Project:
+    """Make a directory equal to a project and return it as a project; what did not change keeps its compiled form."""
+    wanted = set(project.files())
+    for path in wanted:
+        source, target = project.root / path, tree / path
+        if not target.is_file() or target.read_bytes() != source.read_bytes():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+            _drop_compiled(target)
+    for file in [*tree.rglob("*.py"), *tree.rglob("*.lua")]:
+        if str(file.relative_to(tree)) not in wanted:
+            file.unlink()
+    return replace(project, root=tree)
+
+
 @dataclass(slots=True)
 class Copy:
     """A copy of the project in a directory of its own, with a process that runs its tests.
@@ -82,24 +99,10 @@ class Copy:
     place: Path
     lock: int
     _process: subprocess.Popen[str] | None = None
-    _changed: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def tree(self) -> Path:
         return self.place / "tree"
-
-    def refresh(self) -> None:
-        """Make the copy equal to the checkout; what did not change keeps its compiled form."""
-        wanted = set(self.project.files())
-        for path in wanted:
-            source, target = self.project.root / path, self.tree / path
-            if not target.is_file() or target.read_bytes() != source.read_bytes():
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(source, target)
-                _drop_compiled(target)
-        for file in [*self.tree.rglob("*.py"), *self.tree.rglob("*.lua")]:
-            if str(file.relative_to(self.tree)) not in wanted:
-                file.unlink()
 
     def run(self, tests: list[str], cpu: float, wall: float, measure: list[str] | None = None) -> dict[str, Any]:
         """Run tests in a fork; returns its `code` and what it noted, or nothing when it did not come to an end."""

@@ -35,6 +35,8 @@ class Coverage:
     place: Path
     _by_line: dict[tuple[str, int], set[str]] = field(default_factory=dict)
     _by_file: dict[str, set[str]] = field(default_factory=dict)
+    _anywhere: dict[str, set[str]] = field(default_factory=dict)
+    """Tests that tried few examples when they were measured: they may run any line of a file that they run at all."""
     tests: dict[str, Test] = field(default_factory=dict)
     failing: list[str] = field(default_factory=list)
 
@@ -65,6 +67,8 @@ class Coverage:
                 self.tests[name] = Test(name, note["cpu"] + note["wall"] / 10, frozenset(note["functions"]))
                 for file, lines in note["lines"].items():
                     self._by_file.setdefault(file, set()).add(name)
+                    if note.get("shortened"):
+                        self._anywhere.setdefault(file, set()).add(name)
                     for line in lines:
                         self._by_line.setdefault((file, line), set()).add(name)
 
@@ -77,8 +81,10 @@ class Coverage:
         for first, last in ((mutant.first, mutant.last), *spans):
             names = {name for line in range(first, last + 1) for name in self._by_line.get((mutant.path, line), ())}
             if names:
-                return [self.tests[name] for name in names]
-        return [] if spans else [self.tests[name] for name in self._by_file.get(mutant.path, ())]
+                break
+        else:
+            names = set() if spans else self._by_file.get(mutant.path, set())
+        return [self.tests[name] for name in names | self._anywhere.get(mutant.path, set())]
 
     def _of_functions(self, mutant: Mutant) -> list[Test]:
         wanted = functions_above((self.project.root / mutant.path).read_text(encoding="utf-8"), mutant.first)

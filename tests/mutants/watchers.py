@@ -63,7 +63,7 @@ class Measurement:
         finally:
             factor = self._shortened[item.nodeid]
             note["wall"], note["cpu"] = factor * (time.monotonic() - wall), factor * (time.process_time() - cpu)
-            note["functions"] = sorted(self._functions)
+            note["functions"], note["shortened"] = sorted(self._functions), factor > 1
             self._coverage.switch_context("")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

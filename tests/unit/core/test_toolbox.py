@@ -177,6 +177,13 @@ def test_arguments_that_would_be_too_much_for_a_device_are_refused() -> None:
     assert isinstance(prepare(json.dumps({"x": json.loads(deep[1:-1])}), tool), Prepared)
 
 
+def test_arguments_may_have_as_many_bytes_as_a_device_takes() -> None:
+    tool = ToolSpec(name="t", input_schema={"properties": {"x": {}}})
+    longest = json.dumps({"x": "y" * (4_000 - len('{"x": ""}'))})
+    assert isinstance(prepare(longest, tool), Prepared)
+    assert isinstance(prepare(longest.replace("yy", "yyy", 1), tool), Refusal)
+
+
 def test_arguments_that_are_too_long_are_not_even_read(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     monkeypatch.setattr(toolbox, "read_arguments", lambda text: read.append(text) or {})
