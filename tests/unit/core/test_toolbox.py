@@ -154,6 +154,9 @@ def test_an_unknown_tool_is_answered_with_the_known_ones() -> None:
     assert "TOOL_NOT_FOUND" in refusal.reason
     assert refusal.reason.endswith("there are: audio_speaker_set_volume")
     assert len(refusal.reason) < 200
+    refusal = Toolbox([ToolSpec(name="a"), ToolSpec(name="b")]).prepare(ToolCall("c", "d", "{}"))
+    assert isinstance(refusal, Refusal)
+    assert refusal.reason.endswith("there are: a, b")
 
 
 NO_JSON = [
