@@ -202,6 +202,8 @@ def _fails_again(test: str, copy: Copy) -> bool:
 
 def _sample(project: Project, place: Path, size: int, seed: str) -> list[Mutant]:
     """Return the sample, which takes half a minute to draw, from the last start if nothing changed since."""
+    if not size:
+        return []
     files = ("tests/mutants/operators.py", "tests/mutants/mutant.py", *project.sources())
     key = "|".join((str(size), seed, *(f"{path} {project.digest_of(path)}" for path in files)))
     file = place / f"sample-{digest(key)}.json"
