@@ -34,6 +34,8 @@ FLEET = Project(
     tests=(
         *("tests/unit/core/", "tests/unit/roles/worker/", "tests/unit/adapters/redis/"),
         *("tests/integration/redis/", "tests/integration/worker/"),
+        # Not their folders: what starts processes of its own cannot be measured.
+        *("tests/integration/api/test_", "tests/integration/gateway/test_"),
     ),
     libraries=(
         *(

@@ -1,6 +1,7 @@
 from redis.crc import key_slot
 
 from fleet.adapters.redis import keys as module
+from fleet.adapters.redis.devices.traces import FIELDS
 from fleet.adapters.redis.keys import Keys, edge, edge_inbox, probe
 
 MAC = "aa:bb:cc:dd:ee:ff"
@@ -63,3 +64,7 @@ def test_names_and_lives_are_those_of_the_data_that_servers_hold() -> None:
     assert (module.DEVICE_SECONDS, module.SESSION_SECONDS, module.TURN_SECONDS) == (7_776_000, 3600, 600)
     assert (module.CALL_KEPT_MS, module.EDGE_SECONDS, module.INDEX_SECONDS) == (300_000, 5, 86_400)
     assert (module.EDGE_INBOX_SECONDS, module.INBOX_LENGTH) == (120, 1000)
+
+
+def test_fields_of_traces_are_those_of_the_data_that_servers_hold() -> None:
+    assert " ".join(FIELDS.values()) == "tp th tr tb ta te tu tv ts tx"
