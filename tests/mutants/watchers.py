@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 
 OTHER_ENGINES = ("valkey", "cluster")
-"""The tests of the store repeat themselves on these; a mutant meets those on Redis."""
+"""The tests of the store repeat themselves on these; a mutant meets those on Redis and on the one in memory."""
 
 _EXAMPLES = 10
 
@@ -85,7 +85,7 @@ class Measurement:
 
 def _engine(item: pytest.Item) -> object:
     call = getattr(item, "callspec", None)
-    return call.params.get("redis_engines") if call else None
+    return call.params.get("redis_engines", call.params.get("store")) if call else None
 
 
 def _shorten(item: pytest.Item) -> float:
