@@ -56,6 +56,16 @@ async def test_a_mac_that_never_connected_lives_an_hour_and_a_connection_makes_i
     assert entry.connected and entry.given == given
 
 
+async def test_a_user_name_counts_for_its_own_connection_only(store: Store, owner: Owner, mac: str) -> None:
+    first = (await ask(store, mac)).generation
+    await connect(store, owner, mac, 5, first)
+    await Admissions(store).renew(mac, 4_000_000_000)
+    assert (await ask(store, mac)).generation > first
+    # The next connection comes through a broker that does not report the user name.
+    await Devices(store).appear(mac, online=True, epoch=6, owner=owner)
+    assert await store.client.zscore(store.keys.old(store.keys.shard(mac)), mac) is None, "its password is the new one"
+
+
 def of_one_shard(store: Store, mac: str) -> list[str]:
     names = (f"0a:00:00:00:{n >> 8:02x}:{n & 255:02x}" for n in range(4096))
     return [name for name in names if store.keys.shard(name) == store.keys.shard(mac)]

@@ -57,6 +57,19 @@ async def test_a_lease_that_ended_cannot_be_renewed(store: Store) -> None:
     assert await leases.free(range(4)) == [0, 1, 2]
 
 
+async def test_a_lease_ends_by_itself_and_every_renewal_lengthens_it(store: Store) -> None:
+    async def left() -> int:
+        return int(await store.client.ttl(store.keys.own(3)))
+
+    owner = await Leases(store, "w1", 60).take(3)
+    assert owner is not None
+    assert 0 < await left() <= 60
+    assert await Leases(store, "w1", 120).take(3) == owner
+    assert 60 < await left() <= 120
+    assert await Leases(store, "w1", 240).renew(3, owner)
+    assert 120 < await left() <= 240
+
+
 async def test_workers_know_each_other_and_what_each_owns(store: Store) -> None:
     first, second = Leases(store, "w1", 60), Leases(store, "w2", 60)
     assert [peer.worker for peer in await first.announce(7)] == ["w1"]

@@ -6,6 +6,8 @@ from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.devices import Devices
 from fleet.adapters.redis.devices.registry import DeviceRegistry
 from fleet.adapters.redis.devices.tools import ToolLists
+from fleet.adapters.redis.keys import prefix
+from fleet.adapters.redis.sessions.endings import DueApology, Endings
 from fleet.adapters.redis.sessions.sessions import Opened, SessionRecord, Sessions
 from fleet.adapters.redis.shards.leases import Leases
 from fleet.adapters.redis.shards.owner import Owner
@@ -128,3 +130,48 @@ async def test_an_expired_session_leaves_no_orphan(store: Store, owner: Owner, s
     for _ in range(2):
         assert await sessions.of_dead_edges(owner, shard, [], 10) == []
     assert await store.client.exists(store.keys.session_edges(shard)) == 0
+
+
+async def test_a_session_that_went_on_at_another_edge_is_none_of_the_dead_one(
+    store: Store, owner: Owner, session: SessionRecord
+) -> None:
+    sessions, shard, mac = Sessions(store), shard_of(session.device, 16), session.device
+    await sessions.open(owner, session)
+    index = f"{prefix(shard)}e:e1"
+    assert await store.client.exists(index) == 1
+    await sessions.open(owner, replace(session, id="s2", edge="e2"))
+    assert await store.client.exists(index) == 0
+    await store.client.sadd(index, mac)
+    assert await sessions.of_dead_edges(owner, shard, ["e2"], 10) == []
+    assert await store.client.exists(index) == 0, "what an interrupted hello left is tidied"
+
+
+async def test_a_dialect_belongs_to_the_connection_in_which_the_tools_were_made_known(
+    store: Store, owner: Owner, session: SessionRecord
+) -> None:
+    devices, sessions, mac = Devices(store), Sessions(store), session.device
+    await devices.appear(mac, online=True, epoch=5)
+    await ToolLists(store).register(owner, mac, "other", [ToolSpec(name="self.x")])
+    await sessions.open(owner, session)
+    assert [record.dialect for record in (await sessions.read(mac), await devices.read(mac)) if record] == ["other"] * 2
+    await devices.appear(mac, online=True, epoch=6)
+    await sessions.open(owner, session)
+    assert [record.dialect for record in (await sessions.read(mac), await devices.read(mac)) if record] == [
+        "xiaozhi"
+    ] * 2
+
+
+async def test_an_apology_is_due_once_in_a_connection(store: Store, owner: Owner, session: SessionRecord) -> None:
+    devices, endings, mac = Devices(store), Endings(store), session.device
+    await devices.appear(mac, online=True, epoch=5)
+    await Sessions(store).open(owner, session)
+    await Sessions(store).close(owner, mac, session.id, apology="interrupted")
+    assert await endings.due(mac) == DueApology("interrupted", "", "5")
+    await endings.shown(owner, mac, "5")
+    assert await endings.due(mac) is None
+    await devices.appear(mac, online=True, epoch=6)
+    assert await endings.due(mac) is None, "the goodbye comes first, once more"
+    await store.client.hset(store.keys.device(mac), "ga", "0")
+    assert await endings.due(mac) == DueApology("interrupted", "", "6")
+    await devices.appear(mac, online=False, epoch=6)
+    assert await endings.due(mac) is None

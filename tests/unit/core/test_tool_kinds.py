@@ -1,6 +1,6 @@
 import pytest
 
-from fleet.core.tool_kinds import QUICK, kind_of
+from fleet.core.tool_kinds import QUICK, ToolKind, kind_of
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,4 @@ def test_tools_that_are_not_answered_at_once_are_known(name: str, seconds: float
 @pytest.mark.parametrize("name", ["self.get_device_status", "self.rebooting", "not.self.reboot", "", "take_photo\nx"])
 def test_all_others_are_quick(name: str) -> None:
     assert kind_of(name) is QUICK
+    assert ToolKind(0.0, slow=False, camera=False, leaves=False, fails_if_answered=False) == QUICK

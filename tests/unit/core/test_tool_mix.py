@@ -105,6 +105,7 @@ async def test_a_call_that_may_have_been_made_is_not_made_again_unless_that_does
     server = Server(["act", "look"], frozenset({"look"}))
     tools = mix(Own([]), server, ["c1", "c2"])
     assert await tools.call(asked("act", call="c1")) == INTERRUPTED
+    assert INTERRUPTED.startswith("error: ")
     assert await tools.call(asked("look", call="c2")) == '{"ok": true}'
     assert server.called == [("look", {"n": 1})]
 

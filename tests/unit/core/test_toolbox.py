@@ -154,6 +154,9 @@ def test_an_unknown_tool_is_answered_with_the_known_ones() -> None:
     assert "TOOL_NOT_FOUND" in refusal.reason
     assert refusal.reason.endswith("there are: audio_speaker_set_volume")
     assert len(refusal.reason) < 200
+    refusal = Toolbox([ToolSpec(name="a"), ToolSpec(name="b")]).prepare(ToolCall("c", "d", "{}"))
+    assert isinstance(refusal, Refusal)
+    assert refusal.reason.endswith("there are: a, b")
 
 
 NO_JSON = [
@@ -175,6 +178,13 @@ def test_arguments_that_would_be_too_much_for_a_device_are_refused() -> None:
         assert isinstance(refusal, Refusal)
         assert "too long, nested too deeply" in refusal.reason
     assert isinstance(prepare(json.dumps({"x": json.loads(deep[1:-1])}), tool), Prepared)
+
+
+def test_arguments_may_have_as_many_bytes_as_a_device_takes() -> None:
+    tool = ToolSpec(name="t", input_schema={"properties": {"x": {}}})
+    longest = json.dumps({"x": "y" * (4_000 - len('{"x": ""}'))})
+    assert isinstance(prepare(longest, tool), Prepared)
+    assert isinstance(prepare(longest.replace("yy", "yyy", 1), tool), Refusal)
 
 
 def test_arguments_that_are_too_long_are_not_even_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,13 @@ def test_operators_and_devices_have_their_own() -> None:
     assert not words.knows(MAC, "")
 
 
+def test_what_everybody_knows_takes_no_learnt_words_place() -> None:
+    words = WakeWords()
+    for text in ("小胖", "Hi,ESP", "?!"):
+        words.learn(MAC, text)
+    assert words.knows(MAC, "小胖")
+
+
 def test_learnt_words_are_bounded() -> None:
     words = WakeWords(most=2)
     for number in range(3):
@@ -46,6 +53,8 @@ def test_learnt_words_are_bounded() -> None:
         ('he said "hi"', {}, True, "no wake word is so long"),
         ("one\ntwo", {}, True, "no wake word is so long"),
         ("tell me a story about a dragon", {"burst": True}, True, "no wake word is so long"),
+        ("x" * 24, {}, None, "came without audio"),
+        ("x" * 25, {}, True, "no wake word is so long"),
     ],
 )
 def test_it_is_judged_by_word_state_audio_and_length(

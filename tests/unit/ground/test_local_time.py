@@ -22,6 +22,7 @@ WINTER = datetime(2026, 1, 1, tzinfo=UTC)
         ("Nowhere/Land", WINTER, None),
         ("../../etc/passwd", WINTER, None),
         ("", WINTER, None),
+        ("٦٠", WINTER, None),
     ],
 )
 def test_a_zone_is_some_minutes_from_utc(zone: str, now: datetime, minutes: int | None) -> None:

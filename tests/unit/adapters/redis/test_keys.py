@@ -1,8 +1,12 @@
 from redis.crc import key_slot
 
-from fleet.adapters.redis.keys import Keys, edge_inbox
+from fleet.adapters.redis import keys as module
+from fleet.adapters.redis.devices.traces import FIELDS
+from fleet.adapters.redis.keys import Keys, edge, edge_inbox, probe
 
 MAC = "aa:bb:cc:dd:ee:ff"
+OF_SHARD = "own fence mb pend on seen young old due edges probe"
+OF_DEVICE = "d s tools t h r p q"
 
 
 def test_all_keys_of_a_shard_live_on_one_node_of_a_cluster() -> None:
@@ -21,3 +25,46 @@ def test_shards_are_spread_over_the_nodes_of_a_cluster() -> None:
 
 def test_edges_have_mailboxes_of_their_own() -> None:
     assert key_slot(edge_inbox("a").encode()) != key_slot(edge_inbox("b").encode())
+
+
+def test_names_and_lives_are_those_of_the_data_that_servers_hold() -> None:
+    keys = Keys(16)
+    shard = keys.shard(MAC)
+    of_shard = [
+        keys.own,
+        keys.fence,
+        keys.inbox,
+        keys.deadlines,
+        keys.online,
+        keys.seen,
+        keys.young,
+        keys.old,
+        keys.due,
+    ]
+    assert [name(7) for name in (*of_shard, keys.session_edges, probe)] == [
+        f"f:{{7}}:{name}" for name in OF_SHARD.split()
+    ]
+    of_device = (
+        keys.device,
+        keys.session,
+        keys.tools,
+        keys.turn,
+        keys.history,
+        keys.reports,
+        keys.persona,
+        keys.claims,
+    )
+    assert [name(MAC) for name in of_device] == [f"f:{{{shard}}}:{kind}:{MAC}" for kind in OF_DEVICE.split()]
+    assert keys.reply(MAC, "turn") == f"f:{{{shard}}}:a:{MAC}:turn"
+    assert keys.call(MAC, 7) == f"f:{{{shard}}}:c:{MAC}:7"
+    assert keys.idempotency(MAC, "name") == f"f:{{{shard}}}:i:{MAC}:name"
+    assert keys.refused(MAC, "client") == f"f:{{{shard}}}:no:{MAC}:948fe603f61dc036"
+    assert (edge("a"), edge_inbox("a")) == ("edge:a", "mb:{e:a}")
+    assert (module.WORKERS, module.LOADS, module.EDGES) == ("workers", "loads:{workers}", "edges")
+    assert (module.DEVICE_SECONDS, module.SESSION_SECONDS, module.TURN_SECONDS) == (7_776_000, 3600, 600)
+    assert (module.CALL_KEPT_MS, module.EDGE_SECONDS, module.INDEX_SECONDS) == (300_000, 5, 86_400)
+    assert (module.EDGE_INBOX_SECONDS, module.INBOX_LENGTH) == (120, 1000)
+
+
+def test_fields_of_traces_are_those_of_the_data_that_servers_hold() -> None:
+    assert " ".join(FIELDS.values()) == "tp th tr tb ta te tu tv ts tx"

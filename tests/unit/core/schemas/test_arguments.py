@@ -110,6 +110,20 @@ def test_harmless_slips_are_mended(rule: Any, value: Any, sent: Any) -> None:
     assert type(found) is type(sent)
 
 
+@pytest.mark.parametrize("word", ["items", "prefixItems"])
+def test_a_list_may_have_a_rule_for_each_place(word: str) -> None:
+    rule = {"type": "array", word: [{"type": "integer"}, {"type": "boolean"}]}
+    assert fit_x(rule, ["1", "true", "any"]) == [1, True, "any"]
+    assert fit_x(rule, ["1"]) == [1]
+    assert fit_x(rule, [1, "loud"]) == "argument 'x.1' must be true or false, but is \"loud\""
+
+
+def test_a_pointer_leads_into_lists() -> None:
+    both = {"allOf": [{"type": "integer"}, {"type": "boolean"}]}
+    assert fit_x({"$ref": "#/$defs/both/allOf/1"}, "true", **{"$defs": {"both": both}}) is True
+    assert fit_x({"$ref": "#/$defs/both/allOf/2"}, "true", **{"$defs": {"both": both}}) == "true"
+
+
 def test_mending_changes_nothing_of_what_the_model_wrote() -> None:
     written = {"x": {"y": "1"}}
     schema = {"properties": {"x": {"properties": {"y": {"type": "integer"}}}}}

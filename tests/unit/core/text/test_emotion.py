@@ -1,5 +1,7 @@
 """emotion."""
 
+import string
+
 import pytest
 
 from fleet.core.text.emotion import EMOTIONS, emotion_of
@@ -25,7 +27,7 @@ def test_first_known_emoji_decides(text: str, emotion: str) -> None:
     assert emotion_of(text) == emotion
 
 
-@pytest.mark.parametrize("text", ["", "plain text :-)", "🚗"])
+@pytest.mark.parametrize("text", ["", "plain text :-)", "🚗", string.printable])
 def test_text_without_a_known_emoji_has_no_emotion(text: str) -> None:
     assert emotion_of(text) is None
 

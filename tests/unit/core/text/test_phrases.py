@@ -1,8 +1,11 @@
 """The language of what the server says of its own accord."""
 
+import re
+from typing import get_args
+
 import pytest
 
-from fleet.core.text.phrases import LANGUAGES, PHRASES, choose_language, phrase
+from fleet.core.text.phrases import LANGUAGES, PHRASES, PhotoPhrase, choose_language, phrase
 
 
 @pytest.mark.parametrize(
@@ -26,3 +29,9 @@ def test_language(setting: str, choices: str, reported: str, language: str) -> N
 def test_every_phrase_is_there_in_every_language() -> None:
     for name in PHRASES:
         assert len({phrase(name, language) for language in LANGUAGES}) == len(LANGUAGES)
+
+
+def test_every_phrase_is_made_of_whole_sentences() -> None:
+    for name in {*PHRASES, *get_args(PhotoPhrase)} - {"error"}:
+        assert re.fullmatch(r"[A-Z][a-z ,;]+\.(?: [A-Z][a-z ,;]+\.)*", phrase(name, "en").replace(" I ", " i "))
+        assert re.fullmatch(r"[\u4e00-\u9fff，]+。", phrase(name, "zh"))

@@ -5,6 +5,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fleet.core.text.sentences import LONGEST, LONGEST_CODE, SentenceSplitter
+from tests.support.every import for_every
+
+BEFORE_NAMES = "mr mrs ms dr prof st mt gen sen rev capt vs cf approx"
+BEFORE_NUMBERS = "no nr fig vol ch sec pp p ca"
+PERHAPS_LAST = "a.m p.m etc inc ltd co jr sr"
 
 
 def cut(text: str) -> list[str]:
@@ -62,6 +67,31 @@ def test_first_piece_ends_early_and_the_others_at_sentences(text: str, pieces: l
 )
 def test_marks_inside_of_something_end_nothing(sentence: str) -> None:
     assert cut(f"Ok.\n{sentence} Then more.") == ["Ok.", sentence, "Then more."]
+
+
+@for_every("short", BEFORE_NAMES.split())
+def test_a_dot_before_a_name_ends_nothing(short: str) -> None:
+    assert cut(f"Ok.\nSee {short}. Smith there.") == ["Ok.", f"See {short}. Smith there."]
+
+
+@for_every("short", BEFORE_NUMBERS.split())
+def test_a_dot_before_a_number_ends_nothing(short: str) -> None:
+    assert cut(f"Ok.\nSee {short}. 5 there. It is {short}. Yes.") == [
+        "Ok.",
+        f"See {short}. 5 there.",
+        f"It is {short}.",
+        "Yes.",
+    ]
+
+
+@for_every("short", PERHAPS_LAST.split())
+def test_a_dot_that_may_end_a_sentence_does_so_before_a_capital(short: str) -> None:
+    assert cut(f"Ok.\nIt is {short}. and more. It is {short}. Yes.") == [
+        "Ok.",
+        f"It is {short}. and more.",
+        f"It is {short}.",
+        "Yes.",
+    ]
 
 
 @pytest.mark.parametrize(

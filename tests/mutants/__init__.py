@@ -1,0 +1,1 @@
+"""Changes one place of the product at a time and looks whether the tests notice: `scripts/mutants`."""

@@ -1,0 +1,95 @@
+"""The tool itself, on a project of two functions."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.mutants.campaign import ROOT, Campaign
+from tests.mutants.lists import applied, lua_mutants
+from tests.mutants.operators import sample
+from tests.mutants.project import Project
+from tests.mutants.report import KILLED, SURVIVED, report
+from tests.mutants.selection import functions_above
+
+SOURCE = """\
+log = print
+
+
+def price(pieces: int, each: int = 2) -> int:
+    log.info("a price")
+    return pieces * each if pieces < 10 else pieces
+
+
+def unused() -> int:
+    return 1
+"""
+TEST = """\
+from shop.price import price
+
+
+def test_a_price():
+    assert price(3) == 6
+"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Project:
+    root = tmp_path / "checkout"
+    for path, text in (
+        ("shop/price.py", SOURCE.replace("log = print", "import logging\n\nlog = logging.getLogger()")),
+        ("tests/unit/shop/test_price.py", TEST),
+        ("pyproject.toml", '[tool.pytest.ini_options]\naddopts = "--import-mode=importlib"\npythonpath = ["."]\n'),
+    ):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text, encoding="utf-8")
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    return Project(root, rooms=("shop/",), tests=("tests/unit/",))
+
+
+def test_a_mutant_is_killed_survives_or_is_run_by_no_test_and_the_results_are_kept(
+    shop: Project, tmp_path: Path
+) -> None:
+    source = (shop.root / "shop/price.py").read_text(encoding="utf-8")
+    mutants = [
+        applied("shop/price.py", source, was, becomes, "")
+        for was, becomes in (("* each", "+ each"), ("< 10", "<= 10"), ("return 1", "return 2"))
+    ]
+    place, said = tmp_path / "place", list[str]()
+    place.mkdir()
+    results = Campaign(shop, place, 1, said.append).run(mutants)
+    assert [result.outcome for result in results] == [KILLED, SURVIVED, SURVIVED]
+    assert results[0].killer == "tests/unit/shop/test_price.py::test_a_price"
+    assert results[2].killer == "no test runs it"
+    assert (shop.root / "shop/price.py").read_text(encoding="utf-8") == source
+    said.clear()
+    assert Campaign(shop, place, 1, said.append).run(mutants) == results
+    assert said == ["3 of 3 results are known"]
+    (shop.root / "tests/unit/shop/test_price.py").write_text(f"{TEST}    assert price(10) == 10\n", encoding="utf-8")
+    assert [result.outcome for result in Campaign(shop, place, 1, said.append).run(mutants)] == [
+        KILLED,
+        KILLED,
+        SURVIVED,
+    ]
+    text, good = report(results, {mutant.name: "not worth it" for mutant in mutants[1:]})
+    assert not good and "33.3% noticed" in text
+
+
+def test_a_survivor_must_be_on_the_list(shop: Project, tmp_path: Path) -> None:
+    found = sample(shop.root, ["shop/price.py"], 500, "1")
+    assert found == sample(shop.root, ["shop/price.py"], 500, "1")
+    names = {mutant.name for mutant in found}
+    assert any(name.endswith("pieces * each if pieces <= 10 else pieces") for name in names)
+    assert not any("XXa priceXX" in name or ": None" in name for name in names)
+
+
+def test_each_mutant_of_the_redis_functions_applies_at_one_place() -> None:
+    assert len({mutant.name for mutant in lua_mutants(ROOT)}) == 30
+    with pytest.raises(ValueError, match="stands 2 times"):
+        applied("a.lua", "end end", "end", "", "")
+
+
+def test_a_line_of_lua_belongs_to_the_functions_that_reach_it() -> None:
+    source = (ROOT / "fleet/adapters/redis/functions.lua").read_text(encoding="utf-8")
+    line = source.count("\n", 0, source.index("local function settle(")) + 2
+    assert functions_above(source, line) == {"fleet_call_finish", "fleet_sweep"}
