@@ -1,11 +1,15 @@
 """`python -m fleet` and the command `fleet`."""
 
+import os
 import sys
 
 from fleet.ground.errors import install_hint
 
 
 def main() -> None:
+    if not sys.stdout.isatty():
+        # Typer reads it when it is imported: help and errors for pipes have no boxes.
+        os.environ.setdefault("TYPER_USE_RICH", "0")  # noqa: TID251 - not a setting of fleet
     try:
         from fleet import cli
     except ModuleNotFoundError as missing:

@@ -29,6 +29,8 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    # Of help that is not for a terminal, which must not be wrapped.
+    context_settings={"terminal_width": 10_000},
 )
 
 MqttUrl = Annotated[str | None, typer.Option(help="Address of the broker, mqtt://host:port. [FLEET_MQTT_URL]")]

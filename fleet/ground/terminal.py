@@ -1,6 +1,13 @@
-"""Untrusted text in a terminal: devices, models and servers may send control characters to an operator's screen."""
+"""Output for people and pipes, and untrusted text in it.
 
+Devices, models and servers may send control characters to an operator's screen.
+"""
+
+from rich.console import Console
+from rich.table import Table
 from rich.text import Text
+
+_PIPE_WIDTH = 10_000
 
 
 def visible(text: str) -> str:
@@ -16,3 +23,21 @@ def visible(text: str) -> str:
 def cell(text: str, style: str = "") -> Text:
     """Return a text for rich without markup; rich would read a plain string as markup."""
     return Text(visible(text), style)
+
+
+def plural(count: float, one: str, many: str = "") -> str:
+    """Return a count with its noun; `many` is for nouns whose plural does not just end in s."""
+    return f"{count:.10g} {one if count == 1 else many or f'{one}s'}"
+
+
+def open_console(width: int = _PIPE_WIDTH) -> Console:
+    """Return the console of the standard output; `width` is for pipes and files, where nothing must be wrapped."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=width)
+
+
+def print_table(console: Console, table: Table, *, lines: bool = True) -> None:
+    """Print a table; outside a terminal without lines around its cells."""
+    if not (lines and console.is_terminal):
+        table.box, table.pad_edge = None, False
+    console.print(table)

@@ -1,11 +1,13 @@
 """`fleet commands`: shows every command with its options, as text or as docs/reference/commands.md."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated, Literal
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+
+from fleet.operations.listing import AsJson, print_json
 
 Format = Literal["text", "markdown"]
 
@@ -34,9 +36,15 @@ def commands(
     form: Annotated[
         Format, typer.Option("--format", help="`text`: plain text; `markdown`: docs/reference/commands.md.")
     ] = "text",
+    as_json: AsJson = False,
 ) -> None:
     """Show every command with its options."""
     found = tuple(find_commands(context.find_root().command))
+    if as_json:
+        named = ("syntax", "meaning")
+        options = ([dict(zip(named, option, strict=True)) for option in one.options] for one in found)
+        print_json("commands", (asdict(one) | {"options": each} for one, each in zip(found, options, strict=True)))
+        return
     typer.echo(write_commands(found) if form == "markdown" else _plain(found), nl=False)
 
 

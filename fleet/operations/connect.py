@@ -1,5 +1,6 @@
 """Connects a command to a running system."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import NoReturn
@@ -7,11 +8,17 @@ from typing import NoReturn
 import typer
 
 from fleet.adapters.files import endpoints
+from fleet.adapters.net.mqtt.broker import broker_address
+from fleet.adapters.net.mqtt.publisher import Publisher
 from fleet.adapters.redis.client.store import Store
 from fleet.ground import log, runtime
-from fleet.ground.errors import ConfigError
+from fleet.ground.errors import ConfigError, Unavailable
 from fleet.ground.settings import Settings, load
+from fleet.ground.tasks import running
+from fleet.wire.identity import Credentials
 from fleet.wire.topics import canonical_mac
+
+_CONNECT_SECONDS = 10.0
 
 
 def run(work: Callable[[Settings], Coroutine[None, None, int]]) -> NoReturn:
@@ -42,6 +49,27 @@ async def open_store(settings: Settings) -> AsyncIterator[Store]:
         yield store
     finally:
         await store.close()
+
+
+@asynccontextmanager
+async def open_publisher(
+    settings: Settings, credentials: Credentials | Callable[[], Credentials]
+) -> AsyncIterator[Publisher]:
+    """Connect to the system's broker.
+
+    Raises:
+        ConfigError: No broker is known.
+        Unavailable: The broker does not accept the connection.
+    """
+    publisher = Publisher(broker_address(broker_url(settings), settings.tls_ca), credentials)
+    async with running("publisher", publisher.run):
+        try:
+            async with asyncio.timeout(_CONNECT_SECONDS):
+                while not publisher.connected:  # noqa: ASYNC110 - the publisher has no event for it
+                    await asyncio.sleep(0.05)
+        except TimeoutError:
+            raise Unavailable("the broker does not accept the connection") from None
+        yield publisher
 
 
 def broker_url(settings: Settings) -> str:

@@ -4,19 +4,19 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from fleet.adapters.redis.access.admissions import Admissions
 from fleet.adapters.redis.access.policy import PolicyStore
 from fleet.adapters.redis.access.revocations import Revocations
 from fleet.adapters.redis.devices.debugging import LONGEST_MINUTES, DebuggedDevices
-from fleet.adapters.redis.devices.registry import DeviceRegistry
 from fleet.ground.errors import ConfigError
 from fleet.ground.local_time import offset
 from fleet.ground.settings import Settings
+from fleet.ground.terminal import plural
 from fleet.operations import ownership_command
 from fleet.operations.connect import open_store, read_mac, run
-from fleet.operations.devices_table import devices_table
+from fleet.operations.devices_table import devices_table, read_devices
+from fleet.operations.listing import AsJson, print_list
 from fleet.operations.notify_command import notify
 from fleet.operations.ownership_command import POWER_CYCLE
 
@@ -28,20 +28,17 @@ Mac = Annotated[str, typer.Argument(help="MAC of the device, with colons, hyphen
 
 
 @app.command("list")
-def list_devices() -> None:
-    """List the devices that asked bootstrap within the last 90 days."""
+def list_devices(as_json: AsJson = False) -> None:
+    """List the devices that asked bootstrap within the last 90 days, and others that are bound, wait or are revoked.
+
+    State: `online`, `offline`, `revoked`, `waits` (the device shows a code), or `not seen` (bound, but never here or
+    not for 90 days).
+    """
 
     async def work(settings: Settings) -> int:
         async with open_store(settings) as store:
-            entries = await DeviceRegistry(store).entries()
-            admissions = await Admissions(store).read_many([entry.device.mac for entry in entries])
-            revoked = await Revocations(store).read()
-            state = await PolicyStore(store).read()
-        table = devices_table(entries, admissions, revoked, state)
-        Console(width=None if Console().is_terminal else 200).print(table)
-        unseen = revoked - {entry.device.mac for entry in entries}
-        if unseen:
-            typer.echo(f"also revoked: {', '.join(sorted(unseen))}")
+            columns, rows = devices_table(await read_devices(store), await PolicyStore(store).read())
+        print_list("devices", columns, rows, as_json=as_json)
         return 0
 
     run(work)
@@ -92,7 +89,9 @@ def debug(
         name = read_mac(mac)
         async with open_store(settings) as store:
             await DebuggedDevices(store).set(name, minutes * 60)
-        typer.echo(f"{name}: level debug for {minutes:g} minutes" if minutes else f"{name}: level FLEET_LOG_LEVEL")
+        typer.echo(
+            f"{name}: level debug for {plural(minutes, 'minute')}" if minutes else f"{name}: level FLEET_LOG_LEVEL"
+        )
         return 0
 
     run(work)

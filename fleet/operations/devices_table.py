@@ -1,17 +1,21 @@
-"""Tables of devices and claims for a terminal."""
+"""Tables of devices and claims: columns and rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from rich.table import Column, Table
-
-from fleet.adapters.redis.access.admissions import Admission
+from fleet.adapters.redis.access.activations import Activations
+from fleet.adapters.redis.access.admissions import Admission, Admissions
 from fleet.adapters.redis.access.claims import Claim
 from fleet.adapters.redis.access.policy import PolicyState
-from fleet.adapters.redis.devices.registry import Entry
-from fleet.ground.terminal import cell
+from fleet.adapters.redis.access.revocations import Revocations
+from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.devices.registry import DeviceRegistry, Entry
+from fleet.operations.listing import Value
 from fleet.wire.identity import format_username
+
+Rows = Iterable[Sequence[Value]]
 
 _OWNED: Final[Mapping[str, str]] = {
     "first": "first use",
@@ -22,30 +26,59 @@ _OWNED: Final[Mapping[str, str]] = {
 }
 
 
-def devices_table(
-    entries: Sequence[Entry], admissions: Sequence[Admission], revoked: frozenset[str], state: PolicyState
-) -> Table:
-    """Return a table of devices: state, owner, password, and how often other clients asked for the MAC."""
-    table = Table(
-        "device", "state", "board", "firmware", "last start", "connected as", "owner", "password", "others", "time zone"
-    )
-    for entry, admission in zip(entries, admissions, strict=True):
-        device = entry.device
-        is_revoked = device.mac in revoked
-        row = (
-            device.mac,
-            "revoked" if is_revoked else "online" if device.online else "offline",
-            device.board,
-            device.firmware,
-            f"{entry.seen:%Y-%m-%d %H:%M}",
-            _connected(entry),
-            owner(admission),
-            password(entry, admission, state),
-            str(admission.others or ""),
-            admission.timezone,
-        )
-        table.add_row(*map(cell, row))
-    return table
+@dataclass(frozen=True, slots=True)
+class ListedDevice:
+    """A MAC that anything is known of; `entry` is None if it did not ask bootstrap within the last 90 days.
+
+    `codes` are those that devices with this MAC show now.
+    """
+
+    mac: str
+    entry: Entry | None
+    admission: Admission
+    revoked: bool
+    codes: Sequence[str] = ()
+
+    @property
+    def state(self) -> str:
+        if self.revoked:
+            return "revoked"
+        if self.entry is None:
+            return "waits" if self.codes else "not seen"
+        return "online" if self.entry.device.online else "offline"
+
+
+async def read_devices(store: Store) -> list[ListedDevice]:
+    """Return all devices by MAC: those with a recent bootstrap, and others that are bound, wait or are revoked.
+
+    Raises:
+        Unavailable: Redis did not answer.
+    """
+    entries = {entry.device.mac: entry for entry in await DeviceRegistry(store).entries()}
+    admissions = await Admissions(store).all()
+    revoked = await Revocations(store).read()
+    codes: dict[str, list[str]] = {}
+    for mac, code in await Activations(store).codes():
+        codes.setdefault(mac, []).append(code)
+    bound = {mac for mac, admission in admissions.items() if admission.bound}
+    return [
+        ListedDevice(mac, entries.get(mac), admissions.get(mac, Admission()), mac in revoked, codes.get(mac, ()))
+        for mac in sorted(entries.keys() | codes.keys() | bound | revoked)
+    ]
+
+
+def devices_table(devices: Iterable[ListedDevice], state: PolicyState) -> tuple[Sequence[str], Rows]:
+    """Return columns and rows of devices: state, owner, password, and how often other clients asked for the MAC."""
+    columns = ("device", "state", "board", "firmware", "last_start", "connected_as", "owner")
+    return (*columns, "password", "others", "time_zone", "code"), (_row(device, state) for device in devices)
+
+
+def _row(listed: ListedDevice, state: PolicyState) -> Sequence[Value]:
+    entry, admission = listed.entry, listed.admission
+    seen = (None,) * 4 if entry is None else (entry.device.board, entry.device.firmware, entry.seen, _connected(entry))
+    old = password(entry, admission, state) if entry else ""
+    owned = (owner(admission), old, admission.others, admission.timezone, ", ".join(listed.codes))
+    return (listed.mac, listed.state, *(value or None for value in (*seen, *owned)))
 
 
 def _connected(entry: Entry) -> str:
@@ -55,20 +88,15 @@ def _connected(entry: Entry) -> str:
     return format_username(entry.connected).removeprefix("device.")
 
 
-def claims_table(claims: Sequence[Claim]) -> Table:
-    """Return a table of claims: clients that ask for a MAC of another owner."""
-    table = Table("device", Column("client", overflow="fold"), "address", "times", "first", "last")
-    for claim in claims:
-        row = (
-            claim.mac,
-            claim.client,
-            claim.address,
-            str(claim.count),
-            format_time(claim.first),
-            format_time(claim.last),
-        )
-        table.add_row(*map(cell, row))
-    return table
+def claims_table(claims: Sequence[Claim]) -> tuple[Sequence[str], Rows]:
+    """Return columns and rows of claims: clients that ask for a MAC of another owner."""
+    columns = ("device", "client", "address", "times", "first", "last")
+    rows = [(one.mac, one.client, one.address, one.count, _time(one.first), _time(one.last)) for one in claims]
+    return columns, rows
+
+
+def _time(at: int) -> datetime:
+    return datetime.fromtimestamp(at, UTC)
 
 
 def owner(admission: Admission) -> str:
@@ -101,4 +129,4 @@ def password(entry: Entry, admission: Admission, state: PolicyState) -> str:
 
 
 def format_time(at: int) -> str:
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M}"
+    return f"{_time(at):%Y-%m-%d %H:%M}"

@@ -1,35 +1,32 @@
 """`fleet keys`: lists and rotates the keys from which passwords derive."""
 
-import asyncio
 import secrets
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fleet.adapters.net.mqtt.broker import broker_address
-from fleet.adapters.net.mqtt.publisher import Publisher
 from fleet.adapters.redis.devices.registry import DeviceRegistry, Entry
 from fleet.ground import runtime
-from fleet.ground.errors import ConfigError, Unavailable
+from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
-from fleet.ground.tasks import running
-from fleet.operations.connect import broker_url, open_store, run
+from fleet.operations.connect import open_publisher, open_store, run
+from fleet.operations.listing import AsJson, print_list
 from fleet.operations.rotation import KeysFile, Pace, Rotation
 
 app = typer.Typer(help="Keys from which passwords derive: list, rotate.", no_args_is_help=True)
 
-_CONNECT_SECONDS = 10.0
 _MOST_NAMED = 20
 
 
 @app.command("list")
-def list_keys() -> None:
+def list_keys(as_json: AsJson = False) -> None:
     """List the ids of the valid keys. The first one signs new passwords."""
 
     async def work(settings: Settings) -> int:
-        for number, name in enumerate(KeysFile(_path(settings)).read().ids):
-            typer.echo(f"{name}  {'signs' if number == 0 else 'still valid'}")
+        names = KeysFile(_path(settings)).read().ids
+        rows = [(name, "still valid" if number else "signs") for number, name in enumerate(names)]
+        print_list("keys", ("key", "state"), rows, as_json=as_json, heading=False)
         return 0
 
     run(work)
@@ -60,25 +57,13 @@ def rotate(
 async def _rotate(settings: Settings, pace: Pace, *, force: bool) -> int:
     file = KeysFile(_path(settings))
     name = f"fleet-keys-{secrets.token_hex(4)}"
-    publisher = Publisher(
-        broker_address(broker_url(settings), settings.tls_ca), lambda: file.read().issue("service", name)
-    )
-    async with open_store(settings) as store, running("publisher", publisher.run):
-        await _until_connected(publisher)
+    connecting = open_publisher(settings, lambda: file.read().issue("service", name))
+    async with open_store(settings) as store, connecting as publisher:
         rotation = Rotation(file, DeviceRegistry(store), publisher.publish, typer.echo, pace)
         if force:
             rotation.retire()
             return 0
         return _report_remaining(await rotation.run())
-
-
-async def _until_connected(publisher: Publisher) -> None:
-    try:
-        async with asyncio.timeout(_CONNECT_SECONDS):
-            while not publisher.connected:  # noqa: ASYNC110 - the publisher has no event for it
-                await asyncio.sleep(0.05)
-    except TimeoutError:
-        raise Unavailable("the broker does not accept the connection") from None
 
 
 def _report_remaining(remaining: list[Entry]) -> int:
@@ -91,7 +76,15 @@ def _report_remaining(remaining: list[Entry]) -> int:
 
 
 def _path(settings: Settings) -> Path:
-    """Return the path of the keys file: FLEET_KEYS_FILE, or the file that `fleet up` generates."""
+    """Return the path of the keys file: FLEET_KEYS_FILE, or the file that `fleet up` generates.
+
+    Raises:
+        ConfigError: There is no such file.
+    """
     if settings.keys is not None:
         raise ConfigError("FLEET_KEYS holds the keys; put them into a file and name it with FLEET_KEYS_FILE")
-    return settings.keys_file or settings.data_dir / "keys"
+    path = settings.keys_file or settings.data_dir / "keys"
+    if not path.exists():
+        remedy = "name an existing file" if settings.keys_file else "`fleet up` makes it; else set FLEET_KEYS_FILE"
+        raise ConfigError(f"there is no keys file {path}: {remedy}, or FLEET_DATA_DIR to the folder of a `fleet up`")
+    return path

@@ -1,27 +1,21 @@
 """`fleet devices notify`: lets an idle device play an audio file."""
 
-import asyncio
 import secrets
 from typing import Annotated
 
 import typer
 
 from fleet.adapters.files.watched_file import WatchedFile
-from fleet.adapters.net.mqtt.broker import broker_address
-from fleet.adapters.net.mqtt.publisher import Publisher
 from fleet.adapters.redis.devices.devices import DeviceRecord, Devices
 from fleet.ground import runtime
 from fleet.ground.errors import ConfigError, Unavailable
 from fleet.ground.settings import Settings
-from fleet.ground.tasks import running
 from fleet.ground.terminal import visible
-from fleet.operations.connect import broker_url, open_store, read_mac, run
+from fleet.operations.connect import open_publisher, open_store, read_mac, run
 from fleet.wire import dialects
 from fleet.wire import notify as codec
 from fleet.wire.identity import CredentialKeys
 from fleet.wire.topics import down_topic
-
-_CONNECT_SECONDS = 10.0
 
 
 def notify(
@@ -76,14 +70,7 @@ def _obstacle(device: DeviceRecord) -> str:
 async def _publish(settings: Settings, mac: str, message: bytes) -> None:
     name = f"fleet-notify-{secrets.token_hex(4)}"
     credentials = _keys(settings).issue("service", name)
-    publisher = Publisher(broker_address(broker_url(settings), settings.tls_ca), credentials)
-    async with running("publisher", publisher.run):
-        try:
-            async with asyncio.timeout(_CONNECT_SECONDS):
-                while not publisher.connected:  # noqa: ASYNC110 - the publisher has no event for it
-                    await asyncio.sleep(0.05)
-        except TimeoutError:
-            raise Unavailable("the broker does not accept the connection") from None
+    async with open_publisher(settings, credentials) as publisher:
         if not publisher.publish(down_topic(mac), message):
             raise Unavailable("the broker does not accept the message")
 

@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from fleet.adapters.redis.access.activations import Activations
 from fleet.adapters.redis.access.admissions import REFUSED_SECONDS, Admissions
@@ -16,9 +15,10 @@ from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.registry import DeviceRegistry
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
-from fleet.ground.terminal import visible
+from fleet.ground.terminal import plural, visible
 from fleet.operations.connect import open_store, read_mac, run
 from fleet.operations.devices_table import claims_table, format_time, has_old_password, held_generation
+from fleet.operations.listing import AsJson, print_list
 from fleet.wire.topics import canonical_mac
 
 app = typer.Typer()
@@ -72,13 +72,13 @@ def unbind(mac: Mac) -> None:
 
 
 @app.command()
-def claims(mac: MacOrAll = "") -> None:
+def claims(mac: MacOrAll = "", as_json: AsJson = False) -> None:
     """List claims: clients that ask for a MAC of another owner. Use `accept` or `refuse` to decide."""
 
     async def work(settings: Settings) -> int:
         async with open_store(settings) as store:
             found = await (Claims(store).of(read_mac(mac)) if mac else Claims(store).all())
-        Console(width=None if Console().is_terminal else 160).print(claims_table(found))
+        print_list("claims", *claims_table(found), as_json=as_json)
         return 0
 
     run(work)
@@ -104,7 +104,9 @@ def refuse(mac: Mac, client: Client = "") -> None:
         async with open_store(settings) as store:
             claim = await _claim(store, read_mac(mac), client)
             await Claims(store).refuse(claim)
-        typer.echo(f"{visible(claim.client)} gets no code for {claim.mac} for {REFUSED_SECONDS // 86_400} days")
+        typer.echo(
+            f"{visible(claim.client)} gets no code for {claim.mac} for {plural(REFUSED_SECONDS // 86_400, 'day')}"
+        )
         return 0
 
     run(work)
@@ -161,11 +163,11 @@ async def _renew_all(store: Store, *, now: bool) -> int:
         if state.strict:
             await Revocations(store).require_all(1)
             await PolicyStore(store).close()
-        typer.echo(f"{len(old)} old passwords are refused: those devices must be switched off and on")
+        typer.echo(f"old passwords that are refused: {len(old)}; those devices must be switched off and on")
         return 0
     online = [entry.device.mac for entry, _ in old if entry.device.online]
     await Renewals(store).ask_now(online)
-    typer.echo(f"{len(old)} of {len(entries)} devices have an old password, {len(online)} are online")
+    typer.echo(f"devices with an old password: {len(old)} of {len(entries)}, online: {len(online)}")
     for entry, admission in old[:_MOST_NAMED]:
         until = admission.due or state.until
         valid = f"valid until {format_time(until)}" if until else ""

@@ -29,6 +29,7 @@ from typing import Literal
 from fleet.adapters.files.watched_file import WatchedFile, write_whole
 from fleet.adapters.redis.devices.registry import DeviceRegistry, Entry
 from fleet.ground.errors import ConfigError
+from fleet.ground.terminal import plural
 from fleet.wire.dialect_xiaozhi import DIALECT
 from fleet.wire.identity import CredentialKeys
 from fleet.wire.restart import restart
@@ -180,7 +181,7 @@ class Rotation:
             online = sum(entry.device.online for entry in remaining)
             if len(remaining) != reported:
                 reported = len(remaining)
-                self._report(f"{reported} devices have an older password, {online} are online")
+                self._report(f"devices with an older password: {reported}, online: {online}")
             if not online or loop.time() >= deadline:
                 return remaining
             await self._restart(remaining, loop.time)
@@ -190,8 +191,8 @@ class Rotation:
         unconfirmed = sum(entry.connected is None for entry in entries)
         if unconfirmed:
             self._report(
-                f"the broker has not reported the key of {unconfirmed} devices; the key of their last bootstrap is "
-                "used instead, although any client can ask bootstrap for any MAC"
+                f"the broker has not reported the key of {plural(unconfirmed, 'device')}; that of the last bootstrap "
+                "is used instead, although any client can ask bootstrap for any MAC"
             )
 
     async def _restart(self, entries: Sequence[Entry], clock: Callable[[], float]) -> None:

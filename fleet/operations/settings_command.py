@@ -2,7 +2,7 @@
 
 import textwrap
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -13,6 +13,8 @@ from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings, load
 from fleet.ground.settings.reference import SettingEntry, default_of, groups, is_changed
 from fleet.ground.settings.wording import shown
+from fleet.ground.terminal import open_console
+from fleet.operations.listing import AsJson, print_json
 from fleet.operations.settings_reference import write_reference
 
 Format = Literal["text", "markdown"]
@@ -29,6 +31,7 @@ def settings(
     form: Annotated[
         Format, typer.Option("--format", help="`text`: with current values; `markdown`: docs/reference/settings.md.")
     ] = "text",
+    as_json: AsJson = False,
 ) -> None:
     """Show settings: variable, value, allowed values, description. Secrets are masked.
 
@@ -43,20 +46,23 @@ def settings(
         typer.echo(f"fleet: {error}", err=True)
         raise typer.Exit(runtime.EXIT_MISCONFIGURED) from error
     wanted = [word.lower() for word in words or ()]
-    console = Console(highlight=False)
-    found = False
+    found: dict[str, list[SettingEntry]] = {}
     for group in groups():
         entries = [one for one in group.entries if _matches(one, wanted, role)]
-        entries = [one for one in entries if not changed or is_changed(one.name, loaded)]
-        if entries:
-            console.print(Text(f"{'' if not found else chr(10)}{group.title}", style="bold underline"))
-            _show(console, entries, loaded)
-            found = True
-    if not found and changed and not wanted:
-        typer.echo("Every setting has its default.")
-    elif not found:
+        if entries := [one for one in entries if not changed or is_changed(one.name, loaded)]:
+            found[group.title] = entries
+    if not found and not (changed and not wanted):
         typer.echo("fleet: no such setting", err=True)
         raise typer.Exit(runtime.EXIT_FAILED)
+    if as_json:
+        print_json("settings", (_fields(entry, loaded) for entries in found.values() for entry in entries))
+        return
+    console = open_console()
+    for number, (title, entries) in enumerate(found.items()):
+        console.print(Text(f"{chr(10) if number else ''}{title}", style="bold underline"))
+        _show(console, entries, loaded)
+    if not found:
+        typer.echo("Every setting has its default.")
 
 
 def _matches(entry: SettingEntry, words: list[str], role: RoleName | None) -> bool:
@@ -82,6 +88,18 @@ def _show(console: Console, entries: list[SettingEntry], loaded: Settings) -> No
                     break_on_hyphens=False,
                 )
             )
+
+
+def _fields(entry: SettingEntry, loaded: Settings) -> dict[str, Any]:
+    return {
+        "variable": entry.variable,
+        "value": shown(getattr(loaded, entry.name)) or None,
+        "default": entry.default or shown(default_of(entry.name)) or None,
+        "changed": is_changed(entry.name, loaded),
+        "allowed": entry.allowed,
+        "read_by": entry.roles,
+        "meaning": entry.meaning,
+    }
 
 
 def _value(entry: SettingEntry, loaded: Settings) -> Iterator[str | tuple[str, str]]:

@@ -7,6 +7,7 @@ import typer
 from fleet.adapters.files.operator_tokens import SCOPES, OperatorTokens, tokens_path
 from fleet.ground.settings import Settings
 from fleet.operations.connect import run
+from fleet.operations.listing import AsJson, print_list
 
 app = typer.Typer(help="Operators' tokens: new, list, revoke.", no_args_is_help=True)
 
@@ -27,12 +28,12 @@ def new(
 
 
 @app.command("list")
-def list_tokens() -> None:
+def list_tokens(as_json: AsJson = False) -> None:
     """List the holders of tokens and the permissions of their tokens."""
 
     async def work(settings: Settings) -> int:
-        for operator in _tokens(settings).read():
-            typer.echo(f"{operator.name}  {', '.join(sorted(operator.scopes))}")
+        rows = [(one.name, ", ".join(sorted(one.scopes))) for one in _tokens(settings).read()]
+        print_list("tokens", ("name", "scopes"), rows, as_json=as_json, heading=False)
         return 0
 
     run(work)

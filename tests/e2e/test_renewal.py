@@ -203,7 +203,7 @@ async def test_a_renewed_password_counts_alone_once_the_device_has_it(live: Flee
         assert len(device.journal.find("restart")) == 1
         # Trying the old one may have taken its connection.
         await live.until_connected(IDLE, lambda _, generation: f".{generation}" in second.username)
-        assert "0 of 1 devices have an old password" in live.run("renew")
+        assert "devices with an old password: 0 of 1" in live.run("renew")
         assert "must be switched off and on" in live.run("renew", IDLE, "--now")
         await live.refuses(second)
         assert "old" in live.run("list")

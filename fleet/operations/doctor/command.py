@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from fleet.operations.connect import run
+from fleet.operations.listing import AsJson
 
 PARTS = (
     *("settings", "broker", "redis", "roles", "api", "session"),
@@ -17,7 +18,6 @@ Ota = Annotated[
     str,
     typer.Option(help="Behave as a device in this network: bootstrap at this URL (…/xiaozhi/ota/), hello and audio."),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def doctor(device: Device = "", only: Only = "", ota: Ota = "", as_json: AsJson = False) -> None:

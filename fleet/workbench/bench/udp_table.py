@@ -3,6 +3,7 @@
 from rich.console import Console
 from rich.table import Table
 
+from fleet.ground.terminal import open_console
 from fleet.workbench.bench.machine import Machine
 from fleet.workbench.bench.table_cells import cell, show_machine
 from fleet.workbench.bench.udp import UdpFigures, UdpResult
@@ -15,8 +16,7 @@ _ENOUGH = 0.99
 
 def make_console() -> Console:
     """Return the console; where the output is no terminal, lines are not folded at 80."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=_PLAIN_WIDTH)
+    return open_console(_PLAIN_WIDTH)
 
 
 def show_udp(console: Console, machine: Machine, found: UdpFigures) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from fleet.ground import runtime
 from fleet.ground.errors import ConfigError
+from fleet.ground.terminal import open_console
 from fleet.wire.topics import canonical_mac
 from fleet.workbench.conformance.checks import select
 from fleet.workbench.conformance.own_broker import OwnBroker
@@ -25,7 +25,6 @@ from fleet.workbench.sim.profiles.profile import find_profile
 
 STOCK = ("P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8", "P9")
 EXIT_INTERRUPTED = 130
-_WIDE = 160
 
 Ota = Annotated[
     str | None, typer.Option(help="Bootstrap address of the server under test. Without it, a `fleet up` of its own.")
@@ -99,7 +98,7 @@ async def _run(server: Target, tasks: Sequence[Task], outlet: _Outlet) -> int:
 
 
 async def _check(server: Target, tasks: Sequence[Task], outlet: _Outlet) -> int:
-    console = Console(width=None if Console().is_terminal else _WIDE)
+    console = open_console()
     async with reach(server) as setup:
         with progress(console, len(tasks)) as observer:
             done = await run_all(tasks, setup, observer, outlet.at_once)

@@ -13,7 +13,7 @@ from rich.progress import Progress
 
 from fleet.ground import runtime
 from fleet.ground.errors import ConfigError
-from fleet.ground.terminal import visible
+from fleet.ground.terminal import open_console, plural, visible
 from fleet.workbench.conformance.command import EXIT_INTERRUPTED, STOCK
 from fleet.workbench.conformance.endurance import REBIND_AT, EnduranceReport, endure
 from fleet.workbench.conformance.target import Target, reach
@@ -70,7 +70,7 @@ async def _run(target: Target, load: _Load, json: Path | None) -> int:
 
 
 async def _hold(target: Target, load: _Load, json: Path | None) -> int:
-    console = Console()
+    console = open_console()
     async with reach(target) as setup:
         with Progress(console=console, transient=True) as bar:
             shown = bar.add_task("conversations", total=load.conversations)
@@ -91,12 +91,13 @@ async def _hold(target: Target, load: _Load, json: Path | None) -> int:
 
 
 def _show(console: Console, report: EnduranceReport) -> None:
-    colour = "green" if report.ok else "bold red"
+    colour, profiles = "green" if report.ok else "bold red", ", ".join(report.profiles)
+    lost, gaps = plural(report.lost, "datagram"), plural(report.gaps, "gap")
     console.print(
-        f"[{colour}]{report.completed} of {report.conversations} conversations whole[/], {', '.join(report.profiles)}"
+        f"[{colour}]{report.completed} of {plural(report.conversations, 'conversation')} whole[/], {profiles}"
     )
-    console.print(f"{report.answered} of {report.turns} turns answered, {report.lost} datagrams lost on the way")
-    console.print(f"{report.gaps} gaps inside sentences, {report.gaps_ms} ms in all")
+    console.print(f"{report.answered} of {plural(report.turns, 'turn')} answered, {lost} lost on the way")
+    console.print(f"{gaps} inside sentences, {report.gaps_ms} ms in all")
     if report.p50 is not None and report.p99 is not None:
         console.print(
             f"end of speech to first sound: median {report.p50:.0f} ms, p99 {report.p99:.0f} ms "

@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from fleet.ground.terminal import visible
+from fleet.ground.terminal import print_table, visible
 from fleet.workbench.conformance.results import Outcome, Result, Results
 from fleet.workbench.conformance.run import Observer, Task
 
@@ -55,7 +55,7 @@ def show(console: Console, results: Results) -> None:
         cells = [_cell([row for row in rows if row.profile == profile]) for profile in profiles]
         worst = min(rows, key=lambda row: ("failed", "skipped", "passed").index(row.outcome))
         table.add_row(id_, escape(visible(rows[0].title)), *cells, escape(visible(worst.seen)))
-    console.print(table)
+    print_table(console, table)
     for result in results.results:
         if result.outcome == "failed":
             console.print(_line(result))

@@ -1,14 +1,20 @@
 """`fleet devices` and `fleet keys` as commands of their own, beside a real Redis."""
 
 import asyncio
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
 
+from fleet.adapters.redis.access.activations import Activations
 from fleet.adapters.redis.access.admissions import Admissions, BootstrapAsker
 from fleet.adapters.redis.access.claims import Claims
+from fleet.adapters.redis.access.revocations import Revocations
 from fleet.adapters.redis.keys import Keys as Names
 from fleet.wire.identity import CredentialKeys
 from tests.support.api_server import headers
@@ -36,6 +42,65 @@ def test_devices_are_revoked_and_bound_by_hand(fleet: CommandLine, redis_url: st
         client.zadd(f"f:{{{Names(16).shard(MAC)}}}:seen", {MAC: 4_000_000_000})
     listed = fleet.run("devices", "list", FLEET_REDIS_URL=redis_url)
     assert MAC in listed.stdout and "revoked" in listed.stdout and "MAC, not seen yet" in listed.stdout
+
+
+async def test_devices_that_never_connected_are_listed(fleet: CommandLine, redis_url: str) -> None:
+    """Those that an operator bound or revoked before, and those that wait with a code."""
+    revoked, waiting = "02:00:00:00:00:02", "02:00:00:00:00:03"
+    async with opened(redis_url) as store:
+        await Admissions(store).bind(MAC)
+        await Revocations(store).add(revoked)
+        codes = [(await Activations(store).begin(waiting, who, "", with_code=True)).code for who in ("a", "b")]
+        await Activations(store).begin(revoked, "c", "", with_code=False)
+    done = await asyncio.to_thread(fleet.run, "devices", "list", "--json", FLEET_REDIS_URL=redis_url)
+    devices = {one["device"]: one for one in json.loads(done.stdout)["devices"]}
+    assert {mac: one["state"] for mac, one in devices.items()} == {
+        MAC: "not seen",
+        revoked: "revoked",
+        waiting: "waits",
+    }
+    assert devices[MAC]["owner"] == "MAC, not seen yet" and devices[MAC]["last_start"] is None
+    assert sorted(devices[waiting]["code"].split(", ")) == sorted(codes) and devices[revoked]["code"] is None
+    table = (await asyncio.to_thread(fleet.run, "devices", "list", FLEET_REDIS_URL=redis_url)).stdout
+    assert all(code in table for code in codes)
+    assert table.isascii() and len(table.splitlines()) == 4, "a heading and a line for each device"
+
+
+def test_every_list_is_json_of_one_shape(fleet: CommandLine, redis_url: str, tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text("k2 the-newer-key-of-this-test\nk1 a-key-of-this-test-only\n")
+    env = {"FLEET_DATA_DIR": str(tmp_path), "FLEET_REDIS_URL": redis_url, "FLEET_SHARDS": "32"}
+    assert fleet.run("tokens", "new", "--scope", "gateway:connect", "anna", **env).returncode == 0
+
+    def listed(*words: str) -> list[dict[str, Any]]:
+        done = fleet.run(*words, "--json", **env)
+        assert done.returncode == 0, done.stderr
+        ((_, found),) = json.loads(done.stdout).items()
+        return list(found)
+
+    assert listed("keys", "list") == [{"key": "k2", "state": "signs"}, {"key": "k1", "state": "still valid"}]
+    assert listed("tokens", "list") == [{"name": "anna", "scopes": "gateway:connect"}]
+    assert listed("devices", "claims") == listed("devices", "list") == []
+    (shards,) = listed("settings", "--changed", "shards")
+    assert (shards["variable"], shards["value"], shards["default"]) == ("FLEET_SHARDS", "32", "16")
+    (command,) = [one for one in listed("commands") if one["path"] == "fleet keys list"]
+    assert any(one["syntax"].startswith("--json") for one in command["options"])
+
+
+def test_without_a_keys_file_it_is_said_what_to_do(fleet: CommandLine, tmp_path: Path) -> None:
+    done = fleet.run("keys", "list", FLEET_DATA_DIR=str(tmp_path))
+    assert done.returncode == 2
+    assert f"there is no keys file {tmp_path / 'keys'}" in done.stderr
+    assert "FLEET_KEYS_FILE" in done.stderr and "fleet up" in done.stderr
+
+
+def test_a_pipe_gets_plain_help() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "fleet", "devices", "--help"], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert done.stdout.isascii() and "\x1b" not in done.stdout
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    assert "--help  Show this message and exit." in lines
+    assert any(line.startswith("notify") and line.endswith("play an audio file.") for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ async def test_where_no_broker_says_who_connects_the_bootstrap_counts_and_that_i
     await note_device(store, ONLINE, {"kid": "k2"})
     await Devices(store).appear(ONLINE, online=True, epoch=1)
     assert await Rotation(KeysFile(path), DeviceRegistry(store), lambda *_: True, told.append, Pace(wait=0)).run() == []
-    assert told[0].startswith("the broker has not reported the key of 1 devices")
+    assert told[0].startswith("the broker has not reported the key of 1 device;")
 
 
 def key_id(username: str) -> str:

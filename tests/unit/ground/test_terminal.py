@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from fleet.ground.terminal import cell, visible
+from fleet.ground.terminal import cell, plural, visible
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,9 @@ def test_a_cell_is_no_markup() -> None:
     table.add_row(cell("[/x][red]a[/red]\x07"))
     Console(file=stream, width=80).print(table)
     assert r"[/x][red]a[/red]\x07" in stream.getvalue()
+
+
+def test_counts_have_the_right_form() -> None:
+    assert [plural(count, "packet") for count in (0, 1, 2)] == ["0 packets", "1 packet", "2 packets"]
+    assert plural(1, "try", "tries") == "1 try" and plural(3, "try", "tries") == "3 tries"
+    assert plural(2.5, "minute") == "2.5 minutes" and plural(1_234_567, "packet") == "1234567 packets"

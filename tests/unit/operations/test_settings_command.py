@@ -82,9 +82,8 @@ def test_what_cannot_be_shown_is_told_in_a_line(
 def test_a_terminal_gets_lines_that_fit_and_whole_names(
     width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(
-        settings_command, "Console", lambda **more: Console(width=width, force_terminal=True, no_color=True, **more)
-    )
+    console = Console(width=width, force_terminal=True, no_color=True, highlight=False)
+    monkeypatch.setattr(settings_command, "open_console", lambda: console)
     settings_command.settings()
     out = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
     for name in Settings.model_fields:

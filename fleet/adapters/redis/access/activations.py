@@ -55,6 +55,19 @@ class Activations:
         text = await self._store.ask(cast("Awaitable[str | None]", found))
         return Pending.model_validate_json(text) if text else None
 
+    async def codes(self) -> list[tuple[str, str]]:
+        """Return MAC and code of each device that shows one; for commands of operators, because it reads all key names.
+
+        A MAC may be there several times, once for each Client-Id.
+        """
+        pipe = self._store.client.pipeline(transaction=False)
+        names = await self._store.scan(_code_key("?" * _DIGITS))
+        for name in names:
+            pipe.get(name)
+        owners = await self._store.ask(cast("Awaitable[list[str | None]]", pipe.execute()))
+        pairs = zip(owners, names, strict=True)
+        return [(owner.partition(" ")[0], name.removeprefix(_code_key(""))) for owner, name in pairs if owner]
+
     async def claim(self, code: str) -> tuple[str, str, str] | None:
         """Consume a code; return the MAC, the Client-Id and the serial number of the device that shows it.
 

@@ -162,6 +162,12 @@ class Admissions:
         records = await self._store.ask(cast("Awaitable[list[dict[str, str]]]", pipe.execute())) if macs else []
         return [Admission.of(record) for record in records]
 
+    async def all(self) -> dict[str, Admission]:
+        """Return the admission of each MAC that has one; for commands of operators, because it reads all key names."""
+        mark = ":o:"
+        macs = [name.partition(mark)[2] for name in await self._store.scan(f"f:{{*}}{mark}*")]
+        return dict(zip(macs, await self.read_many(macs), strict=True))
+
     async def bind(
         self, mac: str, client: str = "", serial: str = "", *, how: PinMethod | None = None, until: int = 0
     ) -> int | None:

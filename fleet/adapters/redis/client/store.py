@@ -6,7 +6,8 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TypeVar, cast
 
-from redis.exceptions import AuthenticationError, ResponseError
+from redis.asyncio import Redis
+from redis.exceptions import AuthenticationError, OutOfMemoryError, ResponseError
 
 from fleet.adapters.redis.client.client import ServerClient, connect_server
 from fleet.adapters.redis.client.cluster import ClusterClient
@@ -28,6 +29,7 @@ BLOCK_SECONDS = 0.5
 
 _WRITE_SECONDS = 1.0
 _PROBE_MS = 10_000
+_SCANNED_AT_ONCE = 1_000
 
 
 class Store:
@@ -109,6 +111,19 @@ class Store:
             # Sent once: a server that is read-only stays so for longer than a probe waits.
             await self.ask(self.client.attempt("SET", key, "", "PX", _PROBE_MS))
         self._wrote = now
+
+    async def scan(self, pattern: str) -> list[str]:
+        """Return the names of all keys that match. It reads every key's name: for commands of operators only.
+
+        Raises:
+            Unavailable: Redis did not answer.
+        """
+
+        async def read(node: Redis) -> list[str]:
+            return [name async for name in node.scan_iter(pattern, count=_SCANNED_AT_ONCE)]
+
+        nodes = await self.ask(self.client.primaries())
+        return [name for node in nodes for name in await self.ask(read(node))]
 
     async def call(self, function: str, keys: Sequence[str], args: Sequence[str | int]) -> list[str]:
         """Run a function of `functions.lua` and return its answer as a list of texts.
@@ -193,6 +208,8 @@ def _unopened(error: BaseException) -> ConfigError | Unavailable:
     text = str(error)
     if isinstance(error, AuthenticationError) or text.startswith(("NOAUTH", "WRONGPASS", "NOPERM")):
         return ConfigError(f"FLEET_REDIS_URL: Redis refuses the name or password: {text}")
+    if isinstance(error, OutOfMemoryError) or text.startswith(("MISCONF", "NOREPLICAS")):
+        return Unavailable(f"Redis refuses writes: {text}")
     if isinstance(error, ResponseError):
         return ConfigError(f"Redis refused fleet's functions (7.0 or later is needed): {text}")
     return Unavailable(f"Redis: {text or 'no answer in time'}")

@@ -1,0 +1,56 @@
+"""What commands that list things print: a table, or with `--json` one JSON object of the same shape for all."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+from rich.table import Column, Table
+
+from fleet.ground.terminal import cell, open_console, print_table
+
+AsJson = Annotated[
+    bool,
+    typer.Option(
+        "--json",
+        help='Print one JSON object: {"NAME": [{…}, …]}, where NAME is what is listed, such as "devices". Times are '
+        "ISO 8601 in UTC; what is unknown is null.",
+    ),
+]
+
+Value = str | int | datetime | None
+
+
+def print_list(
+    name: str, columns: Sequence[str], rows: Iterable[Sequence[Value]], *, as_json: bool, heading: bool = True
+) -> None:
+    """Print rows as a table, or as JSON with the columns as keys.
+
+    Args:
+        name: What is listed, in plural.
+        columns: Lower case, words joined by `_`.
+        rows: One value for each column.
+        as_json: The option of the command.
+        heading: Whether the table has lines and a heading.
+    """
+    if as_json:
+        print_json(name, [dict(zip(columns, row, strict=True)) for row in rows])
+        return
+    table = Table(*(Column(column.replace("_", " "), overflow="fold") for column in columns), show_header=heading)
+    for row in rows:
+        table.add_row(*(cell(_text(value)) for value in row))
+    print_table(open_console(), table, lines=heading)
+
+
+def print_json(name: str, entries: Iterable[Mapping[str, Any]], **more: object) -> None:
+    """Print one JSON object; it is ASCII, because texts of devices may hold characters that change a screen."""
+    typer.echo(json.dumps({**more, name: list(entries)}, indent=2, default=_time))
+
+
+def _text(value: Value) -> str:
+    return f"{value:%Y-%m-%d %H:%M}" if isinstance(value, datetime) else str(value or "")
+
+
+def _time(value: datetime) -> str:
+    return value.isoformat(timespec="seconds").replace("+00:00", "Z")
