@@ -6,8 +6,10 @@ import gc
 import logging
 import os
 import signal
+import socket
 import sys
 from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
 
 import uvloop
 
@@ -54,6 +56,7 @@ async def _until_signalled(main: Main) -> int | None:
         task.cancel()
 
     loop = asyncio.get_running_loop()
+    loop.set_exception_handler(_report)
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop)
     try:
@@ -62,6 +65,15 @@ async def _until_signalled(main: Main) -> int | None:
         if not stopping:
             raise
         return 0
+
+
+def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Report an exception that no task handles, but no failed look-up of a name.
+
+    If a time limit cancels a connection during the look-up, uvloop leaves its future behind.
+    """
+    if not isinstance(context.get("exception"), socket.gaierror):
+        loop.default_exception_handler(context)
 
 
 def _tune_allocator() -> None:

@@ -43,7 +43,7 @@ async def checking_models(*models: CheckedModel) -> AsyncIterator[None]:
 
     async def check() -> None:
         for model in models:
-            await isolate(f"check of {model.prefix}_BASE_URL", _check_model(model))
+            await isolate(f"check of {model.prefix}_BASE_URL", _log_fault(model))
 
     async with running("check of the models", check):
         yield
@@ -54,7 +54,7 @@ async def checking_names(settings: Settings) -> AsyncIterator[None]:
     """During the block, resolve each public host name once, and log the names that cannot be resolved."""
 
     async def check() -> None:
-        for variable, name in _public_names(settings):
+        for variable, name in public_names(settings):
             await isolate(f"check of {variable}", _check_name(variable, name))
 
     async with running("check of public names", check):
@@ -84,13 +84,17 @@ def speech_models(settings: Settings) -> list[CheckedModel]:
 
 
 def photo_models(settings: Settings) -> list[CheckedModel]:
-    """Return the vision model, if it has its own endpoint."""
-    if not settings.vision_base_url:
+    """Return the vision model, if it is another one than the chat model."""
+    own = settings.vision_base_url
+    url = own or (settings.llm_base_url if settings.vision_model else None)
+    if url is None:
         return []
-    return [CheckedModel("VISION", settings.vision_base_url, settings.vision_api_key, settings.vision_model)]
+    key = settings.vision_api_key or (None if own else settings.llm_api_key)
+    return [CheckedModel("VISION", url, key, settings.vision_model)]
 
 
-async def _check_model(model: CheckedModel) -> None:
+async def find_fault(model: CheckedModel) -> tuple[str, str] | None:
+    """Ask a model's endpoint for its list of models; return what is wrong and what to do, or None."""
     # Imported late: the import takes half a second, and an api without a model does not need it.
     from fleet.adapters.model_endpoint import ModelEndpoint
     from fleet.adapters.model_list import list_models
@@ -101,17 +105,14 @@ async def _check_model(model: CheckedModel) -> None:
     try:
         names = await list_models(endpoint, asyncio.get_running_loop().time() + _SECONDS)
     except ProviderError as error:
-        if error.kind not in _NO_LIST:
-            _log_fault(str(error), _remedy(model, error.kind))
-        return
+        return None if error.kind in _NO_LIST else (str(error), _remedy(model, error.kind))
     finally:
         await endpoint.aclose()
     if model.model and names and model.model not in names:
         near = ", ".join(difflib.get_close_matches(model.model, names, 3, 0.3) or names[:3])
-        _log_fault(
-            f"{endpoint} does not list the model {model.model}",
-            f"set {model.prefix}_MODEL to a model of the endpoint, such as {near}",
-        )
+        advice = f"set {model.prefix}_MODEL to a model of the endpoint, such as {near}"
+        return f"{endpoint} does not list the model {model.model}", advice
+    return None
 
 
 def _remedy(model: CheckedModel, kind: str) -> str:
@@ -120,11 +121,12 @@ def _remedy(model: CheckedModel, kind: str) -> str:
     return f"correct {model.prefix}_BASE_URL, or start its endpoint"
 
 
-def _log_fault(fault: str, remedy: str) -> None:
-    log.error("model will not answer", extra={"reason": fault, "remedy": remedy})
+async def _log_fault(model: CheckedModel) -> None:
+    if fault := await find_fault(model):
+        log.error("model will not answer", extra=dict(zip(("reason", "remedy"), fault, strict=True)))
 
 
-def _public_names(settings: Settings) -> Iterator[tuple[str, str]]:
+def public_names(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield variable and host of each public address."""
     if settings.public_host:
         yield "FLEET_PUBLIC_HOST", settings.public_host
@@ -132,17 +134,21 @@ def _public_names(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "FLEET_MQTT_PUBLIC", settings.mqtt_public.partition(":")[0]
     if settings.http_public:
         yield "FLEET_HTTP_PUBLIC", urlsplit(settings.http_public).hostname or ""
+    if settings.udp_public:
+        yield "FLEET_UDP_PUBLIC", settings.udp_public.rpartition(":")[0]
 
 
-async def _check_name(variable: str, host: str) -> None:
+async def resolution_fault(host: str) -> str:
+    """Return why devices cannot resolve a name to an IPv4 address; empty if this machine can."""
     try:
         async with asyncio.timeout(_SECONDS):
             await asyncio.get_running_loop().getaddrinfo(host, None, family=socket.AF_INET)
     except (OSError, UnicodeError) as error:  # TimeoutError is one
-        why = getattr(error, "strerror", None) or "no answer"
-    else:
-        return
-    log.error(
-        "public name is unknown",
-        extra={"reason": f"{variable}: {host} cannot be resolved ({why})", "remedy": "correct it, or add it to DNS"},
-    )
+        return getattr(error, "strerror", None) or "no answer"
+    return ""
+
+
+async def _check_name(variable: str, host: str) -> None:
+    if why := await resolution_fault(host):
+        reason = f"{variable}: {host} cannot be resolved ({why})"
+        log.error("public name is unknown", extra={"reason": reason, "remedy": "correct it, or add it to DNS"})

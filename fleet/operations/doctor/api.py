@@ -106,7 +106,9 @@ def _judge(site: SiteUnderTest, reply: BootstrapReply) -> Finding:
         )
     if reply.status == 503:
         return problem(
-            "api.bootstrap", "bootstrap answers 503", "The api does not reach Redis: check its FLEET_REDIS_URL"
+            "api.bootstrap",
+            "bootstrap answers 503",
+            "The api cannot use Redis: see redis.writes, and check the api's FLEET_REDIS_URL",
         )
     if reply.status in (200, 403) and site.store is None:
         return skipped(

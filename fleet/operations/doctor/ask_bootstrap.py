@@ -24,13 +24,15 @@ _BODY = b'{"application":{"version":"0.0.0"},"board":{"type":"fleet-doctor","nam
 class BootstrapReply:
     """The answer of bootstrap; `mqtt` is None if it has no credentials.
 
-    `ahead` is how far the api's clock is ahead of this machine's, plus or minus `within`; None if unknown.
+    `ahead` is how far the api's clock is ahead of this machine's, plus or minus `within`; None if unknown. `offset` is
+    the time zone that the device gets, in minutes east of UTC; None if unknown.
     """
 
     mqtt: MqttSection | None = None
     status: int = 0
     ahead: timedelta | None = None
     within: timedelta = timedelta()
+    offset: int | None = None
 
     @property
     def endpoint(self) -> tuple[str, int] | None:
@@ -74,7 +76,7 @@ async def ask_bootstrap(
     except ValidationError as error:
         raise Unavailable(f"{url}{PATH} answers, but not as fleet's bootstrap does") from error
     exact = datetime.fromtimestamp(body.server_time.timestamp / 1000, UTC)
-    return BootstrapReply(body.mqtt, 200, exact - (begun + took / 2), took / 2)
+    return BootstrapReply(body.mqtt, 200, exact - (begun + took / 2), took / 2, body.server_time.timezone_offset)
 
 
 def _ahead(answer: httpx2.Response, middle: datetime, within: timedelta) -> tuple[timedelta | None, timedelta]:

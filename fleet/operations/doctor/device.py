@@ -8,10 +8,13 @@ from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.view import DeviceView, read_device_view
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
+from fleet.ground.terminal import plural
 from fleet.operations.doctor.device_audio import examine_audio
+from fleet.operations.doctor.device_firmware import examine_firmware
 from fleet.operations.doctor.finding import Finding, ok, problem, skipped, warning
 from fleet.run.resources import read_keys
 
+_HANG_UP_SECONDS = 5
 _NO_PLACE: Final = (
     "Too many MACs asked bootstrap and never connected (log `no place for a new device`). The device asks again by "
     "itself; to admit it at once, run fleet devices bind MAC"
@@ -49,6 +52,7 @@ def judge_device(known: DeviceView, settings: Settings, now: datetime) -> Iterat
 
     yield from _admission(known, settings)
     yield _bootstrap(known, when)
+    yield from examine_firmware(known, settings.firmware_dir, now.timestamp())
     yield from _key(known, settings)
     if not known.record.get("ep"):
         yield _never_connected(known)
@@ -139,6 +143,10 @@ def _presence(known: DeviceView, when: Callable[[int], str]) -> Finding:
     since = when(known.at("presence")) if known.at("presence") else "at an unknown time"
     if known.record.get("on") == "1":
         return ok("device.presence", f"connected since {since}")
+    bye = known.traces.get("goodbye")
+    if bye is not None and bye.words == "device" and abs(known.at("presence") - bye.at) <= _HANG_UP_SECONDS:
+        message = f"not connected since {since}: it hung up and disconnected, as py-xiaozhi and `fleet sim` do"
+        return ok("device.presence", message)
     advice = (
         "The device is switched off, has no network, or cannot reconnect: look at its screen, and run `fleet doctor`"
     )
@@ -148,7 +156,7 @@ def _presence(known: DeviceView, when: Callable[[int], str]) -> Finding:
 def _tools(known: DeviceView) -> Finding:
     if known.tools:
         fresh = known.record.get("tep") == known.record.get("ep")
-        return ok("device.tools", f"{known.tools} tools{'' if fresh else ', from an earlier connection'}")
+        return ok("device.tools", f"{plural(known.tools, 'tool')}{'' if fresh else ', from an earlier connection'}")
     return warning(
         "device.tools",
         "no tools of the device are known",

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 
 from fleet.adapters.redis.devices.view import DeviceView
+from fleet.ground.terminal import plural
 from fleet.operations.doctor.finding import Finding, ok, problem, skipped, warning
 
 _YOUNG = 5
@@ -56,6 +57,10 @@ def _no_audio(known: DeviceView, when: When, now: datetime) -> Finding:
     bye = known.traces.get("goodbye")
     if bye is not None and not known.session and bye.at - hello < _YOUNG:
         return skipped("device.audio", f"its last session ended at once ({bye.words or 'unknown'})")
+    if bye is not None and not known.session and bye.words == "device":
+        return warning(
+            "device.audio", f"it hung up {bye.at - hello} s after its hello, and no packet had arrived", _UDP
+        )
     return problem("device.audio", f"no valid packet arrived since its hello {when(hello)}", _UDP)
 
 
@@ -65,7 +70,7 @@ def _counts(known: DeviceView) -> str:
     if session != known.last_session:
         return ""
     uplink, _, downlink = counts.partition(" ")
-    return f"; in all, {uplink} packets from the device and {downlink} to it"
+    return f"; in all, {plural(int(uplink or 0), 'packet')} from the device and {downlink} to it"
 
 
 def _answer(known: DeviceView, when: When, now: datetime) -> Finding:

@@ -15,7 +15,7 @@ from fleet.operations.doctor.site import SiteUnderTest
 Part = Callable[[SiteUnderTest], Findings]
 
 PARTS: Final[Mapping[str, tuple[Part, float]]] = {
-    "settings": (settings.examine, 5.0),
+    "settings": (settings.examine, 45.0),
     "broker": (broker.examine, 45.0),
     "redis": (redis.examine, 20.0),
     "roles": (roles.examine, 20.0),

@@ -1,4 +1,4 @@
-"""Check chat model, voice and recognition with one real request each."""
+"""Check chat model, vision model, voice and recognition with one real request each, which holds no photo."""
 
 import asyncio
 import struct
@@ -13,9 +13,12 @@ from fleet.ground.settings.slices import slice_of
 from fleet.operations.doctor.finding import Finding, Findings, ok, problem, skipped, warning, wrong
 from fleet.operations.doctor.site import SiteUnderTest
 from fleet.run.llm import chat_model
+from fleet.run.start_check import CheckedModel, chat_models, find_fault, photo_models, speech_models
 
 _SENTENCE = "Good morning, how are you today?"
 _OFFER = ToolOffer("get_time", "Returns the time of day.", {"type": "object", "properties": {}})
+_CHAT_CHECKS = {"LLM": "models.llm", "LLM_FALLBACK": "models.fallback", "VISION": "models.vision"}
+_KINDS = {"LLM": "chat model", "LLM_FALLBACK": "second chat model", "VISION": "vision model"}
 _LEAST_SECONDS = 0.2
 _AUDIBLE = 200
 """Peak of the samples, of 32767; that of a voice is far above."""
@@ -29,22 +32,27 @@ async def examine_llm(site: SiteUnderTest) -> Findings:
         )
         yield skipped("models.llm", message, "" if site.up else "set LLM_BASE_URL, LLM_MODEL and LLM_API_KEY")
         return
-    alone = settings.model_copy(update={"llm_fallback_base_url": None})
-    yield await _ask("models.llm", alone, "LLM")
-    if settings.llm_fallback_base_url is not None:
-        yield await _ask("models.fallback", _second(settings), "LLM_FALLBACK")
+    models = {model.prefix: model for model in (*chat_models(settings), *photo_models(settings))}
+    if settings.llm_provider != "openai":
+        yield await _ask("models.llm", settings.model_copy(update={"llm_fallback_base_url": None}), "LLM")
+    for prefix, check in _CHAT_CHECKS.items():
+        if model := models.get(prefix):
+            yield await _listed(check, model) or await _ask(check, _only(settings, model), prefix)
 
 
 async def examine_speech(site: SiteUnderTest) -> Findings:
     """Synthesise a sentence, then recognise it."""
     pcm = b""
+    faults = {
+        model.prefix: await _listed(f"models.{model.prefix.lower()}", model) for model in speech_models(site.settings)
+    }
     try:
         tts = await asyncio.to_thread(load_tts, slice_of(site.settings, SpeechSettings))
     except (ConfigError, ModuleNotFoundError) as error:
         yield _unloaded("models.tts", "TTS", site.settings.tts_provider, site.settings.tts_base_url, error)
     else:
         try:
-            finding, pcm = await _speak(tts)
+            finding, pcm = (fault, b"") if (fault := faults.get("TTS")) else await _speak(tts)
             yield finding
         finally:
             await tts.aclose()
@@ -54,46 +62,56 @@ async def examine_speech(site: SiteUnderTest) -> Findings:
         yield _unloaded("models.asr", "ASR", site.settings.asr_provider, site.settings.asr_base_url, error)
         return
     try:
-        yield await _listen(asr, pcm)
+        yield faults.get("ASR") or await _listen(asr, pcm)
     finally:
         await asr.aclose()
 
 
-def _second(settings: Settings) -> Settings:
-    """Return settings in which the fallback is the only chat model."""
-    named = {"llm_model": settings.llm_fallback_model} if settings.llm_fallback_model else {}
-    moved = {
-        "llm_provider": "openai",
-        "llm_base_url": settings.llm_fallback_base_url,
-        "llm_api_key": settings.llm_fallback_api_key,
-    }
-    second = settings.model_copy(update={**moved, **named, "llm_fallback_base_url": None})
+async def _listed(check: str, model: CheckedModel) -> Finding | None:
+    """Return what the endpoint's list of models shows to be wrong; None if nothing."""
+    fault = await find_fault(model)
+    return problem(check, fault[0], f"{fault[1][0].upper()}{fault[1][1:]}") if fault else None
+
+
+def _only(settings: Settings, model: CheckedModel) -> Settings:
+    """Return settings in which this model is the only chat model."""
+    moved = {"llm_provider": "openai", "llm_base_url": model.url, "llm_api_key": model.key}
+    named = {"llm_model": model.model} if model.model else {}
+    only = settings.model_copy(update={**moved, **named, "llm_fallback_base_url": None})
     if not named:
-        second.model_fields_set.discard("llm_model")
-    return second
+        only.model_fields_set.discard("llm_model")
+    return only
 
 
 async def _ask(check: str, settings: Settings, prefix: str) -> Finding:
+    """Ask for an answer; a vision model need not know tools."""
+    offers = [] if prefix == "VISION" else [_OFFER]
     clock = asyncio.get_running_loop().time
     begun = clock()
     question = [Message("user", "Say hello in one word.")]
     try:
-        async with chat_model(settings) as llm, aclosing(llm.stream(question, [_OFFER])) as events:
+        async with chat_model(settings) as llm, aclosing(llm.stream(question, offers)) as events:
             async for event in events:
                 kind = "a word" if isinstance(event, TextDelta) else "a tool call"
-                return ok(check, f"the chat model answers: {kind} after {clock() - begun:.1f} s")
-        return problem(check, "the chat model's answer is empty", f"Try another {prefix}_MODEL")
+                return ok(check, f"the {_KINDS[prefix]} answers: {kind} after {clock() - begun:.1f} s")
+        return problem(check, f"the answer of the {_KINDS[prefix]} is empty", f"Try another {prefix}_MODEL")
     except ConfigError as error:
         return wrong(check, str(error), f"{prefix}_BASE_URL must be the address of an OpenAI-compatible endpoint, …/v1")
     except FleetError as error:
-        return problem(check, str(error), _llm_advice(str(error), prefix))
+        return problem(check, str(error), _advice(str(error), prefix))
 
 
-def _llm_advice(message: str, prefix: str) -> str:
+def _advice(message: str, prefix: str) -> str:
     if "refused the key" in message:
         return f"Set {prefix}_API_KEY to a key of {prefix}_BASE_URL that may use {prefix}_MODEL"
     if "no such address or model" in message:
         return f"{prefix}_MODEL must be a model of the endpoint, and {prefix}_BASE_URL its base URL (mostly …/v1)"
+    if prefix in ("ASR", "TTS"):
+        other = "TTS_VOICE" if prefix == "TTS" else "ASR_LANGUAGE"
+        return (
+            f"Check that the endpoint of {prefix}_BASE_URL runs, and check {prefix}_MODEL and {other}. Without "
+            f"{prefix}_BASE_URL fleet uses its offline set"
+        )
     if "refused the request" in message:
         return f"The endpoint must accept streaming and tools: choose a {prefix}_MODEL that can call tools"
     return f"Check that the endpoint of {prefix}_BASE_URL runs and is reachable; LLM_SILENCE_SECONDS limits the wait"
@@ -106,7 +124,7 @@ async def _speak(tts: Tts) -> tuple[Finding, bytes]:
             async for piece in pieces:
                 pcm += resampler.feed(piece)
     except FleetError as error:
-        return problem("models.tts", str(error), _endpoint_advice("TTS", "TTS_VOICE")), b""
+        return problem("models.tts", str(error), _advice(str(error), "TTS")), b""
     pcm += resampler.flush()
     seconds = len(pcm) / 2 / ASR_RATE
     if seconds < _LEAST_SECONDS or _peak(pcm) < _AUDIBLE:
@@ -119,7 +137,7 @@ async def _listen(asr: Asr, pcm: bytes) -> Finding:
     try:
         transcript = await asr.transcribe(pcm or bytes(2 * ASR_RATE))
     except FleetError as error:
-        return problem("models.asr", str(error), _endpoint_advice("ASR", "ASR_MODEL"))
+        return problem("models.asr", str(error), _advice(str(error), "ASR"))
     if pcm and not transcript.text:
         return warning("models.asr", "recognition found no text in the sentence", "Check ASR_MODEL and ASR_LANGUAGE")
     return ok("models.asr", "recognition found text in the sentence" if pcm else "recognition answers")
@@ -132,13 +150,6 @@ def _unloaded(check: str, what: str, provider: str | None, base_url: str | None,
         return wrong(check, str(error), f"Set {what}_BASE_URL to the address of an OpenAI-compatible endpoint, …/v1")
     advice = f"Edges on this machine need it: {install_hint('speech')}. Or set {what}_BASE_URL"
     return warning(check, f"the offline set is not installed: {error}", advice)
-
-
-def _endpoint_advice(what: str, other: str) -> str:
-    return (
-        f"Check that the endpoint of {what}_BASE_URL runs, and check {what}_API_KEY, {what}_MODEL and {other}. Without "
-        f"{what}_BASE_URL fleet uses its offline set"
-    )
 
 
 def _peak(pcm: bytes) -> int:

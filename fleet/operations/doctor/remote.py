@@ -5,6 +5,7 @@ from fleet.ground.settings import Settings
 from fleet.operations.doctor import session
 from fleet.operations.doctor.api import web
 from fleet.operations.doctor.ask_bootstrap import PATH, ask_bootstrap
+from fleet.operations.doctor.clock import judge_clock
 from fleet.operations.doctor.finding import Finding, ok, problem
 from fleet.operations.doctor.site import open_site
 
@@ -27,6 +28,8 @@ async def examine_remote(settings: Settings, ota: str) -> list[Finding]:
             return [problem("api.reach", str(error), advice)]
         site.bootstrap.set_result(reply)
         found.append(ok("api.reach", f"{ota} answers"))
+        if reply.ahead is not None:
+            found.append(judge_clock("clock.api", "the api", reply.ahead, reply.within))
         if reply.mqtt is None:
             message = f"bootstrap answers {reply.status} and gives no credentials"
             advice = "With FLEET_ACTIVATION=code or closed, new devices get none: run `fleet doctor` on the server"

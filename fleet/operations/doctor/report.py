@@ -1,6 +1,5 @@
 """Print findings, as a table or as JSON."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Final
@@ -9,8 +8,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fleet.ground.terminal import cell
+from fleet.ground.terminal import cell, open_console, plural
 from fleet.operations.doctor.finding import Finding, Verdict, exit_code
+from fleet.operations.listing import print_json
 
 _SIGNS: Final[dict[Verdict, tuple[str, str]]] = {
     "ok": ("ok", "green"),
@@ -19,19 +19,16 @@ _SIGNS: Final[dict[Verdict, tuple[str, str]]] = {
     "problem": ("PROBLEM", "bold red"),
     "wrong": ("WRONG", "bold red"),
 }
-_WIDTH = 160
-"""Columns if the output is not a terminal."""
 
 
-def write_json(findings: Sequence[Finding]) -> str:
-    """Return one JSON object: `exit`, and the `findings` with the fields of `Finding`."""
-    message = {"exit": exit_code(findings), "findings": [asdict(finding) for finding in findings]}
-    return json.dumps(message, ensure_ascii=False, indent=2)
+def show_json(findings: Sequence[Finding]) -> None:
+    """Print one JSON object: `exit`, and the `findings` with the fields of `Finding`."""
+    print_json("findings", map(asdict, findings), exit=exit_code(findings))
 
 
 def show(findings: Sequence[Finding], console: Console | None = None) -> None:
     """Print a table of all findings, then the advice for each problem and warning."""
-    shown = console or Console(width=None if Console().is_terminal else _WIDTH)
+    shown = console or open_console()
     table = Table("", "check", "what was found", box=None, pad_edge=False)
     for finding in findings:
         sign, style = _SIGNS[finding.verdict]
@@ -46,4 +43,4 @@ def show(findings: Sequence[Finding], console: Console | None = None) -> None:
     shown.print()
     bad = sum(finding.verdict in ("problem", "wrong") for finding in findings)
     warned = len(todo) - bad
-    shown.print(f"{bad} problems, {warned} warnings. All checks are explained in docs/doctor.md.")
+    shown.print(f"{plural(bad, 'problem')}, {plural(warned, 'warning')}. docs/doctor.md explains all checks.")

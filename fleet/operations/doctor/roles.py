@@ -3,6 +3,7 @@
 from fleet.adapters.redis.client.examination import ShardOwners, read_shard_owners
 from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
 from fleet.ground.errors import Unavailable
+from fleet.ground.terminal import plural
 from fleet.operations.doctor.finding import Finding, Findings, judge, ok, problem, skipped, warning
 from fleet.operations.doctor.site import SiteUnderTest
 
@@ -36,8 +37,8 @@ def _workers(found: ShardOwners, shards: int) -> Finding:
         "roles.workers",
         owned == shards,
         (
-            f"{len(set(found.owners.values()))} workers own all {shards} shards",
-            f"{shards - owned} shards have no owner, so their devices are not served",
+            f"all {shards} shards have an owner: {plural(len(set(found.owners.values())), 'worker')}",
+            f"{shards - owned} of {shards} shards have no owner, so their devices are not served",
         ),
         "If a worker is starting or stopping, run this again. Set FLEET_SHARDS to the same number for all processes",
     )
@@ -50,7 +51,7 @@ def _edges(edges: list[EdgeRecord]) -> Finding:
     if not ready:
         return problem("roles.edges", "all edges are stopping", "Start another `fleet edge`")
     places = ", ".join(f"{edge.host or 'the host of bootstrap'}:{edge.port}" for edge in ready[:5])
-    message = f"{len(ready)} edges, at {places}"
+    message = f"{plural(len(ready), 'edge')}, at {places}"
     if len({(edge.host, edge.port) for edge in ready}) < len(ready):
         advice = "Give each edge an address of its own (FLEET_UDP_PUBLIC); no load balancer may distribute the packets"
         return warning("roles.edges", f"several edges have the same address: {places}", advice)

@@ -4,16 +4,14 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import typer
-
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
-from fleet.operations.connect import open_store, read_mac
+from fleet.operations.connect import read_mac
 from fleet.operations.doctor.device import examine_device
 from fleet.operations.doctor.examination import PARTS, examine
 from fleet.operations.doctor.finding import Finding, exit_code
 from fleet.operations.doctor.remote import examine_remote
-from fleet.operations.doctor.report import show, write_json
+from fleet.operations.doctor.report import show, show_json
 from fleet.operations.doctor.site import open_site
 
 
@@ -36,7 +34,7 @@ async def run_doctor(settings: Settings, request: DoctorRequest) -> int:
     """
     findings = await _examine(settings, request)
     if request.as_json:
-        typer.echo(write_json(findings))
+        show_json(findings)
     else:
         await asyncio.to_thread(show, findings)
     return exit_code(findings)
@@ -57,8 +55,8 @@ def choose_parts(only: str) -> frozenset[str]:
 async def _examine(settings: Settings, request: DoctorRequest) -> Sequence[Finding]:
     if request.device:
         mac = read_mac(request.device)
-        async with open_store(settings) as store:
-            return await examine_device(store, mac, settings)
+        async with open_site(settings) as site:
+            return await examine_device(site.reachable_store(), mac, site.settings)
     if request.ota:
         return await examine_remote(settings, request.ota)
     parts = choose_parts(request.only)

@@ -5,15 +5,17 @@ import ipaddress
 
 from fleet.ground.settings import variable
 from fleet.ground.settings.fields import ANY_ADDRESS
-from fleet.operations.doctor.finding import Finding, Findings, judge, ok, skipped, warning, wrong
+from fleet.operations.doctor.finding import Finding, Findings, judge, ok, problem, skipped, warning, wrong
 from fleet.operations.doctor.site import SiteUnderTest
 from fleet.run.listeners_table import own_address
+from fleet.run.start_check import public_names, resolution_fault
 
 _PROBE_SECONDS = 1.0
 
 
 async def examine(site: SiteUnderTest) -> Findings:
     settings = site.settings
+    yield ok("settings.source", f"examined are {site.source}")
     yield _keys(site)
     if fault := site.faults.get("mqtt_url"):
         yield wrong("settings.broker", str(fault), "Correct FLEET_MQTT_URL, or the file of FLEET_TLS_CA")
@@ -22,6 +24,10 @@ async def examine(site: SiteUnderTest) -> Findings:
         right = bool(host) and port.isdigit() and 0 < int(port) < 65536
         message = (f"devices send audio to {settings.udp_public}", f"FLEET_UDP_PUBLIC is {settings.udp_public}")
         yield judge("settings.audio", right, message, "FLEET_UDP_PUBLIC must be host:port", wrong)
+    for name, host in public_names(settings):
+        if why := await resolution_fault(host):
+            advice = f"Correct {name}, or add the name to DNS. Devices need an IPv4 address (A record)"
+            yield problem("settings.names", f"{name}: {host} cannot be resolved ({why})", advice)
     if settings.tls_cert is not None and settings.public_host is None:
         advice = "Set FLEET_PUBLIC_HOST to a name in the certificate"
         yield warning("settings.public", "there is a certificate, but no public name", advice)

@@ -36,6 +36,10 @@ class SiteUnderTest:
 
     settings: Settings
     up: bool
+    source: str
+    """Whose settings these are."""
+    pid: int
+    """Of the `fleet up`; 0 if none runs, or if it is not known."""
     keys: CredentialKeys | None
     broker: MqttAddress | None
     store: Store | None
@@ -58,6 +62,17 @@ class SiteUnderTest:
         assert self.keys is not None, "asked only where there are keys"  # noqa: S101
         # The lowest generation that is valid under every policy.
         return self.keys.issue("device", self.macs[number], policy="first", generation=1)
+
+    def reachable_store(self) -> Store:
+        """Return the store.
+
+        Raises:
+            FleetError: There is none.
+        """
+        if self.store is None:
+            missing = ConfigError(f"set FLEET_REDIS_URL; no `fleet up` runs with its data in {self.settings.data_dir}")
+            raise self.faults.get("redis_url", missing)
+        return self.store
 
     async def bootstrapped(self) -> BootstrapReply:
         """Return the answer of bootstrap; wait until the examination of the api has asked for it."""
@@ -82,7 +97,11 @@ async def open_site(
     found = endpoints.find(settings.data_dir) if beside else None
     if found is not None and settings.redis_url not in (None, found.redis_url):
         found = None  # The settings name another site.
+    source = "the settings of this command's environment"
     if found is not None:
+        source = f"the settings of `fleet up`, process {found.pid}"
+        if found.settings is None:
+            source = f"the settings of this command's environment, with Redis and broker of process {found.pid}"
         settings = restore(found.settings) if found.settings is not None else settings
         filled = {"redis_url": settings.redis_url or found.redis_url, "mqtt_url": settings.mqtt_url or found.mqtt_url}
         settings = settings.model_copy(update=filled)
@@ -93,6 +112,8 @@ async def open_site(
         yield SiteUnderTest(
             settings=settings,
             up=found is not None,
+            source=source,
+            pid=found.pid if found is not None else 0,
             keys=_keys(settings, faults),
             broker=_broker(settings, faults),
             store=await _store(settings, faults, stack),

@@ -8,7 +8,14 @@ import pytest
 from pydantic import SecretStr
 
 from fleet.ground.settings import Settings
-from fleet.run.start_check import CheckedModel, chat_models, checking_models, checking_names, speech_models
+from fleet.run.start_check import (
+    CheckedModel,
+    chat_models,
+    checking_models,
+    checking_names,
+    photo_models,
+    speech_models,
+)
 from tests.support.openai_server import Answer, OpenAiServer, run_openai_server
 
 
@@ -66,13 +73,28 @@ async def test_a_host_that_is_unknown_is_named(caplog: pytest.LogCaptureFixture)
 
 
 async def test_a_public_name_that_is_unknown_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    settings = Settings(public_host="localhost", mqtt_public="nowhere.invalid:8883", http_public="http://also.invalid")
+    settings = Settings(
+        public_host="localhost",
+        mqtt_public="nowhere.invalid:8883",
+        http_public="http://also.invalid",
+        udp_public="too.invalid:8889",
+    )
     async with checking_names(settings):
         (task,) = (one for one in asyncio.all_tasks() if one.get_name() == "check of public names")
         await task
-    mqtt, http = complaints(caplog)
+    mqtt, http, udp = complaints(caplog)
     assert mqtt[0].startswith("FLEET_MQTT_PUBLIC: nowhere.invalid cannot be resolved")
     assert http[0].startswith("FLEET_HTTP_PUBLIC: also.invalid cannot be resolved")
+    assert udp[0].startswith("FLEET_UDP_PUBLIC: too.invalid cannot be resolved")
+
+
+def test_a_photo_model_of_its_own_is_checked_with_the_key_of_its_endpoint() -> None:
+    chat = Settings(llm_base_url="http://h/v1", llm_api_key=SecretStr("k"))
+    assert not photo_models(chat), "photos go to the chat model"
+    (same,) = photo_models(chat.model_copy(update={"vision_model": "eye"}))
+    assert (same.url, same.model, same.key) == ("http://h/v1", "eye", SecretStr("k"))
+    (own,) = photo_models(chat.model_copy(update={"vision_base_url": "http://eye/v1"}))
+    assert (own.url, own.key) == ("http://eye/v1", None)
 
 
 def test_only_endpoints_are_asked() -> None:

@@ -22,10 +22,11 @@ _PINGS = 20
 class Server:
     """One server that takes writes.
 
-    `policy` is its maxmemory-policy, `limit` maxmemory in bytes (0: none), `snapshots` whether it has save points
-    (None: unknown), `failing` the kinds of disk writes that failed last, `functions` which version's functions are
-    loaded, `ahead` how many seconds its clock is ahead of ours, `answer` the time of its fastest answer in seconds
-    (slower answers may be caused by this process).
+    `policy` is its maxmemory-policy, `limit` maxmemory in bytes (0: none), `used` its used memory in bytes, `folder`
+    the folder of its files (empty: unknown), `snapshots` whether it has save points (None: unknown), `failing` the
+    kinds of disk writes that failed last, `functions` which version's functions are loaded, `ahead` how many
+    seconds its clock is ahead of ours, `answer` the time of its fastest answer in seconds (slower answers may be caused
+    by this process).
     """
 
     product: str
@@ -33,6 +34,8 @@ class Server:
     role: str
     policy: str
     limit: int
+    used: int
+    folder: str
     appends: bool
     snapshots: bool | None
     failing: str
@@ -88,8 +91,10 @@ async def _examine(node: Redis, own: Functions, now: Callable[[], datetime]) -> 
         role=str(info.get("role")),
         policy=str(info.get("maxmemory_policy")),
         limit=int(info.get("maxmemory") or 0),
+        used=int(info.get("used_memory") or 0),
+        folder=await _read_config(node, "dir") or "",
         appends=bool(info.get("aof_enabled")),
-        snapshots=await _has_save_points(node),
+        snapshots=None if (points := await _read_config(node, "save")) is None else bool(points),
         failing=_failing(info),
         functions=await _compare(node, own),
         ahead=int(clock[0]) + int(clock[1]) / 1e6 - middle.timestamp(),
@@ -104,12 +109,12 @@ async def _time(node: Redis) -> float:
     return clock() - begun
 
 
-async def _has_save_points(node: Redis) -> bool | None:
+async def _read_config(node: Redis, name: str) -> str | None:
     try:
-        found = await execute(node, "CONFIG GET", "save")
+        found = await execute(node, "CONFIG GET", name)
     except ResponseError:
         return None  # hosted services often forbid CONFIG
-    return bool(found.get("save")) if isinstance(found, dict) else None
+    return str(found.get(name) or "") if isinstance(found, dict) else None
 
 
 async def _compare(node: Redis, own: Functions) -> Literal["current", "other", "none"]:

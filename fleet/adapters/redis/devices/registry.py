@@ -15,7 +15,7 @@ from fleet.wire.identity import Username
 
 MOST_OFFERS = 3
 """Offers of the same firmware to a device within a day; after that a device that cannot install it keeps working."""
-_OFFER_SECONDS = 24 * 3600
+OFFER_SECONDS = 24 * 3600
 _MOST_OFFERED = 8
 """Client-Ids of one MAC whose offers are counted; further ones are not counted."""
 _AT_ONCE = 200
@@ -51,7 +51,7 @@ class DeviceRegistry:
         names = self._store.keys
         field = f"fw:{hashlib.sha256(client.encode(errors='replace')).hexdigest()[:8]}"
         [count] = await self._store.call(
-            "fleet_offer", [names.device(mac)], [field, version, _OFFER_SECONDS, _MOST_OFFERED, YOUNG_SECONDS]
+            "fleet_offer", [names.device(mac)], [field, version, OFFER_SECONDS, _MOST_OFFERED, YOUNG_SECONDS]
         )
         return int(count)
 

@@ -66,6 +66,7 @@ def heard(**traces: tuple[int, str]) -> DeviceView:
             "device.audio",
             "FLEET_UDP_PUBLIC",
         ),
+        (with_traces(hello=(60, ""), goodbye=(45, "device")), "device.audio", "firewall"),
         (TALKED, "device.speech", "microphone"),
         (heard(heard=(280, "")), "device.speech", "--only speech"),
         (heard(heard=(280, ""), understood=(279, ""), sorry=(270, "failed")), "device.answer", "turn failed"),
@@ -83,6 +84,16 @@ def test_a_device_that_was_answered_has_no_fault() -> None:
     assert {one.verdict for one in found.values()} <= {"ok", "skipped"}
     assert "192.0.2.7:5" in found["device.audio"].message and "812" in found["device.audio"].message
     assert "3 tools" in found["device.tools"].message
+
+
+def test_a_device_that_hung_up_in_order_has_no_fault() -> None:
+    gone = heard(heard=(280, ""), understood=(279, ""), spoke=(270, ""), goodbye=(200, "device"), presence=(199, ""))
+    gone = replace(gone, record={**gone.record, "on": "0"})
+    assert {one.verdict for one in judge(gone).values()} <= {"ok", "skipped"}
+    lost = replace(gone, traces={**gone.traces, "presence": Trace(NOW - 100)})
+    assert judge(lost)["device.presence"].verdict == "problem", "it was lost long after it hung up"
+    early = with_traces(hello=(60, ""), goodbye=(45, "device"))
+    assert judge(early)["device.audio"].verdict == "warning"
 
 
 def test_a_hello_of_a_moment_ago_need_not_have_audio_yet() -> None:

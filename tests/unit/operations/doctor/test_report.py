@@ -1,10 +1,11 @@
 import io
 import json
 
+import pytest
 from rich.console import Console
 
 from fleet.operations.doctor.finding import exit_code, ok, problem, skipped, warning, wrong
-from fleet.operations.doctor.report import show, write_json
+from fleet.operations.doctor.report import show, show_json
 
 FOUND = [
     ok("a.b", "fine"),
@@ -20,8 +21,9 @@ def test_scripts_get_an_exit_code_that_says_how_bad_it_is() -> None:
     assert exit_code([*FOUND, wrong("i.j", "no", "Correct it")]) == 2
 
 
-def test_programs_get_json() -> None:
-    told = json.loads(write_json(FOUND))
+def test_programs_get_json(capsys: pytest.CaptureFixture[str]) -> None:
+    show_json(FOUND)
+    told = json.loads(capsys.readouterr().out)
     assert told["exit"] == 1
     assert told["findings"][3] == {"check": "g.h", "verdict": "problem", "message": "bad", "advice": "Mend"}
 
@@ -31,7 +33,7 @@ def test_people_get_what_is_wrong_and_what_to_do() -> None:
     show(FOUND, Console(file=stream, width=100))
     text = stream.getvalue()
     assert "PROBLEM g.h" in text and "Mend." in text and "Set [this]." in text
-    assert "1 problems, 1 warnings" in text
+    assert "1 problem, 1 warning. docs" in text
     assert text.index("c.d") < text.index("Mend")
 
 
