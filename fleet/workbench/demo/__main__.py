@@ -23,20 +23,23 @@ EXIT_INTERRUPTED = 130
 _FOLDER = Path("out") / "demo"
 
 
-def demo(
+def demo(  # noqa: PLR0913 - the arguments are the command line
     real: Annotated[
         bool, typer.Option("--real", help="Use Debian's Mosquitto with the plugin, and redis-server.")
     ] = False,
     zh: Annotated[bool, typer.Option("--zh", help="Talk in Chinese only.")] = False,
     en: Annotated[bool, typer.Option("--en", help="Talk in English only.")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the server running afterwards.")] = False,
+    json: Annotated[
+        Path | None, typer.Option(help="JSON file for the figures: checks, answers, latencies, violations, memory.")
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the answers and logs.")] = _FOLDER,
     picture: Annotated[Path | None, typer.Option(hidden=True, help="SVG file for the output.")] = None,
 ) -> None:
     """Start a server, let a simulated device talk to it with recorded speech, and check the answers."""
     wanted: dict[Language, bool] = {"en": en, "zh": zh}
     languages = [language for language in SCENES if wanted[language]] or list(SCENES)
-    options = DemoOptions(languages, real, keep, out)
+    options = DemoOptions(languages, real, keep, out, json)
     code = runtime.run(lambda: _demo(options, picture))
     if code not in (0, EXIT_INTERRUPTED):
         typer.echo(f"The logs are in {out}.", err=True)
@@ -71,4 +74,11 @@ if __name__ == "__main__":
         if isinstance(stream, io.TextIOWrapper):
             # Do not fail on a terminal that cannot show Chinese characters.
             stream.reconfigure(errors="replace")
-    typer.run(demo)
+    # Help and errors for a pipe have no boxes, and are not wrapped.
+    app = typer.Typer(
+        rich_markup_mode="rich" if sys.stdout.isatty() else None,
+        context_settings={"terminal_width": 10_000},
+        add_completion=False,
+    )
+    app.command()(demo)
+    app()

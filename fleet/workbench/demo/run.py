@@ -13,6 +13,7 @@ from pathlib import Path
 from rich.text import Text
 
 from fleet.ground.errors import ConfigError
+from fleet.workbench.demo.figures import write_figures
 from fleet.workbench.demo.memory import memory_of_children
 from fleet.workbench.demo.results import DemoResult
 from fleet.workbench.demo.scene_player import ScenePlayer
@@ -36,12 +37,13 @@ _EXAMPLE = SCENES["en"].lines[0].recording
 
 @dataclass(frozen=True, slots=True)
 class DemoOptions:
-    """Options of the command line; `folder` receives answers and logs."""
+    """Options of the command line; `folder` receives answers and logs, `json` the figures."""
 
     languages: Sequence[Language]
     real: bool
     keep: bool
     folder: Path
+    json: Path | None = None
 
 
 class DemoRun:
@@ -102,8 +104,11 @@ class DemoRun:
         self._screen.show_progress("transcribing the answers")
         await transcribe_answers(answers)
         violations = [f"{one.rule} ({one.clause}): {one.detail}" for one in device.report.violations]
-        checks = judge(DemoResult(scenes, violations, speaking))
+        result = DemoResult(scenes, violations, speaking)
+        checks = judge(result)
         self.ok = all(check.ok for check in checks)
+        if self._options.json:
+            await asyncio.to_thread(write_figures, self._options.json, result, checks, memory)
         show_summary(self._screen.console, scenes, checks)
         self._screen.console.print(files_table(memory, [answer.wav for answer in answers], self._log))
         good, bad = Text("The demo succeeded.", "bold green"), Text("The demo FAILED; see ✘ above.", "bold red")

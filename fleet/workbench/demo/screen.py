@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fleet.ground.errors import ConfigError
-from fleet.ground.terminal import cell
+from fleet.ground.terminal import cell, open_console
 from fleet.workbench.demo.stages import ASR, END, OUTSIDE, SENTENCE, START, TTS
 from fleet.workbench.demo.timeline import Actor, Row, ms
 
@@ -38,8 +38,7 @@ def make_console(*, record: bool = False) -> Console:
     """Return the console; `record` keeps all output for a picture, with colours even without a terminal."""
     if record:
         return Console(record=True, highlight=False, force_terminal=True, width=_PLAIN_WIDTH)
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=_PLAIN_WIDTH)
+    return open_console(_PLAIN_WIDTH)
 
 
 def save_picture(console: Console, path: Path) -> None:
@@ -85,7 +84,10 @@ class Screen:
 
     def title(self, text: str) -> None:
         self.console.print()
-        self.console.rule(Text(text, style="bold"), align="left", style="dim")
+        if self.console.is_terminal:
+            self.console.rule(Text(text, style="bold"), align="left", style="dim")
+        else:
+            self.console.print(Text(text))
 
     def show_row(self, row: Row) -> None:
         """Write a row below the others."""
@@ -106,7 +108,7 @@ class Screen:
         second = min(_CELLS_A_SECOND, room / total if total else 0)
         bar, legend = Text(_MARGIN), Text()
         for name, seconds in stages.items():
-            bar.append("━" * round(seconds * second), style=_COLOURS[name])
+            bar.append("━" * round(seconds * second * self.console.is_terminal), style=_COLOURS[name])
             legend.append(f"{name} {ms(seconds)}  ", style=_COLOURS[name])
         bar.append(_OUTCOME.format(ms(total)), style="bold")
         self.console.print(bar)

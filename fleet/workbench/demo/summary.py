@@ -7,7 +7,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from fleet.ground.terminal import cell
+from fleet.ground.terminal import cell, print_table
 from fleet.workbench.demo.results import SceneResult, TurnResult
 from fleet.workbench.demo.stages import HEARD, MEANINGS, NAMES, Stages, medians
 from fleet.workbench.demo.verdict import Check
@@ -19,12 +19,13 @@ def show_summary(console: Console, scenes: Sequence[SceneResult], checks: Sequen
     """Print the tables and the verdict."""
     answers = [answer for scene in scenes for answer in scene.answers]
     if answers:
-        console.print(transcripts_table(answers))
-        console.print(times_table(answers))
+        print_table(console, transcripts_table(answers))
+        print_table(console, times_table(answers))
+        console.print(Text("\n".join(f"{name}: {meaning}" for name, meaning in MEANINGS.items()), style="dim"))
     console.print(verdict_lines(checks))
 
 
-def transcripts_table(answers: Sequence[TurnResult]) -> RenderableType:
+def transcripts_table(answers: Sequence[TurnResult]) -> Table:
     """Return a table of what was said and what was recognised."""
     table = Table(title="What was said", title_justify="left", expand=True)
     for name in ("the user said", "the server understood", "it answered", "heard in the device's audio"):
@@ -34,7 +35,7 @@ def transcripts_table(answers: Sequence[TurnResult]) -> RenderableType:
     return table
 
 
-def times_table(answers: Sequence[TurnResult]) -> RenderableType:
+def times_table(answers: Sequence[TurnResult]) -> Table:
     """Return a table of the duration of each stage in milliseconds, and by which clock."""
     table = Table(
         title="How long it took, in ms: “heard” on the device's clock, all else on the server's",
@@ -47,8 +48,7 @@ def times_table(answers: Sequence[TurnResult]) -> RenderableType:
         table.add_column(name, justify="right", footer=footer, style="bold" if name == HEARD else "")
     for answer in answers:
         table.add_row(answer.line.text, *_cells(answer.stages))
-    meanings = Text("\n".join(f"{name}: {meaning}" for name, meaning in MEANINGS.items()), style="dim")
-    return Group(table, meanings)
+    return table
 
 
 def verdict_lines(checks: Sequence[Check]) -> RenderableType:

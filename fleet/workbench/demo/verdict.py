@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from fleet.ground.terminal import plural
 from fleet.workbench.demo.results import DemoResult, SceneResult, TurnResult
 from fleet.workbench.demo.script import WANTED_VOLUME
 from fleet.workbench.demo.spoken_numbers import contains_number, contains_time
@@ -27,7 +28,7 @@ def _judge_scene(result: SceneResult) -> Iterator[Check]:
     yield Check(f"{title}: the device's volume changed", after == WANTED_VOLUME != before, f"{before} → {after}")
     missing = len(result.scene.lines) - len(result.answers)
     if missing:
-        yield Check(f"{title}: everything was said", False, f"{missing} lines were not")
+        yield Check(f"{title}: everything was said", False, f"not said: {plural(missing, 'line')}")
     for answer in result.answers:
         yield _judge_answer(title, answer)
 
@@ -54,7 +55,7 @@ def _faults(answer: TurnResult) -> Iterator[str]:
 
 def _judge_device(demo: DemoResult) -> Iterator[Check]:
     broken = len(demo.violations)
-    seen = f"{broken}: {demo.violations[0]}" if broken else "0 violations"
+    seen = plural(broken, "violation") + (f": {demo.violations[0]}" if broken else "")
     yield Check("The device saw no rule of its firmware broken", not broken, seen)
     open_ = any(answer.outcome == "open" for scene in demo.scenes for answer in scene.answers)
     speaking = demo.speaking or open_

@@ -10,6 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from fleet.ground.errors import ConfigError, FleetError
+from fleet.ground.terminal import plural, visible
 from fleet.wire.topics import canonical_mac
 from fleet.workbench.sim.audio.recording import read_recording
 from fleet.workbench.sim.audio.sound_card import LiveVoice, loudspeaker, microphone, sound_system
@@ -127,6 +128,8 @@ def show(step: Step) -> None:
     """Write a step as a line for a person."""
     detail = " ".join(f"{key}={value}" for key, value in step.detail.items())
     typer.echo(f"{step.at:8.3f}  {step.name:16} {detail}".rstrip())
+    if step.name == "activation code":
+        typer.echo(f"{'':8}  the device waits: run `fleet devices bind {visible(str(step.detail['code']))}`")
 
 
 def summary(report: Report) -> list[str]:
@@ -138,7 +141,7 @@ def summary(report: Report) -> list[str]:
             lines.append("  ms after speech: " + ", ".join(f"{k} {v:.0f}" for k, v in turn.latencies_ms.items()))
         if turn.gaps_ms:
             lines.append(
-                f"  {len(turn.gaps_ms)} gaps inside sentences, {sum(turn.gaps_ms):.0f} ms in all, "
+                f"  {plural(len(turn.gaps_ms), 'gap')} inside sentences, {sum(turn.gaps_ms):.0f} ms in all, "
                 f"the longest {max(turn.gaps_ms):.0f} ms"
             )
     broken = [f"VIOLATION at {one.at:.3f} of {one.rule} ({one.clause}): {one.detail}" for one in report.violations]

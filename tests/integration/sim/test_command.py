@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 
 from fleet.adapters.speech.pcm import write_wav
 from fleet.workbench.sim import command
+from fleet.workbench.sim.audio import sound_card
+from fleet.workbench.sim.records.journal import Step
 from tests.support.scripted_server import ScriptedServer, tone
 
 
@@ -91,6 +93,21 @@ def test_a_breach_of_the_contract_fails_although_the_answer_came(app: typer.Type
     assert "answered" in output
     assert "VIOLATION" in output
     assert "field-missing" in output
+
+
+def test_without_a_sound_card_one_line_says_what_is_missing(app: typer.Typer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(_: str) -> None:
+        raise OSError("PortAudio library not found")
+
+    monkeypatch.setattr(sound_card.importlib, "import_module", missing)
+    code, output = _run(app, "--ota", "http://127.0.0.1:1/ota/", "--mic")
+    assert code == 1
+    assert "apt install libportaudio2" in output and len(output.splitlines()) == 1
+
+
+def test_a_code_is_shown_with_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    command.show(Step(1.5, "activation code", {"code": "123456"}))
+    assert "run `fleet devices bind 123456`" in capsys.readouterr().out
 
 
 def test_a_server_that_is_away_fails_with_the_reason(app: typer.Typer) -> None:

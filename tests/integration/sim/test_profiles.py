@@ -322,6 +322,7 @@ async def test_an_unbound_device_asks_until_it_is_bound(server: ScriptedServer) 
     profile = replace(profile, timing=replace(profile.timing, activate_soon=0.05))
     async with powered(server, profile) as device:
         assert [step.detail["status"] for step in device.journal.find("activation")] == [202, 202, 200]
+        assert [step.detail["code"] for step in device.journal.find("activation code")] == ["123456"]
     assert server.activations == [b"{}"] * 3
     assert len(server.ota_requests) == 2
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from types import ModuleType
 
 from fleet import DISTRIBUTION
-from fleet.ground.errors import ConfigError
+from fleet.ground.errors import Unavailable
 from fleet.workbench.sim.audio.encoder import SAMPLE_RATE
 from fleet.workbench.sim.records.loudness import SAMPLE_BYTES, first_audible
 
@@ -49,14 +49,21 @@ def sound_system() -> ModuleType:
     """Return the package sounddevice.
 
     Raises:
-        ConfigError: It, or the PortAudio library below it, is not installed.
+        Unavailable: It, the PortAudio library below it, a microphone or a loudspeaker is missing; says what to install.
     """
     try:
-        return importlib.import_module("sounddevice")
-    except (ImportError, OSError) as error:
-        raise ConfigError(
-            f"--mic needs PortAudio and the package sounddevice: pip install '{DISTRIBUTION}[mic]' ({error})"
-        ) from error
+        sounds = importlib.import_module("sounddevice")
+    except ImportError as error:
+        raise Unavailable(f"--mic needs the package sounddevice: pip install '{DISTRIBUTION}[mic]'") from error
+    except OSError as error:
+        raise Unavailable("--mic needs the library PortAudio: apt install libportaudio2, or your system's") from error
+    try:
+        for kind in ("input", "output"):
+            sounds.query_devices(kind=kind)
+    except (sounds.PortAudioError, ValueError) as error:
+        why = " ".join(str(error).split())
+        raise Unavailable(f"--mic needs a microphone and a loudspeaker: {why}. Use --text or --wav instead") from error
+    return sounds
 
 
 @contextmanager

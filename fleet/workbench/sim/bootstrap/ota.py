@@ -9,7 +9,7 @@ import httpx2
 from fleet.ground.errors import Unavailable
 from fleet.workbench.sim.bootstrap.activation import Activation, demanded
 from fleet.workbench.sim.bootstrap.ota_rules import check_answer, check_response
-from fleet.workbench.sim.messages.message import JsonObject, member, number
+from fleet.workbench.sim.messages.message import JsonObject, member, number, text
 from fleet.workbench.sim.network.https import web
 from fleet.workbench.sim.profiles.identity import Identity, headers, system_info
 from fleet.workbench.sim.profiles.profile import Profile
@@ -46,7 +46,7 @@ class Bootstrap:
         self._identity = identity
         self._profile = profile
         self._journal = journal
-        self._reason = ""
+        self._reason = self._code = ""
 
     async def fetch(self) -> MqttAccess:
         """Return the MQTT section, after as many tries as firmware makes.
@@ -63,6 +63,7 @@ class Bootstrap:
                 return access
             if challenge is None:
                 raise Unavailable(f"bootstrap at {self._url} failed: no usable mqtt section")
+            self._note_code(text(member(answer, "activation"), "code") or "")
             await Activation(self._url, self._identity, self._profile, self._journal).run(challenge)
 
     async def _ask(self) -> JsonObject:
@@ -94,6 +95,12 @@ class Bootstrap:
             self._fail(f"status {response.status_code}")
             return None
         return self._read(body)
+
+    def _note_code(self, code: str) -> None:
+        """Note a code when it is shown first."""
+        if code and code != self._code:
+            self._code = code
+            self._journal.note("activation code", code=code)
 
     def _note(self, access: MqttAccess) -> None:
         topic, keepalive = access.publish_topic, access.keepalive

@@ -2,7 +2,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from fleet.ground.errors import ConfigError
+from fleet.ground.errors import Unavailable
 from fleet.workbench.sim.audio import sound_card
 from fleet.workbench.sim.audio.sound_card import LiveVoice, loudspeaker, microphone, sound_system
 
@@ -80,10 +80,29 @@ def test_the_loudspeaker_plays_in_order_and_fills_up_with_silence(sounds: Module
     assert stream.closed
 
 
-def test_without_the_package_the_user_is_told_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(_: str) -> None:
-        raise ImportError("No module named 'sounddevice'")
+class _PortAudioError(Exception):
+    """As sounddevice raises it: its text has several lines."""
 
-    monkeypatch.setattr(sound_card.importlib, "import_module", missing)
-    with pytest.raises(ConfigError, match=r"pip install 'fleet-voice\[mic\]'"):
+
+@pytest.mark.parametrize(
+    ("fault", "remedy"),
+    [
+        (ImportError("No module named 'sounddevice'"), r"pip install 'fleet-voice\[mic\]'"),
+        (OSError("PortAudio library not found"), "apt install libportaudio2"),
+        (
+            _PortAudioError("Error querying device -1\n"),
+            "loudspeaker: Error querying device -1. Use --text",
+        ),
+    ],
+)
+def test_what_is_missing_is_named_with_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, fault: Exception, remedy: str
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise fault
+
+    package = SimpleNamespace(PortAudioError=_PortAudioError, query_devices=fail)
+    answer = (lambda _: package) if isinstance(fault, _PortAudioError) else fail
+    monkeypatch.setattr(sound_card.importlib, "import_module", answer)
+    with pytest.raises(Unavailable, match=remedy):
         sound_system()
