@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from fleet.adapters.redis.access.revocations import Revocations, RevocationStep, State
+from fleet.adapters.redis.access.revocations import ListVersion, Revocations, RevocationStep
 from fleet.ground.tasks import Backoff, keep_running
 from fleet.wire.identity import Minima
 
@@ -52,7 +52,7 @@ class RevocationWatch:
         self._revocations = revocations
         self._on_change = on_change
         self._known = Access()
-        self._state: State | None = None
+        self._version: ListVersion | None = None
         self._backoff = Backoff(limit=LOOK_SECONDS)
 
     async def run(self) -> None:
@@ -65,27 +65,27 @@ class RevocationWatch:
         Raises:
             Unavailable: Redis did not answer.
         """
-        state = await self._revocations.state()
-        if state == self._state:
+        newest = await self._revocations.version()
+        if newest == self._version:
             return
-        state, access, change = await self._follow(state)
+        newest, access, change = await self._follow(newest)
         await self._on_change(access, change)
-        self._known, self._state = access, state
+        self._known, self._version = access, newest
 
-    async def _follow(self, state: State) -> tuple[State, Access, Change]:
-        """Return a state, the list (at least as new as that state), and the change."""
-        if self._state is not None and state.version > self._state.version:
-            steps = await self._revocations.since(self._state)
-            if follows(self._state, steps, state):
-                return steps[-1].at, *applied(self._known, steps)
+    async def _follow(self, newest: ListVersion) -> tuple[ListVersion, Access, Change]:
+        """Return a version, the list (at least as new as that version), and the change."""
+        if self._version is not None and newest.version > self._version.version:
+            steps = await self._revocations.since(self._version)
+            if follows(self._version, steps, newest):
+                return steps[-1].after, *applied(self._known, steps)
         access = Access(await self._revocations.read(), await self._revocations.minima())
-        if self._state is not None and state.version <= self._state.version:
+        if self._version is not None and newest.version <= self._version.version:
             log.error(
                 "the list of revoked devices was lost in Redis; what was known stays in force until this restarts",
                 extra={"revoked": len(self._known.revoked), "minima": len(self._known.minima.macs)},
             )
             access = united(self._known, access)
-        return state, access, Change(access.revoked - self._known.revoked, frozenset(), everyone=True)
+        return newest, access, Change(access.revoked - self._known.revoked, frozenset(), everyone=True)
 
     async def _watch(self) -> None:
         while True:
@@ -94,16 +94,17 @@ class RevocationWatch:
             await asyncio.sleep(LOOK_SECONDS)
 
 
-def follows(known: State, steps: Sequence[RevocationStep], state: State) -> bool:
-    """Whether these changes are complete between two states, and can be applied one by one.
+def follows(known: ListVersion, steps: Sequence[RevocationStep], newest: ListVersion) -> bool:
+    """Return whether these changes lead from the known version to the newest, and can be applied one by one.
 
-    An older version of fleet writes no log. A lowered minimum of all does not show which MACs have their own minimum.
+    They are incomplete if the bounded log lost some, or if an older version of fleet, which writes no log, made some.
+    A lowered default cannot be applied: the removed minima of single MACs are known only from the whole list.
     """
-    versions = [step.at.version for step in steps]
+    versions = [step.after.version for step in steps]
     whole = versions == list(range(known.version + 1, known.version + 1 + len(steps)))
     return (
         whole
-        and known.version + len(steps) >= state.version
+        and known.version + len(steps) >= newest.version
         and not any(step.what == "require_all" and not step.generation for step in steps)
     )
 

@@ -1,8 +1,10 @@
-"""Genuine credentials that are refused: of revoked devices, and of generations below a minimum.
+"""The deny list: credentials with a valid password that are refused.
+
+A credential is refused because the device is revoked, or because its generation is too low.
 
 The list is in Redis and may have a million entries. Every change has a number (`version`) and an entry in a log of
-bounded length, so that a watcher reads the changes that it missed. A watcher reads the whole list, in pages, at its
-start and when the log does not reach back far enough.
+bounded length. A watcher reads the whole list, in pages, when it starts; then it reads the log. It reads the whole
+list again when the log no longer holds the change that follows the last one it knows.
 """
 
 from collections.abc import Awaitable, Mapping
@@ -13,8 +15,8 @@ from fleet.adapters.redis.client.store import Store
 from fleet.ground.errors import Overloaded
 from fleet.wire.identity import LARGEST_GENERATION, Minima
 
-MOST = 1_000_000
-"""Revoked devices; and as many MACs with a minimum of their own. The Mosquitto plugin reads no more."""
+MOST_ENTRIES = 1_000_000
+"""Bound of the revoked devices, and of the MACs with their own minimum. The Mosquitto plugin reads no more."""
 
 _MACS = "{revoked}:macs"
 _MINIMA = "{revoked}:minima"
@@ -24,22 +26,23 @@ _LOG = "{revoked}:log"
 _LONGEST_LOG = 10_000
 """Changes; one is about 100 bytes."""
 _PAGE = 5_000
-_THINNED_AT_ONCE = 500
+_PRUNE_BATCH = 500
+"""MACs in one call: while it runs, Redis serves nobody else."""
 
 
 @dataclass(frozen=True, slots=True)
-class State:
-    """The version of the list: the number of the last change, and its log entry's id."""
+class ListVersion:
+    """The number of a change of the list, and the id of its log entry; 0 and empty if nothing has changed yet."""
 
     version: int
-    logged: str
+    log_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class RevocationStep:
-    """One change in the log: `what` is revoke, unrevoke, require or require_all."""
+    """One change in the log: `what` is revoke, unrevoke, require or require_all; `after` is the version it made."""
 
-    at: State
+    after: ListVersion
     what: str
     mac: str
     generation: int
@@ -75,10 +78,10 @@ class Revocations:
         return await self._change("require", mac, generation)
 
     async def require_all(self, generation: int) -> bool:
-        """Refuse credentials below a generation, 0 or 1, of every MAC without a minimum of its own.
+        """Set the default minimum (0: none; 1: refuse generation 0). MACs with their own minimum keep it.
 
-        Returns whether that is new. At 1 the MACs whose own minimum is 1 lose it, so that the list stays small; a later
-        0 does not restore it.
+        Returns whether the default changed. At 1, own minima of 1 are removed, because the default implies them; a
+        later 0 does not restore them.
 
         Raises:
             ValueError: The generation is neither 0 nor 1.
@@ -87,7 +90,7 @@ class Revocations:
             raise ValueError(f"no minimum of all devices: {generation}")
         changed = await self._change("require_all", "", generation)
         if generation:
-            await self._thin()
+            await self._prune_implied_minima()
         return changed
 
     async def read(self) -> frozenset[str]:
@@ -100,8 +103,8 @@ class Revocations:
             if not int(cursor):
                 return frozenset(found)
 
-    async def holds(self, mac: str) -> bool:
-        """Whether one device is revoked."""
+    async def is_revoked(self, mac: str) -> bool:
+        """Return whether one device is revoked."""
         return bool(await self._store.ask(cast("Awaitable[int]", self._store.client.sismember(_MACS, mac))))
 
     async def minima(self) -> Minima:
@@ -122,37 +125,38 @@ class Revocations:
         own, default = await self._store.ask(cast("Awaitable[list[Any]]", pipe.execute()))
         return int(own or default or 0)
 
-    async def state(self) -> State:
+    async def version(self) -> ListVersion:
         """Return the version of the list."""
-        version, logged = await self._store.call("fleet_access_state", [_VERSION, _LOG], [])
-        return State(int(version), logged)
+        version, log_id = await self._store.call("fleet_access_state", [_VERSION, _LOG], [])
+        return ListVersion(int(version), log_id)
 
-    async def since(self, known: State) -> list[RevocationStep]:
-        """Return the logged changes since a state, oldest first; the oldest ones may be missing."""
-        entries = cast(
-            "Awaitable[Any]", self._store.client.xrange(_LOG, min=f"({known.logged}" if known.logged else "-")
-        )
+    async def since(self, known: ListVersion) -> list[RevocationStep]:
+        """Return the logged changes after a version, oldest first.
+
+        The log is bounded: if the first step's version is not `known.version + 1`, read the whole list.
+        """
+        start = f"({known.log_id}" if known.log_id else "-"
+        entries = cast("Awaitable[Any]", self._store.client.xrange(_LOG, min=start))
         return [
-            RevocationStep(State(int(fields["v"]), at), fields["what"], fields["mac"], int(fields["gen"]))
-            for at, fields in await self._store.ask(entries)
+            RevocationStep(ListVersion(int(fields["v"]), log_id), fields["what"], fields["mac"], int(fields["gen"]))
+            for log_id, fields in await self._store.ask(entries)
         ]
 
     async def _change(self, what: str, mac: str, generation: int = 0) -> bool:
         keys = [_MACS, _MINIMA, _DEFAULT, _VERSION, _LOG]
-        [changed] = await self._store.call("fleet_access", keys, [what, mac, generation, MOST, _LONGEST_LOG])
+        [changed] = await self._store.call("fleet_access", keys, [what, mac, generation, MOST_ENTRIES, _LONGEST_LOG])
         if changed == "-1":
-            raise Overloaded(f"the list of who may not connect has {MOST} entries")
+            raise Overloaded(f"the list of who may not connect has {MOST_ENTRIES} entries")
         return changed == "1"
 
-    async def _thin(self) -> None:
-        """Remove minima that the minimum of all devices already implies."""
+    async def _prune_implied_minima(self) -> None:
+        """Remove own minima that the default already implies."""
         cursor = 0
         while True:
             cursor, page = await self._scan_minima(cursor)
             macs = [mac for mac, generation in page.items() if generation <= 1]
-            for at in range(0, len(macs), _THINNED_AT_ONCE):
-                few = macs[at : at + _THINNED_AT_ONCE]
-                await self._store.call("fleet_access_thin", [_MINIMA, _DEFAULT], few)
+            for at in range(0, len(macs), _PRUNE_BATCH):
+                await self._store.call("fleet_access_thin", [_MINIMA, _DEFAULT], macs[at : at + _PRUNE_BATCH])
             if not cursor:
                 return
 

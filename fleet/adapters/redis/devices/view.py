@@ -84,7 +84,7 @@ async def read_device_view(store: Store, mac: str) -> DeviceView:
         bootstrap=int(seen) if seen else None,
         refusal=Trace(*away) if away else None,
         admission=Admission.of(admission),
-        revoked=await Revocations(store).holds(mac),
+        revoked=await Revocations(store).is_revoked(mac),
         session=session,
         turn=turn,
         tools=len(await ToolLists(store).read(mac)),
