@@ -9,7 +9,7 @@ from redis.exceptions import RedisError
 
 from fleet.adapters.redis.client.client import ServerClient, Streams
 from fleet.adapters.redis.client.retries import RetryPolicy
-from fleet.adapters.redis.client.store import PLACES, Store
+from fleet.adapters.redis.client.store import MOST_COMMANDS, Store
 from tests.support.memory_redis import MemoryRedis
 
 SHARDS = 16
@@ -98,7 +98,10 @@ class MemoryClient(ServerClient):
 def memory_client(redis: MemoryRedis) -> MemoryClient:
     client = MemoryClient(connection_pool=ConnectionPool(decode_responses=True, protocol=2))
     client.sentinels, client.pipelined = None, MemoryConnection(redis)
-    client.retries, client.batch_retries = RetryPolicy(PLACES, client.refresh), RetryPolicy(PLACES, client.refresh)
+    client.retries, client.batch_retries = (
+        RetryPolicy(MOST_COMMANDS, client.refresh),
+        RetryPolicy(MOST_COMMANDS, client.refresh),
+    )
     return client
 
 

@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from fleet.adapters.redis.client import retries
-from fleet.adapters.redis.client.store import PLACES, READERS, Store
+from fleet.adapters.redis.client.store import MOST_BLOCKING_READS, MOST_COMMANDS, Store
 from fleet.adapters.redis.sessions.calls import CallBegun, CallKnown, CallTable
 from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
 from fleet.adapters.redis.shards.inbox import Inboxes
@@ -104,11 +104,11 @@ async def test_a_server_that_hangs_is_given_up_and_found_again(
     server.signal(signal.SIGSTOP)
     try:
         async with asyncio.timeout(LIMIT), asyncio.TaskGroup() as group:
-            for _ in range(2 * PLACES):
+            for _ in range(2 * MOST_COMMANDS):
                 group.create_task(take())
     finally:
         server.signal(signal.SIGCONT)
-    assert refused == 2 * PLACES
+    assert refused == 2 * MOST_COMMANDS
     monkeypatch.setattr(forgetful.client.retries, "_answer", retries.ANSWER_SECONDS)
     assert await leases.take(3) is not None
 
@@ -116,16 +116,16 @@ async def test_a_server_that_hangs_is_given_up_and_found_again(
 async def test_connections_are_bounded(server: EngineProcess, forgetful: Store) -> None:
     boxes, leases = Inboxes(forgetful), Leases(forgetful, "w", 60)
     async with asyncio.timeout(LIMIT), asyncio.TaskGroup() as group:
-        for number in range(4 * PLACES):
+        for number in range(4 * MOST_COMMANDS):
             group.create_task(leases.take(number % 16))
             group.create_task(boxes.to_edge("e", CloseSessionCommand(device="d", session="s")))
             group.create_task(forgetful.ping())
-        for number in range(2 * READERS):
+        for number in range(2 * MOST_BLOCKING_READS):
             group.create_task(boxes.read_shards({number: "0"}))
         living = await leases.announce()
     assert len(living) == 1
     clients = await forgetful.client.info("clients")
-    assert clients["connected_clients"] <= 2 * PLACES + READERS
+    assert clients["connected_clients"] <= 2 * MOST_COMMANDS + MOST_BLOCKING_READS
 
 
 @pytest.mark.parametrize("serves_stale_data", ["yes", "no"])

@@ -186,7 +186,7 @@ def connect_server(address: RedisAddress, places: int, answer: float) -> ServerC
     sentinels = None
     if address.kind == "sentinel":
         sentinels = Sentinel(list(address.hosts), sentinel_kwargs=_sentinel_options(address))  # type: ignore[no-untyped-call]
-        pool = _sentinel_pool(address.service, sentinels, **options, **_tls(address))
+        pool = _sentinel_pool(address.sentinel_service, sentinels, **options, **_tls(address))
     elif address.socket:
         del options["socket_keepalive"]
         pool = ConnectionPool(connection_class=UnixDomainSocketConnection, path=address.socket, **options)

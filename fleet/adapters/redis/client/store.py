@@ -20,10 +20,10 @@ from fleet.ground.errors import ConfigError, Fenced, Unavailable
 
 T = TypeVar("T")
 
-PLACES = 64
-"""Commands at a time; the others wait."""
-READERS = 8
-"""Blocking reads at a time: with connections of their own, so that they take none from commands."""
+MOST_COMMANDS = 64
+"""Bound of the commands that run at a time; the others wait."""
+MOST_BLOCKING_READS = 8
+"""Bound of the blocking reads at a time: with connections of their own, so that they take none from commands."""
 BLOCK_SECONDS = 0.5
 """Longest wait of one blocking read; also how long a newly owned shard's inbox may wait for its first read."""
 
@@ -46,7 +46,7 @@ class Store:
         self.keys = Keys(shards)
         self._replicas = Replicas(client)
         self.functions = functions()
-        """Of this version."""
+        """The functions of this version of fleet."""
         self._wrote: float | None = None
 
     @classmethod
@@ -55,7 +55,7 @@ class Store:
 
         Args:
             url: As FLEET_REDIS_URL.
-            shards: Of all processes.
+            shards: The number of shards of the installation, the same in all processes.
             authorities: PEM file with authorities for TLS, besides those of the system.
             load: Whether to load the functions; False for read-only commands.
 
@@ -64,19 +64,19 @@ class Store:
             Unavailable: The server is not reachable.
         """
         address = parse_redis_url(url, authorities)
-        reader = _connect(address, READERS, BLOCK_SECONDS + ANSWER_SECONDS)
-        store = cls(_connect(address, PLACES, ANSWER_SECONDS), reader, shards)
+        reader = _connect(address, MOST_BLOCKING_READS, BLOCK_SECONDS + ANSWER_SECONDS)
+        store = cls(_connect(address, MOST_COMMANDS, ANSWER_SECONDS), reader, shards)
         async with AsyncExitStack() as unless_open:
             unless_open.push_async_callback(store.close)
             try:
                 if not await store.client.fits():
-                    raise _misfit(address.kind)
+                    raise _wrong_kind(address.kind)
                 if load:
                     await store.load_functions()
                     for node in await store.client.primaries():
                         await forget_others(node, store.functions)
             except FAULTS as error:
-                raise _unopened(error) from error
+                raise _opening_error(error) from error
             unless_open.pop_all()
         return store
 
@@ -139,7 +139,7 @@ class Store:
         def once() -> Awaitable[object]:
             return self.client.execute_command("FCALL", self.functions.name(function), len(keys), *words)
 
-        return _texts(await self.ask(self._loaded(once)))
+        return _texts(await self.ask(self._with_functions(once)))
 
     async def call_saved(self, function: str, keys: Sequence[str], args: Sequence[str | int]) -> tuple[list[str], bool]:
         """Run a function and wait until a replica has its effect, if there are replicas.
@@ -154,7 +154,7 @@ class Store:
         if not await self.ask(self._replicas.exist(keys[0])):
             return await self.call(function, keys, args), True
         words, faults, name = [str(arg) for arg in args], self._replicas.faults, self.functions.name(function)
-        answer, acknowledged = await self.ask(self._loaded(lambda: self.client.fcall_saved(name, keys, words)))
+        answer, acknowledged = await self.ask(self._with_functions(lambda: self.client.fcall_saved(name, keys, words)))
         if acknowledged:
             return _texts(answer), True
         self._replicas.forget()
@@ -162,7 +162,8 @@ class Store:
         moved = faults != self._replicas.faults
         return _texts(answer), moved and not await self.ask(self._replicas.exist(keys[0]))
 
-    async def _loaded(self, once: Callable[[], Awaitable[T]]) -> T:
+    async def _with_functions(self, once: Callable[[], Awaitable[T]]) -> T:
+        """Run a call; if the server lacks the functions, load them and run the call again."""
         try:
             return await once()
         except ResponseError as error:
@@ -197,13 +198,13 @@ def _texts(answer: object) -> list[str]:
     return [str(part) for part in parts]
 
 
-def _misfit(kind: Kind) -> ConfigError:
+def _wrong_kind(kind: Kind) -> ConfigError:
     if kind == "cluster":
         return ConfigError("FLEET_REDIS_URL names no Cluster: write redis:// instead of redis+cluster://")
     return ConfigError("FLEET_REDIS_URL names a node of a Cluster: write redis+cluster:// instead of redis://")
 
 
-def _unopened(error: BaseException) -> ConfigError | Unavailable:
+def _opening_error(error: BaseException) -> ConfigError | Unavailable:
     """Return the error for the operator after the first command failed."""
     text = str(error)
     if isinstance(error, AuthenticationError) or text.startswith(("NOAUTH", "WRONGPASS", "NOPERM")):

@@ -43,8 +43,8 @@ class RedisAddress:
     """The server, the Sentinels, or some nodes of the Cluster; empty for a socket."""
     socket: str = ""
     """Path of a server's socket."""
-    service: str = ""
-    """The primary's name among Sentinels."""
+    sentinel_service: str = ""
+    """The name under which the Sentinels know the primary."""
     database: int = 0
     login: RedisLogin = RedisLogin()
     sentinel_login: RedisLogin = RedisLogin()
@@ -59,7 +59,8 @@ def parse_redis_url(url: str, authorities: Path | None = None) -> RedisAddress:
     `redis://[user:password@]host[:port][/database]`, `rediss://…` with TLS, `unix://[user:password@]/path[?db=n]`,
     `redis+sentinel://[user:password@]host[:port],…/name[/database][?sentinel_password=…]` and
     `redis+cluster://[user:password@]host[:port],…`, the last two also as `rediss+…`. Special characters in a name or
-    password are percent-encoded.
+    password are percent-encoded. `?db=n` overrides a database in the path. `?username=…` and `?password=…` stand in
+    for a name and a password before the host.
 
     Args:
         url: The setting's text.
@@ -77,24 +78,25 @@ def parse_redis_url(url: str, authorities: Path | None = None) -> RedisAddress:
     if scheme.lower() == "unix":
         if hosts or len(path) < 2:
             raise _wrong("unix:// is followed by the path of a socket, as in unix:///run/redis.sock")
-        address = RedisAddress(kind, (), unquote(path), "", _number(options.take("db") or "0"), _login(login, options))
+        database = _number(options.take("db") or "0")
+        address = RedisAddress(kind, (), socket=unquote(path), database=database, login=_login(login, options))
     else:
-        service, database = _place(kind, path, options)
+        sentinel_service, database = _service_and_database(kind, path, options)
         found = tuple(_host(host, _PORTS[kind]) for host in hosts.split(","))
         if kind == "server" and len(found) > 1:
             raise _wrong("several hosts need redis+sentinel:// or redis+cluster://")
+        sentinel_login = RedisLogin()
+        if kind == "sentinel":
+            sentinel_login = RedisLogin(options.take("sentinel_username"), options.take("sentinel_password"))
         address = RedisAddress(
             kind,
-            found,
-            "",
-            service,
-            database,
-            _login(login, options),
-            RedisLogin(options.take("sentinel_username"), options.take("sentinel_password"))
-            if kind == "sentinel"
-            else RedisLogin(),
-            tls,
-            _tls_options(options, authorities) if tls else {},
+            hosts=found,
+            sentinel_service=sentinel_service,
+            database=database,
+            login=_login(login, options),
+            sentinel_login=sentinel_login,
+            tls=tls,
+            tls_options=_tls_options(options, authorities) if tls else {},
         )
     options.check()
     return address
@@ -114,18 +116,18 @@ class _Options:
             raise _wrong(f"has an unknown or unfitting option {sorted(self._left)[0]}")
 
 
-def _place(kind: Kind, path: str, options: _Options) -> tuple[str, int]:
-    """Return the primary's name and the number of the database."""
+def _service_and_database(kind: Kind, path: str, options: _Options) -> tuple[str, int]:
+    """Return the primary's name among Sentinels (else empty) and the number of the database."""
     parts = [unquote(part) for part in path.strip("/").split("/")]
-    service = parts.pop(0) if kind == "sentinel" else ""
-    if kind == "sentinel" and not service:
+    sentinel_service = parts.pop(0) if kind == "sentinel" else ""
+    if kind == "sentinel" and not sentinel_service:
         raise _wrong("needs the primary's name, as in redis+sentinel://host:26379/mymaster/0")
     if len(parts) > 1:
         raise _wrong("has too many parts after the host")
     database = _number(options.take("db") or (parts[0] if parts else "") or "0")
     if kind == "cluster" and database:
         raise _wrong("a Cluster has only database 0")
-    return service, database
+    return sentinel_service, database
 
 
 def _login(text: str, options: _Options) -> RedisLogin:

@@ -13,6 +13,7 @@ def test_a_server() -> None:
     )
     assert parse_redis_url("redis://[::1]:7/0").hosts == (("::1", 7),)
     assert parse_redis_url("redis://host?db=3").database == 3
+    assert parse_redis_url("redis://host/2?db=3").database == 3, "?db= overrides the path"
 
 
 def test_a_password_may_hold_anything_when_it_is_encoded() -> None:
