@@ -11,7 +11,8 @@ from fleet.adapters.redis.shards.owner import Owner
 class DueApology:
     """An apology to show on a device now.
 
-    `name` is a key of `fleet.core.text.phrases`, `language` the one that the device reported, `epoch` its connection.
+    `name` is a key of `fleet.core.text.phrases`; `language` is the one that the device reported, or empty; `epoch` is
+    the presence epoch of the device's connection, or empty (`Endings.mark_shown` takes it back).
     """
 
     name: str
@@ -43,8 +44,8 @@ class Endings:
         found = await self._store.call("fleet_apology", [self._store.keys.device(mac)], [])
         return DueApology(*found) if found else None
 
-    async def shown(self, owner: Owner, mac: str, epoch: str) -> None:
-        """Record that the apology was sent in this connection; after a new connection it is sent again.
+    async def mark_shown(self, owner: Owner, mac: str, epoch: str) -> None:
+        """Record that the apology was sent in the connection of this epoch; in a later connection it is due again.
 
         Raises:
             Fenced: The shard is another worker's now.

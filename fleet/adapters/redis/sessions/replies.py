@@ -1,4 +1,4 @@
-"""The answers to turns that began as text, for the client of the api; the device gets them too."""
+"""Replies: what a turn that began as text came to, for the client of the api; the device gets its answer too."""
 
 from collections.abc import Awaitable
 from dataclasses import dataclass
@@ -8,33 +8,34 @@ from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.shards.owner import Owner
 
 REPLY_SECONDS = 600
-"""Life of an answer."""
+"""How long a reply is kept."""
 
 ReplyState = Literal["accepted", "answered", "failed", "interrupted", "busy"]
-"""`failed`: the text ends with an apology. `interrupted`: the text is incomplete or empty. `busy`: not begun."""
+"""The state of a turn. `accepted`: the turn is not over. `answered`: the text is complete. `failed`: the text ends with
+an apology. `interrupted`: the text is incomplete or empty. `busy`: the turn was not begun."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The state of a turn, and the text of its answer."""
+    """The state of a turn, and the text that was said in it."""
 
     state: ReplyState
     text: str = ""
 
     @property
     def over(self) -> bool:
-        """Whether the state is final."""
+        """Whether the reply is final."""
         return self.state != "accepted"
 
 
 class Replies:
-    """Reads and writes answers."""
+    """Reads and writes replies. All methods raise `Unavailable` while Redis does not answer."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def expect(self, mac: str, turn: str) -> None:
-        """Record that a turn was requested."""
+        """Write the reply `accepted` for a turn that was requested."""
         key = self._store.keys.reply(mac, turn)
         pipe = self._store.client.pipeline(transaction=False)
         pipe.hset(key, mapping=cast("Any", {"state": "accepted", "text": ""}))
@@ -42,7 +43,7 @@ class Replies:
         await self._store.ask(cast("Awaitable[list[int]]", pipe.execute()))
 
     async def write(self, owner: Owner, mac: str, turn: str, reply: Reply) -> None:
-        """Record the end of a turn.
+        """Write the reply of a turn that is over.
 
         Raises:
             Fenced: The shard is another worker's now.
@@ -55,7 +56,7 @@ class Replies:
         )
 
     async def read(self, mac: str, turn: str) -> Reply | None:
-        """Return the state of a turn, or None if it is unknown or has expired."""
+        """Return the reply of a turn, or None if the turn is unknown or its reply has expired."""
         fields = self._store.client.hmget(self._store.keys.reply(mac, turn), ["state", "text"])
         state, text = await self._store.ask(cast("Awaitable[list[str | None]]", fields))
         return Reply(cast("ReplyState", state), text or "") if state else None

@@ -60,7 +60,7 @@ class Apologies:
         if due is None or name is None:
             return
         shard.publish(mac, self.alert(name, due.language), (await self._devices.read(mac)).dialect)
-        await self._endings.shown(shard.owner, mac, due.epoch)
+        await self._endings.mark_shown(shard.owner, mac, due.epoch)
         log.info("apology shown", extra={"device": mac, "phrase": name})
 
     def alert(self, name: Phrase, reported: str) -> AlertCommand:
