@@ -74,7 +74,7 @@ async def test_giving_up_loses_against_an_answer(calls: CallTable, mac: str) -> 
 async def test_a_call_that_was_never_sent_says_so(calls: CallTable, mac: str) -> None:
     go = await begin(calls, mac)
     assert await calls.give_up(mac, go.id, sent=False)
-    assert await calls.begin(mac, "turn:call", 60) == CallKnown(go.id, "never sent", "")
+    assert await calls.begin(mac, "turn:call", 60) == CallKnown(go.id, "not sent", "")
 
 
 async def test_a_call_whose_record_expired_does_not_keep_its_device_busy(
@@ -103,7 +103,7 @@ async def test_an_answer_to_what_was_never_sent_changes_nothing(calls: CallTable
     go = await begin(calls, mac)
     assert await calls.give_up(mac, go.id, sent=False)
     assert not await calls.complete(mac, str(go.id), "x")
-    assert await calls.begin(mac, "turn:call", 60) == CallKnown(go.id, "never sent", "")
+    assert await calls.begin(mac, "turn:call", 60) == CallKnown(go.id, "not sent", "")
 
 
 async def test_a_sweep_is_bounded(store: Store, calls: CallTable, mac: str) -> None:

@@ -11,7 +11,7 @@ from fleet.adapters.redis.sessions.calls import CallBegun, CallingTurn, CallRefu
 from fleet.adapters.redis.sessions.conversations import (
     FRESH_SECONDS,
     LONGEST_HISTORY,
-    MOST_ATTEMPTS,
+    MOST_RESUMES,
     Begun,
     Context,
     Conversations,
@@ -150,8 +150,8 @@ async def test_a_turn_that_was_left_too_long_is_answered_no_more(begin: Begin, s
 async def test_a_turn_that_ended_its_workers_again_and_again_is_answered_no_more(
     begin: Begin, session: SessionRecord
 ) -> None:
-    late = [isinstance(begun := await begin("t1"), Begun) and begun.late for _ in range(MOST_ATTEMPTS + 2)]
-    assert late == [False] * (MOST_ATTEMPTS + 1) + [True]
+    late = [isinstance(begun := await begin("t1"), Begun) and begun.late for _ in range(MOST_RESUMES + 2)]
+    assert late == [False] * (MOST_RESUMES + 1) + [True]
 
 
 async def test_a_beginning_that_the_client_library_repeats_is_one(

@@ -74,7 +74,7 @@ async def test_a_call_that_no_replica_has_is_not_sent_and_could_be_sent_once_by_
         refused = [await calls.begin(mac, f"t:{number}", 60) for number in range(3)]
     assert refused == [CallRefused("unsaved")] * 3
     known = await calls.begin(mac, "t:0", 60)
-    assert isinstance(known, CallKnown) and known.state == "never sent"
+    assert isinstance(known, CallKnown) and known.state == "not sent"
     assert await store.client.hget(store.keys.device(mac), "np") == "0"
 
     await follow(servers[1], None)

@@ -21,8 +21,8 @@ MOST_PENDING = 16
 
 _HIGHEST_ID = 2**30
 
-State = Literal["done", "unknown", "never sent", "pending"]
-_STATES: dict[str, State] = {"D": "done", "U": "unknown", "N": "never sent", "S": "pending"}
+State = Literal["done", "unknown", "not sent", "pending"]
+_STATES: dict[str, State] = {"D": "done", "U": "unknown", "N": "not sent", "S": "pending"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class CallTable:
         """Answers without effect on a call."""
 
     async def begin(
-        self, mac: str, idempotency: str, seconds: float, asker: CallingTurn | None = None
+        self, mac: str, idempotency: str, seconds: float, turn: CallingTurn | None = None
     ) -> CallBegun | CallKnown | CallRefused:
         """Record a call before it is sent, and wait until a replica has the record, if there are replicas.
 
@@ -78,7 +78,7 @@ class CallTable:
             mac: The device.
             idempotency: The call's permanent key: a second begin with the same key never sends again.
             seconds: Time that the device has to answer.
-            asker: The requesting turn, if there is one.
+            turn: The requesting turn, if there is one.
 
         Raises:
             Fenced: Another worker owns the shard now.
@@ -89,7 +89,7 @@ class CallTable:
         while True:
             number = secrets.randbelow(_HIGHEST_ID - 1) + 1
             keys = self._store.keys
-            turn_keys, turn_args = self._fence(mac, asker)
+            turn_keys, turn_args = self._fence(mac, turn)
             (verdict, known, result, *left), saved = await self._store.call_saved(
                 "fleet_call_begin",
                 [
@@ -150,12 +150,12 @@ class CallTable:
         ended = await self._store.call("fleet_sweep", [deadlines], [prefix(shard), limit])
         return [(mac, number) for mac, _, number in (entry.partition("|") for entry in ended)]
 
-    def _fence(self, mac: str, asker: CallingTurn | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def _fence(self, mac: str, turn: CallingTurn | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return keys and arguments that fence a call: an outdated turn or owner is refused."""
-        if asker is None:
+        if turn is None:
             return (), ()
         keys = self._store.keys
-        return (keys.own(keys.shard(mac)), keys.turn(mac)), (asker.owner.worker, asker.owner.fence, asker.turn)
+        return (keys.own(keys.shard(mac)), keys.turn(mac)), (turn.owner.worker, turn.owner.fence, turn.turn)
 
     async def _read(self, mac: str, number: int) -> list[str | None]:
         key = self._store.keys.call(mac, number)

@@ -27,7 +27,7 @@ LONGEST_HISTORY = 100
 
 FRESH_SECONDS = 30.0
 """Age of the oldest utterance that is answered; the user of an older one does not wait any more."""
-MOST_ATTEMPTS = 5
+MOST_RESUMES = 5
 """How often a turn is resumed before it ends with an apology: the turn itself may crash its workers."""
 
 TurnState = Literal["running", "written", "cut"]
@@ -142,7 +142,7 @@ class Conversations:
             [
                 *(owner.worker, owner.fence, opening.session, SESSION_SECONDS, TURN_SECONDS),
                 *(opening.turn, _dump((opening.asked,)), secrets.token_hex(8), opening.entry),
-                *(round(FRESH_SECONDS * 1000), round(resume_seconds * 1000), MOST_ATTEMPTS),
+                *(round(FRESH_SECONDS * 1000), round(resume_seconds * 1000), MOST_RESUMES),
             ],
         )
         return _REFUSALS[verdict] if verdict in _REFUSALS else _begun(mac, verdict == "AGAIN", *answer)

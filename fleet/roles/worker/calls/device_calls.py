@@ -59,7 +59,7 @@ class CallTerms:
     """The terms of a call: its turn, its id within the turn, and the longest wait for its answer."""
 
     turn: str
-    name: str
+    call_id: str
     seconds: float
     leaves: bool = False
     """The device goes offline to carry it out; that counts as its answer."""
@@ -73,7 +73,7 @@ class CallTerms:
     @property
     def idempotency(self) -> str:
         """The call's idempotency key."""
-        return f"{self.turn}:{self.name}"
+        return f"{self.turn}:{self.call_id}"
 
 
 class DeviceCalls:
@@ -111,7 +111,7 @@ class DeviceCalls:
 
     async def _call(self, shard: Shard, mac: str, command: CallToolCommand, terms: CallTerms) -> Outcome:
         begun = await self._calls.begin(mac, terms.idempotency, terms.seconds, CallingTurn(shard.owner, terms.turn))
-        log.debug("call begun", extra={"call": terms.name, "verdict": type(begun).__name__})
+        log.debug("call begun", extra={"call": terms.call_id, "verdict": type(begun).__name__})
         match begun:
             case CallRefused("offline"):
                 return Outcome("not_sent", _OFFLINE)
@@ -125,7 +125,7 @@ class DeviceCalls:
                 log.info("call was begun before", extra={"id": number, "seconds": begun.seconds})
                 pending = CallToolCommand(number, command.name)
                 return await self._run(shard, mac, pending, replace(terms, seconds=begun.seconds), fresh=False)
-            case CallKnown(_, "never sent"):
+            case CallKnown(_, "not sent"):
                 return Outcome("not_sent", _OFFLINE)
             case CallKnown():
                 return Outcome("ok", _LEFT) if terms.leaves else Outcome("unknown", _NO_ANSWER)
@@ -133,7 +133,7 @@ class DeviceCalls:
                 # Apply the limit after `begin`: a call that was begun before may have been published, and must not be
                 # reported as not sent.
                 self._counts["call: too often"] += 1
-                log.warning("call refused", extra={"call": terms.name, "reason": "too often"})
+                log.warning("call refused", extra={"call": terms.call_id, "reason": "too often"})
                 await self._calls.give_up(mac, number, sent=False)
                 return Outcome("not_sent", _TOO_OFTEN)
             case CallBegun(number):
@@ -219,7 +219,7 @@ class DeviceCalls:
                     return Outcome("not_sent", _OFFLINE)
                 if sent is not None and not sent.done():
                     sent.set_result(Outcome("ok", SENT))
-                log.debug("call published", extra={"call": terms.name, "id": number})
+                log.debug("call published", extra={"call": terms.call_id, "id": number})
             elif (known := await self._calls.result(mac, number)) is not None:
                 return _decode(known)  # it was answered before this future was registered
             try:

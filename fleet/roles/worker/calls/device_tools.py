@@ -98,10 +98,10 @@ class DeviceTools:
         )
         return outcome.for_model()
 
-    async def _schedule(self, prepared: Prepared, name: str, kind: ToolKind) -> Outcome:
+    async def _schedule(self, prepared: Prepared, call_id: str, kind: ToolKind) -> Outcome:
         terms = CallTerms(
             self._turn,
-            name,
+            call_id,
             max(kind.seconds, self._seconds),
             leaves=kind.leaves,
             fails_if_answered=kind.fails_if_answered,
@@ -114,7 +114,7 @@ class DeviceTools:
         self._slow += 1
         if self._slow > MOST_SLOW:
             return _TOO_MANY
-        async with self._gate.alone(), self._deadline.slow(terms.seconds):
+        async with self._gate.alone(), self._deadline.slow_call(terms.seconds):
             return await self._call(prepared, terms)
 
     async def _call(self, prepared: Prepared, terms: CallTerms) -> Outcome:

@@ -42,7 +42,7 @@ class TurnDeadline:
             yield
 
     @asynccontextmanager
-    async def slow(self, seconds: float) -> AsyncIterator[None]:
+    async def slow_call(self, seconds: float) -> AsyncIterator[None]:
         """Stop the turn's clock during the block, for at most `seconds` and `SETTLE_SECONDS`; send the edge progress.
 
         If an answer has just begun, wait first until the device is in its speaking state: a device whose main loop is

@@ -29,8 +29,8 @@ _CANCEL_SECONDS = 3.0
 """Longest wait until a cancelled turn has written its progress."""
 TOOLS_SECONDS = 2.0
 """Longest wait of a turn for the device's tools."""
-_MOST_ATTEMPTS = 3
-"""Attempts at a turn that fails because Redis is away."""
+_MOST_REDIS_ATTEMPTS = 3
+"""Attempts at a turn, with the first, while Redis is away."""
 
 
 @dataclass(slots=True, eq=False)
@@ -140,7 +140,7 @@ class WorkerTurns:
         about = {"fleet.turn": utterance.turn, "fleet.session": utterance.session, "fleet.device": utterance.device}
         pauses, left, name = (
             Backoff(first=0.5, limit=2.0),
-            _MOST_ATTEMPTS,
+            _MOST_REDIS_ATTEMPTS,
             "answer" if utterance.traceparent else "turn",
         )
         with fields(session=utterance.session, turn=utterance.turn), spans.span(name, about, utterance.traceparent):

@@ -3,7 +3,7 @@
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.sessions.conversations import (
     FRESH_SECONDS,
-    MOST_ATTEMPTS,
+    MOST_RESUMES,
     Begun,
     Conversations,
     Opening,
@@ -36,7 +36,7 @@ async def test_an_utterance_of_long_ago_is_not_answered_any_more(store: Store, o
 
 async def test_a_turn_that_crashes_its_workers_is_not_taken_up_for_ever(store: Store, owner: Owner) -> None:
     assert (await begin(store, owner)).journal is None
-    for _ in range(MOST_ATTEMPTS):
+    for _ in range(MOST_RESUMES):
         again = await begin(store, owner)
         assert again.journal and not again.late
     assert (await begin(store, owner)).late

@@ -18,8 +18,8 @@ DONE: dict[str, Any] = {"content": [{"type": "text", "text": "true"}]}
 FAILED: dict[str, Any] = {"content": [{"type": "text", "text": "no bulb"}], "isError": True}
 
 
-def terms(name: str = "c1", **more: Any) -> CallTerms:
-    return CallTerms("t1", name, 10.0, **more)
+def terms(call_id: str = "c1", **more: Any) -> CallTerms:
+    return CallTerms("t1", call_id, 10.0, **more)
 
 
 @pytest.fixture

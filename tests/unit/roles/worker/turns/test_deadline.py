@@ -44,7 +44,7 @@ async def test_a_turn_that_takes_too_long_is_ended() -> None:
 
 async def test_a_slow_call_is_not_cut_by_the_turns_limit_and_its_edge_is_kept_informed(edge: Edge) -> None:
     turn = patient(edge, 0.1)
-    async with turn.limit(), turn.slow(10):
+    async with turn.limit(), turn.slow_call(10):
         await edge.enough.wait()  # 0.2 s of calls that the turn goes on
     assert edge.informed >= 6
 
@@ -53,7 +53,7 @@ async def test_what_was_left_of_the_turn_is_left_after_a_slow_call(edge: Edge) -
     turn = patient(edge, 0.1)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(10), turn.limit():
-            async with turn.slow(60):
+            async with turn.slow_call(60):
                 await edge.enough.wait()
             await asyncio.Event().wait()
 
@@ -62,7 +62,7 @@ async def test_a_slow_call_has_a_limit_too(edge: Edge, monkeypatch: pytest.Monke
     monkeypatch.setattr(deadline, "SETTLE_SECONDS", 0.0)
     turn = patient(edge, 0.01)
     with pytest.raises(TimeoutError):
-        async with asyncio.timeout(10), turn.limit(), turn.slow(0.01):
+        async with asyncio.timeout(10), turn.limit(), turn.slow_call(0.01):
             await asyncio.Event().wait()
 
 
@@ -82,7 +82,7 @@ async def test_speech_that_was_just_announced_may_begin_before_the_device_is_blo
     turn = patient(edge, 5)
     async with turn.limit():
         monkeypatch.setattr(asyncio, "sleep", note)
-        async with turn.slow(1):
+        async with turn.slow_call(1):
             monkeypatch.setattr(asyncio, "sleep", sleep)
     longest = [seconds for seconds in slept if seconds != deadline.PROGRESS_SECONDS and seconds > 0]
     assert [0.3 < seconds <= 0.5 for seconds in longest] == ([True] if waits else [])
@@ -91,5 +91,5 @@ async def test_speech_that_was_just_announced_may_begin_before_the_device_is_blo
 async def test_an_edge_that_cannot_be_reached_does_not_end_the_call(edge: Edge) -> None:
     edge.failure = Unavailable("redis is away")
     turn = patient(edge, 5)
-    async with turn.limit(), turn.slow(5):
+    async with turn.limit(), turn.slow_call(5):
         await edge.enough.wait()
