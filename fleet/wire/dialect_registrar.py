@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from fleet.wire import dialect_xiaozhi
 from fleet.wire.dialect import Capabilities
 from fleet.wire.json_text import LARGEST_FRAME, dump, parse
-from fleet.wire.jsonrpc import BAD_PARAMS, NO_METHOD, NO_REQUEST, NOT_JSON, error_text, id_text
+from fleet.wire.jsonrpc import BAD_PARAMS, INVALID_REQUEST, NO_METHOD, NOT_JSON, error_text, id_text
 from fleet.wire.mcp import LARGEST_LIST, LONGEST_DESCRIPTION, LONGEST_NAME, ToolSpec, is_acceptable
 from fleet.wire.messages import (
     AiMessageCommand,
@@ -95,7 +95,7 @@ class RegistrarDialect:
 
     def receive(self, frame: bytes) -> DeviceEvent:
         if len(frame) > LARGEST_FRAME:
-            return BadRequestEvent(None, NO_REQUEST, f"the frame is longer than {LARGEST_FRAME} bytes")
+            return BadRequestEvent(None, INVALID_REQUEST, f"the frame is longer than {LARGEST_FRAME} bytes")
         try:
             document = parse(frame)
         except (ValueError, RecursionError):
@@ -104,18 +104,18 @@ class RegistrarDialect:
 
     def read(self, document: object) -> DeviceEvent:
         if not isinstance(document, dict):
-            return BadRequestEvent(None, NO_REQUEST, "the frame is no JSON-RPC object; batches are not taken")
+            return BadRequestEvent(None, INVALID_REQUEST, "the frame is no JSON-RPC object; batches are not taken")
         if "jsonrpc" not in document and isinstance(document.get("type"), str):
             return dialect_xiaozhi.DIALECT.read(document)
         if "method" not in document and ("result" in document or "error" in document):
             return _answer(document)
-        number = _id(document)
+        request_id = _id(document)
         if document.get("jsonrpc") != "2.0":
-            return BadRequestEvent(number, NO_REQUEST, 'the member "jsonrpc" must be "2.0"')
+            return BadRequestEvent(request_id, INVALID_REQUEST, 'the member "jsonrpc" must be "2.0"')
         method = document.get("method")
         if not isinstance(method, str):
-            return BadRequestEvent(number, NO_REQUEST, 'the member "method" must be a text')
-        return _request(method, document, number)
+            return BadRequestEvent(request_id, INVALID_REQUEST, 'the member "method" must be a text')
+        return _request(method, document, request_id)
 
     def send(self, command: DeviceCommand) -> bytes:
         match command:
@@ -139,64 +139,64 @@ class RegistrarDialect:
 
 def _id(document: dict[str, Any]) -> RequestId | None:
     """Return a request's id, None if it has none or one that JSON-RPC does not allow."""
-    number = document.get("id")
-    if isinstance(number, str):
-        return number if len(number) <= LONGEST_REQUEST_ID else None
-    if isinstance(number, bool) or not isinstance(number, int | float):
+    request_id = document.get("id")
+    if isinstance(request_id, str):
+        return request_id if len(request_id) <= LONGEST_REQUEST_ID else None
+    if isinstance(request_id, bool) or not isinstance(request_id, int | float):
         return None
     # A comparison works for integers of any length and for infinity; math.isfinite raises beyond 308 digits.
-    return number if abs(number) < _BEYOND_IDS else None
+    return request_id if abs(request_id) < _BEYOND_IDS else None
 
 
 def _answer(document: dict[str, Any]) -> DeviceEvent:
     """Return a device's answer. One without an id is malformed and gets no error response, as it is not a request."""
-    number = _id(document)
-    if number is None:
+    request_id = _id(document)
+    if request_id is None:
         return MalformedEvent("JSON-RPC answer without id")
-    name = id_text(number.removeprefix(_CALL) if isinstance(number, str) else number)
+    name = id_text(request_id.removeprefix(_CALL) if isinstance(request_id, str) else request_id)
     error = document.get("error")
     if error is not None and error is not False:
         return ResponseEvent(name, error=error_text(error), plain=True)
     return ResponseEvent(name, result=document.get("result"), plain=True)
 
 
-def _request(method: str, document: dict[str, Any], number: RequestId | None) -> DeviceEvent:
+def _request(method: str, document: dict[str, Any], request_id: RequestId | None) -> DeviceEvent:
     if method == REGISTER:
-        return _registration(document, number)
-    if number is not None:
-        return BadRequestEvent(number, NO_METHOD, f"there is no method {method[:LONGEST_REQUEST_ID]!r}")
+        return _registration(document, request_id)
+    if request_id is not None:
+        return BadRequestEvent(request_id, NO_METHOD, f"there is no method {method[:LONGEST_REQUEST_ID]!r}")
     if document.get("id") is not None:
-        return BadRequestEvent(None, NO_REQUEST, 'the member "id" must be a text or a number')
+        return BadRequestEvent(None, INVALID_REQUEST, 'the member "id" must be a text or a number')
     return NotificationEvent(method, document.get("params"))
 
 
-def _registration(document: dict[str, Any], number: RequestId | None) -> DeviceEvent:
-    if number is None:
-        return BadRequestEvent(None, NO_REQUEST, f'{REGISTER} needs an "id", a text or a number, to be confirmed')
+def _registration(document: dict[str, Any], request_id: RequestId | None) -> DeviceEvent:
+    if request_id is None:
+        return BadRequestEvent(None, INVALID_REQUEST, f'{REGISTER} needs an "id", a text or a number, to be confirmed')
     try:
         asked = _Registration.model_validate(document.get("params"))
     except ValidationError as error:
-        return BadRequestEvent(number, BAD_PARAMS, _explain(error))
+        return BadRequestEvent(request_id, BAD_PARAMS, _explain(error))
     except RecursionError:
-        return BadRequestEvent(number, BAD_PARAMS, "params are nested too deeply")
+        return BadRequestEvent(request_id, BAD_PARAMS, "params are nested too deeply")
     mac = canonical_mac(asked.mac_addr[:64]) if asked.mac_addr is not None else None
     if asked.mac_addr is not None and mac is None:
-        return BadRequestEvent(number, BAD_PARAMS, "params.mac_addr is no MAC")
+        return BadRequestEvent(request_id, BAD_PARAMS, "params.mac_addr is no MAC")
     for at, tool in enumerate(asked.tools):
         if not is_acceptable(tool.parameters):
             return BadRequestEvent(
-                number, BAD_PARAMS, f"params.tools.{at}.parameters: the schema is too large or too deep"
+                request_id, BAD_PARAMS, f"params.tools.{at}.parameters: the schema is too large or too deep"
             )
     if sum(_size(tool) for tool in asked.tools) > LARGEST_LIST:
         return BadRequestEvent(
-            number, BAD_PARAMS, f"params.tools: all tools together are longer than {LARGEST_LIST} bytes"
+            request_id, BAD_PARAMS, f"params.tools: all tools together are longer than {LARGEST_LIST} bytes"
         )
     # If a name comes twice, the last tool counts, as with two registrations.
     tools = {tool.name: tool for tool in asked.tools}.values()
     remote = tuple(_spec(tool) for tool in tools if tool.main_type == "remote")
     provided = tuple(tool.name for tool in tools if tool.main_type == "local")
     login = (asked.auth.username, asked.auth.password) if asked.auth else None
-    return RegisterToolsEvent(number, mac, remote, provided, login)
+    return RegisterToolsEvent(request_id, mac, remote, provided, login)
 
 
 def _size(tool: _Tool) -> int:

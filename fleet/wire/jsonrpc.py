@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from fleet.wire.json_text import has_levels
 from fleet.wire.messages import DeviceEvent, IgnoredEvent, MalformedEvent, NotificationEvent, ResponseEvent
 
-NOT_JSON, NO_REQUEST, NO_METHOD, BAD_PARAMS = -32700, -32600, -32601, -32602
+NOT_JSON, INVALID_REQUEST, NO_METHOD, BAD_PARAMS = -32700, -32600, -32601, -32602
 """The codes of JSON-RPC 2.0."""
-UNABLE = -32000
+SERVER_ERROR = -32000
 """The first of the codes that JSON-RPC reserves for errors of servers."""
 
 LARGEST_ID = 2**31 - 1
@@ -43,17 +43,17 @@ def receive(payload: JsonValue) -> DeviceEvent:
         if message.id is None or message.method.startswith("notifications"):
             return NotificationEvent(message.method, message.params)
         return IgnoredEvent("JSON-RPC request")
-    number = message.id
-    if isinstance(number, bool) or not isinstance(number, int | float | str):
+    request_id = message.id
+    if isinstance(request_id, bool) or not isinstance(request_id, int | float | str):
         return MalformedEvent("JSON-RPC answer without id")
     if message.error is not None and message.error is not False:
-        return ResponseEvent(id_text(number), error=error_text(message.error))
-    return ResponseEvent(id_text(number), result=message.result)
+        return ResponseEvent(id_text(request_id), error=error_text(message.error))
+    return ResponseEvent(id_text(request_id), result=message.result)
 
 
-def id_text(number: float | str) -> str:
-    """Return an id as text; a device may return the number as 7, 7.0 or "7"."""
-    name = str(int(number)) if isinstance(number, float) and number.is_integer() else str(number)
+def id_text(request_id: float | str) -> str:
+    """Return an id as text; a device may return the number 7 as 7, 7.0 or "7"."""
+    name = str(int(request_id)) if isinstance(request_id, float) and request_id.is_integer() else str(request_id)
     return name[:LONGEST_ID]
 
 
@@ -66,8 +66,8 @@ def error_text(error: JsonValue) -> str:
     return json.dumps(error, ensure_ascii=False) if error and error is not True else _NO_TEXT
 
 
-def request(number: int, method: str, params: dict[str, Any]) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "method": method, "params": params, "id": number}
+def request(request_id: int, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "method": method, "params": params, "id": request_id}
 
 
 def notification(method: str) -> dict[str, Any]:

@@ -52,11 +52,11 @@ class RegistrarPeer(Client):
                 log.info("turn apologised for", extra={"code": message.code})
                 await self.send_command(AiMessageCommand("final", phrase("failed", "")))
             case messages.ToolCallback():
-                number = secrets.randbelow(_HIGHEST_ID)
-                self._calls[str(number)] = message.call_id
+                rpc_id = secrets.randbelow(_HIGHEST_ID)
+                self._calls[str(rpc_id)] = message.call_id
                 if len(self._calls) > MOST_CALLS:
                     del self._calls[next(iter(self._calls))]
-                await self.send_command(CallToolCommand(number, message.tool_name, message.arguments))
+                await self.send_command(CallToolCommand(rpc_id, message.tool_name, message.arguments))
             case _:
                 return
 
@@ -68,9 +68,9 @@ class RegistrarPeer(Client):
         """
         await self._peer.send_text(DIALECT.send(command).decode())
 
-    def call_of(self, number: str) -> str:
+    def call_of(self, rpc_id: str) -> str:
         """Return and remove the API's id of an answered call; empty if there is no such call."""
-        return self._calls.pop(number, "")
+        return self._calls.pop(rpc_id, "")
 
 
 class RegistrarCallbacks(Callbacks):
@@ -116,7 +116,7 @@ class RegistrarCallbacks(Callbacks):
             self._on_failure(failure_report(name, answer.error))
 
 
-class NarratedLlm:
+class LlmWithNotes:
     """A model with notes in its system prompt; its thoughts are sent to the client.
 
     Args:
@@ -127,7 +127,7 @@ class NarratedLlm:
 
     def __init__(self, llm: Llm, registrar: RegistrarPeer, notes: str) -> None:
         self._llm = llm
-        self._registrar_peer = registrar
+        self._registrar = registrar
         self._notes = notes
 
     async def stream(
@@ -139,6 +139,6 @@ class NarratedLlm:
         async with aclosing(self._llm.stream(asked, tools, options)) as events:
             async for event in events:
                 if isinstance(event, ThoughtDelta):
-                    await self._registrar_peer.send_command(AiMessageCommand("thought", event.text))
+                    await self._registrar.send_command(AiMessageCommand("thought", event.text))
                 else:
                     yield event

@@ -8,6 +8,7 @@ There is no audio: the client sends `text_input`, as all clients on this port do
 """
 
 import logging
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, closing
 from dataclasses import replace
@@ -20,7 +21,7 @@ from fleet.ground.errors import FleetError
 from fleet.ground.tasks import running
 from fleet.roles.gateway.client import Client
 from fleet.roles.gateway.client_session import ClientSession
-from fleet.roles.gateway.registrar.peer import NarratedLlm, RegistrarCallbacks, RegistrarPeer
+from fleet.roles.gateway.registrar.peer import LlmWithNotes, RegistrarCallbacks, RegistrarPeer
 from fleet.roles.gateway.resources import GatewayResources
 from fleet.roles.gateway.turns.client_tools import ALL_FULL, budgeted
 from fleet.roles.gateway.turns.text_budget import TEXTS_OF_CONNECTION, TextBudget
@@ -29,7 +30,7 @@ from fleet.roles.gateway.turns.turns import GatewayTurns
 from fleet.wire import gateway as api
 from fleet.wire.dialect_registrar import DIALECT
 from fleet.wire.json_text import MOST_VALUES, has_too_many_values, json_length
-from fleet.wire.jsonrpc import NO_REQUEST, UNABLE
+from fleet.wire.jsonrpc import INVALID_REQUEST, SERVER_ERROR
 from fleet.wire.mcp import ToolSpec, clip
 from fleet.wire.messages import (
     BadRequestEvent,
@@ -45,6 +46,7 @@ from fleet.wire.messages import (
 log = logging.getLogger(__name__)
 
 _MOST_NOTES = 20
+"""Newest notifications and failures of controls that the next question's prompt holds."""
 _LARGEST_WITH_ID = 8 * 1024
 """Bytes of the largest refused frame that is parsed for its id."""
 _NO_DEVICES = "this gateway serves no devices, so no MAC can be proved here; register without params.auth"
@@ -72,28 +74,28 @@ class Registrar:
     """One client that speaks JSON-RPC.
 
     Args:
-        peer: Its connection.
+        client: Its connection.
         resources: Shared by all connections.
-        stack: Is closed when the connection ends.
+        stack: Resources that end with the connection are entered here.
         open_device: Connects it as a device; None if this gateway has no broker.
     """
 
     def __init__(
-        self, peer: Client, resources: GatewayResources, stack: AsyncExitStack, open_device: OpenDevice | None
+        self, client: Client, resources: GatewayResources, stack: AsyncExitStack, open_device: OpenDevice | None
     ) -> None:
         settings = resources.settings
-        self._peer = peer
+        self._client = client
+        self._rpc = RegistrarPeer(client)
         self._resources = resources
         self._stack = stack
         self._open_device = open_device
         self._device: RegistrarDevice | None = None
-        self._registrar_peer = RegistrarPeer(peer)
-        self._session = ClientSession(resources.sessions, peer.address)
-        self._notes: list[str] = []
+        self._session = ClientSession(resources.sessions, client.address)
+        self._notes = deque[str](maxlen=_MOST_NOTES)
         self._tools: tuple[ToolSpec, ...] = ()
-        self._share = stack.enter_context(closing(BudgetShare(resources.tool_budget)))
+        self._tool_budget = stack.enter_context(closing(BudgetShare(resources.tool_budget)))
         self.calls = RegistrarCallbacks(
-            self._registrar_peer, settings.client_tool_timeout, settings.client_tool_result_queue_size, self._note
+            self._rpc, settings.client_tool_timeout, settings.client_tool_result_queue_size, self._keep_note
         )
         texts = stack.enter_context(closing(BudgetShare(resources.text_budget, TEXTS_OF_CONNECTION)))
         self.turns = GatewayTurns(self._answer, TextBudget(texts))
@@ -109,13 +111,11 @@ class Registrar:
             ClientGone: The client has left.
         """
         if has_too_many_values(frame):
-            await self._registrar_peer.send_command(
-                ErrorCommand(None, NO_REQUEST, f"a frame may hold {MOST_VALUES} values")
-            )
+            await self._rpc.send_command(ErrorCommand(None, INVALID_REQUEST, f"a frame may hold {MOST_VALUES} values"))
             return
         event = DIALECT.receive(frame)
         if isinstance(event, RegisterToolsEvent) and event.login is not None and self._device is None:
-            await self._become(event)
+            await self._connect_as_device(event)
             if self._device is None:
                 return
         if isinstance(event, IgnoredEvent) and event.kind == "text_input":
@@ -123,7 +123,7 @@ class Registrar:
         elif self._device is not None:
             await self._device.receive(frame)
         else:
-            await self._take(event)
+            await self._dispatch(event)
 
     async def refuse(self, frame: bytes) -> None:
         """Answer a frame beyond the rate limit with an error.
@@ -132,50 +132,50 @@ class Registrar:
             ClientGone: The client has left.
         """
         # A large frame is not parsed only to repeat its id in the error.
-        number = getattr(DIALECT.receive(frame), "id", None) if len(frame) <= _LARGEST_WITH_ID else None
-        await self._registrar_peer.send_command(ErrorCommand(number, UNABLE, "too many messages in this time"))
+        request_id = getattr(DIALECT.receive(frame), "id", None) if len(frame) <= _LARGEST_WITH_ID else None
+        await self._rpc.send_command(ErrorCommand(request_id, SERVER_ERROR, "too many messages in this time"))
 
-    async def _become(self, asked: RegisterToolsEvent) -> None:
+    async def _connect_as_device(self, asked: RegisterToolsEvent) -> None:
         """Connect the client as the device whose credentials it sent; if that fails, answer with the reason."""
         try:
             if self._open_device is None:
                 raise RegistrarRefused(_NO_DEVICES)
-            self._device = await self._stack.enter_async_context(self._open_device(self._peer, asked))
+            self._device = await self._stack.enter_async_context(self._open_device(self._client, asked))
         except RegistrarRefused as refused:
             log.warning("device not admitted", extra={"device": asked.mac or "", "reason": str(refused)})
-            await self._registrar_peer.send_command(ErrorCommand(asked.id, UNABLE, str(refused)))
+            await self._rpc.send_command(ErrorCommand(asked.id, SERVER_ERROR, str(refused)))
 
-    async def _take(self, event: DeviceEvent) -> None:
+    async def _dispatch(self, event: DeviceEvent) -> None:
         match event:
             case RegisterToolsEvent():
                 await self._register(event)
             case BadRequestEvent():
-                await self._registrar_peer.send_command(ErrorCommand(event.id, event.code, event.reason))
+                await self._rpc.send_command(ErrorCommand(event.id, event.code, event.reason))
             case ResponseEvent():
                 self._settle(event)
             case NotificationEvent():
-                self._note(reports.write(event.method, event.params))
+                self._keep_note(reports.write(event.method, event.params))
             case _:
                 log.info("message ignored", extra={"event": type(event).__name__})
 
     async def _register(self, asked: RegisterToolsEvent) -> None:
         most = self._resources.settings.client_tools_max_count
         if len(asked.tools) > most:
-            await self._registrar_peer.send_command(
-                ErrorCommand(asked.id, UNABLE, f"at most {most} tools can be registered here")
+            await self._rpc.send_command(
+                ErrorCommand(asked.id, SERVER_ERROR, f"at most {most} tools can be registered here")
             )
             return
         size = sum(json_length([tool.name, tool.description, tool.input_schema]) for tool in asked.tools)
-        if not self._share.change(budgeted(size, len(asked.tools))):
-            await self._registrar_peer.send_command(ErrorCommand(asked.id, UNABLE, ALL_FULL))
+        if not self._tool_budget.change(budgeted(size, len(asked.tools))):
+            await self._rpc.send_command(ErrorCommand(asked.id, SERVER_ERROR, ALL_FULL))
             return
         self._tools = asked.tools
         self.calls.controls = frozenset(tool.name for tool in asked.tools if tool.control)
-        log.info("tools registered", extra={"tools": len(asked.tools), "named": asked.mac or ""})
-        await self._registrar_peer.send_command(RegisteredCommand(asked.id, asked.provided))
+        log.info("tools registered", extra={"tools": len(asked.tools), "claimed_mac": asked.mac or ""})
+        await self._rpc.send_command(RegisteredCommand(asked.id, asked.provided))
 
     def _settle(self, answer: ResponseEvent) -> None:
-        call = self._registrar_peer.call_of(answer.id)
+        call = self._rpc.call_of(answer.id)
         result = api.ToolAnswer(
             call, success=answer.error is None, result=answer.result, error=clip(answer.error or "")
         )
@@ -185,17 +185,17 @@ class Registrar:
     async def _ask(self, frame: bytes) -> None:
         request = api.receive(frame)
         if not isinstance(request, api.TextInput):
-            await self._registrar_peer.send_command(ErrorCommand(None, NO_REQUEST, "text_input needs a text"))
+            await self._rpc.send_command(ErrorCommand(None, INVALID_REQUEST, "text_input needs a text"))
         elif self._device is not None:
             await self._device.enter(request.text)
         else:
-            await self._add(request.text)
+            await self._queue_question(request.text)
 
-    async def _add(self, text: str) -> None:
+    async def _queue_question(self, text: str) -> None:
         if not await self._session.lives():
             await self._session.begin()
         if full := self.turns.add(Question(text, self._session.id, self._choices)):
-            await self._registrar_peer.send_command(ErrorCommand(None, UNABLE, full))
+            await self._rpc.send_command(ErrorCommand(None, SERVER_ERROR, full))
 
     @property
     def _choices(self) -> Choices:
@@ -203,13 +203,13 @@ class Registrar:
         return Choices(terms.temperature, terms.max_tokens, context=True, stream=True)
 
     async def _answer(self, question: Question) -> None:
-        notes, self._notes = self._notes, []
-        notes_text = reports.describe([DeviceReport(0, note) for note in notes])
-        resources = replace(self._resources, llm=NarratedLlm(self._resources.llm, self._registrar_peer, notes_text))
-        await GatewayTurn(resources, self._registrar_peer, self.calls, self._tools, question).run()
+        notes_text = reports.describe([DeviceReport(0, note) for note in self._notes])
+        self._notes.clear()
+        resources = replace(self._resources, llm=LlmWithNotes(self._resources.llm, self._rpc, notes_text))
+        await GatewayTurn(resources, self._rpc, self.calls, self._tools, question).run()
 
-    def _note(self, text: str) -> None:
-        self._notes = [*self._notes[1 - _MOST_NOTES :], text]
+    def _keep_note(self, text: str) -> None:
+        self._notes.append(text)
 
 
 def open_registrar(
@@ -218,9 +218,9 @@ def open_registrar(
     """Return a function that serves a registrar inside a block; the caller passes the frames to it."""
 
     @asynccontextmanager
-    async def serve(peer: Client) -> AsyncIterator[Registrar]:
+    async def serve(client: Client) -> AsyncIterator[Registrar]:
         async with AsyncExitStack() as stack:
-            registrar = Registrar(peer, resources, stack, open_device)
+            registrar = Registrar(client, resources, stack, open_device)
             await registrar.begin()
             await stack.enter_async_context(running("registrar controls", registrar.calls.run))
             await stack.enter_async_context(running("registrar turns", registrar.turns.run))

@@ -8,7 +8,7 @@ from fleet.core.rates import Buckets, Rate
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
 from fleet.roles.worker.sessions.discovery import Discovery
-from fleet.wire.jsonrpc import BAD_PARAMS, UNABLE
+from fleet.wire.jsonrpc import BAD_PARAMS, SERVER_ERROR
 from fleet.wire.messages import BadRequestEvent, ErrorCommand, RegisteredCommand, RegisterToolsEvent
 
 log = logging.getLogger(__name__)
@@ -64,5 +64,7 @@ class Registrations:
             )
         wait = self._rate.take(mac, asyncio.get_running_loop().time())
         return (
-            BadRequestEvent(asked.id, UNABLE, f"too many registrations; come again in {wait:.0f} s") if wait else None
+            BadRequestEvent(asked.id, SERVER_ERROR, f"too many registrations; come again in {wait:.0f} s")
+            if wait
+            else None
         )

@@ -97,7 +97,7 @@ def test_every_reason_for_which_an_edge_drops_something_is_known() -> None:
 
 def test_every_reason_for_which_a_worker_refuses_something_is_known() -> None:
     hellos = {slug(f"hello: {phrase}") for phrase in get_args(HelloRefusal)}
-    codes = (jsonrpc.NOT_JSON, jsonrpc.NO_REQUEST, jsonrpc.NO_METHOD, jsonrpc.BAD_PARAMS, jsonrpc.UNABLE)
+    codes = (jsonrpc.NOT_JSON, jsonrpc.INVALID_REQUEST, jsonrpc.NO_METHOD, jsonrpc.BAD_PARAMS, jsonrpc.SERVER_ERROR)
     written = {slug(text) for text in re.findall(r'_counts\["([^"]+)"\]', sources("worker"))}
     plugin = {slug(f"broker: {kind}") for kind in KINDS}
     assert hellos | {slug(f"registrar: {code}") for code in codes} | plugin | written <= set(broker.REFUSALS)
