@@ -1,11 +1,12 @@
 """Bootstrap: a device's first request and its answer (contract 1.1 and 1.2).
 
-The device stores every key of `mqtt` under the key's name, which may have at most 15 characters.
+The device stores every key of `mqtt` in its NVS. NVS limits key names to 15 characters, so no field of `mqtt` may be
+longer.
 """
 
 import re
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from fleet.wire.firmware import Version, is_board, parse_version
 
@@ -15,7 +16,7 @@ _LIBRARY = re.compile(
     r"|ruby|php|guzzle|dart|aiohttp|httpx|lua|esp32 http|esp8266http|arduino",
     re.IGNORECASE,
 )
-"""Beginning of the default User-Agent of an HTTP library."""
+"""Beginning of an HTTP library's User-Agent: `okhttp/4.9` has the form board/version, but is no firmware."""
 
 
 class MqttSection(BaseModel):
@@ -27,6 +28,8 @@ class MqttSection(BaseModel):
     password: str
     publish_topic: str
     subscribe_topic: str = "null"
+    """The text, not JSON null. Some old firmware fails without the key (contract 2.2), and py-xiaozhi subscribes to any
+    other topic (contract 8)."""
     keepalive: int
 
 
@@ -81,7 +84,7 @@ class BootstrapBody(BaseModel):
     model_config = ConfigDict(extra="ignore")
     application: _Application = _Application()
     board: _Board = _Board()
-    language: str = Field(default="")
+    language: str = ""
 
 
 def parse_body(body: bytes) -> BootstrapBody:
