@@ -55,7 +55,7 @@ class WhisperAsr:
 
     Args:
         languages: ISO 639-1 codes to choose from; with a single one, no language is detected.
-        model_dir: Folder with files that replace the wheels' own.
+        model_dir: Folder with model files to use instead of those in the Python packages.
 
     Raises:
         ConfigError: A file or package is missing, or the model does not know a language. Blocks for 1-2 s.

@@ -67,12 +67,12 @@ HIBARI = ModelFile(
     "5f70741d4e900f4e85d0037498736cc1b3e1b9a63a13546a5da1e63abf4fccd8",
     (("hibari", "assets/hibari.onnx"),),
 )
-PHONEME_NUMBERS = ModelFile(
+PHONEME_IDS = ModelFile(
     "phoneme-numbers.json",
     "70abefbe8a1c8865e43e0a43bbdc25b91a33e4aa053479d443ccf23e20a59e5d",
     (("hibari", "assets/vocab.json"),),
 )
-"""The number of each phoneme, the same for hibari and Kokoro."""
+"""The id of each phoneme, the same for hibari and Kokoro."""
 KOKORO = ModelFile(
     "kokoro.onnx",
     "6e742170d309016e5891a994e1ce1559c702a2ccd0075e67ef7157974f6406cb",

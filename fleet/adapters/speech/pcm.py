@@ -61,19 +61,20 @@ def read_wav(data: bytes) -> tuple[bytes, int]:
     Raises:
         WavError: The data is not a WAV file, its header is incomplete, or its samples are not 16-bit mono.
     """
-    head = find_samples(data)
+    head = read_header(data)
     if head is None:
         raise WavError("wav: the header is cut off")
     samples = data[head.offset :][: head.size]
     return samples[: len(samples) // SAMPLE_BYTES * SAMPLE_BYTES], head.sample_rate
 
 
-def find_samples(data: bytes) -> WavHead | None:
-    """Return the header from the beginning of a WAV file; None if the header is still incomplete.
+def read_header(data: bytes) -> WavHead | None:
+    """Read the header at the beginning of a WAV file; return None if the header is still incomplete.
 
     Raises:
         WavError: The data is not a WAV file, has no samples, or they are not 16-bit mono.
     """
+    # Compare only what has arrived: a stream that begins with `RI` may still become a WAV file.
     if data[:4] != b"RIFF"[: len(data)] or data[8:12] != b"WAVE"[: max(0, len(data) - 8)]:
         raise WavError("wav: no WAV file")
     at, rate = 12, 0

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from fleet.adapters.speech.model_files import KOKORO, find_voice
 from fleet.adapters.speech.onnx_sessions import load_session, shrinking
 from fleet.adapters.speech.pinyin_phonemes import MandarinReader
-from fleet.adapters.speech.tts_hibari import load_numbers
+from fleet.adapters.speech.tts_hibari import load_phoneme_ids
 from fleet.adapters.speech.waveform import Waveform
 from fleet.ground.errors import ConfigError
 
 RATE = 24_000
 GAIN = 0.6
+"""Factor of the samples; with hibari's own `GAIN` it brings both voices to one loudness."""
 FIRST = 6
 GROWTH = 1.5
 LONGEST = 36
@@ -32,28 +33,28 @@ Styles = NDArray[np.floating]
 
 
 class KokoroVoice:
-    """Speaks Chinese; for one thread at a time.
+    """Speaks Chinese; for one thread at a time. Making one blocks for about 1 s.
 
     Args:
         styles: The voice, see `load_styles`.
         english: Returns the phonemes of English words.
-        model_dir: Folder with files that replace the wheels' own.
+        model_dir: Folder with model files to use instead of those in the Python packages.
 
     Raises:
-        ConfigError: The model or a package is missing. Blocks for about 1 s.
+        ConfigError: The model or a package is missing.
     """
 
     def __init__(self, styles: Styles, english: Callable[[str], str], model_dir: Path | None = None) -> None:
         self._session = load_session(KOKORO, model_dir, threads=min(2, os.cpu_count() or 1), quantised=True)
         self._options = shrinking()
-        self._numbers = load_numbers(model_dir)
+        self._phoneme_ids = load_phoneme_ids(model_dir)
         self._styles = styles
         self._reader = MandarinReader(english)
 
     def synthesize(self, text: str) -> Waveform:
         """Return the audio of a piece of text of at most `LONGEST` characters; empty if nothing in it can be spoken."""
         phonemes = self._reader.phonemes(text)
-        ids = [self._numbers[symbol] for symbol in phonemes if symbol in self._numbers][: _LENGTHS - 1]
+        ids = [self._phoneme_ids[symbol] for symbol in phonemes if symbol in self._phoneme_ids][: _LENGTHS - 1]
         if not any(symbol.isalpha() for symbol in phonemes):
             return np.zeros(0, np.float32)
         inputs = {
@@ -69,7 +70,7 @@ def load_styles(name: str, model_dir: Path | None = None) -> Styles:
 
     Args:
         name: Of the voice.
-        model_dir: Folder with files that replace the wheels' own.
+        model_dir: Folder with model files to use instead of those in the Python packages.
 
     Raises:
         ConfigError: There is no such voice, or it cannot be read.

@@ -58,7 +58,7 @@ class OfflineTts:
 
     Args:
         zh_voice: Name of the Chinese voice.
-        model_dir: Folder with files that replace the wheels' own.
+        model_dir: Folder with model files to use instead of those in the Python packages.
 
     Raises:
         ConfigError: A model, a voice or a package is missing. Blocks for 3-4 s.

@@ -1,6 +1,6 @@
 """Find the samples in an answer of a speech endpoint: some endpoints send WAV files when PCM is requested."""
 
-from fleet.adapters.speech.pcm import Resampler, WavError, find_samples
+from fleet.adapters.speech.pcm import Resampler, WavError, read_header
 
 _RIFF = b"RIFF"
 _OTHERS = {b"OggS": "Ogg", b"fLaC": "FLAC", b"ID3": "MP3"}
@@ -58,7 +58,7 @@ class Unwrapper:
         rate, offset = self._sample_rate, 0
         if held.startswith(_RIFF):
             try:
-                head = find_samples(held)
+                head = read_header(held)
             except WavError as error:
                 self.fault = f"sent {error}"
                 return b""

@@ -12,7 +12,7 @@ from fleet.adapters.speech.pcm import (
     Resampler,
     WavError,
     duration,
-    find_samples,
+    read_header,
     read_wav,
     resample,
     size_of,
@@ -85,7 +85,7 @@ def test_other_chunks_are_stepped_over() -> None:
 @pytest.mark.parametrize("size", [0, 0xFFFF_FFFF, 0x7FFF_FFFF])
 def test_a_streamed_file_has_samples_to_its_end(size: int) -> None:
     data = riff(layout(kind=0xFFFE), b"data" + struct.pack("<I", size) + b"wxyz!")
-    head = find_samples(data)
+    head = read_header(data)
     assert head is not None
     assert head.size is None
     assert read_wav(data) == (b"wxyz", 24_000)
@@ -94,8 +94,8 @@ def test_a_streamed_file_has_samples_to_its_end(size: int) -> None:
 def test_samples_are_found_as_soon_as_the_header_is_there() -> None:
     data = riff(chunk(b"LIST", b"abc"), layout(), chunk(b"data", b"wxyz"))
     start = data.index(b"wxyz")
-    assert all(find_samples(data[:end]) is None for end in range(start))
-    head = find_samples(data[:start])
+    assert all(read_header(data[:end]) is None for end in range(start))
+    head = read_header(data[:start])
     assert head is not None
     assert (head.sample_rate, head.offset, head.size) == (24_000, start, 4)
 
