@@ -18,60 +18,67 @@ _REMINDER = (
 _URGENT = "Your answer must not be empty: say in a sentence or more what you found out, did, or could not do."
 
 
-def remind(asked: Sequence[Message], said: Sequence[str]) -> tuple[Message, ...]:
-    """Return the conversation with the spoken parts of the answer quoted in the system message."""
-    return _instruct(asked, _REMINDER.format(said=" ".join(said)))
+def remind(conversation: Sequence[Message], spoken: Sequence[str]) -> tuple[Message, ...]:
+    """Return the conversation with a system message that quotes the spoken parts of the answer, for its continuation.
+
+    Args:
+        conversation: The prompt, with or without a system message at its beginning.
+        spoken: The sentences of the answer that the user has heard.
+    """
+    return _instruct(conversation, _REMINDER.format(said=" ".join(spoken)))
 
 
-def urge(asked: Sequence[Message]) -> tuple[Message, ...]:
-    """Return the conversation with a demand for text in the system message, after an empty answer."""
-    return _instruct(asked, _URGENT)
+def urge(conversation: Sequence[Message]) -> tuple[Message, ...]:
+    """Return the conversation with a system message that demands text, for a new attempt after an empty answer."""
+    return _instruct(conversation, _URGENT)
 
 
-def _instruct(asked: Sequence[Message], words: str) -> tuple[Message, ...]:
-    if asked and asked[0].role == "system":
-        return (Message("system", f"{asked[0].text}\n{words}"), *asked[1:])
-    return (Message("system", words), *asked)
+def _instruct(conversation: Sequence[Message], words: str) -> tuple[Message, ...]:
+    if conversation and conversation[0].role == "system":
+        return (Message("system", f"{conversation[0].text}\n{words}"), *conversation[1:])
+    return (Message("system", words), *conversation)
 
 
 class Continuation:
     """Removes a repetition of the spoken beginning from a message's text, as the text arrives.
 
+    There is no flush: text that is still held back when the message ends is only a beginning of the repetition.
+
     Args:
-        said: The parts that the message may repeat at its beginning; empty for a new message.
+        spoken: The sentences that the message may repeat at its beginning; empty for a new message.
     """
 
-    def __init__(self, said: Sequence[str]) -> None:
-        self._said = _solid("".join(said))
+    def __init__(self, spoken: Sequence[str]) -> None:
+        self._spoken = _without_spaces("".join(spoken))
         self._held = ""
         self._passed: list[str] = []
 
     @property
     def new(self) -> str:
-        """All text that was passed on."""
+        """The text of the message so far, without the repetition."""
         return "".join(self._passed)
 
     def take(self, piece: str) -> str:
-        """Take the next piece; return what is new of the message. It is held back while it may be a repetition."""
-        if self._said:
+        """Take the next piece of the message; return the text that is new, empty while it may be a repetition."""
+        if self._spoken:
             self._held += piece
-            heard = _solid(self._held)
-            if len(heard) < len(self._said) and self._said.startswith(heard):
+            heard = _without_spaces(self._held)
+            if len(heard) < len(self._spoken) and self._spoken.startswith(heard):
                 return ""
-            piece = _after(self._held, len(self._said)) if heard.startswith(self._said) else self._held
-            self._said = self._held = ""
+            piece = _after(self._held, len(self._spoken)) if heard.startswith(self._spoken) else self._held
+            self._spoken = self._held = ""
         self._passed.append(piece)
         return piece
 
 
-def _solid(text: str) -> str:
+def _without_spaces(text: str) -> str:
     return "".join(text.split())
 
 
-def _after(text: str, solid: int) -> str:
-    """Return the text after the first `solid` characters that are not white space."""
+def _after(text: str, count: int) -> str:
+    """Return the text after its first `count` characters that are not white space."""
     at = 0
-    while solid:
-        solid -= not text[at].isspace()
+    while count:
+        count -= not text[at].isspace()
         at += 1
     return text[at:]
