@@ -40,7 +40,7 @@ class _Part:
 
     def lenient(self, tool: Tool, reading: Reading) -> float:
         """Return how well a part fits that would not by itself choose the tool."""
-        if self.kind == "action" or (self.kind == "generic" and tool.reads):
+        if self.kind == "action" or (self.kind == "generic" and tool.read_only):
             return 0.9
         if tool.tells_everything and self.keys & _DEVICE:
             return 0.8
@@ -68,7 +68,9 @@ def find_source(setter: Tool, tools: Sequence[Tool], topics: Sequence[str]) -> T
         general = 0.4 if tool.tells_everything and _DEVICE & set(topics) else 0.0
         return about or general or (0.3 if tool.title.has("status") and tool.title.has(*setter.topics) else 0.0)
 
-    return max((tool for tool in tools if tool.reads and not tool.required and knows(tool)), key=knows, default=None)
+    return max(
+        (tool for tool in tools if tool.read_only and not tool.required and knows(tool)), key=knows, default=None
+    )
 
 
 def adjustable(reading: Reading, tool: Tool) -> Property | None:
@@ -123,9 +125,9 @@ def _may_do(reading: Reading, tool: Tool) -> bool:
     # Tell `battery` and `weather in London` (questions) from `volume 30`
     told = reading.actions or reading.numbers or reading.names("value", "color")
     if reading.asks or not (told or ((reading.words or reading.runs) and not tool.required)):
-        return tool.reads
+        return tool.read_only
     numeric = any(entry.kind != "boolean" and not entry.choices for entry in tool.properties)
-    if tool.reads or reading.has("negation") or (reading.numbers and not numeric):
+    if tool.read_only or reading.has("negation") or (reading.numbers and not numeric):
         return False
     against = {name for action in reading.actions for name in concept(action).opposite} & set(tool.verbs)
     if against and not set(reading.actions) & set(tool.verbs):

@@ -18,11 +18,12 @@ LONGEST_DESCRIPTION = 4000
 """Characters of a description that are read."""
 _KINDS = {"integer": "number", "number": "number", "boolean": "boolean", "string": "string"}
 _QUOTED = re.compile(r"(?<!\w)([`\"'])([A-Za-z0-9_\-]{1,24})\1(?!\w)")
-_READING_VERB = re.compile(
+_BEGINS_READ_ONLY = re.compile(
     r"\W*(?:(?:provide|return|report|tell|get|read|query|fetch|check|list|look up)(?:e?s)?\b"
     r"|获取|返回|查询|提供|读取|查看)",
     re.IGNORECASE,
 )
+"""Beginning of the description of a tool that answers a question and changes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +72,9 @@ class Tool:
     properties: tuple[Property, ...]
     title: Reading
     strengths: Mapping[str, float]
-    """How surely the tool is about a concept, an unknown word's stem or an unknown pair of sounds."""
-    reads: bool
+    """How surely the tool is about a key, from 0 to 1. A key is a concept, the stem of an English word that the
+    dictionary lacks, or two neighbouring Chinese characters that it lacks, as sounds (`reading.keys_of`)."""
+    read_only: bool
     """It answers a question and changes nothing."""
 
     @property
@@ -90,7 +92,7 @@ class Tool:
     @property
     def tells_everything(self) -> bool:
         """It reports the status of the whole device."""
-        return self.reads and self.title.has("status") and not self.topics
+        return self.read_only and self.title.has("status") and not self.topics
 
 
 @lru_cache(maxsize=512)
@@ -107,12 +109,13 @@ def understand(name: str, description: str, parameters: str) -> Tool:
     entries = {key: _flat(entry) for key, entry in _mapping(listed).items() if isinstance(entry, dict)}
     needed = required if isinstance(required, list) else []
     description = description[:LONGEST_DESCRIPTION]
-    spare = description if sum(entry.get("type") == "string" for entry in entries.values()) == 1 else ""
-    properties = tuple(_property(key, entry, key in needed, spare) for key, entry in entries.items())
+    # Some tools quote the values of their only text argument in their own description.
+    fallback_text = description if sum(entry.get("type") == "string" for entry in entries.values()) == 1 else ""
+    properties = tuple(_property(key, entry, key in needed, fallback_text) for key, entry in entries.items())
     title = read(spaced(name))
     named = title.has("get", "ask") or (title.has("status") and not any(entry.required for entry in properties))
-    reads = not title.names("action") and (named or _READING_VERB.match(description) is not None)
-    return Tool(name, description, properties, title, _strengths(title, properties, description), reads)
+    read_only = not title.names("action") and (named or _BEGINS_READ_ONLY.match(description) is not None)
+    return Tool(name, description, properties, title, _strengths(title, properties, description), read_only)
 
 
 def _mapping(value: JsonValue) -> Mapping[str, JsonValue]:
@@ -126,12 +129,12 @@ def _flat(schema: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
     return {**schema, **next((entry for entry in real if entry.get("type") != "null"), {})}
 
 
-def _property(name: str, schema: Mapping[str, JsonValue], required: bool, spare: str) -> Property:
+def _property(name: str, schema: Mapping[str, JsonValue], required: bool, fallback_text: str) -> Property:
     described = schema.get("description")
     text = described[:LONGEST_DESCRIPTION] if isinstance(described, str) else ""
     kind = _KINDS.get(str(schema.get("type", "string" if "enum" in schema else "")), "other")
     whole, low, high = kind == "number" and schema["type"] == "integer", schema.get("minimum"), schema.get("maximum")
-    choices = _choices(name, schema, text or spare if kind == "string" else "")
+    choices = _choices(name, schema, text or fallback_text if kind == "string" else "")
     return Property(name, kind, whole, required, _limit(low), _limit(high), choices, read(spaced(name)), read(text))
 
 

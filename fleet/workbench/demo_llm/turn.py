@@ -145,7 +145,7 @@ def _tell(tool: Tool, result: ToolResult, arguments: Arguments, reading: Reading
     """Return the sentences that tell how a call went."""
     if result.outcome != "ok":
         return answers.tell_failure(tool, result, reading.language)
-    if tool.reads:
+    if tool.read_only:
         return answers.tell_result(tool, result, reading)
     only_sets = {"set", "on", "off", "increase", "decrease"} & set(tool.verbs)
     return (
@@ -187,7 +187,7 @@ def _resolve(reading: Reading, tools: Sequence[Tool]) -> _Step | str | None:
     if not filled:
         return None
     tool, found = filled[0]
-    if len(filled) > 1 and not tool.reads:
+    if len(filled) > 1 and not tool.read_only:
         return answers.ask_which([tool for tool, _ in filled], reading.language)
     missing, change, source = found.missing[:1], found.change, None
     if change and change.entry.title.has("change"):
@@ -208,7 +208,7 @@ def _by_clause(clauses: Sequence[Reading], tools: Sequence[Tool]) -> tuple[_Step
             return ()
         steps.append(step)
     # `take a photo and tell me what you see` is one call, two lamps at once are two
-    commands = [_essence(step) for step in steps if not step.tool.reads]
+    commands = [_essence(step) for step in steps if not step.tool.read_only]
     return tuple(steps) if len(set(commands)) == len(commands) else ()
 
 

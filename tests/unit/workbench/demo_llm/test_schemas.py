@@ -51,7 +51,7 @@ def test_beside_dark_light_is_no_lamp() -> None:
     ],
 )
 def test_tools_that_only_tell_are_known(name: str, description: str, reads: bool) -> None:
-    assert tool(name, description).reads is reads
+    assert tool(name, description).read_only is reads
 
 
 @pytest.mark.parametrize(
