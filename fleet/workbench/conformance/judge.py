@@ -125,7 +125,7 @@ def play(datagrams: Sequence[Datagram]) -> Playback:
     for one in datagrams:
         speaker.push(one.payload, toc.duration_ms(one.payload) / 1000, one.at)
         deepest = max(deepest, speaker.depth)
-    speaker.idle(float("inf"))
+    speaker.advance(float("inf"))
     return Playback(deepest, tuple(speaker.take_gaps()), speaker.busy_until or 0.0)
 
 

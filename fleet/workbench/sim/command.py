@@ -93,7 +93,7 @@ class _Said:
 
 async def _run(options: SimOptions, said: _Said, synthesise: Synthesise) -> Report:
     options = replace(options, on_step=show)
-    if said.typed and not options.profile.python:
+    if said.typed and not options.profile.is_py_xiaozhi:
         raise ConfigError("--type goes only with --profile P8: firmware has no text box")
     if said.mic:
         if options.profile.mode == "manual":

@@ -108,7 +108,7 @@ async def _camera(context: CheckContext) -> AsyncIterator[_Camera]:
         if not url:
             raise NotApplicable("the server gives no address for photos")
         require(text(vision, "token"), "an address for photos without a token: anybody may use it")
-        yield _Camera(url, text(vision, "token") or "", device.mac, chunked=not context.profile.python)
+        yield _Camera(url, text(vision, "token") or "", device.mac, chunked=not context.profile.is_py_xiaozhi)
 
 
 def _judge(reply: Reply) -> JsonObject:

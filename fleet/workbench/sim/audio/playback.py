@@ -11,7 +11,7 @@ from fleet.workbench.sim.records.loudness import first_audible
 
 
 class PlaybackListener(Protocol):
-    """Hears what is played."""
+    """Is called with what is played."""
 
     def played(self, at: float, pcm: bytes, sample_rate: int) -> None:
         """A packet's PCM sounds from `at` on."""
@@ -20,16 +20,16 @@ class PlaybackListener(Protocol):
         """A packet of this timestamp began to sound."""
 
     def drained(self, at: float) -> None:
-        """The last sound was handed to the loudspeaker by `at`; firmware takes the playback for ended."""
+        """The last sound was handed to the loudspeaker by `at`; for firmware, playback is over."""
 
 
 class Playback:
     """Plays packets.
 
     Args:
-        journal: Takes the counters and breaches.
-        profile: Whose queue and loudspeaker these are.
-        listener: Hears everything.
+        journal: Takes the counters and breaches; its clock is the present.
+        profile: Has the length of the queue and the delay of the loudspeaker.
+        listener: Called with everything that is played.
     """
 
     def __init__(self, journal: Journal, profile: Profile, listener: PlaybackListener) -> None:
@@ -40,8 +40,8 @@ class Playback:
         self._wake = asyncio.Event()
         self.speaker = Speaker(profile.queue, profile.timing.dma)
 
-    @property
-    def idle(self) -> bool:
+    def is_idle(self) -> bool:
+        """Advance the model to the present; return whether everything is handed over to the loudspeaker."""
         return self.speaker.idle(self._journal.clock())
 
     def set_rate(self, sample_rate: int) -> None:
@@ -57,17 +57,17 @@ class Playback:
         self._wake.set()
         return admitted
 
-    def poll(self) -> None:
-        """Move on to now."""
-        self.speaker.idle(self._journal.clock())
+    def advance(self) -> None:
+        """Advance the model to the present."""
+        self.speaker.advance(self._journal.clock())
 
     def clear(self) -> int:
-        """Drop what waits and begin a new answer; return how many packets that were."""
+        """Drop the waiting packets and begin a new answer; return how many were dropped."""
         self._hear()
         self._decoder = None
         return self.speaker.clear()
 
-    def loud(self, packets: list[bytes]) -> bool:
+    def has_sound(self, packets: list[bytes]) -> bool:
         """Return whether packets that are not played hold any sound."""
         decoder = Decoder(self._rate)
         pcm = b"".join(_decode(decoder, packet) or b"" for packet in packets)
@@ -75,14 +75,14 @@ class Playback:
 
     async def run(self) -> None:
         """Play until cancelled."""
-        told: float | None = None
+        last_reported_end: float | None = None
         while True:
             now = self._journal.clock()
             self._hear()
             due, ended = self.speaker.due(now), self.speaker.busy_until
             # A packet may have come and ended since the last look, if this process is late.
-            if due is None and ended is not None and ended != told:
-                told = ended
+            if due is None and ended is not None and ended != last_reported_end:
+                last_reported_end = ended
                 self._listener.drained(ended)
             await self._sleep_until(due)
 

@@ -70,7 +70,7 @@ class PlaybackGate:
         self._journal.count("downlink_cleared", len(early))
         latest = self._journal.clock() - self._gaps.spread - self._gaps.held_up(self._began)
         blamed = [one.payload for one in early if one.at < latest]
-        if blamed and self._playback.loud(blamed):
+        if blamed and self._playback.has_sound(blamed):
             self._journal.violate("audio-before-clear", f"{len(blamed)} packets with sound were lost")
 
     def end(self) -> None:

@@ -63,20 +63,20 @@ class Speaker:
         return None if self.idle(now) else self.busy_until
 
     def idle(self, now: float) -> bool:
-        """Return whether everything is handed over, which firmware takes for the end of playback."""
-        self._advance(now)
+        """Advance to `now`; return whether everything is handed over, which firmware takes for the end of playback."""
+        self.advance(now)
         return not self._queue and (self.busy_until is None or self.busy_until <= now)
 
     def push(self, packet: bytes, seconds: float, now: float, timestamp: int = 0) -> bool:
         """Queue a packet that lasts so many seconds; return False when it was dropped."""
-        self._advance(now)
+        self.advance(now)
         if self.full:
             return False
         if self._in_answer and not self._queue and self.busy_until is not None and self.busy_until < now:
             self._gaps.append(Gap(self.busy_until, now - self.busy_until))
         self._in_answer = True
         self._queue.append(_Queued(now, packet, seconds, timestamp))
-        self._advance(now)
+        self.advance(now)
         return True
 
     def clear(self) -> int:
@@ -92,7 +92,7 @@ class Speaker:
 
     def take(self, now: float) -> list[Played]:
         """Return what began to sound since the last time."""
-        self._advance(now)
+        self.advance(now)
         played, self._played = self._played, []
         return played
 
@@ -100,7 +100,8 @@ class Speaker:
         gaps, self._gaps = self._gaps, []
         return gaps
 
-    def _advance(self, now: float) -> None:
+    def advance(self, now: float) -> None:
+        """Begin the packets that sound by `now`."""
         while self._queue and (self.busy_until is None or self.busy_until <= now):
             head = self._queue.popleft()
             start = head.arrived if self.busy_until is None else max(self.busy_until, head.arrived)

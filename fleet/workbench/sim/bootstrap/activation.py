@@ -72,4 +72,4 @@ def proof(identity: Identity, profile: Profile, challenge: str) -> dict[str, Jso
         "challenge": challenge,
         "hmac": signed,
     }
-    return {"Payload": flat} if profile.python else flat
+    return {"Payload": flat} if profile.is_py_xiaozhi else flat

@@ -35,7 +35,7 @@ class Cryptor:
         if sequence is None:
             self.sent += 1
             sequence = self.sent
-        if self._profile.python:
+        if self._profile.is_py_xiaozhi:
             timestamp = int.from_bytes(self._nonce[8:12], "big")
         header = b"".join(
             (

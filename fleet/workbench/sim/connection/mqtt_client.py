@@ -19,12 +19,26 @@ from fleet.workbench.sim.runtime.state import StateMachine
 
 TLS_PORT = 8883
 _MOST_WAITING = 256
-_PYTHON_KEEPALIVE = 60
+"""Received messages that wait to be read."""
+_PY_XIAOZHI_KEEPALIVE = 60
+"""Seconds."""
 _AFTER_THAW = 30.0
+"""Seconds after a freeze in which its breaches do not count either: delayed messages arrive all at once."""
 _EXCUSED_WHILE_FROZEN = (
-    *("hello-missing", "hello-late", "hello-slow", "abort-unanswered", "audio-after-abort", "stop-late"),
-    *("stuck-speaking", "stuck-listening", "audio-outside-speaking", "audio-before-clear", "session-foreign"),
-    *("underrun", "pause", "speech-without-channel"),
+    "hello-missing",
+    "hello-late",
+    "hello-slow",
+    "abort-unanswered",
+    "audio-after-abort",
+    "stop-late",
+    "stuck-speaking",
+    "stuck-listening",
+    "audio-outside-speaking",
+    "audio-before-clear",
+    "session-foreign",
+    "underrun",
+    "pause",
+    "speech-without-channel",
 )
 
 OnMessage = Callable[[bytes, int], None]
@@ -32,14 +46,14 @@ OnMessage = Callable[[bytes, int], None]
 
 
 class MqttClient:
-    """Connects when the build does, and hands on what comes.
+    """Connects as the simulated firmware build does (always, or only for conversations); passes messages to on_message.
 
     Args:
-        access: What bootstrap said.
-        context: Whose steps, counters and waiters these are.
+        access: Endpoint, login and topics from the bootstrap answer.
+        context: The device's profile, faults, journal and signal.
         machine: Says whether the device is idle.
-        main_loop: Is held up by the application's own attempt to connect.
-        on_message: Given every message, whatever its topic.
+        main_loop: The application's loop; its own attempt to connect blocks it.
+        on_message: Called with every message, whatever its topic.
         tls: Trust for port 8883; the public authorities without it.
     """
 
@@ -59,7 +73,7 @@ class MqttClient:
         self._tls = tls
         self._client: aiomqtt.Client | None = None
         self._reading: asyncio.Task[None] | None = None
-        self._path: TcpRelay | None = None
+        self._relay: TcpRelay | None = None
         self.on_connected: Callable[[], None] = _ignore
         """Called after each connection was made."""
         self._reconnection = Reconnection(context.profile, machine, main_loop, self.ready)
@@ -75,7 +89,7 @@ class MqttClient:
 
     async def run(self) -> None:
         """Connect, and connect again, as this build does, for ever."""
-        async with self._way():
+        async with self._through_relay():
             await self._reconnection.first()
             while True:
                 await self._reconnection.pause(lost=await self._connect_once())
@@ -95,7 +109,7 @@ class MqttClient:
         return await self._send(text.encode("utf-8", "surrogateescape"))
 
     def conversation_over(self) -> None:
-        """A build that connects for conversations only disconnects."""
+        """Disconnect, if this build is connected only for conversations; else do nothing."""
         if self._context.profile.link == "session" and self._reading:
             self._reading.cancel()
 
@@ -111,7 +125,7 @@ class MqttClient:
                 await self._client.publish(self._access.publish_topic, payload, qos=0)
             except (aiomqtt.MqttError, ValueError):
                 sent = False
-            _honour_cancellation()
+            _raise_swallowed_cancellation()
         self._context.journal.count("mqtt_sent" if sent else "mqtt_unsent")
         return sent
 
@@ -120,9 +134,9 @@ class MqttClient:
         journal, connected = self._context.journal, False
         try:
             async with self._new_client() as client, _closing(client):
-                _honour_cancellation()
+                _raise_swallowed_cancellation()
                 connected = True
-                if not self._context.profile.python:
+                if not self._context.profile.is_py_xiaozhi:
                     _ping_at_half(client)
                 await self._subscribe(client)
                 self._client = client
@@ -150,34 +164,35 @@ class MqttClient:
 
     async def _subscribe(self, client: aiomqtt.Client) -> None:
         topic = self._access.subscribe_topic
-        if self._context.profile.python and topic and topic != "null":
+        if self._context.profile.is_py_xiaozhi and topic and topic != "null":
             granted = await client.subscribe(topic, qos=1)
             self._context.journal.note("subscribed", topic=topic, granted=[_code(one) for one in granted])
 
     @asynccontextmanager
-    async def _way(self) -> AsyncIterator[None]:
+    async def _through_relay(self) -> AsyncIterator[None]:
+        """Lead the connections of this block through a relay, if the network is to delay or freeze them."""
         network = self._context.network
         if network.latency is None and not network.faults.half_open:
             yield
             return
-        path = TcpRelay(*_split(self._access.endpoint), self._context.journal.clock, network.latency)
-        async with path.running() as self._path, asyncio.TaskGroup() as tasks:
-            freezing = tasks.create_task(self._freeze(path), name="sim-half-open")
+        relay = TcpRelay(*_split(self._access.endpoint), self._context.journal.clock, network.latency)
+        async with relay.running() as self._relay, asyncio.TaskGroup() as tasks:
+            freezing = tasks.create_task(self._freeze(relay), name="sim-half-open")
             try:
                 yield
             finally:
                 freezing.cancel()
 
-    async def _freeze(self, path: TcpRelay) -> None:
+    async def _freeze(self, relay: TcpRelay) -> None:
         faults, journal = self._context.faults, self._context.journal
         if not faults.half_open or journal.find("mqtt frozen"):
             return
         await asyncio.sleep(faults.half_open_at)
         journal.note("mqtt frozen", seconds=faults.half_open)
         journal.excuse(_EXCUSED_WHILE_FROZEN, faults.half_open + _AFTER_THAW)
-        path.freeze()
+        relay.freeze()
         await asyncio.sleep(faults.half_open)
-        path.thaw()
+        relay.thaw()
         journal.note("mqtt thawed")
 
     def _new_client(self) -> aiomqtt.Client:
@@ -189,13 +204,13 @@ class MqttClient:
             username=self._access.username or None,
             password=self._access.password or None,
             clean_session=True,
-            keepalive=_PYTHON_KEEPALIVE if self._context.profile.python else self._access.keepalive,
+            keepalive=_PY_XIAOZHI_KEEPALIVE if self._context.profile.is_py_xiaozhi else self._access.keepalive,
             timeout=self._context.profile.timing.mqtt_connect,
             max_queued_incoming_messages=_MOST_WAITING,
             tls_context=(self._tls or ssl.create_default_context()) if port == TLS_PORT else None,
         )
-        if self._path:
-            _lead_through(client, self._path.port, self._context.profile.timing.mqtt_connect)
+        if self._relay:
+            _connect_via_relay(client, self._relay.port, self._context.profile.timing.mqtt_connect)
         return client
 
 
@@ -212,7 +227,7 @@ def _code(granted: object) -> int:
     return granted if isinstance(granted, int) else int(getattr(granted, "value", 128))
 
 
-def _honour_cancellation() -> None:
+def _raise_swallowed_cancellation() -> None:
     """Raise a cancellation that asyncio.wait_for, used by aiomqtt, swallowed because its result came with it."""
     task = asyncio.current_task()
     if task and task.cancelling():
@@ -240,7 +255,7 @@ def _ping_at_half(client: aiomqtt.Client) -> None:
     inner._keepalive = max(1, inner._keepalive // 2)  # noqa: SLF001
 
 
-def _lead_through(client: aiomqtt.Client, port: int, seconds: float) -> None:
+def _connect_via_relay(client: aiomqtt.Client, port: int, seconds: float) -> None:
     """Connect a client through the relay, while host name and certificate stay those of the broker."""
 
     def connect() -> socket.socket:

@@ -58,7 +58,7 @@ class Application:
 
     async def start_speech(self) -> None:
         """`tts start` has its turn."""
-        overhears = self._context.profile.python and self._parts.machine.mode == "realtime"
+        overhears = self._context.profile.is_py_xiaozhi and self._parts.machine.mode == "realtime"
         if overhears and self._actions.state is State.LISTENING:
             self._monitor.speech_began()
             self._actions.play_while_listening(begins=True)
@@ -75,20 +75,20 @@ class Application:
         """`tts stop` has its turn."""
         self._monitor.speech_ended(received)
         speaking = self._parts.machine.accepts_audio
-        if self._context.profile.python:
+        if self._context.profile.is_py_xiaozhi:
             await self._stop_speech_in_python()
         following = after_speech_stops(self._actions.state, self._parts.machine.mode)
         if following:
             self._actions.go(following)
         if speaking or self._context.turns.interrupted:
-            self._context.turns.speech_stops(received, playing=not self._parts.playback.idle)
+            self._context.turns.speech_stops(received, playing=not self._parts.playback.is_idle())
 
     async def hang_up(self, *, say_goodbye: bool, failure: str = "") -> None:
         """Close the channel and go idle, and show a failure if there is one; what is queued is still played."""
         self.notifier.stop()
         self._actions.play_while_listening(begins=False)
         await self._channel.close(say_goodbye=say_goodbye)
-        self._context.turns.closed(playing=not self._parts.playback.idle)
+        self._context.turns.closed(playing=not self._parts.playback.is_idle())
         self._parts.screen.clear()
         self._actions.go(State.IDLE)
         if failure:
@@ -124,7 +124,7 @@ class Application:
         if self._actions.state is State.IDLE:
             await self._open_and_listen("manual")
         elif self._actions.state is State.SPEAKING:
-            if self._context.profile.python:
+            if self._context.profile.is_py_xiaozhi:
                 # It neither says `abort` nor waits for `tts stop` (src/bootstrap/session.py, start_listening).
                 self._journal.note("press over an answer")
                 self._journal.excuse(_EXCUSED_BY_PRESS, _CROSSING)
@@ -154,7 +154,7 @@ class Application:
         elif self._parts.machine.accepts_audio:
             await self._interrupt("wake_word_detected")
             self._parts.microphone.drop_waiting()
-            if profile.wake_interrupts and not profile.python:
+            if profile.wake_interrupts and not profile.is_py_xiaozhi:
                 self._actions.listen(profile.mode, afresh=True)
 
     async def _open_and_listen(self, mode: Mode, *, woken: bool = False) -> None:
@@ -177,7 +177,7 @@ class Application:
         self._monitor.interrupted()
         self._parts.gate.abort()
         self._context.turns.interrupt()
-        if self._context.profile.python and self._parts.machine.mode == "auto":
+        if self._context.profile.is_py_xiaozhi and self._parts.machine.mode == "auto":
             self._actions.listen("auto")
 
     async def _send_audio(self) -> None:

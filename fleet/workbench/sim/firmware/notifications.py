@@ -123,14 +123,14 @@ class NotificationPlayer:
             # Firmware's reader waits for room, so that the server is slowed down by TCP.
             while playback.speaker.full and self._notice is notice:
                 await asyncio.sleep(_LOOK_SECONDS)
-                playback.poll()
+                playback.advance()
             if self._notice is not notice:
                 return "stopped"
             lasts = toc.duration_ms(packet)
             playback.push(packet, lasts / 1000)
             played += lasts
             self._show(left, played - lasts * (playback.speaker.depth + 1))
-        while not playback.idle and self._notice is notice:
+        while not playback.is_idle() and self._notice is notice:
             await asyncio.sleep(_LOOK_SECONDS)
             self._show(left, played - lasts * (playback.speaker.depth + 1))
         playback.speaker.end_answer()

@@ -14,12 +14,12 @@ class ResponseMonitor:
         self._journal = context.journal
         self._began = 0.0
         self._interrupted: float | None = None
-        self._told = False
+        self._reported = False
         self._silence_reported = False
 
     def speech_began(self) -> None:
         self._began = self._journal.clock()
-        self._told = False
+        self._reported = False
 
     def interrupted(self) -> None:
         self._interrupted = self._journal.clock()
@@ -27,7 +27,7 @@ class ResponseMonitor:
     def speech_ended(self, received: float) -> None:
         if self._interrupted is not None:
             self._judge_interruption(received, self._interrupted)
-        elif self._parts.machine.accepts_audio and self._parts.playback.idle:
+        elif self._parts.machine.accepts_audio and self._parts.playback.is_idle():
             last = self._parts.playback.speaker.busy_until
             allowed = self._context.profile.limits.late_stop + self._parts.gaps.spread + self._parts.gaps.kept
             if last and last > self._began and received - last > allowed:
@@ -41,11 +41,11 @@ class ResponseMonitor:
         if self._interrupted is not None and now - self._interrupted > self._context.profile.limits.abort_answer:
             self._judge_interruption(now, self._interrupted)
             self._interrupted = None
-        if not self._parts.machine.accepts_audio or self._told or not self._parts.playback.idle:
+        if not self._parts.machine.accepts_audio or self._reported or not self._parts.playback.is_idle():
             return
         silent = now - max(self._began, self._parts.playback.speaker.busy_until or 0.0)
         if silent > self._context.profile.limits.stuck:
-            self._told = True
+            self._reported = True
             self._journal.violate("stuck-speaking", f"{silent:.0f} s without audio")
 
     def _watch_listening(self) -> None:

@@ -86,11 +86,11 @@ class StateActions:
         self._afresh = False
         self._listen_pending = True
         drain = self._context.profile.drain
-        if self._machine.mode == "auto" and not self._parts.playback.idle:
+        if self._machine.mode == "auto" and not self._parts.playback.is_idle():
             if drain == "deferred":
                 return
             if drain == "blocking":
-                await self._context.signal.until(lambda: self._parts.playback.idle)
+                await self._context.signal.until(lambda: self._parts.playback.is_idle())
         await self._listen_if_pending()
 
     async def _listen_if_pending(self) -> None:

@@ -35,12 +35,12 @@ def headers(identity: Identity, profile: Profile) -> dict[str, str]:
     sent = {
         "Device-Id": identity.mac,
         "Client-Id": identity.client,
-        "User-Agent": f"{profile.board}/{'py-xiaozhi-' if profile.python else ''}{profile.version}",
+        "User-Agent": f"{profile.board}/{'py-xiaozhi-' if profile.is_py_xiaozhi else ''}{profile.version}",
         "Accept-Language": profile.language,
         "Content-Type": "application/json",
         "Connection": "close",
     }
-    if not profile.python:
+    if not profile.is_py_xiaozhi:
         sent["Activation-Version"] = "2" if identity.serial else "1"
     if identity.serial:
         sent["Serial-Number"] = identity.serial
@@ -52,7 +52,7 @@ def system_info(identity: Identity, profile: Profile) -> str:
 
     A byte of the SSID that is no UTF-8 stands in the text as Python's `surrogateescape` has it.
     """
-    if profile.python:
+    if profile.is_py_xiaozhi:
         return json.dumps(_brief(identity, profile), separators=JSON_TIGHT)
     whole = json.dumps(_full(identity, profile), separators=JSON_TIGHT)
     return f'{whole[:-1]},"board":{_board(identity, profile)}}}'

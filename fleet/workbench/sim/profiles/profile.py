@@ -79,7 +79,7 @@ class Profile:
     """Rules of the audit that do not apply to this build."""
 
     @property
-    def python(self) -> bool:
+    def is_py_xiaozhi(self) -> bool:
         return self.dialect == "python"
 
     @property

@@ -17,7 +17,7 @@ from fleet.workbench.sim.tools.board import Board
 from fleet.workbench.sim.tools.tool import Argument, Arguments, Outcome, Parameter, Restart, Tool, ToolError
 
 LARGEST_PAGE = 8000
-_RESERVE, _PYTHON_RESERVE = 30, 100
+_RESERVE, _PY_XIAOZHI_RESERVE = 30, 100
 _NO_METHOD, _BAD_PARAMS, _INTERNAL_ERROR = -32601, -32602, -32603
 _INT32 = 2**31
 
@@ -75,13 +75,13 @@ class McpServer:
 
     def fail(self, id_: int | str, message: str, code: int = _INTERNAL_ERROR) -> str:
         """Return the answer to a request that was refused; before 2.5 firmware leaves the code out."""
-        if self.profile.python:
+        if self.profile.is_py_xiaozhi:
             return _compact({"jsonrpc": "2.0", "id": id_, "error": {"code": _INTERNAL_ERROR, "message": message}})
         return error(id_, message, code if self.profile.error_codes else None)
 
     def fail_call(self, id_: int | str, message: str) -> str:
         """Return the answer to a call whose tool failed."""
-        return answer(id_, message, is_error=True) if self.profile.python else self.fail(id_, message)
+        return answer(id_, message, is_error=True) if self.profile.is_py_xiaozhi else self.fail(id_, message)
 
     def check(self, request: JsonObject) -> Iterator[Finding]:
         """Yield what firmware would leave unanswered or confuse."""
@@ -102,7 +102,7 @@ class McpServer:
 
     def _id(self, given: JsonValue) -> int | str | None:
         """Return an id as the answer bears it, or None for one that is not answered."""
-        if self.profile.python and isinstance(given, str):
+        if self.profile.is_py_xiaozhi and isinstance(given, str):
             return given
         value = number(given)
         return None if value is None else max(-_INT32, min(_INT32 - 1, int(value)))
@@ -128,16 +128,16 @@ class McpServer:
         names = [tool.name for tool in self.tools]
         start = names.index(cursor) if cursor in names else 0 if not cursor else len(names)
         page, following = '{"tools":[', ""
-        reserve = _PYTHON_RESERVE if self.profile.python else _RESERVE
+        reserve = _PY_XIAOZHI_RESERVE if self.profile.is_py_xiaozhi else _RESERVE
         for tool in self.tools[start:]:
             if tool.user_only and not with_user_tools:
                 continue
-            entry = _compact(tool.describe(always_required=self.profile.python))
+            entry = _compact(tool.describe(always_required=self.profile.is_py_xiaozhi))
             if len(page.encode()) + len(entry.encode()) + 1 + reserve > LARGEST_PAGE:
                 following = tool.name
                 break
             page += entry + ","
-        if page.endswith("[") and self.profile.python and not following:
+        if page.endswith("[") and self.profile.is_py_xiaozhi and not following:
             return _result(id_, {"tools": []})
         if page.endswith("["):
             return self.fail(id_, f"Failed to add tool {following} because of payload size limit")
