@@ -1,4 +1,4 @@
-"""Many conversations over a bad network: whether every turn is answered, and how soon."""
+"""Many conversations over a bad network: counts the answered turns, and measures how soon they are answered."""
 
 import asyncio
 from collections import Counter
@@ -19,17 +19,18 @@ from fleet.workbench.sim.network.faults import Faults
 from fleet.workbench.sim.profiles.profile import Profile
 
 TURNS = 3
-"""In each conversation."""
+"""Turns of each conversation."""
 REBIND_AT = 50
-"""Packet before which a device gets a new address, for `Faults.rebind_at`: in the midst of something that is said."""
-_SAID = 1.2
+"""The packet before which a device gets a new address, for `Faults.rebind_at`: in the middle of an utterance."""
+_UTTERANCE_SECONDS = 1.2
 _TURN_SECONDS = 30.0
-_BETWEEN = 0.6
+_PAUSE_SECONDS = 0.6
+"""Between an answer and the next utterance."""
 _MOST_FAILURES = 50
 
 
 class EnduranceReport(BaseModel):
-    """What came of it; times are milliseconds from the end of the speech to the first sound of the answer."""
+    """The result; times are milliseconds from the end of the utterance to the first sound of the answer."""
 
     profiles: list[str]
     conversations: int
@@ -41,13 +42,13 @@ class EnduranceReport(BaseModel):
     p99: float | None
     slowest: float | None
     lost: int
-    """Datagrams of both directions that the simulated network did not deliver."""
+    """Datagrams of both directions that the simulated network dropped."""
     gaps: int
-    """Silences of 10 ms or more inside sentences, whoever caused them."""
+    """Silences of 10 ms or more inside sentences, also those that the network caused."""
     gaps_ms: int
-    """Their lengths in all."""
-    held_up: float
-    """The longest that this process itself came late: a high value makes the times worthless."""
+    """The length of all gaps together."""
+    longest_stall_ms: float
+    """The longest time for which this process itself did not run: a high value makes the times worthless."""
     outcomes: dict[str, int]
     failures: list[str]
     """The first fifty, with conversation and turn."""
@@ -67,7 +68,7 @@ class _Tally:
     counters: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
     completed: int = 0
-    held_up: float = 0.0
+    longest_stall_ms: float = 0.0
 
 
 async def endure(
@@ -78,31 +79,31 @@ async def endure(
     at_once: int,
     on_end: Callable[[list[str]], None] = lambda _: None,
 ) -> EnduranceReport:
-    """Hold so many conversations of three turns each, some of them side by side, each with a device of its own.
+    """Hold conversations of three turns each, `at_once` of them at the same time, each with its own device.
 
     Args:
-        setup: Of the server; it must be steered.
-        profiles: Of the devices, in turn.
-        conversations: How many.
-        faults: What goes wrong in each.
-        at_once: How many side by side.
-        on_end: Takes what went wrong in a conversation that ended; nothing when it was whole.
+        setup: The server's addresses, and its scripted models.
+        profiles: The devices' profiles; the conversations use them in turn.
+        conversations: The number of conversations.
+        faults: The faults of the network in each conversation.
+        at_once: The number of conversations at the same time.
+        on_end: Called after each conversation with its failures; with an empty list if there were none.
 
     Raises:
         NotApplicable: The server does not use the scripted models.
     """
-    stages = [CheckContext(setup, profile) for profile in profiles]
-    _ = stages[0].steering
+    contexts = [CheckContext(setup, profile) for profile in profiles]
+    _ = contexts[0].steering  # raises NotApplicable before any conversation begins
     tally, slots = _Tally(), asyncio.Semaphore(at_once)
 
     async def one(number: int) -> None:
-        context = stages[number % len(stages)]
+        context = contexts[number % len(contexts)]
         async with slots:
             failures = await _converse(context, faults, tally)
         tally.completed += not failures
-        told = [f"conversation {number} ({context.profile.name}): {failure}" for failure in failures]
-        tally.failures += told
-        on_end(told)
+        described = [f"conversation {number} ({context.profile.name}): {failure}" for failure in failures]
+        tally.failures += described
+        on_end(described)
 
     async with asyncio.TaskGroup() as group:
         for number in range(1, conversations + 1):
@@ -111,19 +112,20 @@ async def endure(
 
 
 async def _converse(context: CheckContext, faults: Faults, tally: _Tally) -> list[str]:
-    """Hold one conversation; return what went wrong in it."""
-    done = CheckContext(context.setup, context.profile)
+    """Hold one conversation; return its failures."""
+    # Findings belong to a conversation, so each has a context of its own.
+    own = CheckContext(context.setup, context.profile)
     failures: list[str] = []
     try:
-        async with done.simulated_device(faults=faults) as device:
-            failures = await _talk(done, device, tally)
+        async with own.simulated_device(faults=faults) as device:
+            failures = await _talk(own, device, tally)
             if not await device.hang_up():
                 failures.append(f"left in state {device.state.value} after hanging up")
             tally.counters.update(device.report.counters)
-            tally.held_up = max(tally.held_up, device.report.held_up_ms)
+            tally.longest_stall_ms = max(tally.longest_stall_ms, device.report.held_up_ms)
     except (FleetError, OSError, Failed) as error:
         failures.append(str(error) or type(error).__name__)
-    return [*failures, *done.findings]
+    return [*failures, *own.findings]
 
 
 async def _talk(context: CheckContext, device: SimDevice, tally: _Tally) -> list[str]:
@@ -134,9 +136,9 @@ async def _talk(context: CheckContext, device: SimDevice, tally: _Tally) -> list
     failures = []
     for number in range(1, TURNS + 1):
         if not manual:
-            await asyncio.sleep(_BETWEEN)
+            await asyncio.sleep(_PAUSE_SECONDS)
         with context.scene(reply_seconds=REPLY_SECONDS) as scene:
-            turn = await device.say(voice.say(scene.mark, _SAID), _TURN_SECONDS)
+            turn = await device.say(voice.say(scene.mark, _UTTERANCE_SECONDS), _TURN_SECONDS)
             heard = mentioned(turn.transcript) == scene.mark
             outcome: str = turn.outcome if heard or turn.outcome != "answered" else "misheard"
         tally.turns[outcome] += 1
@@ -150,7 +152,7 @@ async def _talk(context: CheckContext, device: SimDevice, tally: _Tally) -> list
 def _report(profiles: list[str], conversations: int, tally: _Tally) -> EnduranceReport:
     latencies = sorted(tally.latencies)
 
-    def share(part: float) -> float | None:
+    def quantile(part: float) -> float | None:
         return latencies[min(len(latencies) - 1, round(part * (len(latencies) - 1)))] if latencies else None
 
     return EnduranceReport(
@@ -159,13 +161,13 @@ def _report(profiles: list[str], conversations: int, tally: _Tally) -> Endurance
         completed=tally.completed,
         turns=tally.turns.total(),
         answered=tally.turns["answered"],
-        p50=share(0.5),
-        p99=share(0.99),
-        slowest=share(1.0),
+        p50=quantile(0.5),
+        p99=quantile(0.99),
+        slowest=quantile(1.0),
         lost=sum(count for name, count in tally.counters.items() if name.endswith("_lost")),
         gaps=tally.counters["gaps"],
         gaps_ms=tally.counters["gaps_ms"],
-        held_up=tally.held_up,
+        longest_stall_ms=tally.longest_stall_ms,
         outcomes=dict(tally.turns),
         failures=tally.failures[:_MOST_FAILURES],
     )

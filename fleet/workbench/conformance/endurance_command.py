@@ -101,5 +101,5 @@ def _show(console: Console, report: EnduranceReport) -> None:
     if report.p50 is not None and report.p99 is not None:
         console.print(
             f"end of speech to first sound: median {report.p50:.0f} ms, p99 {report.p99:.0f} ms "
-            f"(this process was held up for {report.held_up:.0f} ms at most)"
+            f"(this process stalled for {report.longest_stall_ms:.0f} ms at most)"
         )
