@@ -29,11 +29,18 @@ from fleet.workbench.bench.turns import TurnsExperiment
 from fleet.workbench.bench.udp import UdpExperiment, UdpFigures
 from fleet.workbench.bench.udp_table import make_console, show_udp
 
-Seconds = Annotated[float, typer.Option(min=0.1, max=5, help="Length of a measured window.")]
+Seconds = Annotated[float, typer.Option(min=0.1, max=5, help="Seconds of each measured window.")]
 Repeats = Annotated[int, typer.Option(min=1, max=9, help="Windows of each kind.")]
-JsonFile = Annotated[Path | None, typer.Option("--json", help="File for the figures.")]
-Devices = Annotated[list[int] | None, typer.Option(min=1, max=100_000, help="Known devices, once for each number.")]
-Connected = Annotated[int, typer.Option(min=1, max=15_000, help="Most of them that are connected.")]
+JsonFile = Annotated[Path | None, typer.Option("--json", help="File for the results, as JSON.")]
+Devices = Annotated[
+    list[int] | None,
+    typer.Option(
+        min=1, max=100_000, help="How many devices Redis knows; repeat the option to measure several numbers."
+    ),
+]
+Connected = Annotated[
+    int, typer.Option(min=1, max=15_000, help="How many of the known devices are connected, at most.")
+]
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
 
@@ -48,10 +55,12 @@ def udp(
     streams: Annotated[list[int] | None, typer.Option(min=1, max=5000, help="Simultaneous duplex streams.")] = None,
     seconds: Seconds = 0.4,
     repeats: Repeats = 3,
-    codecs: Annotated[bool | None, typer.Option(help="Only with, or only without Opus and voice detection.")] = None,
+    codecs: Annotated[
+        bool | None, typer.Option(help="Only with, or only without Opus and voice detection; default: both.")
+    ] = None,
     json_file: JsonFile = None,
 ) -> None:
-    """CPU a packet of the edge's audio, and how late packets are sent."""
+    """CPU per audio packet in the edge, and how late the edge sends packets."""
     experiment = UdpExperiment(
         streams=streams or [50, 200],
         codecs=[False, True] if codecs is None else [codecs],
@@ -68,21 +77,23 @@ def broker(
     repeats: Annotated[int, typer.Option(min=1, max=20, help="Rounds.")] = 5,
     json_file: JsonFile = None,
 ) -> None:
-    """CPU of Mosquitto a connection and a message, with and without the plugin."""
+    """CPU of Mosquitto per connection and per message, with and without the plugin."""
     experiment = BrokerExperiment(devices=devices, messages=messages, seconds=0.5, repeats=repeats)
     _run(experiment, show_broker, json_file)
 
 
 @app.command()
 def bootstrap(
-    rate: Annotated[list[float] | None, typer.Option(min=1, max=5000, help="Requests a second.")] = None,
-    devices: Annotated[int, typer.Option(min=1, max=100_000, help="Known devices that ask in turn.")] = 2000,
+    rate: Annotated[list[float] | None, typer.Option(min=1, max=5000, help="Requests per second.")] = None,
+    devices: Annotated[
+        int, typer.Option(min=1, max=100_000, help="How many known devices send requests, in turn.")
+    ] = 2000,
     closed: Annotated[bool, typer.Option(help="Serve bound devices only, instead of everybody.")] = False,
     seconds: Seconds = 3.0,
     repeats: Repeats = 3,
     json_file: JsonFile = None,
 ) -> None:
-    """CPU of the api for a bootstrap, and how long many devices wait for their answers."""
+    """CPU of the api per bootstrap, and how long devices wait for the answer when many ask."""
     experiment = BootstrapExperiment(
         rates=rate or [50, 200, 500], devices=devices, closed=closed, seconds=seconds, repeats=repeats
     )
@@ -93,12 +104,12 @@ def bootstrap(
 def hello(
     devices: Devices = None,
     connected: Connected = 1000,
-    rate: Annotated[float, typer.Option(min=1, max=5000, help="Hellos a second.")] = 400,
+    rate: Annotated[float, typer.Option(min=1, max=5000, help="Hellos per second.")] = 400,
     seconds: Seconds = 1.0,
     repeats: Repeats = 3,
     json_file: JsonFile = None,
 ) -> None:
-    """CPU a hello of worker, Redis and broker, and what a device costs that does nothing."""
+    """CPU of worker, Redis and broker per hello, and what an idle device costs."""
     experiment = HelloExperiment(
         devices=devices or [100, 20_000], connected=connected, rate=rate, seconds=seconds, repeats=repeats
     )
@@ -109,14 +120,14 @@ def hello(
 def call(
     devices: Devices = None,
     connected: Connected = 100,
-    rate: Annotated[float, typer.Option(min=1, max=1000, help="Turns a second.")] = 40,
+    rate: Annotated[float, typer.Option(min=1, max=1000, help="Turns per second.")] = 40,
     seconds: Seconds = 1.0,
     repeats: Repeats = 3,
     json_file: JsonFile = None,
 ) -> None:
-    """CPU a tool call of worker, Redis and broker."""
+    """CPU of worker, Redis and broker per tool call."""
     experiment = CallExperiment(
-        devices=devices or [100, 20_000], talking=connected, rate=rate, seconds=seconds, repeats=repeats
+        devices=devices or [100, 20_000], connected=connected, rate=rate, seconds=seconds, repeats=repeats
     )
     _run(experiment, show_call, json_file)
 
@@ -130,7 +141,7 @@ def turns(
     repeats: Repeats = 3,
     json_file: JsonFile = None,
 ) -> None:
-    """Turns a second of one worker process and of two, with a chat model that costs nothing."""
+    """Turns per second of one worker process and of two, with a chat model that costs nothing."""
     experiment = TurnsExperiment(workers=workers or [1, 2], users=users, calls=calls, seconds=seconds, repeats=repeats)
     _run(experiment, show_turns, json_file)
 
@@ -138,12 +149,12 @@ def turns(
 @app.command()
 def turn(
     at_once: Annotated[list[int] | None, typer.Option(min=1, max=100, help="Turns that run at the same time.")] = None,
-    rate: Annotated[float, typer.Option(min=1, max=1000, help="Turns a second.")] = 40,
+    rate: Annotated[float, typer.Option(min=1, max=1000, help="Turns per second.")] = 40,
     seconds: Seconds = 3.0,
     repeats: Repeats = 3,
     json_file: JsonFile = None,
 ) -> None:
-    """What fleet adds between a chat model's first token and a gateway client's first sentence."""
+    """Time that fleet adds between a chat model's first token and a gateway client's first sentence."""
     experiment = TurnExperiment(at_once=at_once or [1, 100], rate=rate, seconds=seconds, repeats=repeats)
     _run(experiment, show_turn, json_file)
 
@@ -154,7 +165,7 @@ def libraries(
     repeats: Repeats = 9,
     json_file: JsonFile = None,
 ) -> None:
-    """CPU of our own code beside the library's that it stands in for: Redis, metrics, HTTP, WebSockets."""
+    """CPU of our own code, and of the libraries that it replaces: Redis, metrics, HTTP, WebSockets."""
     _run(LibrariesExperiment(seconds=seconds, repeats=repeats), show_libraries, json_file)
 
 
@@ -174,6 +185,7 @@ def _run(
 
 
 def _named(figures: object) -> dict[str, object]:
+    """Return the members of the results for the JSON file: the figures' own names, or `cases` if they are a list."""
     if isinstance(figures, UdpFigures | BrokerFigures):
         return dataclasses.asdict(figures)
     return {"cases": figures}

@@ -1,4 +1,4 @@
-"""The process with the bare path: `python -m fleet.workbench.bench.bare_path`; orders on standard input.
+"""The process with the bare path: `python -m fleet.workbench.bench.bare_path`; commands on standard input.
 
 What no edge in Python can avoid, on the tick of the edge: receive, find the key, decrypt; encrypt, send. There are no
 sessions, no reordering, no schedule, no audio input. It measures the machine itself, whose speed may vary by two.
@@ -50,11 +50,11 @@ class BarePath:
         self._received = 0
         self._tick()
 
-    async def do(self, order: dict[str, Any]) -> dict[str, Any]:
+    async def do(self, command: dict[str, Any]) -> dict[str, Any]:
         """Do what the benchmark says and return the answer."""
-        match order["do"]:
+        match command["do"]:
             case "open":
-                for number in range(order["streams"]):
+                for number in range(command["streams"]):
                     path = self._paths[streams.ssrc(number)] = Path(number)
                     self._slots[number % _SLOTS].append(path)
                 return {"port": self._socket.getsockname()[1]}

@@ -44,8 +44,8 @@ class CallExperiment(Experiment[list[CallResult]]):
 
     devices: Sequence[int]
     """Known ones."""
-    talking: int
-    """Those of them that are connected, and whose users speak one after the other."""
+    connected: int
+    """The most of them that are connected; their users speak one after the other."""
     rate: float
     """Turns a second, in the windows whose CPU time counts."""
 
@@ -56,7 +56,7 @@ class CallExperiment(Experiment[list[CallResult]]):
         progress(f"{count} devices: starting")
         # A history that grows would cost the turns with many calls more.
         async with testbed(settings={"history_messages": 0}) as site:
-            connected = min(count, self.talking)
+            connected = min(count, self.connected)
             progress(f"{count} devices: connecting")
             await site.rest()
             await site.meet(connected, count)

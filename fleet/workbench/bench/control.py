@@ -1,4 +1,8 @@
-"""How the processes of a benchmark communicate: a line of JSON with a command, a line of JSON back."""
+"""How the processes of a benchmark communicate: the parent writes a command, the child an answer.
+
+Each is one line of JSON, on the child's standard input and output. The member `do` of a command is its name, the other
+members are its arguments.
+"""
 
 import asyncio
 import json
@@ -10,19 +14,19 @@ from typing import Any
 from fleet.ground.errors import Unavailable
 
 ANSWER_SECONDS = 30.0
-"""Longest wait for an answer: models are loaded meanwhile."""
+"""Longest wait for an answer: a child that has just started loads its models first."""
 _END_SECONDS = 5.0
 _LONGEST_ANSWER = 1 << 24
 
-Message = Mapping[str, Any]
+JsonObject = Mapping[str, Any]
 
 
 class Child:
-    """A process that obeys one command after the other.
+    """A process that carries out commands, one after the other.
 
     Args:
         process: With pipes at its standard input and output.
-        what: Names it in errors.
+        what: The name of the process in errors.
     """
 
     def __init__(self, process: asyncio.subprocess.Process, what: str) -> None:
@@ -30,22 +34,22 @@ class Child:
         self._process = process
         self._what = what
 
-    async def ask(self, verb: str, **arguments: object) -> dict[str, Any]:
-        """Return the answer to one order.
+    async def ask(self, command: str, **arguments: object) -> dict[str, Any]:
+        """Send a command and return the answer.
 
         Raises:
-            Unavailable: The process has ended, or does not answer.
+            Unavailable: The process has ended, or does not answer within `ANSWER_SECONDS`.
         """
         down, up = self._process.stdin, self._process.stdout
         found = b""
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 if down and up:
-                    down.write(line({"do": verb, **arguments}))
+                    down.write(line({"do": command, **arguments}))
                     await down.drain()
                     found = await up.readline()
         except TimeoutError as error:
-            raise Unavailable(f"the {self._what} does not answer to `{verb}` within {ANSWER_SECONDS:g} s") from error
+            raise Unavailable(f"the {self._what} does not answer to `{command}` within {ANSWER_SECONDS:g} s") from error
         except ConnectionError as error:
             raise Unavailable(f"the {self._what} has ended") from error
         if not found:
@@ -54,7 +58,7 @@ class Child:
         return answered
 
     async def end(self) -> None:
-        """Let it end by closing its input, and end it after a limit."""
+        """Close the process's input, at which it ends; kill it if it has not ended after five seconds."""
         if self._process.stdin:
             self._process.stdin.close()
         try:
@@ -84,25 +88,25 @@ async def child(module: str, what: str, *arguments: str) -> AsyncIterator[Child]
         await started.end()
 
 
-def line(message: Message) -> bytes:
-    """Return a message as it travels."""
-    return json.dumps(message).encode() + b"\n"
+def line(document: JsonObject) -> bytes:
+    """Return a command or an answer as a line of JSON."""
+    return json.dumps(document).encode() + b"\n"
 
 
-async def obey(start: Callable[[], Callable[[dict[str, Any]], Awaitable[Message]]]) -> None:
-    """Do one order after the other, in the child, until the parent closes its end.
+async def obey(start: Callable[[], Callable[[dict[str, Any]], Awaitable[JsonObject]]]) -> None:
+    """Carry out commands in the child, one after the other, until the parent closes the child's input.
 
     Args:
-        start: Makes what does an order and returns the answer.
+        start: Called once; returns the function that carries out a command and returns the answer.
     """
     reader = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     do = start()
-    while order := await reader.readline():
-        answer(await do(json.loads(order)))
+    while command := await reader.readline():
+        answer(await do(json.loads(command)))
 
 
-def answer(message: Message) -> None:
-    """Answer the order that was read last, in the child."""
-    sys.stdout.buffer.write(line(message))
+def answer(document: JsonObject) -> None:
+    """Write, in the child, the answer to the command that was read last."""
+    sys.stdout.buffer.write(line(document))
     sys.stdout.buffer.flush()

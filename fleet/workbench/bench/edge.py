@@ -1,4 +1,4 @@
-"""The process with the real edge: `python -m fleet.workbench.bench.edge prepared|real`; orders on standard input."""
+"""The process with the real edge: `python -m fleet.workbench.bench.edge prepared|real`; commands on standard input."""
 
 import asyncio
 import sys
@@ -52,17 +52,17 @@ class Bench:
         )
         self.edge.bind()
 
-    async def do(self, order: dict[str, Any]) -> dict[str, Any]:
+    async def do(self, command: dict[str, Any]) -> dict[str, Any]:
         """Do what the benchmark says and return the answer."""
-        match order["do"]:
+        match command["do"]:
             case "open":
-                await self._open(order["streams"])
+                await self._open(command["streams"])
                 return {"port": self.edge.port}
             case "speak":
-                await self._speak(order["streams"], order["sentences"])
+                await self._speak(command["streams"], command["sentences"])
             case "watch":
                 with lateness.watched() as late_ms:
-                    await asyncio.sleep(order["seconds"])
+                    await asyncio.sleep(command["seconds"])
                 return {"late_ms": late_ms}
         return {"cpu": time.process_time(), "at": time.monotonic(), "counters": dict(self.edge.counters)}
 

@@ -1,4 +1,4 @@
-"""The process that plays the devices: `python -m fleet.workbench.bench.mqtt_load CONFIG`; orders on standard input.
+"""The process that plays the devices: `python -m fleet.workbench.bench.mqtt_load CONFIG`; commands on standard input.
 
 One connection for each device, as in a real fleet; the process also plays their edge.
 """
@@ -82,19 +82,19 @@ class MqttLoad:
         self._devices: list[SilentDevice] = []
         self._next: Iterable[SilentDevice] = ()
 
-    async def do(self, order: dict[str, Any]) -> dict[str, Any]:
+    async def do(self, command: dict[str, Any]) -> dict[str, Any]:
         """Do what the benchmark says and return the answer."""
-        match order["do"]:
+        match command["do"]:
             case "connect":
-                return await self._connect(order["count"])
+                return await self._connect(command["count"])
             case "copy":
-                await self._copy(order["known"])
+                await self._copy(command["known"])
             case "hello":
-                return await self._hello(order["rate"], order["seconds"], order["goodbye"])
+                return await self._hello(command["rate"], command["seconds"], command["goodbye"])
             case "speak":
-                return await self._speak(order["rate"], order["seconds"], order["calls"])
+                return await self._speak(command["rate"], command["seconds"], command["calls"])
             case "talk":
-                return await self._talk(order["at_once"], order["seconds"], order["calls"])
+                return await self._talk(command["at_once"], command["seconds"], command["calls"])
         return {"calls": sum(device.calls for device in self._devices)}
 
     async def _connect(self, count: int) -> dict[str, Any]:

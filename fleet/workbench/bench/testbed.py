@@ -95,10 +95,10 @@ class Testbed:
         await self.load.ask("hello", rate=MEETING_RATE, seconds=connected / MEETING_RATE, goodbye=False)
         await self.load.ask("copy", known=known)
 
-    async def measure(self, verb: str, **arguments: object) -> Window:
+    async def measure(self, command: str, **arguments: object) -> Window:
         """Let the load do something, and return what it cost."""
         await asyncio.sleep(_SETTLE_SECONDS)
-        found = await self.meter.during(self.load.ask(verb, **arguments))
+        found = await self.meter.during(self.load.ask(command, **arguments))
         ms = found.result.get("ms", [])
         lost = found.result.get("begun", len(ms)) - len(ms)
         return Window(found.seconds, found.cpu, len(ms), lost, ms)

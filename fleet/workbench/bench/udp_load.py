@@ -1,4 +1,4 @@
-"""The process that plays the devices: `python -m fleet.workbench.bench.udp_load`; orders on standard input.
+"""The process that plays the devices: `python -m fleet.workbench.bench.udp_load`; commands on standard input.
 
 It sends and takes packets on a tick of its own and never waits at a socket: waking a waiting reader would be charged to
 the edge's `sendto`, which on a network card it is not.
@@ -65,12 +65,12 @@ class Load:
         self._begun = 0
         self._counts = {"sent": 0, "bytes_sent": 0, "received": 0, "bytes_received": 0, "lost": 0, "strange": 0}
 
-    def do(self, order: dict[str, Any]) -> dict[str, Any]:
+    def do(self, command: dict[str, Any]) -> dict[str, Any]:
         """Do what the benchmark says and return the answer."""
-        match order["do"]:
+        match command["do"]:
             case "open":
-                self._streams = [Stream(number) for number in range(order["streams"])]
-                self._port = order["port"]
+                self._streams = [Stream(number) for number in range(command["streams"])]
+                self._port = command["port"]
             case "send":
                 self._started, self._begun = time.monotonic(), 0
             case "rest":
@@ -136,9 +136,9 @@ def main() -> int:
             data = os.read(0, 65536)
             if not data:
                 return 0
-            *orders, rest = (rest + data).split(b"\n")
-            for order in orders:
-                control.answer(load.do(json.loads(order)))
+            *commands, rest = (rest + data).split(b"\n")
+            for command in commands:
+                control.answer(load.do(json.loads(command)))
         load.tick()
 
 

@@ -35,9 +35,9 @@ class Bench:
         self._role = role
         self._waited = waited
 
-    async def do(self, order: dict[str, Any]) -> dict[str, Any]:
+    async def do(self, command: dict[str, Any]) -> dict[str, Any]:
         """Do what the benchmark says and return the answer."""
-        if order["do"] == "watch":
+        if command["do"] == "watch":
             self._waited.clear()
         return {"ready": self._role.ready, "waited": self._waited}
 
