@@ -35,11 +35,11 @@ def list_keys(as_json: AsJson = False) -> None:
 @app.command()
 def rotate(
     settle: Annotated[
-        float, typer.Option(min=2, help="Seconds to wait until all processes have read the changed file.")
+        float, typer.Option(min=2, help="Wait after each change of the file, in seconds; all processes read it then.")
     ] = 10.0,
     rate: Annotated[float, typer.Option(min=0.1, help="Devices to restart per second.")] = 5.0,
-    wait: Annotated[
-        float, typer.Option("--patience", min=0, help="Seconds to wait until the devices have reconnected.")
+    reconnect_limit: Annotated[
+        float, typer.Option("--patience", min=0, help="Longest wait, in seconds, for the devices to reconnect.")
     ] = 1800.0,
     force: Annotated[
         bool, typer.Option(help="Remove the old key now; devices that still need it must be switched off and on.")
@@ -51,7 +51,7 @@ def rotate(
     device needs the old key, the command removes it. Exit code 1: some devices still need the old key, which stays
     valid.
     """
-    run(lambda settings: _rotate(settings, Pace(settle, rate, wait), force=force))
+    run(lambda settings: _rotate(settings, Pace(settle, rate, reconnect_limit), force=force))
 
 
 async def _rotate(settings: Settings, pace: Pace, *, force: bool) -> int:

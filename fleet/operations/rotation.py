@@ -50,14 +50,14 @@ class Pace:
     """The pace of a rotation.
 
     Args:
-        settle: Seconds in which all processes that check passwords read the file.
+        settle: Wait after each change of the file, in seconds; all processes that check passwords read it in that time.
         rate: Restarts per second.
-        wait: Seconds to wait until the devices have reconnected.
+        reconnect_limit: Longest wait for the devices to reconnect, in seconds.
     """
 
     settle: float = 10.0
     rate: float = 5.0
-    wait: float = 1800.0
+    reconnect_limit: float = 1800.0
 
 
 class KeysFile:
@@ -174,7 +174,7 @@ class Rotation:
         """Restart devices with an older password until none has one or the time is over; return those that have."""
         newest = self._file.read().ids[0]
         loop = asyncio.get_running_loop()
-        deadline, reported = loop.time() + self._pace.wait, -1
+        deadline, reported = loop.time() + self._pace.reconnect_limit, -1
         self._report_unconfirmed(await self._registry.entries())
         while True:
             remaining = [entry for entry in await self._registry.entries() if key_of(entry) != newest]

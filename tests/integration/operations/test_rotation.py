@@ -48,7 +48,9 @@ async def test_devices_are_restarted_and_the_old_key_goes_when_nobody_has_it(sto
     async with api_client(store, keys) as client, running("keys", KeysWatch(path, keys).run):
         first = (await client.post("/xiaozhi/ota/", headers=headers(Device_Id=ONLINE), content=BODY)).json()["mqtt"]
         await Devices(store).appear(ONLINE, online=True, epoch=1)
-        rotation = Rotation(KeysFile(path), DeviceRegistry(store), publish, told.append, Pace(settle=1.5, wait=20))
+        rotation = Rotation(
+            KeysFile(path), DeviceRegistry(store), publish, told.append, Pace(settle=1.5, reconnect_limit=20)
+        )
         async with asyncio.timeout(20), asyncio.TaskGroup() as group:
             running_rotation = group.create_task(rotation.run())
             assert await restarted.get() == down_topic(ONLINE)
@@ -75,7 +77,7 @@ async def test_who_talks_or_is_away_keeps_the_old_key_alive(store: Store, path: 
         asked.append(topic)
         return True
 
-    rotation = Rotation(KeysFile(path), registry, publish, lambda _: None, Pace(wait=0.1))
+    rotation = Rotation(KeysFile(path), registry, publish, lambda _: None, Pace(reconnect_limit=0.1))
     async with asyncio.timeout(10):
         left = await rotation.run()
     assert [entry.device.mac for entry in left] == [BUSY, AWAY]
@@ -101,7 +103,9 @@ async def test_a_bootstrap_in_a_devices_name_does_not_retire_its_key(store: Stor
         for mac, online in ((ONLINE, True), (AWAY, False)):
             await devices.appear(mac, online=True, epoch=1, user=await bootstrap(mac))
             await devices.appear(mac, online=online, epoch=1)
-        rotation = Rotation(KeysFile(path), DeviceRegistry(store), publish, told.append, Pace(settle=1.5, wait=20))
+        rotation = Rotation(
+            KeysFile(path), DeviceRegistry(store), publish, told.append, Pace(settle=1.5, reconnect_limit=20)
+        )
         async with asyncio.timeout(30), asyncio.TaskGroup() as group:
             running_rotation = group.create_task(rotation.run())
             assert await restarted.get() == down_topic(ONLINE)
