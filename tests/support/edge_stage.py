@@ -207,7 +207,7 @@ class Stage:
         self.offline = False
         """Whether the broker is away: orders are lost."""
         self.changed = asyncio.Condition()
-        self._mail: asyncio.Queue[edge_messages.EdgeCommand] = asyncio.Queue()
+        self._inbox: asyncio.Queue[edge_messages.EdgeCommand] = asyncio.Queue()
         self.edge = Edge(
             settings=slice_of(Settings(udp_host="127.0.0.1", udp_port=0, endpoint_ms=200, **settings), EdgeSettings),
             edge_id="e1",
@@ -223,8 +223,8 @@ class Stage:
     async def read_edge(self, edge: str) -> AsyncIterator[edge_messages.EdgeCommand]:
         assert edge == "e1"
         while True:
-            yield await self._mail.get()
-            self._mail.task_done()
+            yield await self._inbox.get()
+            self._inbox.task_done()
 
     def publish(self, topic: str, payload: bytes) -> bool:
         assert topic == f"fleet/down/{MAC}"
@@ -240,10 +240,10 @@ class Stage:
         self.posted.append(event)
 
     async def send(self, kind: str, session: str = "s1", **rest: Any) -> None:
-        """Put mail into the edge's mailbox; return when the edge has read it."""
+        """Put a message into the edge's inbox; return when the edge has read it."""
         document = {"kind": kind, "device": MAC, "session": session, **rest}
-        self._mail.put_nowait(edge_messages.EDGE_COMMANDS.validate_python(document))
-        await self.until(lambda: self._mail.empty())
+        self._inbox.put_nowait(edge_messages.EDGE_COMMANDS.validate_python(document))
+        await self.until(lambda: self._inbox.empty())
         await settle()
 
     async def open(self, ssrc: int = 0x11223344, session: str = "s1", **rest: Any) -> Device:

@@ -51,11 +51,11 @@ class Worker:
 
     async def heard(self) -> UtteranceEvent:
         async with asyncio.timeout(10):
-            while not (letters := await Inboxes(self._store).read_shards({self.shard: "0"})):
+            while not (entries := await Inboxes(self._store).read_shards({self.shard: "0"})):
                 pass
-        (letter,) = letters
-        assert isinstance(letter.event, UtteranceEvent)
-        return letter.event
+        (entry,) = entries
+        assert isinstance(entry.event, UtteranceEvent)
+        return entry.event
 
     async def answer(self, reply: Reply) -> None:
         owner = await Leases(self._store, "w", 30).take(self.shard)

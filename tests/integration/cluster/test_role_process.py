@@ -33,7 +33,7 @@ def process(tmp_path: Path, *command: str, metrics: int = 1) -> RoleProcess:
     return RoleProcess("worker", "worker-1", command, tmp_path / "log", ProcessPorts(metrics), stop_seconds=10.0)
 
 
-async def test_it_is_ready_when_it_says_so_and_leaves_when_it_is_told(tmp_path: Path) -> None:
+async def test_it_is_ready_when_it_says_so_and_ends_when_asked(tmp_path: Path) -> None:
     port = choose()
     one = process(tmp_path, sys.executable, "-c", READY, str(port), metrics=port)
     async with asyncio.timeout(LIMIT), asyncio.TaskGroup() as tasks:

@@ -21,10 +21,10 @@ UP = "it is up"
 
 
 class Command:
-    """`python -m fleet.workbench.cluster` with some words; `told` is what it has said."""
+    """`python -m fleet.workbench.cluster` with some words; `output` is what it has said."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self.process, self.told = process, ""
+        self.process, self.output = process, ""
 
     async def until(self, words: str) -> None:
         """Return when it has said this.
@@ -33,21 +33,21 @@ class Command:
             AssertionError: It ended before.
         """
         assert self.process.stdout is not None
-        while words not in self.told:
+        while words not in self.output:
             line = (await self.process.stdout.readline()).decode()
-            assert line, f"it ended: {self.told}"
-            self.told += line
+            assert line, f"it ended: {self.output}"
+            self.output += line
 
     async def end(self) -> int:
         """Return the exit code, once it has ended."""
         assert self.process.stdout is not None
-        self.told += (await self.process.stdout.read()).decode()
+        self.output += (await self.process.stdout.read()).decode()
         return await self.process.wait()
 
     def pid_of(self, name: str) -> int:
         """Return a process of the table that it shows."""
-        found = re.search(rf"{name}\W+(\d+)", self.told)
-        assert found, self.told
+        found = re.search(rf"{name}\W+(\d+)", self.output)
+        assert found, self.output
         return int(found[1])
 
 
@@ -72,7 +72,7 @@ async def command(*words: str, data: Path, settings: dict[str, str] | None = Non
 async def run(*words: str, data: Path) -> tuple[int, str]:
     """Run a command to its end; return its exit code and what it said."""
     async with command(*words, data=data) as one:
-        return await one.end(), one.told
+        return await one.end(), one.output
 
 
 async def test_a_cluster_runs_restarts_tells_of_the_dead_and_ends(tmp_path: Path) -> None:
@@ -84,35 +84,35 @@ async def test_a_cluster_runs_restarts_tells_of_the_dead_and_ends(tmp_path: Path
             await up.until(UP)
             for name in ("Mosquitto", "Redis", "worker-1", "edge-1", "gateway-1", "api-1"):
                 assert up.pid_of(name)
-            assert "demo model" not in up.told
-            code, told = await run("up", *small, data=data)
-            assert (code, "runs in" in told) == (2, True)
+            assert "demo model" not in up.output
+            code, output = await run("up", *small, data=data)
+            assert (code, "runs in" in output) == (2, True)
 
-            code, told = await run("restart", "gateway", data=data)
-            assert (code, "gateway-1: ready after" in told) == (0, True), told
-            assert "worker-1" not in told
+            code, output = await run("restart", "gateway", data=data)
+            assert (code, "gateway-1: ready after" in output) == (0, True), output
+            assert "worker-1" not in output
 
             os.kill(up.pid_of("api-1"), signal.SIGKILL)
             await up.until("api-1 ended: exit code -9")
-            code, told = await run("restart", "api", data=data)
-            assert (code, "api-1: ready after" in told) == (0, True), told
+            code, output = await run("restart", "api", data=data)
+            assert (code, "api-1: ready after" in output) == (0, True), output
 
             up.process.send_signal(signal.SIGINT)
-            assert await up.end() == 0, up.told
+            assert await up.end() == 0, up.output
         assert not await is_running(data)
     with pytest.raises(ProcessLookupError):
         os.kill(up.pid_of("worker-1"), 0)
 
 
-async def test_who_orders_a_restart_where_nothing_runs_is_told_so(tmp_path: Path) -> None:
+async def test_a_restart_where_nothing_runs_is_refused_with_the_reason(tmp_path: Path) -> None:
     async with asyncio.timeout(LIMIT):
-        code, told = await run("restart", data=tmp_path)
+        code, output = await run("restart", data=tmp_path)
         assert code == 2
-        assert "no cluster runs" in told
+        assert "no cluster runs" in output
 
 
 async def test_an_unknown_role_is_named(tmp_path: Path) -> None:
     async with asyncio.timeout(LIMIT):
-        code, told = await run("restart", "broker", data=tmp_path)
+        code, output = await run("restart", "broker", data=tmp_path)
         assert code == 2
-        assert "broker" in told
+        assert "broker" in output

@@ -104,7 +104,7 @@ def test_a_pipe_gets_plain_help() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "error"),
     [
         (("devices", "revoke", "nonsense"), "not a MAC"),
         (("devices", "bind", "123456"), "no device shows the code"),
@@ -112,11 +112,11 @@ def test_a_pipe_gets_plain_help() -> None:
     ],
 )
 def test_what_makes_no_sense_is_refused_in_words(
-    fleet: CommandLine, redis_url: str, words: tuple[str, ...], told: str
+    fleet: CommandLine, redis_url: str, words: tuple[str, ...], error: str
 ) -> None:
     done = fleet.run(*words, FLEET_REDIS_URL=redis_url)
     assert done.returncode == 2
-    assert told in done.stderr
+    assert error in done.stderr
 
 
 def test_the_keys_of_a_file_are_shown_without_their_secrets(fleet: CommandLine, redis_url: str, tmp_path: Path) -> None:
@@ -137,8 +137,8 @@ async def test_what_strangers_wrote_is_shown_as_they_wrote_it(fleet: CommandLine
         return done.stdout
 
     async with opened(redis_url) as store, attacked_api(store, CredentialKeys("k1:a-key-of-this-test-only")) as site:
-        told = b'{"board": {"type": "[/x]"}, "application": {"version": "[red]aaa"}}'
-        for changed, body in (({"User_Agent": ""}, told), ({"User_Agent": "x/[/y]", "Device_Id": other}, b"{}")):
+        report = b'{"board": {"type": "[/x]"}, "application": {"version": "[red]aaa"}}'
+        for changed, body in (({"User_Agent": ""}, report), ({"User_Agent": "x/[/y]", "Device_Id": other}, b"{}")):
             sent = headers(**{"Device_Id": MAC, **changed})
             assert (await site.client.post(OTA, headers=sent, content=body)).status_code == 200
         assert (await site.boot(MAC, Client_Id="[/z][bold]stranger")).status_code == 200
@@ -167,13 +167,13 @@ async def test_claims_are_shown_and_settled_by_hand(fleet: CommandLine, redis_ur
                 if client != "the-owner":
                     await Claims(store).note(name, address)
     shown = run("claims")
-    assert all(text in shown for text in (*ids, MAC, other, "192.0.2.2")), "two can be told from each other"
+    assert all(text in shown for text in (*ids, MAC, other, "192.0.2.2")), "two can be distinguished"
     assert other in run("claims", "02-00-00-00-00-02") and MAC not in run("claims", other)
     assert "not a MAC" in run("claims", "nonsense")
-    told = run("refuse", MAC)
-    assert "name one" in told and all(text in told for text in ids)
-    told = run("accept", MAC, "claimant-1")
-    assert "name one" in told and all(text in told for text in ids[:2])
+    output = run("refuse", MAC)
+    assert "name one" in output and all(text in output for text in ids)
+    output = run("accept", MAC, "claimant-1")
+    assert "name one" in output and all(text in output for text in ids[:2])
     assert f"{ids[0]} gets no code" in run("refuse", MAC, ids[0])
     assert "claimant gets no code" in run("refuse", MAC, "claimant"), "the beginning of another, and whole"
     assert "at most until" in run("accept", MAC)

@@ -55,7 +55,7 @@ def test_nobody_there_is_ill() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["readyz", "https://127.0.0.1:1/", "http:///readyz"])
-def test_what_is_no_address_is_told(wrong: str) -> None:
+def test_what_is_no_address_is_reported(wrong: str) -> None:
     done = run(wrong)
     assert done.returncode == 2 and done.stderr.startswith("fleet: ")
 

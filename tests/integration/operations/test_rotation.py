@@ -36,7 +36,7 @@ def path(tmp_path: Path) -> Path:
 
 
 async def test_devices_are_restarted_and_the_old_key_goes_when_nobody_has_it(store: Store, path: Path) -> None:
-    keys, told = KeysFile(path).read(), list[str]()
+    keys, lines = KeysFile(path).read(), list[str]()
     restarted = asyncio.Queue[str](10)
 
     def publish(topic: str, payload: bytes) -> bool:
@@ -49,7 +49,7 @@ async def test_devices_are_restarted_and_the_old_key_goes_when_nobody_has_it(sto
         first = (await client.post("/xiaozhi/ota/", headers=headers(Device_Id=ONLINE), content=BODY)).json()["mqtt"]
         await Devices(store).appear(ONLINE, online=True, epoch=1)
         rotation = Rotation(
-            KeysFile(path), DeviceRegistry(store), publish, told.append, Pace(settle=1.5, reconnect_limit=20)
+            KeysFile(path), DeviceRegistry(store), publish, lines.append, Pace(settle=1.5, reconnect_limit=20)
         )
         async with asyncio.timeout(20), asyncio.TaskGroup() as group:
             running_rotation = group.create_task(rotation.run())
@@ -63,7 +63,7 @@ async def test_devices_are_restarted_and_the_old_key_goes_when_nobody_has_it(sto
             assert await running_rotation == []
     assert KeysFile(path).read().ids == ("k2",)
     assert restarted.empty(), "each device is asked once"
-    assert [line.partition(":")[0] for line in told][:2] == ["accepted", "signs now"]
+    assert [line.partition(":")[0] for line in lines][:2] == ["accepted", "signs now"]
 
 
 async def test_who_talks_or_is_away_keeps_the_old_key_alive(store: Store, path: Path) -> None:
@@ -86,7 +86,7 @@ async def test_who_talks_or_is_away_keeps_the_old_key_alive(store: Store, path: 
 
 
 async def test_a_bootstrap_in_a_devices_name_does_not_retire_its_key(store: Store, path: Path) -> None:
-    keys, told = KeysFile(path).read(), list[str]()
+    keys, lines = KeysFile(path).read(), list[str]()
     restarted = asyncio.Queue[str](10)
     devices = Devices(store)
 
@@ -104,7 +104,7 @@ async def test_a_bootstrap_in_a_devices_name_does_not_retire_its_key(store: Stor
             await devices.appear(mac, online=True, epoch=1, user=await bootstrap(mac))
             await devices.appear(mac, online=online, epoch=1)
         rotation = Rotation(
-            KeysFile(path), DeviceRegistry(store), publish, told.append, Pace(settle=1.5, reconnect_limit=20)
+            KeysFile(path), DeviceRegistry(store), publish, lines.append, Pace(settle=1.5, reconnect_limit=20)
         )
         async with asyncio.timeout(30), asyncio.TaskGroup() as group:
             running_rotation = group.create_task(rotation.run())
@@ -118,18 +118,19 @@ async def test_a_bootstrap_in_a_devices_name_does_not_retire_its_key(store: Stor
         await devices.appear(AWAY, online=True, epoch=2, user=await bootstrap(AWAY))
         assert await rotation.run() == []
     assert KeysFile(path).read().ids == ("k2",)
-    assert not any("broker has not reported" in line for line in told)
+    assert not any("broker has not reported" in line for line in lines)
 
 
 async def test_where_no_broker_says_who_connects_the_bootstrap_counts_and_that_is_said(
     store: Store, path: Path
 ) -> None:
     KeysFile(path).write(["k2 the-newer-key-of-this-test", "k1 a-key-of-this-test-only"])
-    told = list[str]()
+    lines = list[str]()
     await note_device(store, ONLINE, {"kid": "k2"})
     await Devices(store).appear(ONLINE, online=True, epoch=1)
-    assert await Rotation(KeysFile(path), DeviceRegistry(store), lambda *_: True, told.append, Pace(wait=0)).run() == []
-    assert told[0].startswith("the broker has not reported the key of 1 device;")
+    rotation = Rotation(KeysFile(path), DeviceRegistry(store), lambda *_: True, lines.append, Pace(reconnect_limit=0))
+    assert await rotation.run() == []
+    assert lines[0].startswith("the broker has not reported the key of 1 device;")
 
 
 def key_id(username: str) -> str:

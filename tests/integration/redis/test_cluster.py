@@ -20,19 +20,19 @@ async def take_all(leases: Leases) -> list[object]:
     return [await leases.take(shard) for shard in ALL]
 
 
-async def test_mail_of_shards_on_all_nodes_is_read_at_once(redis_cluster: ClusterSet, cluster_url: str) -> None:
+async def test_inboxes_of_shards_on_all_nodes_are_read_at_once(redis_cluster: ClusterSet, cluster_url: str) -> None:
     async with opened(cluster_url) as store:
         boxes = Inboxes(store)
         assert {redis_cluster.primary_of(store.keys.inbox(shard)) for shard in ALL} == {0, 1, 2}
         for shard in ALL:
             await boxes.to_shard(shard, AnswerDoneEvent(device="d", session="s", turn=str(shard)))
-        letters = await boxes.read_shards(dict.fromkeys(ALL, "0"))
-        assert sorted(letter.shard for letter in letters) == list(ALL)
-        await boxes.discard(letters)
+        entries = await boxes.read_shards(dict.fromkeys(ALL, "0"))
+        assert sorted(entry.shard for entry in entries) == list(ALL)
+        await boxes.discard(entries)
         async with asyncio.timeout(LIMIT), asyncio.TaskGroup() as group:
             waiting = group.create_task(boxes.read_shards(dict.fromkeys(ALL, "0")))
             await boxes.to_shard(7, AnswerDoneEvent(device="d", session="s", turn="late"))
-        assert [letter.shard for letter in waiting.result()] == [7]
+        assert [entry.shard for entry in waiting.result()] == [7]
 
 
 async def test_a_node_that_lost_the_functions_is_given_them_again(redis_cluster: ClusterSet, cluster_url: str) -> None:
@@ -91,5 +91,5 @@ async def test_everything_goes_on_when_a_replica_takes_over(own_cluster: Cluster
         assert again.result() == CallKnown(begun.id, "pending", "")
         assert renewed.result() == owners
         assert announced.done() and all(task.done() for task in sent)
-        letters = await boxes.read_shards(dict.fromkeys(ALL, "0"))
-        assert sorted(letter.shard for letter in letters if letter.event is not None) == list(ALL)
+        entries = await boxes.read_shards(dict.fromkeys(ALL, "0"))
+        assert sorted(entry.shard for entry in entries if entry.event is not None) == list(ALL)

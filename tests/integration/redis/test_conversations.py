@@ -53,7 +53,7 @@ def conversations(store: Store) -> Conversations:
 
 @pytest.fixture
 async def begin(store: Store, conversations: Conversations, owner: Owner, mac: str) -> Begin:
-    """Begins a turn whose letter was written so many seconds from now, on the server's clock."""
+    """Begins a turn whose entry was written so many seconds from now, on the server's clock."""
     now, _, _ = str(await store.client.xadd(store.keys.inbox(store.keys.shard(mac)), {"m": ""})).partition("-")
 
     async def one(turn: str, at: int = 0, owner: Owner = owner, session: str = "s1", patience: float = PATIENCE) -> Any:
@@ -125,7 +125,7 @@ async def test_a_newer_turn_waits_until_the_one_before_was_ended(
     assert await begin("t1", at=1) == "over"
 
 
-async def test_a_turn_that_is_over_does_not_begin_again_even_from_a_newer_letter(
+async def test_a_turn_that_is_over_does_not_begin_again_even_from_a_newer_entry(
     begin: Begin, remember: Callable[..., Awaitable[bool]], session: SessionRecord
 ) -> None:
     for number in range(4):

@@ -8,21 +8,21 @@ from fleet.adapters.redis.devices.debugging import DebuggedDevices, DebugWatch
 from fleet.ground.errors import ConfigError
 
 
-async def test_a_change_is_told_once_and_ends_by_itself(
+async def test_a_change_is_reported_once_and_ends_by_itself(
     store: Store, mac: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[frozenset[str]] = []
+    reported: list[frozenset[str]] = []
     devices = DebuggedDevices(store)
-    watch = DebugWatch(devices, told.append)
+    watch = DebugWatch(devices, reported.append)
     await watch.look()
     await devices.set(mac, 600)
     await watch.look()
     await watch.look()
-    assert told == [frozenset({mac})]
+    assert reported == [frozenset({mac})]
     before = debugging._now()
     monkeypatch.setattr(debugging, "_now", lambda: before + 601)
     await watch.look()
-    assert told == [frozenset({mac}), frozenset()]
+    assert reported == [frozenset({mac}), frozenset()]
 
 
 async def test_it_is_ended_by_hand(store: Store, mac: str) -> None:

@@ -9,39 +9,39 @@ from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.wire.edge_messages import AnswerDoneEvent, CloseSessionCommand
 
 
-async def test_a_shards_mail_stays_until_it_was_handled(store: Store, mac: str) -> None:
-    boxes, mail = Inboxes(store), AnswerDoneEvent(device=mac, session="s", turn="t")
-    await boxes.to_shard(3, mail)
-    letters = await boxes.read_shards({3: "0"})
-    assert [letter.event for letter in letters] == [mail]
+async def test_a_shards_entry_stays_until_it_is_discarded(store: Store, mac: str) -> None:
+    boxes, message = Inboxes(store), AnswerDoneEvent(device=mac, session="s", turn="t")
+    await boxes.to_shard(3, message)
+    entries = await boxes.read_shards({3: "0"})
+    assert [entry.event for entry in entries] == [message]
     assert len(await boxes.read_shards({3: "0"})) == 1
-    await boxes.discard(letters)
+    await boxes.discard(entries)
     assert await boxes.read_shards({3: "0"}) == []
 
 
-async def test_mail_of_an_unknown_kind_is_marked_and_can_be_discarded(store: Store) -> None:
+async def test_an_entry_of_an_unknown_kind_is_marked_and_can_be_discarded(store: Store) -> None:
     boxes = Inboxes(store)
     await store.client.xadd(store.keys.inbox(3), {"m": '{"kind":"unheard_of"}'})
-    letters = await boxes.read_shards({3: "0"})
-    assert [letter.event for letter in letters] == [None]
-    await boxes.discard(letters)
+    entries = await boxes.read_shards({3: "0"})
+    assert [entry.event for entry in entries] == [None]
+    await boxes.discard(entries)
 
 
-async def test_an_edge_reads_its_mail_in_order(store: Store, mac: str) -> None:
+async def test_an_edge_reads_its_inbox_in_order(store: Store, mac: str) -> None:
     boxes = Inboxes(store)
     sent = [CloseSessionCommand(device=mac, session=str(number)) for number in range(5)]
-    for mail in sent:
-        await boxes.to_edge("e1", mail)
+    for message in sent:
+        await boxes.to_edge("e1", message)
     got = []
     async with asyncio.timeout(5):
-        async for mail in boxes.read_edge("e1"):
-            got.append(mail)
+        async for message in boxes.read_edge("e1"):
+            got.append(message)
             if len(got) == len(sent):
                 break
     assert got == sent
 
 
-async def test_reading_an_edges_mail_again_goes_on_where_it_was_left(store: Store, mac: str) -> None:
+async def test_reading_an_edges_inbox_again_continues_where_it_stopped(store: Store, mac: str) -> None:
     boxes = Inboxes(store)
     for number in range(2):
         await boxes.to_edge("e1", CloseSessionCommand(device=mac, session=str(number)))

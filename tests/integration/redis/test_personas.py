@@ -13,7 +13,7 @@ async def read(store: Store, mac: str) -> Persona:
     return (await Conversations(store, 60).context(mac, 10)).persona
 
 
-async def test_a_device_that_was_never_told_has_no_persona(store: Store, mac: str) -> None:
+async def test_a_device_without_a_choice_has_no_persona(store: Store, mac: str) -> None:
     assert await read(store, mac) == Persona()
 
 

@@ -114,23 +114,23 @@ async def test_a_lease_is_taken_and_given_back_once(store: Store, doubled: list[
     assert {"fleet_lease", "fleet_release", "fleet_announce", "fleet_retire"} <= set(doubled)
 
 
-async def test_a_letter_that_was_written_twice_is_read_once(store: Store, doubled: list[str], mac: str) -> None:
+async def test_an_entry_that_was_written_twice_is_read_once(store: Store, doubled: list[str], mac: str) -> None:
     boxes = Inboxes(store)
     for number in range(3):
         await boxes.to_shard(3, AnswerDoneEvent(device=mac, session="s", turn=str(number)))
         await boxes.to_edge("e", SpeakSentenceCommand(device=mac, session="s", turn="t", index=number, text="x"))
-    letters = await boxes.read_shards({3: "0"})
-    assert len(letters) == 6
-    assert [letter.event.turn for letter in letters if isinstance(letter.event, AnswerDoneEvent)] == ["0", "1", "2"]
+    entries = await boxes.read_shards({3: "0"})
+    assert len(entries) == 6
+    assert [entry.event.turn for entry in entries if isinstance(entry.event, AnswerDoneEvent)] == ["0", "1", "2"]
     # Another owner of the shard knows no more than what it reads.
-    assert sum(letter.event is not None for letter in await Inboxes(store).read_shards({3: "0"})) == 3
-    # The same letters read again, as after a new lease, are no doubles.
-    assert sum(letter.event is not None for letter in await boxes.read_shards({3: "0"})) == 3
-    await boxes.discard(letters)
+    assert sum(entry.event is not None for entry in await Inboxes(store).read_shards({3: "0"})) == 3
+    # The same entries read again, as after a new lease, are no doubles.
+    assert sum(entry.event is not None for entry in await boxes.read_shards({3: "0"})) == 3
+    await boxes.discard(entries)
     assert await boxes.read_shards({3: "0"}) == []
     async with asyncio.timeout(LIMIT):
-        mail = [await anext(boxes.read_edge("e")) for _ in range(3)]
-    assert [sentence.index for sentence in mail if isinstance(sentence, SpeakSentenceCommand)] == [0, 1, 2]
+        commands = [await anext(boxes.read_edge("e")) for _ in range(3)]
+    assert [sentence.index for sentence in commands if isinstance(sentence, SpeakSentenceCommand)] == [0, 1, 2]
     assert {"XADD", "XADD+EXPIRE"} <= set(doubled)
 
 

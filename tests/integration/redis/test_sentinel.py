@@ -16,10 +16,10 @@ pytestmark = pytest.mark.usefixtures("patient")
 async def until_read(boxes: Inboxes, turn: str) -> StreamEntry:
     last = "0"
     while True:
-        for letter in await boxes.read_shards({3: last}):
-            last = letter.id
-            if isinstance(letter.event, AnswerDoneEvent) and letter.event.turn == turn:
-                return letter
+        for entry in await boxes.read_shards({3: last}):
+            last = entry.id
+            if isinstance(entry.event, AnswerDoneEvent) and entry.event.turn == turn:
+                return entry
 
 
 async def test_everything_goes_on_after_a_failover(own_sentinel: SentinelSet, mac: str) -> None:

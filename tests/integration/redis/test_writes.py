@@ -54,7 +54,9 @@ async def until_said(look: Callable[[], Awaitable[str]], word: str) -> None:
 
 
 @pytest.mark.parametrize(("ail", "word"), AILMENTS)
-async def test_a_redis_that_refuses_writes_is_told_from_one_that_is_well(store: Store, ail: Ailment, word: str) -> None:
+async def test_a_redis_that_refuses_writes_is_distinguished_from_one_that_is_well(
+    store: Store, ail: Ailment, word: str
+) -> None:
     await store.ping_writes()
     await ail(store)
     await store.ping()

@@ -56,8 +56,8 @@ async def test_a_key_that_is_refused_is_named(
     openai_server: OpenAiServer, caplog: pytest.LogCaptureFixture, key: SecretStr | None, remedy: str
 ) -> None:
     openai_server.script("models", Answer([b"{}"], status=401))
-    ((reason, told),) = await logged(caplog, CheckedModel("ASR", openai_server.url, key, "whisper-1"))
-    assert "refused the key (401)" in reason and told == remedy
+    ((reason, shown_remedy),) = await logged(caplog, CheckedModel("ASR", openai_server.url, key, "whisper-1"))
+    assert "refused the key (401)" in reason and shown_remedy == remedy
 
 
 async def test_an_endpoint_without_a_list_is_not_judged(

@@ -1,4 +1,4 @@
-"""A worker on a real Mosquitto with the plugin and a real Redis; its model is scripted, its edge only a mailbox."""
+"""A worker on a real Mosquitto with the plugin and a real Redis; its model is scripted, its edge only an inbox."""
 
 import asyncio
 import secrets

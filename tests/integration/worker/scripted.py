@@ -90,11 +90,11 @@ class Device:
 
 
 class SilentEdge:
-    """An edge as the worker sees it: an announcement and a mailbox."""
+    """An edge as the worker sees it: an announcement and an inbox."""
 
     def __init__(self, edges: Edges, inboxes: Inboxes) -> None:
         self._edges = edges
-        self._mail = inboxes.read_edge("edge-1")
+        self._inbox = inboxes.read_edge("edge-1")
 
     async def announce(self, **changes: Any) -> None:
         await self._edges.announce(
@@ -104,14 +104,14 @@ class SilentEdge:
         await self._edges._store.client.expire(names.edge("edge-1"), 60)
 
     async def next(self, kind: type[EdgeCommand] | None = None) -> Any:
-        """Return the next mail, which must be of this kind where one is given."""
+        """Return the next message, which must be of this kind where one is given."""
         async with asyncio.timeout(PATIENCE):
-            mail = await anext(self._mail)
-        assert kind is None or isinstance(mail, kind), mail
-        return mail
+            message = await anext(self._inbox)
+        assert kind is None or isinstance(message, kind), message
+        return message
 
     async def until(self, kind: type[EdgeCommand]) -> Any:
-        """Return the next mail of this kind; skips others."""
-        while not isinstance(mail := await self.next(), kind):
+        """Return the next message of this kind; skips others."""
+        while not isinstance(message := await self.next(), kind):
             pass
-        return mail
+        return message

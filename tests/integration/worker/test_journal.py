@@ -99,7 +99,7 @@ class Heard:
 async def hear(
     stage: Scene, turn: str, kind: type[edge_messages.EdgeCommand] = edge_messages.EndAnswerCommand
 ) -> Heard:
-    """Read the edge's mail until one of this kind that belongs to the turn."""
+    """Read the edge's inbox until a message of this kind that belongs to the turn."""
     heard = Heard()
     async with asyncio.timeout(LIMIT):
         while True:

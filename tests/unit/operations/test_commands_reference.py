@@ -38,7 +38,7 @@ def test_everything_is_explained(found: dict[str, Command]) -> None:
             assert text.partition("[default")[0].strip(), f"{command.path} {name}"
 
 
-def test_an_option_is_told_with_its_form_default_and_edges(found: dict[str, Command]) -> None:
+def test_an_option_is_listed_with_its_form_default_and_edges(found: dict[str, Command]) -> None:
     options = dict(found["fleet devices debug"].options)
     assert options["--minutes <float range>"] == "Duration in minutes; 0 ends it now. [default: 10.0; 0<=x<=1440]"
     assert options["mac <str>"].endswith("[required]")

@@ -65,17 +65,17 @@ def test_settings_are_found_by_words_role_and_change(fleet: CommandLine) -> None
 
 
 @pytest.mark.parametrize(
-    ("words", "env", "code", "told"),
+    ("words", "env", "code", "error"),
     [
         (["no-such-word"], {}, 1, "fleet: no such setting\n"),
         ([], {"FLEET_SHARDS": "3"}, 2, "fleet: FLEET_SHARDS: '3' is wrong: must be a divisor of 256\n"),
     ],
 )
-def test_what_cannot_be_shown_is_told_in_a_line(
-    fleet: CommandLine, words: list[str], env: dict[str, str], code: int, told: str
+def test_what_cannot_be_shown_is_reported_in_a_line(
+    fleet: CommandLine, words: list[str], env: dict[str, str], code: int, error: str
 ) -> None:
     done = fleet.run("settings", *words, **env)
-    assert (done.returncode, done.stdout, done.stderr) == (code, "", told)
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", error)
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 200])

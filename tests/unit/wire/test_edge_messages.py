@@ -17,7 +17,7 @@ ABOUT = {"device": "aa:bb:cc:dd:ee:ff", "session": "s"}
         (edge_messages.EDGE_EVENTS, edge_messages.SessionSilentEvent(**ABOUT, reason="idle")),
     ],
 )
-def test_mail_survives_the_way(model: TypeAdapter[object], message: object) -> None:
+def test_messages_survive_the_way(model: TypeAdapter[object], message: object) -> None:
     assert model.validate_json(model.dump_json(message)) == message
 
 

@@ -23,7 +23,7 @@ def test_shards_are_spread_over_the_nodes_of_a_cluster() -> None:
     assert len({slot * 3 // 16384 for slot in slots}) == 3
 
 
-def test_edges_have_mailboxes_of_their_own() -> None:
+def test_edges_have_inboxes_of_their_own() -> None:
     assert key_slot(edge_inbox("a").encode()) != key_slot(edge_inbox("b").encode())
 
 

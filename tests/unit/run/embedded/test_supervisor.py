@@ -12,7 +12,7 @@ from fleet.run.embedded.supervisor import MOST_STARTS, supervise
 
 
 class Mortal:
-    """Dies as often as it is told to, each time at its end or at its start, and then lives on."""
+    """Dies as often as `deaths` says, each time at its end or at its start, and then lives on."""
 
     def __init__(self, deaths: Sequence[str]) -> None:
         self._deaths = list(deaths)

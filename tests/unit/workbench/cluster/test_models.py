@@ -17,11 +17,11 @@ def test_a_question_leads_to_one_call_that_tells_its_scene() -> None:
     assert play(ASKED).calls == ((CALLED, {"level": 37, "seconds": 137}),)
 
 
-def test_the_calls_outcome_is_told() -> None:
+def test_the_answer_names_the_calls_outcome() -> None:
     assert play(ASKED, CALL, RESULT).text == "Scene 137: it was done. Scene 137 remembers 0 questions."
 
 
-def test_a_call_that_failed_is_told_as_such() -> None:
+def test_the_answer_says_that_a_call_failed() -> None:
     failed: Body = {"role": "tool", "content": "error: not done"}
     assert "it was not done, error: not done" in play(ASKED, CALL, failed).text
 

@@ -18,12 +18,12 @@ def test_what_is_no_log_line_is_none(raw: str) -> None:
     assert parse_log(raw) is None
 
 
-def test_recognition_is_told_with_language_and_time() -> None:
+def test_recognition_is_shown_with_language_and_time() -> None:
     found = row_of_log(line("utterance recognised", asr_seconds=0.412, language="en", pii={"text": "Hello?"}))
     assert found == Row(Actor.SERVER, "heard “Hello?”", "en, 412 ms")
 
 
-def test_a_tool_call_is_told_with_arguments_and_result_in_one_line() -> None:
+def test_a_tool_call_is_shown_with_arguments_and_result_in_one_line() -> None:
     private = {"arguments": {"volume": 30, "now": True}, "result": "done\n" * 50}
     found = row_of_log(line("tool called", tool="self.set", outcome="ok", seconds=0.05, pii=private))
     assert found is not None
@@ -49,7 +49,7 @@ def test_what_nobody_misses_has_no_row() -> None:
     assert row_of_step(Step(0.0, "state", {"state": "idle"})) is None
 
 
-def test_steps_of_the_device_are_told() -> None:
+def test_steps_of_the_device_are_shown() -> None:
     assert row_of_step(Step(1.0, "sentence", {"text": "It is 7."})) == Row(Actor.SERVER, "“It is 7.”")
     broken = row_of_step(Step(1.0, "violation", {"rule": "sequence", "detail": "7 after 9"}))
     assert broken is not None

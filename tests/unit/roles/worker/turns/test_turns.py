@@ -126,7 +126,7 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def test_a_turns_letter_is_kept_until_it_has_ended() -> None:
+async def test_a_turns_entry_is_kept_until_it_has_ended() -> None:
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
         stage = Stage(group)
         assert await stage.begin("one", "7-0")
@@ -207,7 +207,7 @@ async def test_a_newer_turn_waits_for_another_attempt_while_the_one_before_does_
 
 
 @pytest.mark.parametrize("turn", ["gone", "over"])
-async def test_what_cannot_begin_does_not_run_and_its_letter_goes(turn: str) -> None:
+async def test_what_cannot_begin_does_not_run_and_its_entry_is_discarded(turn: str) -> None:
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
         stage = Stage(group)
         assert not await stage.begin(turn)
