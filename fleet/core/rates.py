@@ -5,14 +5,14 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 MOST_KEYS = 65_536
-"""Buckets kept at a time, about 150 bytes each."""
+"""Bound of the buckets kept at a time; one takes about 150 bytes."""
 
 _FORM = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)/(\d{1,7})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A lasting rate (above 0) and a burst (at least 1)."""
+    """A sustained rate (above 0) and a burst (at least 1), in tokens."""
 
     per_second: float
     burst: int
@@ -31,35 +31,36 @@ class Rate:
 
 
 class Buckets:
-    """One bucket for each key.
+    """One token bucket for each key, stored as the time at which the bucket will be full.
 
     When there are too many keys, the least recently used one is dropped and begins again with a full bucket. A client
     that invents keys neither resets a key in use nor takes tokens from others.
 
     Args:
-        rate: Of each key.
-        most: Keys remembered.
+        rate: The rate of each key.
+        most: Bound of the buckets kept at a time.
     """
 
     def __init__(self, rate: Rate, most: int = MOST_KEYS) -> None:
         self._interval = 1.0 / rate.per_second
         self._slack = (rate.burst - 1) * self._interval
+        """A bucket that will be full within this time still has a token."""
         self._most = most
-        self._due: OrderedDict[str, float] = OrderedDict()
-        """When each bucket is full again."""
+        self._full_at: OrderedDict[str, float] = OrderedDict()
+        """The time at which each bucket will be full, on the clock of `now`."""
 
     def __len__(self) -> int:
-        return len(self._due)
+        return len(self._full_at)
 
     def take(self, key: str, now: float, cost: int = 1) -> float:
         """Take `cost` tokens from a key's bucket; return 0, or the seconds until there are enough.
 
         In the second case nothing is taken. A cost above the burst never succeeds.
         """
-        due = max(self._due.get(key, now), now)
-        wait = (due - now) + (cost - 1) * self._interval - self._slack
-        self._due[key] = due if wait > 0 else due + cost * self._interval
-        self._due.move_to_end(key)
-        if len(self._due) > self._most:
-            self._due.popitem(last=False)
+        full_at = max(self._full_at.get(key, now), now)
+        wait = (full_at - now) + (cost - 1) * self._interval - self._slack
+        self._full_at[key] = full_at if wait > 0 else full_at + cost * self._interval
+        self._full_at.move_to_end(key)
+        if len(self._full_at) > self._most:
+            self._full_at.popitem(last=False)
         return max(wait, 0.0)

@@ -61,7 +61,7 @@ def table(rows: list[Listener]) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can connect to the address."""
+    """Return whether only this machine can connect to the address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

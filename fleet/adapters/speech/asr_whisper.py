@@ -16,8 +16,11 @@ from fleet.core.ports import Transcript
 from fleet.ground.errors import ConfigError
 
 BEAM = 5
+"""Width of the beam search."""
 QUEUE = 16
+"""Utterances that wait for the thread."""
 TIMEOUT = 20.0
+"""Longest wait for one window, in seconds, with the time in the queue."""
 SHORTEST_BYTES = 3_200
 """0.1 s; shorter audio is not an utterance."""
 
@@ -31,7 +34,8 @@ _LOW_SCORE = -0.8
 most 0.48 and at least -0.5."""
 _TOKENS_FREE = 30
 _TOKENS_A_SECOND = 9
-"""Fast speech has about 8; with more, Whisper repeats itself."""
+"""A transcript has at most `_TOKENS_FREE` tokens and 9 more per second of audio. Fast speech has about 8 per second; a
+transcript with more repeats itself."""
 _CONTEXT = 448
 """The model's positions: the most tokens of prompt and text together."""
 SHORTEST_WINDOW, LONGEST_WINDOW = 18.0, 28.0
@@ -51,14 +55,14 @@ class _Model:
 
 
 class WhisperAsr:
-    """Recognises one utterance after another in one thread.
+    """Recognises one utterance after another in one thread. Making one blocks for 1-2 s.
 
     Args:
         languages: ISO 639-1 codes to choose from; with a single one, no language is detected.
         model_dir: Folder with model files to use instead of those in the Python packages.
 
     Raises:
-        ConfigError: A file or package is missing, or the model does not know a language. Blocks for 1-2 s.
+        ConfigError: A file or package is missing, or the model does not know a language.
     """
 
     def __init__(self, languages: Sequence[str], model_dir: Path | None = None) -> None:

@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
 WARNING = timedelta(days=14)
-"""Certificates of automatic authorities are renewed a month before their end."""
+"""Remaining validity at which warnings begin. Automatic renewal happens a month before the end, so it has failed."""
 _DAY = 86_400.0
 
 Stamp = tuple[tuple[int, int, int], ...]
@@ -42,7 +42,7 @@ class ServerCertificate:
         self._key = key
         self._stamp = self._look()
         self.context = self._newest = self._load()
-        self.context.sni_callback = self._show  # also called for clients that name no server
+        self.context.sni_callback = self._use_newest  # also called for clients that name no server
         self._fault = ""
 
     async def run(self) -> None:
@@ -52,7 +52,7 @@ class ServerCertificate:
         while True:
             if clock() - warned >= _DAY:
                 warned = clock()
-                self._warn(datetime.now(UTC))
+                self._warn_before_end(datetime.now(UTC))
             if self.look():
                 warned = clock() - _DAY
             await asyncio.sleep(LOOK_SECONDS)
@@ -73,7 +73,9 @@ class ServerCertificate:
         log.info("certificate changed", extra={"file": str(self._chain)})
         return True
 
-    def _show(self, connection: ssl.SSLSocket | ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+    def _use_newest(
+        self, connection: ssl.SSLSocket | ssl.SSLObject, _name: str | None, _context: ssl.SSLContext
+    ) -> None:
         connection.context = self._newest
 
     def _look(self) -> Stamp:
@@ -85,7 +87,7 @@ class ServerCertificate:
 
     def _load(self) -> ssl.SSLContext:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        # Not every Python sets it.
+        # Some builds of Python allow older versions by default.
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         try:
             # Without `password` the library would prompt for it on the terminal.
@@ -97,7 +99,7 @@ class ServerCertificate:
             raise ConfigError(f"{self._chain} or {self._key}: {error.strerror}") from error
         return context
 
-    def _warn(self, now: datetime) -> None:
+    def _warn_before_end(self, now: datetime) -> None:
         try:
             end = x509.load_pem_x509_certificates(self._chain.read_bytes())[0].not_valid_after_utc
         except (OSError, ValueError):
@@ -112,7 +114,7 @@ def _no_password() -> str:
 
 @asynccontextmanager
 async def followed_certificate(chain: Path | None, key: Path | None) -> AsyncIterator[ServerCertificate | None]:
-    """Give the server's certificate and follow its files beside the block; None without one.
+    """Yield the server's certificate, which follows its files during the block; yield None if no files are given.
 
     Args:
         chain: PEM file with the certificate and those between it and its authority (FLEET_TLS_CERT).

@@ -1,4 +1,4 @@
-"""Counts of a shard owner's devices, calls and unread entries."""
+"""Counts the devices, pending calls and unread stream entries of shards, for the metrics of their owner."""
 
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from fleet.adapters.redis.client.store import Store
 
 @dataclass(frozen=True, slots=True)
 class ShardCounts:
-    """Of some shards: connected devices, pending calls, and the id of each shard's oldest unread entry, if any."""
+    """Connected devices and pending calls of some shards together, and each shard's oldest unread entry by its id."""
 
     devices: int = 0
     pending: int = 0
@@ -17,7 +17,7 @@ class ShardCounts:
 
 
 class ShardCounter:
-    """Counts by the indexes, without reading a device."""
+    """Counts with the shards' indexes, so that the cost does not grow with the number of devices."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
