@@ -26,7 +26,7 @@ class Firmware:
         images: The firmware.
         store: Counts offers.
         throttle: Limits requests.
-        counts: Counts offers that were not repeated.
+        counts: Counts offers that are withheld because the device got them before.
     """
 
     def __init__(self, images: FirmwareImages, store: Store, throttle: Throttle, counts: Counter[str]) -> None:
@@ -37,22 +37,23 @@ class Firmware:
         self.router = APIRouter()
         self.router.add_api_route(f"{_PATH}/{{board}}/{{name}}.bin", self.send, methods=["GET", "HEAD"])
 
-    async def offer(self, who: Requester, said_board: str, url: str) -> FirmwareSection | None:
+    async def offer(self, who: Requester, body_board: str, url: str) -> FirmwareSection | None:
         """Return the firmware that a device should install now, if any.
 
         Call it only for a device that is served: each call counts as an offer. A device whose headers and body name
-        different boards gets no offer. Neither does one that got the same offer several times: it would try for ever.
+        different boards gets no offer. A device that got the same offer `MOST_OFFERS` times gets it no more: its
+        upgrade has failed each time.
 
         Args:
             who: The device.
-            said_board: The board's name in the request's body, empty without one.
-            url: Of the api, as the device reaches it.
+            body_board: The board's name in the request's body, or empty.
+            url: URL of the api, as the device reaches it.
 
         Raises:
             Unavailable: Redis did not answer.
         """
         image = self._images.offer(who.board, who.running)
-        if image is None or said_board not in ("", who.board):
+        if image is None or body_board not in ("", who.board):
             return None
         if await self._registry.count_offer(who.mac, who.client, image.name) > MOST_OFFERS:
             self._counts["firmware: offered before"] += 1
@@ -69,7 +70,8 @@ class Firmware:
         """Send an image; only files that `images` lists are ever opened.
 
         Raises:
-            RefusedRequest: There is no such image, or not any more (404); its address asks too often (429).
+            RefusedRequest: There is no such image, or its file has changed (404); the client's address sends too many
+                requests (429).
         """
         self._throttle.admit_address("firmware", request)
         image = self._images.find(board, name)

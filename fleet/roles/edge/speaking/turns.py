@@ -31,6 +31,7 @@ log = logging.getLogger(__name__)
 TURN_MARGIN = 5.0
 """Seconds after a turn's own limit in which the edge still waits for its shard."""
 _REMEMBERED = 32
+"""Ended turns of a session whose late commands are still recognised and ignored."""
 _REASONS = {"no_audio_path": "the device sends no audio", "no_worker": "nothing came from the shard"}
 
 
@@ -85,10 +86,10 @@ class SessionTurns:
         """Send the device the text to show, and ask the shard to answer it. An earlier awaited turn ends.
 
         Args:
-            turn: The turn's name and times.
+            turn: The turn's id and times.
             text: What was said or typed.
             language: ISO 639-1 code of the speech, empty if unknown.
-            outcome: Is counted after delivery to the shard.
+            outcome: The outcome of the utterance; it is counted once the shard has the utterance.
         """
         if self._turn:
             self._drop(self._turn.id)
@@ -227,6 +228,7 @@ class SessionTurns:
             self.apologise("failed", turn.language, now)
 
     def _drop(self, turn: str) -> None:
+        """End a turn's trace, and ignore its further commands."""
         self._dropped.append(turn)
         traced.end(turn)
 

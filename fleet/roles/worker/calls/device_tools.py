@@ -17,7 +17,7 @@ from fleet.roles.worker.calls.gate import CallGate
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
 from fleet.roles.worker.sessions.camera import initialize_command
-from fleet.roles.worker.sessions.discovery import new_number
+from fleet.roles.worker.sessions.discovery import new_request_id
 from fleet.roles.worker.turns.deadline import TurnDeadline
 from fleet.wire import dialects
 from fleet.wire.messages import CallToolCommand
@@ -44,7 +44,7 @@ class DeviceLink:
         """Before a tool that takes a photo send the device a fresh camera token: the old one may have expired."""
         if not (dialects.find(self.session.dialect).capabilities.camera and kind_of(tool).camera):
             return
-        fresh = await initialize_command(self.resources, self.session.device, new_number())
+        fresh = await initialize_command(self.resources, self.session.device, new_request_id())
         if fresh.vision_url:
             self.shard.publish(self.session.device, fresh, self.session.dialect)
 

@@ -23,12 +23,15 @@ from fleet.wire.messages import InitializeCommand, InitializedCommand, ListTools
 log = logging.getLogger(__name__)
 
 MOST_PAGES = 32
+"""Bound of the pages of one list."""
 ANSWER_SECONDS = 10.0
+"""Longest wait for the answer to one request."""
 LIST_SECONDS = 30.0
-"""From the first page request to the last page; a real device takes a second, and longer while it takes a photo."""
+"""Longest time from the first page request to the last page. A real device takes a second, and longer while it takes
+a photo."""
 RETRY_SECONDS = 60.0
-"""Shortest time until a device is asked again whose list was refused; the longest is twice as long, so that not all
-are asked at once."""
+"""Shortest time until a device whose list was refused is asked again. The longest is twice as long, so that not all
+such devices are asked at once."""
 MOST_RETRIES = 10_000
 """Devices that wait for a retry; others are asked at their next hello."""
 
@@ -103,7 +106,7 @@ class Discovery:
 
     async def _run(self, shard: Shard, mac: str, dialect: str) -> None:
         epoch = await self._resources.tools.epoch(mac)
-        answer = await self._ask(shard, mac, await initialize_command(self._resources, mac, new_number()), dialect)
+        answer = await self._ask(shard, mac, await initialize_command(self._resources, mac, new_request_id()), dialect)
         if answer is None or answer.error is not None:
             log.info("device has no tools to offer", extra={"reason": answer.error if answer else "no answer"})
             return
@@ -141,7 +144,7 @@ class Discovery:
         cursor = ""
         while len(seen) < MOST_PAGES and not tools.refused:
             seen.add(cursor)
-            answer = await self._ask(shard, mac, ListToolsCommand(new_number(), cursor), dialect)
+            answer = await self._ask(shard, mac, ListToolsCommand(new_request_id(), cursor), dialect)
             if answer is None or answer.error is not None:
                 return "broken off"
             page = None if _is_oversize(answer.result) else parse_page(answer.result)
@@ -175,6 +178,6 @@ def _is_oversize(result: JsonValue) -> bool:
     return len(dump(result)) > LARGEST_LIST
 
 
-def new_number() -> int:
+def new_request_id() -> int:
     """Return an id for a request that is no tool call."""
     return secrets.randbelow(LARGEST_ID - _LOWEST_ID) + _LOWEST_ID
