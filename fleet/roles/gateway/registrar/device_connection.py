@@ -40,14 +40,14 @@ class DeviceConnection:
     """One client as one device.
 
     Args:
-        peer: The client.
+        client: The client.
         mac: The device.
         open_session: Makes its MQTT session with the given `Reading`.
         post: Sends a text to the device's shard.
     """
 
-    def __init__(self, peer: Client, mac: str, open_session: OpenSession, post: Post) -> None:
-        self._peer = peer
+    def __init__(self, client: Client, mac: str, open_session: OpenSession, post: Post) -> None:
+        self._client = client
         self._mac = mac
         self._post = post
         # One at a time, so that the client gets its frames in order.
@@ -65,7 +65,7 @@ class DeviceConnection:
         self._settled.set()
         if was_connected:
             log.info("device connection ended", extra={"device": self._mac, "reason": self._refusal})
-            self._peer.cut()
+            self._client.cut()
 
     async def until_connected(self) -> None:
         """Wait until the broker has accepted the device.
@@ -109,7 +109,7 @@ class DeviceConnection:
 
     async def _receive(self, topic: str, payload: bytes) -> None:
         if topic == down_topic(self._mac):
-            await self._peer.send_text(payload.decode("utf-8", "replace"))
+            await self._client.send_text(payload.decode("utf-8", "replace"))
 
 
 class DeviceConnections:
@@ -136,15 +136,15 @@ class DeviceConnections:
         Args:
             macs: The devices to check; None for all.
         """
-        for peer, credentials in self._open.items():
+        for client, credentials in self._open.items():
             mac = credentials.client_id
             concerned = macs is None or mac in macs
             if concerned and not self._keys.admit(mac, parse_username(credentials.username)):
                 log.info("client is not a device any more", extra={"device": mac})
-                peer.cut()
+                client.cut()
 
     @asynccontextmanager
-    async def connect(self, peer: Client, asked: RegisterToolsEvent) -> AsyncIterator[RegistrarDevice]:
+    async def connect(self, client: Client, asked: RegisterToolsEvent) -> AsyncIterator[RegistrarDevice]:
         """Connect a client as the device whose credentials it sent; the connection lasts as long as the block.
 
         Raises:
@@ -157,19 +157,19 @@ class DeviceConnections:
         credentials = Credentials(asked.mac, *asked.login)
         shard = self._store.keys.shard(asked.mac)
         connection = DeviceConnection(
-            peer,
+            client,
             asked.mac,
             lambda reading: MqttSession(self._broker, credentials, keepalive=KEEPALIVE, reading=reading),
             lambda message: self._inboxes.to_shard(shard, message),
         )
-        self._open[peer] = credentials
+        self._open[client] = credentials
         try:
             async with running(f"device connection {asked.mac}", connection.run):
                 await connection.until_connected()
                 log.info("client is a device", extra={"device": asked.mac})
                 yield connection
         finally:
-            del self._open[peer]
+            del self._open[client]
 
 
 def without_login(frame: bytes) -> bytes:

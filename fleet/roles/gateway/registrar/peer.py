@@ -35,12 +35,12 @@ class RegistrarPeer(Client):
     """A registrar: sends the API's messages in its dialect.
 
     Args:
-        peer: Its connection.
+        client: Its connection.
     """
 
-    def __init__(self, peer: Client) -> None:
-        self._peer = peer
-        self.address = peer.address
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.address = client.address
         self._calls: dict[str, str] = {}
         """The API's ids of pending calls, by their ids in the dialect."""
 
@@ -66,7 +66,7 @@ class RegistrarPeer(Client):
         Raises:
             ClientGone: The client has left, or does not read.
         """
-        await self._peer.send_text(DIALECT.send(command).decode())
+        await self._client.send_text(DIALECT.send(command).decode())
 
     def call_of(self, rpc_id: str) -> str:
         """Return and remove the API's id of an answered call; empty if there is no such call."""
@@ -77,14 +77,14 @@ class RegistrarCallbacks(Callbacks):
     """Calls of a registrar's tools. A failure becomes a result for the model; the turn does not wait for controls.
 
     Args:
-        peer: The client.
+        client: The client.
         seconds: Longest wait for an answer.
         most: Most pending calls.
         on_failure: Called with the report of a failed control.
     """
 
-    def __init__(self, peer: Client, seconds: float, most: int, on_failure: Callable[[str], None]) -> None:
-        super().__init__(peer, seconds, most)
+    def __init__(self, client: Client, seconds: float, most: int, on_failure: Callable[[str], None]) -> None:
+        super().__init__(client, seconds, most)
         self.controls: frozenset[str] = frozenset()
         """Names of the control tools."""
         self._on_failure = on_failure
