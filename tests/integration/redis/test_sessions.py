@@ -167,7 +167,7 @@ async def test_an_apology_is_due_once_in_a_connection(store: Store, owner: Owner
     await Sessions(store).open(owner, session)
     await Sessions(store).close(owner, mac, session.id, apology="interrupted")
     assert await endings.due(mac) == DueApology("interrupted", "", "5")
-    await endings.shown(owner, mac, "5")
+    await endings.mark_shown(owner, mac, "5")
     assert await endings.due(mac) is None
     await devices.appear(mac, online=True, epoch=6)
     assert await endings.due(mac) is None, "the goodbye comes first, once more"

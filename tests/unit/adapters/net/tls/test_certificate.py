@@ -112,7 +112,7 @@ def test_what_cannot_be_used_is_refused_with_its_file(pki: Pki, tmp_path: Path) 
 def test_an_end_that_is_near_is_told(pki: Pki, caplog: pytest.LogCaptureFixture) -> None:
     server = pki.server()
     with caplog.at_level(logging.WARNING):
-        server._warn(datetime.now(UTC))
+        server._warn_before_end(datetime.now(UTC))
         assert not caplog.records
-        server._warn(datetime.now(UTC) + timedelta(days=390))
+        server._warn_before_end(datetime.now(UTC) + timedelta(days=390))
     assert [record.message for record in caplog.records] == ["certificate ends soon"]
