@@ -144,7 +144,8 @@ class Ensemble:
 
     def find(self, target: Target, which: int) -> Member:
         """Return the process that a fault is after."""
-        many = {"worker": self.workers, "edge": self.edges, "broker": [self.broker], "redis": [self.redis]}[target]
+        alone = {"broker": self.broker, "redis": self.redis, "api": self.api}
+        many = {"worker": self.workers, "edge": self.edges}.get(target) or [alone[target]]
         return many[which % len(many)]
 
     def start(self) -> None:

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Target = Literal["worker", "edge", "broker", "redis"]
+Target = Literal["worker", "edge", "broker", "redis", "api", "gateway"]
+"""The plan that is drawn hits only the first four; containers have all."""
 How = Literal["kill", "freeze", "restart"]
 
 POINTS = (

@@ -3,9 +3,10 @@
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from redis.exceptions import RedisError
@@ -42,6 +43,13 @@ class Options:
     limit: float = 30.0
     reconnect: float = 1.0
     appendfsync: str = "always"
+    models: tuple[str, int] = (LOOPBACK, 0)
+    """Where the scripted models listen."""
+
+
+Build = Callable[[Path, str], Ensemble]
+"""Makes the processes from the folder for what they write and the address of the models."""
+Strike = Callable[[Ensemble, Sequence[Fault], House], Monkey]
 
 
 @dataclass(slots=True)
@@ -79,13 +87,14 @@ class Scenery:
 
 
 @asynccontextmanager
-async def scenery(options: Options) -> AsyncIterator[Scenery]:
+async def scenery(options: Options, make: Build | None = None) -> AsyncIterator[Scenery]:
     """Start everything, with devices that are switched on; the processes end with the block."""
+    make = make or partial(build, appendfsync=options.appendfsync)
     options.out.mkdir(parents=True, exist_ok=True)
     chance = random.Random(options.seed)
     async with AsyncExitStack() as stack:
-        steering = await stack.enter_async_context(Steering(LOOPBACK, 0))
-        ensemble = build(options.out, steering.url, appendfsync=options.appendfsync)
+        steering = await stack.enter_async_context(Steering(*options.models))
+        ensemble = make(options.out, steering.url)
         stack.callback(ensemble.discard)
         ensemble.start()
         journal = Journal(options.out / "devices.jsonl", asyncio.get_running_loop().time)
@@ -101,18 +110,28 @@ async def scenery(options: Options) -> AsyncIterator[Scenery]:
         yield Scenery(ensemble, house, records, people)
 
 
-async def run(options: Options, watch: Callable[[House, Monkey], None] = lambda *_: None) -> Outcome:
+async def run(
+    options: Options,
+    watch: Callable[[House, Monkey], None] = lambda *_: None,
+    *,
+    make: Build | None = None,
+    plan: Sequence[Fault] | None = None,
+    strike: Strike = Monkey,
+) -> Outcome:
     """Hold a run.
 
     Args:
         options: What it is to be like.
         watch: Called once it has begun, with what can be watched.
+        make: Makes the processes; ours on this machine without it.
+        plan: The faults; drawn from the seed without it.
+        strike: Makes who carries the plan out.
     """
-    outcome = Outcome(options, draw(options.seed, options.faults, options.turns))
+    outcome = Outcome(options, list(draw(options.seed, options.faults, options.turns) if plan is None else plan))
     began = time.monotonic()
-    async with scenery(options) as here:
+    async with scenery(options, make) as here:
         await here.hold_first_turns()
-        monkey = Monkey(here.ensemble, outcome.plan, here.house)
+        monkey = strike(here.ensemble, outcome.plan, here.house)
         watch(here.house, monkey)
         await _endure(here, monkey, options.turns)
         await _settle(here)
