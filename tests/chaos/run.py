@@ -177,7 +177,7 @@ async def _settle(here: Scenery) -> None:
 
 def _collect(outcome: Outcome, here: Scenery, monkey: Monkey) -> None:
     house = here.house
-    outcome.turns, outcome.executions, outcome.calls = house.turns, house.journal.executions, here.records.calls
+    outcome.turns, outcome.executions = house.turns, house.journal.executions
     outcome.faults, outcome.missed = house.faults, monkey.missed
     outcome.drains = {member.name: member.drains for member in here.ensemble.all if member.drains}
     macs = [person.device.mac for person in here.people]
@@ -186,7 +186,9 @@ def _collect(outcome: Outcome, here: Scenery, monkey: Monkey) -> None:
         for person in here.people
         for one in person.device.rules_broken
     ]
-    judged = history.check(History(house.turns, house.journal.executions, here.records.calls, macs))
+    # Others may use the same Redis.
+    outcome.calls = [call for call in here.records.calls if call.device in macs]
+    judged = history.check(History(house.turns, house.journal.executions, outcome.calls, macs))
     outcome.violations = [*house.violations, *broken, *judged]
 
 

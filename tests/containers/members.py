@@ -4,7 +4,8 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -15,6 +16,8 @@ from tests.chaos.plan import Target
 from tests.containers.site import PASSWORD, Site, address
 
 _READY_PORTS = {"worker": 9464, "edge": 9464, "api": 8000, "gateway": 9400}
+_UNKNOWN = -1
+"""The process of a container that was asked to start."""
 _PORTS = {"mosquitto": 1883, "redis": 6379}
 
 
@@ -26,11 +29,13 @@ class ContainerMember(Member):
     """
 
     def __init__(self, site: Site, service: str, number: int, out: Path) -> None:
-        super().__init__(f"{service}-{number}", [], out / f"{service}-{number}.log", {})
+        name = f"{service}-{number}"
+        super().__init__(name, [], out / f"{name}.log", {})
         self._site, self._service, self._number = site, service, number
         self._init = 0
         self._address = ""
-        self._stopping: subprocess.Popen[bytes] | None = None
+        self._thread = ThreadPoolExecutor(1, name)
+        self._last: Future[None] = self._thread.submit(lambda: None)
 
     @property
     def container(self) -> Any:
@@ -43,13 +48,15 @@ class ContainerMember(Member):
     @property
     def alive(self) -> bool:
         """Whether what ran at the last start still does: the restart policy may have brought another process."""
-        return self._init != 0 and Path(f"/proc/{self._init}").exists()
+        return self._init == _UNKNOWN or (self._init != 0 and Path(f"/proc/{self._init}").exists())
 
     @property
     def frozen(self) -> bool:
         return False
 
     def is_ready(self) -> bool:
+        if not self._last.done():
+            return False
         self._look()
         if not self._address:
             return False
@@ -58,32 +65,40 @@ class ContainerMember(Member):
         return _says_ready(self._address, _READY_PORTS[self._service])
 
     def start(self) -> None:
-        if self._stopping:
-            self._stopping.wait()
-            self._stopping = None
-        self.container.start()
-        self._look()
+        self._init = _UNKNOWN
+        self._ask(lambda: self.container.start())
 
     def send(self, number: signal.Signals) -> None:
-        if number == signal.SIGSTOP:
-            self.container.pause()
-        elif number == signal.SIGCONT:
-            self.container.unpause()
-        elif number == signal.SIGKILL:
-            self._look()
-            # The first process of the container is Docker's init, the program its child.
-            children = Path(f"/proc/{self._init}/task/{self._init}/children").read_text().split()
-            os.kill(int(children[0]), signal.SIGKILL)
-        else:
-            self._stopping = subprocess.Popen(["docker", "stop", self.container.name], stdout=subprocess.DEVNULL)
+        work = {signal.SIGSTOP: self._pause, signal.SIGCONT: self._go_on, signal.SIGKILL: self._kill}
+        self._ask(work.get(number, self._end))
+
+    def _ask(self, work: Callable[[], None]) -> None:
+        """Let a thread do it after what was asked before: the engine takes seconds, and devices talk in this one."""
+        self._last = self._thread.submit(work)
+
+    def _pause(self) -> None:
+        self.container.pause()
+
+    def _go_on(self) -> None:
+        self.container.unpause()
+
+    def _kill(self) -> None:
+        self._look()
+        # The first process of the container is Docker's init, the program its child.
+        children = Path(f"/proc/{self._init}/task/{self._init}/children").read_text().split()
+        os.kill(int(children[0]), signal.SIGKILL)
+
+    def _end(self) -> None:
+        self._look()
+        subprocess.run(["docker", "stop", self.container.name], stdout=subprocess.DEVNULL, check=True)
 
     def order(self, order: Mapping[str, object]) -> None:
         """Faults at a line of a log need a worker in a puppet; a container has none."""
 
     def discard(self) -> None:
         """Keep its log; the site ends it."""
-        if self._stopping:
-            self._stopping.wait()
+        self._thread.shutdown()
+        self._last.result()
         self.log.write_bytes(self.container.logs())
 
     def _look(self) -> None:

@@ -36,6 +36,27 @@ def docker_answers() -> bool:
         client.close()
 
 
+@functools.cache
+def has_image(name: str) -> bool:
+    """Return whether a Docker engine answers that has an image, or can load it."""
+    if not docker_answers():
+        return False
+    import docker
+    import docker.errors
+
+    client = docker.from_env()
+    try:
+        client.images.get(name)
+    except docker.errors.ImageNotFound:
+        try:
+            client.images.pull(name)
+        except docker.errors.APIError:
+            return False
+    finally:
+        client.close()
+    return True
+
+
 def _accepts(path: str) -> bool:
     # The docker library would leave its socket open when nobody listens, which fails whatever test runs then.
     with socket.socket(socket.AF_UNIX) as probe:

@@ -15,14 +15,14 @@ from fleet.roles.api.mqtt_login import PATH
 from fleet.wire.identity import CredentialKeys, Credentials
 from fleet.wire.topics import down_topic, presence_topic, shard_client_id, slot, up_topic
 from tests.conftest import TEST_KEYS
-from tests.support.container import docker_answers
+from tests.support.container import has_image
 from tests.support.emqx_requests import login_server
-from tests.support.emqx_server import API_KEY, EmqxServer
+from tests.support.emqx_server import API_KEY, IMAGE, EmqxServer
 from tests.support.mqtt_raw import RawClient
 
 pytestmark = [
     pytest.mark.skipif(
-        not docker_answers(), reason="EMQX is only to be had as a container, and no Docker engine answers"
+        not has_image(IMAGE), reason="EMQX is only to be had as a container, and no Docker engine has its image"
     ),
     pytest.mark.asyncio(loop_scope="module"),
 ]
