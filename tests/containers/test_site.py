@@ -11,6 +11,8 @@ import httpx2
 import pytest
 
 from fleet.wire.identity import CredentialKeys
+from fleet.workbench.sim.bootstrap.request import ask
+from fleet.workbench.sim.profiles.profile import find_profile
 from tests.chaos.plan import Fault, How, Target
 from tests.chaos.report import describe
 from tests.chaos.run import Options, run
@@ -136,7 +138,9 @@ def test_prometheus_finds_every_container(fleet: Site) -> None:
     fleet.compose("--profile", "observability", "rm", "-sf", "prometheus")
 
 
-def test_what_is_stored_outlives_its_containers(fleet: Site, tmp_path: Path) -> None:
+async def test_what_is_stored_outlives_its_containers(fleet: Site) -> None:
+    async with httpx2.AsyncClient(timeout=30, trust_env=False) as client:
+        await ask(fleet.ota, MAC, find_profile("P1"), client)
     for command in (("tokens", "new", "--scope", "devices:input", "anna"), ("devices", "revoke", REVOKED)):
         code, words = fleet.execute("api", "fleet", *command)
         assert code == 0, words
