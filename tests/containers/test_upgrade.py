@@ -21,7 +21,9 @@ from tests.support.ports import free_port
 TURNS = 60
 FORMER = os.environ.get("CONTAINER_FORMER_SOURCE", "")
 
-pytestmark = pytest.mark.skipif(not FORMER, reason="scripts/test --docker runs it, in a clone that has the former version")
+pytestmark = pytest.mark.skipif(
+    not FORMER, reason="scripts/test --docker runs it, in a clone that has the former version"
+)
 
 
 class Checkout:
