@@ -132,6 +132,8 @@ def test_prometheus_finds_every_container(fleet: Site) -> None:
             answer = httpx2.get(url, params={"query": "sum by (role) (up{job='fleet'})"}, timeout=5, trust_env=False)
         except httpx2.HTTPError:
             return {}
+        if answer.status_code != 200:
+            return {}
         return {one["metric"]["role"]: int(one["value"][1]) for one in answer.json()["data"]["result"]}
 
     until(lambda: found() == {"worker": 2, "edge": 1, "gateway": 1, "api": 1}, 120)
