@@ -8,7 +8,7 @@
 #include "topics.h"
 
 /* The payload is a copy in the broker's own memory. mosquitto_broker_publish takes it over, but only if it succeeds.
- * mosquitto_broker_publish_copy is not used: it corrupts the memory accounting of Mosquitto 2.0. */
+ * The function that publishes a copy is not used: it corrupts the memory accounting of Mosquitto 2.0. */
 bool message_send(const char *client_id, const char *topic, const void *payload, size_t length, int qos)
 {
 	void *copy = length ? mosquitto_malloc(length) : NULL;

@@ -200,6 +200,7 @@ HOLDERS = {
     "net/mqtt/emqx.py": "emqx",
     "net/kubernetes_node.py": "kubernetes",
     "model_endpoint.py": "any shape",
+    "model_list.py": "models",
 }
 """Which client above tries the module."""
 

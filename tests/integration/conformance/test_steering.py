@@ -234,9 +234,9 @@ async def test_the_reply_lasts_as_long_as_the_scene_says_in_whatever_pieces(stee
 
 
 async def test_a_sentence_without_a_mark_belongs_to_the_scene_that_was_asked_last(steering: Steering) -> None:
-    for mark in (210, 211, 214):
+    for mark in (210, 209, 214):
         steering.add(Scene(mark, rounds=(Round("**Good** morning! And a good day."),)))
-    await think(steering, user(211))
+    await think(steering, user(209))
     await think(steering, user(210))
     assert [one.mark for one in voice.read(await speak(steering, "good morning"), 24_000)] == [210]
     assert len(steering.spoken(210)) == 1
@@ -337,15 +337,15 @@ async def test_alone_it_answers_every_mark() -> None:
     async with asyncio.timeout(20), asyncio.TaskGroup() as group:
         serving = group.create_task(server.run("127.0.0.1", port))
         async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}/v1") as client:
-            files = {"file": ("a.wav", write_wav(voice.say(300, 1.0), 16_000), "audio/wav")}
+            files = {"file": ("a.wav", write_wav(voice.say(301, 1.0), 16_000), "audio/wav")}
             while not await _listens(port):
                 await asyncio.sleep(0.01)
             heard = await client.post("audio/transcriptions", files=files)
-            spoken = await client.post("audio/speech", json={"input": "Scene 300 talks."})
+            spoken = await client.post("audio/speech", json={"input": "Scene 301 talks."})
         serving.cancel()
-    assert heard.json() == {"text": "scene 300"}
+    assert heard.json() == {"text": "scene 301"}
     pcm, rate = read_wav(spoken.content)
-    assert [one.mark for one in voice.read(pcm, rate)] == [300]
+    assert [one.mark for one in voice.read(pcm, rate)] == [301]
 
 
 @pytest.mark.parametrize("form", ["json", "verbose_json", "text"])
@@ -410,9 +410,9 @@ async def test_models_are_listed_and_other_paths_unknown(http: httpx2.AsyncClien
 
 
 async def test_an_answer_comes_whole_where_no_stream_is_wanted(steering: Steering, http: httpx2.AsyncClient) -> None:
-    steering.add(calls(320, "self.led.on", {"level": 1}))
+    steering.add(calls(319, "self.led.on", {"level": 1}))
     tool = {"type": "function", "function": {"name": "device__self_led_on"}}
-    messages = [{"role": "user", "content": [{"type": "text", "text": "Scene320led on"}]}]
+    messages = [{"role": "user", "content": [{"type": "text", "text": "Scene319led on"}]}]
     body = {"model": "m", "messages": messages, "tools": [tool]}
     first = (await http.post("chat/completions", json=body)).json()["choices"][0]
     assert first["finish_reason"] == "tool_calls"
@@ -420,7 +420,7 @@ async def test_an_answer_comes_whole_where_no_stream_is_wanted(steering: Steerin
     assert call["function"] == {"name": "device__self_led_on", "arguments": '{"level": 1}'}
     messages += [first["message"], {"role": "tool", "tool_call_id": call["id"], "content": "ok"}]
     second = (await http.post("chat/completions", json=body)).json()
-    assert second["choices"][0]["message"]["content"] == "Scene 320: done"
+    assert second["choices"][0]["message"]["content"] == "Scene 319: done"
     assert second["usage"]["total_tokens"] > 0
 
 

@@ -16,7 +16,7 @@ async def test_an_offer_is_counted_by_client_and_version_within_its_day(
     assert await offers.count_offer(mac, "two", "2.0.0") == 1
     assert await offers.count_offer(mac, "one", "2.0.1") == 1
     assert await offers.count_offer(mac, "one", "2.0.1") == 2
-    monkeypatch.setattr(registry, "_OFFER_SECONDS", 0)
+    monkeypatch.setattr(registry, "OFFER_SECONDS", 0)
     assert await offers.count_offer(mac, "one", "2.0.1") == 1
     assert 0 < await store.client.ttl(store.keys.device(mac)) <= YOUNG_SECONDS
 
