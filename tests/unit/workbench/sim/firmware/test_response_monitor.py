@@ -30,7 +30,7 @@ class Bench:
             machine=self.machine,
             channel=self.channel,
             microphone=SimpleNamespace(running=True),
-            playback=SimpleNamespace(idle=True, speaker=SimpleNamespace(busy_until=None)),
+            playback=SimpleNamespace(is_idle=lambda: True, speaker=SimpleNamespace(busy_until=None)),
             gate=SimpleNamespace(judge_gaps=lambda: None),
             gaps=SimpleNamespace(spread=0.0, kept=0.0),
         )
