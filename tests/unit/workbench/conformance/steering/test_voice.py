@@ -162,4 +162,5 @@ def longest_silence(mark: int, frame_ms: int, loss: str) -> float:
 @pytest.mark.parametrize("frame_ms", [60, 20])
 @pytest.mark.parametrize("loss", ["", "skipped"])
 def test_the_detector_takes_it_for_speech_throughout(frame_ms: int, loss: str) -> None:
-    assert max(longest_silence(mark, frame_ms, loss) for mark in MARKS[::65]) <= 120.0
+    # A third of the silence that ends an utterance.
+    assert max(longest_silence(mark, frame_ms, loss) for mark in MARKS[::65]) <= 200.0
