@@ -78,7 +78,7 @@ def _row(listed: ListedDevice, state: PolicyState) -> Sequence[Value]:
     seen = (None,) * 4 if entry is None else (entry.device.board, entry.device.firmware, entry.seen, _connected(entry))
     old = password(entry, admission, state) if entry else ""
     owned = (owner(admission), old, admission.others, admission.timezone, ", ".join(listed.codes))
-    return (listed.mac, listed.state, *(value or None for value in (*seen, *owned)))
+    return (listed.mac, listed.state, *(None if value == "" else value for value in (*seen, *owned)))
 
 
 def _connected(entry: Entry) -> str:

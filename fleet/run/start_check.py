@@ -1,7 +1,8 @@
 """Checks model endpoints and public host names once at the start of a role, while the role starts.
 
 Without these checks the first user would find a wrong key. A failed check does not end the role, because the endpoint
-may start later. It logs an error that names the variable to correct.
+may start later. It logs what names the variable to correct: an error, or a warning if only the list of models of the
+endpoint lacks the model, because such lists are often incomplete.
 """
 
 import asyncio
@@ -35,6 +36,16 @@ class CheckedModel:
     key: SecretStr | None
     model: str | None
     """None: the role chooses a model from the endpoint's list."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFault:
+    """What the list of models of an endpoint shows to be wrong, and what corrects it."""
+
+    reason: str
+    remedy: str
+    proven: bool
+    """Whether requests to the model fail; an endpoint may serve models that it does not list."""
 
 
 @asynccontextmanager
@@ -93,8 +104,8 @@ def photo_models(settings: Settings) -> list[CheckedModel]:
     return [CheckedModel("VISION", url, key, settings.vision_model)]
 
 
-async def find_fault(model: CheckedModel) -> tuple[str, str] | None:
-    """Ask a model's endpoint for its list of models; return what is wrong and what to do, or None."""
+async def find_fault(model: CheckedModel) -> ModelFault | None:
+    """Ask a model's endpoint for its list of models; return what is wrong, or None."""
     # Imported late: the import takes half a second, and an api without a model does not need it.
     from fleet.adapters.model_endpoint import ModelEndpoint
     from fleet.adapters.model_list import list_models
@@ -105,13 +116,13 @@ async def find_fault(model: CheckedModel) -> tuple[str, str] | None:
     try:
         names = await list_models(endpoint, asyncio.get_running_loop().time() + _SECONDS)
     except ProviderError as error:
-        return None if error.kind in _NO_LIST else (str(error), _remedy(model, error.kind))
+        return None if error.kind in _NO_LIST else ModelFault(str(error), _remedy(model, error.kind), proven=True)
     finally:
         await endpoint.aclose()
     if model.model and names and model.model not in names:
         near = ", ".join(difflib.get_close_matches(model.model, names, 3, 0.3) or names[:3])
         advice = f"set {model.prefix}_MODEL to a model of the endpoint, such as {near}"
-        return f"{endpoint} does not list the model {model.model}", advice
+        return ModelFault(f"{endpoint} does not list the model {model.model}", advice, proven=False)
     return None
 
 
@@ -123,7 +134,10 @@ def _remedy(model: CheckedModel, kind: str) -> str:
 
 async def _log_fault(model: CheckedModel) -> None:
     if fault := await find_fault(model):
-        log.error("model will not answer", extra=dict(zip(("reason", "remedy"), fault, strict=True)))
+        level, message = (
+            (logging.ERROR, "model will not answer") if fault.proven else (logging.WARNING, "model is not listed")
+        )
+        log.log(level, message, extra={"reason": fault.reason, "remedy": fault.remedy})
 
 
 def public_names(settings: Settings) -> Iterator[tuple[str, str]]:

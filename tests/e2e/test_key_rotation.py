@@ -132,7 +132,7 @@ async def test_a_key_is_replaced_and_no_device_is_locked_out(site: RoleSite, rol
             await asyncio.to_thread(started, api, "keys changed")
             await asyncio.to_thread(until, lambda: api.count("keys changed") == 2, LIMIT)
             async with new.running():
-                await rotation.until_told("devices have an older password")
+                await rotation.until_told("devices with an older password: 1")
                 assert await passwords(site) == {OLD_MAC: "k1", NEW_MAC: "k2"}
                 assert CredentialKeys(keys_path(site).read_text()).ids == ("k2", "k1")
                 assert old.session, "the one that talks is not cut off"

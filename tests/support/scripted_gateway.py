@@ -46,7 +46,7 @@ class ScriptedGateway:
         self = cls()
         with serve(self._talk, "127.0.0.1", 0, process_request=_serve_page) as server:
             self.url = f"http://127.0.0.1:{_port(server)}"
-            thread = threading.Thread(target=server.serve_forever, args=(0.02,), name="scripted-gateway", daemon=True)
+            thread = threading.Thread(target=server.serve_forever, name="scripted-gateway", daemon=True)
             thread.start()
             yield self
             self.drop(1001)

@@ -37,23 +37,21 @@ async def examine_llm(site: SiteUnderTest) -> Findings:
         yield await _ask("models.llm", settings.model_copy(update={"llm_fallback_base_url": None}), "LLM")
     for prefix, check in _CHAT_CHECKS.items():
         if model := models.get(prefix):
-            yield await _listed(check, model) or await _ask(check, _only(settings, model), prefix)
+            yield await _explained(await _ask(check, _only(settings, model), prefix), model)
 
 
 async def examine_speech(site: SiteUnderTest) -> Findings:
     """Synthesise a sentence, then recognise it."""
     pcm = b""
-    faults = {
-        model.prefix: await _listed(f"models.{model.prefix.lower()}", model) for model in speech_models(site.settings)
-    }
+    models = {model.prefix: model for model in speech_models(site.settings)}
     try:
         tts = await asyncio.to_thread(load_tts, slice_of(site.settings, SpeechSettings))
     except (ConfigError, ModuleNotFoundError) as error:
         yield _unloaded("models.tts", "TTS", site.settings.tts_provider, site.settings.tts_base_url, error)
     else:
         try:
-            finding, pcm = (fault, b"") if (fault := faults.get("TTS")) else await _speak(tts)
-            yield finding
+            finding, pcm = await _speak(tts)
+            yield await _explained(finding, models.get("TTS"))
         finally:
             await tts.aclose()
     try:
@@ -62,15 +60,16 @@ async def examine_speech(site: SiteUnderTest) -> Findings:
         yield _unloaded("models.asr", "ASR", site.settings.asr_provider, site.settings.asr_base_url, error)
         return
     try:
-        yield faults.get("ASR") or await _listen(asr, pcm)
+        yield await _explained(await _listen(asr, pcm), models.get("ASR"))
     finally:
         await asr.aclose()
 
 
-async def _listed(check: str, model: CheckedModel) -> Finding | None:
-    """Return what the endpoint's list of models shows to be wrong; None if nothing."""
-    fault = await find_fault(model)
-    return problem(check, fault[0], f"{fault[1][0].upper()}{fault[1][1:]}") if fault else None
+async def _explained(finding: Finding, model: CheckedModel | None) -> Finding:
+    """Return a problem with the cause that the endpoint's list of models shows; any other finding as it is."""
+    if finding.verdict != "problem" or model is None or (fault := await find_fault(model)) is None:
+        return finding
+    return problem(finding.check, fault.reason, f"{fault.remedy[0].upper()}{fault.remedy[1:]}")
 
 
 def _only(settings: Settings, model: CheckedModel) -> Settings:

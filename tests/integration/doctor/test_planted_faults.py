@@ -19,7 +19,7 @@ from fleet.operations.doctor import disk
 from fleet.wire.identity import CredentialKeys
 from tests.support.doctor_run import run_doctor, running_roles
 from tests.support.mosquitto_server import MosquittoServer
-from tests.support.openai_server import Answer, run_openai_server
+from tests.support.openai_server import Answer, run_openai_server, spoken
 from tests.support.own_certificate import write_certificate
 from tests.support.ports import LOOPBACK, free_port
 from tests.support.process import ServerProcess, find_program, running
@@ -199,6 +199,14 @@ async def test_a_model_is_set_wrong(settings: dict[str, Any], prefix: str, part:
     found = await run_doctor(settings | {f"{name}_base_url": "http://no-such-host.invalid/v1"}, part)
     assert list(found.bad) == [check] and "no-such-host.invalid" in found.bad[check].message, str(found)
     assert f"orrect {prefix}_BASE_URL" in found.bad[check].advice
+
+
+async def test_a_model_that_answers_need_not_be_listed(settings: dict[str, Any]) -> None:
+    with run_openai_server() as server:
+        server.models("one-model", "the-model-2")
+        server.chat(spoken("Hello"))
+        found = await run_doctor(settings | {"llm_base_url": server.url, "llm_model": "the-model"}, "llm")
+    assert found["models.llm"].verdict == "ok" and not found.bad, str(found)
 
 
 async def test_the_photo_model_answers(settings: dict[str, Any], models: str) -> None:

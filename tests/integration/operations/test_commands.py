@@ -60,6 +60,7 @@ async def test_devices_that_never_connected_are_listed(fleet: CommandLine, redis
         waiting: "waits",
     }
     assert devices[MAC]["owner"] == "MAC, not seen yet" and devices[MAC]["last_start"] is None
+    assert devices[MAC]["others"] == 0, "a number is a number"
     assert sorted(devices[waiting]["code"].split(", ")) == sorted(codes) and devices[revoked]["code"] is None
     table = (await asyncio.to_thread(fleet.run, "devices", "list", FLEET_REDIS_URL=redis_url)).stdout
     assert all(code in table for code in codes)

@@ -20,16 +20,18 @@ from fleet.adapters.speech.pcm import SAMPLE_BYTES, read_wav, resample
 RATE = 16_000
 """Of the voice, in Hz; other rates are resampled."""
 _FIRST, _LAST = 100, 423
-_GARBLED = frozenset(
+_LEFT_OUT = frozenset(
     (
-        *(172, 190, 193, 198, 200, 204, 211, 212, 213, 217, 218, 226, 230),
-        *(232, 233, 234, 235, 245, 246, 247, 249, 251, 252, 263, 265, 266),
-        *(268, 269, 282, 287, 292, 294, 295, 300, 308, 310, 316, 317, 320),
-        *(323, 326, 330, 349, 355, 361, 362, 376, 378, 395, 421),
+        *(105, 106, 109, 113, 151, 152, 172, 175, 187, 190, 193, 198, 200, 204),
+        *(207, 211, 212, 213, 216, 217, 218, 226, 230, 232, 233, 234, 235, 245),
+        *(246, 247, 249, 251, 252, 253, 263, 265, 266, 268, 269, 282, 287, 292),
+        *(294, 295, 300, 307, 308, 310, 316, 317, 320, 323, 326, 330, 331, 343),
+        *(347, 349, 355, 361, 362, 363, 370, 376, 378, 380, 395, 409, 421),
     )
 )
-"""Chords of which the encoder of a device garbles over 0.12 s of 1.2 s, depending on what it encoded before."""
-MARKS: Final = tuple(mark for mark in range(_FIRST, _LAST + 1) if mark not in _GARBLED)
+"""Chords of which the encoder of a device garbles over 0.12 s of 1.2 s, depending on what it encoded before, or over
+which the speech detector hears no voice for more than 0.12 s."""
+MARKS: Final = tuple(mark for mark in range(_FIRST, _LAST + 1) if mark not in _LEFT_OUT)
 """All marks; of three digits each, so that they are found in texts whose spaces somebody has removed."""
 
 _WINDOW = 1920

@@ -46,7 +46,7 @@ def test_every_mark_survives_the_devices_codec(frame_ms: int, loss: str, each: i
         if (found := marks(through_opus(say(mark, 1.0, offset=mark * 0.37), frame_ms, loss=loss))) != [mark]
     }
     assert misread == {}
-    assert len(MARKS) >= 270
+    assert len(MARKS) >= 250
 
 
 @pytest.mark.parametrize(("lead", "first"), [(2, 0), (9, 7), (10, 14)])
@@ -161,6 +161,7 @@ def longest_silence(mark: int, frame_ms: int, loss: str) -> float:
 @pytest.mark.speech
 @pytest.mark.parametrize("frame_ms", [60, 20])
 @pytest.mark.parametrize("loss", ["", "skipped"])
-def test_the_detector_takes_it_for_speech_throughout(frame_ms: int, loss: str) -> None:
+@pytest.mark.parametrize("each", [65, pytest.param(1, marks=pytest.mark.slow)])
+def test_the_detector_takes_it_for_speech_throughout(frame_ms: int, loss: str, each: int) -> None:
     # A third of the silence that ends an utterance.
-    assert max(longest_silence(mark, frame_ms, loss) for mark in MARKS[::65]) <= 200.0
+    assert max(longest_silence(mark, frame_ms, loss) for mark in MARKS[::each]) <= 120.0
