@@ -66,6 +66,47 @@ def test_late_copies_and_guesses_in_the_devices_name_do_not_get_the_answers(firs
     assert STRANGER not in air.homes
 
 
+def changed_copy(random: Random, number: int, toc: int) -> bytes:
+    """Return a copy of a packet with another body and another length."""
+    copy = seal(speech(number, toc)[: random.randint(20, 30)], number)
+    return copy[:17] + random.randbytes(len(copy) - 17)
+
+
+@pytest.mark.parametrize("frame_ms", [20, 60])
+@pytest.mark.parametrize("changed", [False, True])
+@pytest.mark.parametrize("begun", [0, 150])
+@pytest.mark.parametrize("rate", [17, 100, 450])
+def test_late_copies_and_guesses_do_not_get_the_answers_where_only_the_length_counts(
+    frame_ms: int, changed: bool, begun: int, rate: int
+) -> None:
+    """At the beginning of a session, and after a pause of two seconds."""
+    air, random, period = Air(frame_ms, 24_000), Random(rate + frame_ms), frame_ms / 1000
+    begin = air.stream_on(range(1, begun + 1), 0.0) + 2
+    for tick in range(round(20 / period)):
+        now, number = begin + tick * period, begun + 1 + tick
+        air.send([number], now)
+        for _ in range(int((tick + 1) * rate * period) - int(tick * rate * period)):
+            air.take(noise(random, number + random.randint(1, 3)), HOME, now + 0.001)
+        copied = number - max(1, round(0.03 / period))
+        if copied > begun:
+            copy = changed_copy(random, copied, air.toc) if changed else seal(speech(copied, air.toc), copied)
+            air.take(copy, STRANGER, now + 0.002)
+    assert STRANGER not in air.homes
+
+
+@pytest.mark.parametrize("frame_ms", [20, 60])
+def test_a_flood_from_elsewhere_does_not_keep_a_device_from_moving(frame_ms: int) -> None:
+    """Where only the length counts, a part of the guesses looks like audio that came before the device's."""
+    air, random, period = Air(frame_ms, 24_000), Random(frame_ms), frame_ms / 1000
+    now = air.stream_on(range(1, 60), 0.0)
+    for number in range(60, 300):
+        for _ in range(round(400 * period)):
+            air.take(noise(random, number + random.randint(0, 2)), STRANGER, now)
+        air.send([number], now + 0.001, AWAY)
+        now += period
+    assert air.homes == [None, HOME, AWAY]
+
+
 def test_packets_from_before_a_move_do_not_undo_it() -> None:
     air, now = Air(), 0.0
     now = air.stream_on(range(1, 30), now)

@@ -24,8 +24,6 @@ PROVED_ELSEWHERE: Final = 21.5
 """Score of a chain from another address: 2,200 million packets. Four packets of one TOC in a row reach it."""
 COMPARED: Final = 8
 """How many of the last packets of a chain are compared with what came from other addresses."""
-LIKELY: Final = 10.0
-"""Score from which a packet counts as audio where the TOC may change."""
 CHANGES: Final = 2
 """Changes of the TOC in a chain that show that the device does not keep it."""
 LONGEST_PAUSE: Final = 1.0
@@ -130,12 +128,15 @@ class Candidates:
         return 2 * (taken + at_home) >= compared or max(counts.values(), default=0) >= 0.85 * compared
 
     def _senders(self, one: Candidate) -> set[Address]:
-        """Return which other addresses have sent the number of a candidate."""
+        """Return which other addresses have sent the number of a candidate.
+
+        The score of theirs does not matter: guesses in the device's name keep its chain weak, and not that of its copy.
+        """
         found, earlier = set[Address](), True
         for other in self._numbers.get(one.sequence, ()):
             earlier = earlier and other is not one
             counts = other.address != one.address and (earlier or other.address == self.home)
-            if counts and (other.toc == one.toc if self.pinned else max(other.any.scores) >= LIKELY):
+            if counts and (not self.pinned or other.toc == one.toc):
                 found.add(other.address)
         return found
 
