@@ -10,14 +10,18 @@ from fleet.adapters.speech.tts_offline import OfflineTts
 from fleet.adapters.speech.vad_silero import SileroVad
 
 
+PATIENCE = 300.0
+"""Seconds for a piece: what runs in real time may leave these tests little of the processors."""
+
+
 @cache
 def whisper() -> WhisperAsr:
-    return WhisperAsr(("en", "zh"))
+    return WhisperAsr(("en", "zh"), limit=PATIENCE)
 
 
 @cache
 def voices() -> OfflineTts:
-    return OfflineTts("zf_xiaoxiao")
+    return OfflineTts("zf_xiaoxiao", limit=PATIENCE)
 
 
 @cache

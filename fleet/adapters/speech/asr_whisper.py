@@ -60,14 +60,16 @@ class WhisperAsr:
     Args:
         languages: ISO 639-1 codes to choose from; with a single one, no language is detected.
         model_dir: Folder with model files to use instead of those in the Python packages.
+        limit: Longest wait for one window, in seconds, with the time in the queue.
 
     Raises:
         ConfigError: A file or package is missing, or the model does not know a language.
     """
 
-    def __init__(self, languages: Sequence[str], model_dir: Path | None = None) -> None:
+    def __init__(self, languages: Sequence[str], model_dir: Path | None = None, limit: float = TIMEOUT) -> None:
         self._model = _load(tuple(languages), model_dir)
         self._languages = tuple(languages)
+        self._limit = limit
         self._engine = Engine("asr", threads=1, queue=QUEUE)
         # The first run is slow. Run it now, so that no user waits for it.
         self._transcribe(bytes(whisper_mel.RATE * 2))
@@ -77,7 +79,7 @@ class WhisperAsr:
         said = Transcript("")
         for window in asr_windows.split(pcm, SHORTEST_WINDOW, LONGEST_WINDOW):
             if len(window) >= SHORTEST_BYTES:
-                part = await self._engine.run(partial(self._transcribe, window), TIMEOUT)
+                part = await self._engine.run(partial(self._transcribe, window), self._limit)
                 said = _joined(said, part)
         return said
 

@@ -59,12 +59,14 @@ class OfflineTts:
     Args:
         zh_voice: Name of the Chinese voice.
         model_dir: Folder with model files to use instead of those in the Python packages.
+        limit: Longest wait for one piece, in seconds, with the time in the queue.
 
     Raises:
         ConfigError: A model, a voice or a package is missing. Blocks for 3-4 s.
     """
 
-    def __init__(self, zh_voice: str, model_dir: Path | None = None) -> None:
+    def __init__(self, zh_voice: str, model_dir: Path | None = None, limit: float = TIMEOUT) -> None:
+        self._limit = limit
         # Loaded first, so that a wrong name is reported before the models are loaded.
         styles = tts_kokoro.load_styles(zh_voice, model_dir)
         english = tts_hibari.HibariVoice(model_dir)
@@ -110,7 +112,7 @@ class OfflineTts:
     async def _piece(self, speaker: _Speaker, piece: str) -> bytes:
         clock = asyncio.get_running_loop().time
         begun = clock()
-        pcm = await self._engine.run(partial(self._synthesize, speaker, piece), TIMEOUT)
+        pcm = await self._engine.run(partial(self._synthesize, speaker, piece), self._limit)
         if len(piece) > _LONGEST_CACHED:
             speaker.prebuffer.record(len(piece), clock() - begun, len(pcm) / (2 * RATE))
         return pcm
