@@ -9,7 +9,6 @@ from fleet.adapters.speech.asr_whisper import WhisperAsr
 from fleet.adapters.speech.tts_offline import OfflineTts
 from fleet.adapters.speech.vad_silero import SileroVad
 
-
 PATIENCE = 300.0
 """Seconds for a piece: what runs in real time may leave these tests little of the processors."""
 
