@@ -446,13 +446,13 @@ async def test_usage_comes_with_a_stream_only_when_it_is_wanted(steering: Steeri
 async def test_the_voice_speaks_at_the_rate_and_in_the_form_that_is_wanted(
     steering: Steering, http: httpx2.AsyncClient, rate: int
 ) -> None:
-    steering.add(Scene(331))
-    asking = {"model": "m", "voice": "v", "input": "Scene 331 speaks.", "sample_rate": rate}
+    steering.add(Scene(332))
+    asking = {"model": "m", "voice": "v", "input": "Scene 332 speaks.", "sample_rate": rate}
     pcm = (await http.post("audio/speech", json={**asking, "response_format": "pcm"})).content
     wav = await http.post("audio/speech", json={**asking, "response_format": "wav"})
     assert wav.headers["content-type"] == "audio/wav"
     assert read_wav(wav.content) == (pcm, rate)
-    assert [one.mark for one in voice.read(resample(pcm, rate, 16_000))] == [331]
+    assert [one.mark for one in voice.read(resample(pcm, rate, 16_000))] == [332]
 
 
 async def test_a_request_that_breaks_off_is_no_fault(caplog: pytest.LogCaptureFixture) -> None:

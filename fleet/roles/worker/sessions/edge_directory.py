@@ -10,7 +10,7 @@ from fleet.ground.tasks import Backoff, keep_running
 
 REFRESH_SECONDS = 1.0
 REREAD_SECONDS = 0.1
-"""A list that is younger is not read again, however many devices ask."""
+"""Least time between two reads, however many devices ask."""
 GRACE_SECONDS = 2.0
 """Time for which an edge must be missing: after a restart of Redis live edges first have to announce themselves."""
 _FORGET_SECONDS = 60.0
@@ -76,15 +76,20 @@ class EdgeDirectory:
         return edge
 
     async def choose(self) -> EdgeRecord | None:
-        """Return an edge as `pick` does; if none is ready, read the list again: one may have started just now.
+        """Return an edge as `pick` does; if none is ready, read the list again: one may have started since.
+
+        Devices that ask at the same time wait for the same read.
 
         Raises:
             Unavailable: Redis is away.
         """
         edge = self.pick()
         if edge is None:
+            clock = asyncio.get_running_loop().time
+            asked = clock()
             async with self._reading:
-                if asyncio.get_running_loop().time() - self._read_at > REREAD_SECONDS:
+                if self._read_at <= asked:
+                    await asyncio.sleep(self._read_at + REREAD_SECONDS - clock())
                     await self.refresh()
             edge = self.pick()
         return edge
