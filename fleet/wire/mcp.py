@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
-from fleet.wire.json_text import dump, has_levels
+from fleet.wire.json_text import dump, has_levels, json_length
 from fleet.wire.mcp_content import describe
 
 LARGEST_RESULT = 8_000
 """Characters of a tool's result that are passed on to the model."""
 LARGEST_SCHEMA = 8_000
-"""Characters of a tool's schema; in firmware a whole page of tools is not longer."""
+"""Characters of a tool's schema as compact JSON; in firmware a whole page of tools is not longer."""
 LARGEST_PAGE = 8_000
 """Bytes of a page of tools as compact JSON: firmware begins another page before it (contract section 6, paging)."""
 LARGEST_LIST = 64 * 1024
@@ -93,7 +93,7 @@ class _Tool(BaseModel):
     name: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
     description: _Text = ""
     inputSchema: Annotated[dict[str, Any], BeforeValidator(_members)] = Field(default_factory=dict)
-    annotations: Annotated[_Annotations, BeforeValidator(_members)] = _Annotations()
+    annotations: Annotated[_Annotations, BeforeValidator(_members)] = Field(default_factory=_Annotations)
 
 
 class _Page(BaseModel):
@@ -107,7 +107,7 @@ class _ServerInfo(BaseModel):
 
 
 class _Initialized(BaseModel):
-    serverInfo: _ServerInfo = _ServerInfo()
+    serverInfo: _ServerInfo = Field(default_factory=_ServerInfo)
 
 
 class _CallResult(BaseModel):
@@ -124,20 +124,25 @@ def parse_server(result: JsonValue) -> tuple[str, str]:
     return info.name[:LONGEST_NAME], info.version[:LONGEST_NAME]
 
 
-def parse_page(result: JsonValue) -> ToolsPage | None:
-    """Return one page of tools, or None when the answer is no tool list at all."""
+def parse_page(result: JsonValue, size: int = LARGEST_PAGE + 1) -> ToolsPage | None:
+    """Return one page of tools, or None when the answer is no tool list at all.
+
+    Args:
+        result: The answer.
+        size: Its bytes as compact JSON, if they are known: no entry of a page that fits is too long.
+    """
     try:
         page = _Page.model_validate(result)
     except ValidationError:
         return None
     tools: list[ToolSpec] = []
-    room, damaged = LARGEST_PAGE, 0
+    fits, room, damaged = size <= LARGEST_PAGE, LARGEST_PAGE, 0
     for entry in page.tools[:_MOST_ENTRIES]:
         # Thousands of entries may be invalid: the library's errors would take a second.
-        size = len(dump(entry)) if _is_named(entry) else 0
-        tool = _tool(entry) if size else None
-        # Of a long description only the beginning is kept.
-        room -= min(size, LARGEST_PAGE) if tool else 0
+        tool = _tool(entry, fits=fits) if _is_named(entry) else None
+        if tool and not fits:
+            # Of a long description only the beginning is kept.
+            room -= min(len(dump(entry)), LARGEST_PAGE)
         if room < 0:
             break
         if tool is None:
@@ -154,25 +159,26 @@ def _is_named(entry: JsonValue) -> bool:
     return isinstance(name, str) and 0 < len(name) <= LONGEST_NAME
 
 
-def _tool(entry: JsonValue) -> ToolSpec | None:
+def _tool(entry: JsonValue, *, fits: bool) -> ToolSpec | None:
     try:
         tool = _Tool.model_validate(entry)
     except ValidationError:
         return None
-    if not is_acceptable(tool.inputSchema):
+    schema = tool.inputSchema
+    if not (has_levels(schema, DEEPEST_SCHEMA) if fits else is_acceptable(schema)):
         return None
     audience = tool.annotations.audience
     return ToolSpec(
         name=tool.name,
         description=tool.description[:LONGEST_DESCRIPTION],
-        input_schema=tool.inputSchema,
+        input_schema=schema,
         user_only="user" in audience and "assistant" not in audience,
     )
 
 
 def is_acceptable(schema: dict[str, Any]) -> bool:
     """Whether a tool's schema is small enough."""
-    return has_levels(schema, DEEPEST_SCHEMA) and len(json.dumps(schema)) <= LARGEST_SCHEMA
+    return has_levels(schema, DEEPEST_SCHEMA) and json_length(schema) <= LARGEST_SCHEMA
 
 
 def parse_result(result: JsonValue) -> ToolResult:

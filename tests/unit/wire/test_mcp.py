@@ -40,7 +40,7 @@ def test_of_a_page_that_is_too_long_the_beginning_is_read() -> None:
 def test_entries_that_are_no_tools_cost_no_errors(entry: JsonValue, monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[JsonValue] = []
     read = mcp._tool
-    monkeypatch.setattr(mcp, "_tool", lambda given: looked.append(given) or read(given))  # type: ignore[func-returns-value]
+    monkeypatch.setattr(mcp, "_tool", lambda given, **how: looked.append(given) or read(given, **how))  # type: ignore[func-returns-value]
     page = mcp.parse_page({"tools": [TOOL, *[entry] * 20_000]})
     assert page is not None
     assert (len(page.tools), page.too_long) == (1, True)

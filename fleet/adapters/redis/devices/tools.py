@@ -15,7 +15,7 @@ from fleet.wire.mcp import ToolSpec
 
 _TOOLS: TypeAdapter[tuple[ToolSpec, ...]] = TypeAdapter(tuple[ToolSpec, ...])
 _PACKED = "z:"
-_AT_ONCE = 8_192
+_AT_ONCE = 16_384
 """Bytes that are compressed on the event loop: this takes half a millisecond. More goes to a thread."""
 
 

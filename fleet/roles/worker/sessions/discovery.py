@@ -7,8 +7,6 @@ import secrets
 from collections import Counter
 from contextlib import suppress
 
-from pydantic import JsonValue
-
 from fleet.ground.errors import Unavailable
 from fleet.roles.worker.calls.pending import PendingCalls
 from fleet.roles.worker.ownership.shard import Shard
@@ -147,7 +145,8 @@ class Discovery:
             answer = await self._ask(shard, mac, ListToolsCommand(new_request_id(), cursor), dialect)
             if answer is None or answer.error is not None:
                 return "broken off"
-            page = None if _is_oversize(answer.result) else parse_page(answer.result)
+            # Parsing a page that is longer than any valid list would cost time for nothing.
+            page = parse_page(answer.result, size) if (size := len(dump(answer.result))) <= LARGEST_LIST else None
             if page is None:
                 return "unreadable"
             if page.damaged:
@@ -171,11 +170,6 @@ class Discovery:
                     return await answer
             except TimeoutError:
                 return None
-
-
-def _is_oversize(result: JsonValue) -> bool:
-    """Return whether a page is longer than any valid list; parsing it would cost time for nothing."""
-    return len(dump(result)) > LARGEST_LIST
 
 
 def new_request_id() -> int:
