@@ -4,7 +4,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from fleet.adapters.net.mqtt.url import parse_mqtt_url
@@ -66,6 +66,8 @@ class Scene:
     resources: WorkerResources
     broker: MosquittoServer
     keys: CredentialKeys
+    opened: list[Device] = field(default_factory=list)
+    """Devices that the scene connected."""
 
     async def discover(self, *pages: list[dict[str, Any]]) -> None:
         """Answer the worker's questions for the device's tools."""
@@ -150,16 +152,20 @@ class Scene:
     async def another_device(self) -> Device:
         mac = random_mac()
         await self.bootstrap(mac)
-        return await Device.connect(self.broker, self.keys, mac)
+        return await self.connect(mac)
 
     async def unknown_device(self) -> Device:
         """Return a device that connects without ever having bootstrapped."""
-        return await Device.connect(self.broker, self.keys, random_mac())
+        return await self.connect(random_mac())
 
     async def reconnect(self) -> None:
         """Connect anew, as firmware does after its connection was lost."""
         await self.device.close()
-        self.device = await Device.connect(self.broker, self.keys, self.device.mac)
+        self.device = await self.connect(self.device.mac)
+
+    async def connect(self, mac: str) -> Device:
+        self.opened.append(await Device.connect(self.broker, self.keys, mac))
+        return self.opened[-1]
 
 
 def random_mac() -> str:
@@ -189,7 +195,8 @@ async def stand(redis_url: str, broker: MosquittoServer, keys: CredentialKeys, *
     try:
         yield one
     finally:
-        await one.device.close()
+        for device in one.opened:
+            await device.close()
         await store.close()
 
 

@@ -222,7 +222,6 @@ async def test_what_a_registrar_reports_the_model_knows(stage: Scene) -> None:
 async def test_a_registrar_that_is_new_hears_nothing_before_its_confirmation(stage: Scene) -> None:
     """Nor anything that its document does not know later, whatever it does."""
     device = await stage.unknown_device()
-    await stage.device.close()
     stage.device = device
     assert await type_text(stage, "too early")
     await ask(device, LEVEL)
