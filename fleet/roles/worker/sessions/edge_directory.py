@@ -88,11 +88,16 @@ class EdgeDirectory:
             clock = asyncio.get_running_loop().time
             asked = clock()
             async with self._reading:
-                if self._read_at <= asked:
-                    await asyncio.sleep(self._read_at + REREAD_SECONDS - clock())
+                age = clock() - self._read_at
+                # Full edges stay full in a young list: a new one would not have the sessions that `pick` counted.
+                if self._read_at <= asked and (age > REREAD_SECONDS or not self._is_full()):
+                    await asyncio.sleep(REREAD_SECONDS - age)
                     await self.refresh()
             edge = self.pick()
         return edge
+
+    def _is_full(self) -> bool:
+        return any(not edge.draining and edge.load >= self._most for edge in self._live.values())
 
     async def _repeat(self, backoff: Backoff) -> None:
         while True:

@@ -92,3 +92,9 @@ async def test_the_list_is_not_read_for_every_device() -> None:
         asked = [group.create_task(one.choose()) for _ in range(1000)]
     assert {task.result() for task in asked} == {None}
     assert announced.reads == 2
+
+
+async def test_sessions_that_were_just_counted_are_not_forgotten_by_another_read() -> None:
+    one = await directory(EdgeRecord("a", "h", 1, 0), most=1)
+    assert await one.choose()
+    assert await one.choose() is None
