@@ -122,7 +122,7 @@ class Gateway:
                             group.create_task(goodbye, name="goodbye to a client")
                     await asyncio.sleep(_DRAIN_STEP)
         if any(one.turns.busy for one in self._dialogues):
-            log.warning("left before everything was answered")
+            log.warning("drain limit exceeded, some requests were not answered")
 
     async def _answer_http(self, connection: LimitedConnection, request: Request) -> Response | None:
         response = await self._http.answer(request)

@@ -18,7 +18,7 @@ _POLL_SECONDS = 0.05
 _ANSWER_SECONDS = 3.0
 _SHOWN_LINES = 12
 _DROPPED_WORK = frozenset(
-    {"drain limit exceeded, some work was not handed over", "left before everything was answered"}
+    {"drain limit exceeded, some work was not handed over", "drain limit exceeded, some requests were not answered"}
 )
 """Log messages of roles that did not complete their work before they ended."""
 

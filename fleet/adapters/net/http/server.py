@@ -76,7 +76,7 @@ class HttpServer:
                 while connections:  # noqa: ASYNC110 - uvicorn has no event for the end of a connection
                     await asyncio.sleep(_LOOK_SECONDS)
         except TimeoutError:
-            log.warning("left before everything was answered", extra={"requests": len(connections)})
+            log.warning("drain limit exceeded, some requests were not answered", extra={"requests": len(connections)})
 
     async def run(self) -> None:
         try:
