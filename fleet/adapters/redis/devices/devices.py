@@ -28,6 +28,8 @@ class DeviceRecord:
     """Its last dialect, empty if unknown."""
     connected: Username | None = None
     """The user name of its last connection, None if no broker reported it."""
+    epoch: str = ""
+    """Of its current connection, empty if unknown."""
 
     @classmethod
     def of(cls, mac: str, record: Mapping[str, str]) -> "DeviceRecord":
@@ -42,6 +44,7 @@ class DeviceRecord:
             tools_known=bool(record.get("tep")) and record.get("tep") == record.get("ep"),
             dialect=record.get("dialect", ""),
             connected=parse_username(record.get("cu", "")) if record.get("cep") == record.get("ep") else None,
+            epoch=record.get("ep", ""),
         )
 
 

@@ -29,11 +29,6 @@ class ToolLists:
         text = await self._store.ask(cast("Awaitable[str | None]", self._store.client.get(self._store.keys.tools(mac))))
         return decode_tools(text or "")
 
-    async def epoch(self, mac: str) -> str:
-        """Return the epoch of the device's current connection, empty if unknown."""
-        device = self._store.keys.device(mac)
-        return await self._store.ask(cast("Awaitable[str | None]", self._store.client.hget(device, "ep"))) or ""
-
     async def write(self, mac: str, tools: Sequence[ToolSpec] | bytes, about: Mapping[str, str]) -> None:
         """Store a device's tools.
 

@@ -44,7 +44,11 @@ class DeviceLink:
         """Before a tool that takes a photo send the device a fresh camera token: the old one may have expired."""
         if not (dialects.find(self.session.dialect).capabilities.camera and kind_of(tool).camera):
             return
-        fresh = await initialize_command(self.resources, self.session.device, new_request_id())
+        try:
+            device = await self.resources.devices.read(self.session.device)
+        except Unavailable:
+            return  # the earlier token may still be valid
+        fresh = initialize_command(self.resources, device, new_request_id())
         if fresh.vision_url:
             self.shard.publish(self.session.device, fresh, self.session.dialect)
 

@@ -103,8 +103,8 @@ class Discovery:
             self.start(shard, mac, dialect)
 
     async def _run(self, shard: Shard, mac: str, dialect: str) -> None:
-        epoch = await self._resources.tools.epoch(mac)
-        answer = await self._ask(shard, mac, await initialize_command(self._resources, mac, new_request_id()), dialect)
+        device = await self._resources.devices.read(mac)
+        answer = await self._ask(shard, mac, initialize_command(self._resources, device, new_request_id()), dialect)
         if answer is None or answer.error is not None:
             log.info("device has no tools to offer", extra={"reason": answer.error if answer else "no answer"})
             return
@@ -118,7 +118,7 @@ class Discovery:
                 return
             if not tools and not whole:
                 return  # nothing was read: keep the stored tools
-            about = {"tep": epoch if whole else "", "board": board, "fw": firmware, "dialect": dialect}
+            about = {"tep": device.epoch if whole else "", "board": board, "fw": firmware, "dialect": dialect}
             about = {field: text for field, text in about.items() if text or field == "tep"}
             await self._resources.tools.write(mac, tools.document(), about)
         log.info("tools discovered", extra={"tools": len(tools), "board": board, "firmware": firmware})
