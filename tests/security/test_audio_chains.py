@@ -5,10 +5,13 @@ Each case deafened a device, or moved its downlink, before streams were proved b
 
 from collections.abc import Iterable
 from random import Random
+from typing import Any
 
 import pytest
 
-from tests.support.audio_air import AWAY, HOME, STRANGER, Address, Air, noise, seal, speech
+from fleet.roles.edge.transport import proof
+from fleet.roles.edge.transport.sequential_test import follow
+from tests.support.audio_air import AWAY, HOME, STRANGER, TOCS, Address, Air, noise, seal, speech
 
 FRAME = 0.06
 PORTS = [("203.0.113.7", port) for port in range(1024, 65_000)]
@@ -92,6 +95,89 @@ def test_late_copies_and_guesses_do_not_get_the_answers_where_only_the_length_co
             copy = changed_copy(random, copied, air.toc) if changed else seal(speech(copied, air.toc), copied)
             air.take(copy, STRANGER, now + 0.002)
     assert STRANGER not in air.homes
+
+
+def turned(number: int, frame_ms: int, mask: int) -> bytes:
+    """Return a copy of a packet with another first byte of the same duration."""
+    copy = bytearray(seal(speech(number, TOCS[frame_ms]), number))
+    copy[16] ^= mask
+    return bytes(copy)
+
+
+@pytest.mark.parametrize(("frame_ms", "mask"), [(60, 0x04), (60, 0x40), (20, 0x04), (20, 0x20)])
+@pytest.mark.parametrize("until", [1.0, 12.0])
+def test_late_copies_with_another_first_byte_neither_get_the_answers_nor_deafen(
+    frame_ms: int, mask: int, until: float
+) -> None:
+    """The device always writes the usual first byte, so who turns it is no rival that matters."""
+    air, random, period = Air(frame_ms), Random(mask), frame_ms / 1000
+    for number in range(1, round(12 / period)):
+        now = number * period
+        air.send([number], now)
+        guesses(air, random, 1, number, HOME, now + 0.001)
+        if now < until:
+            air.take(turned(number, frame_ms, mask), STRANGER, now + 0.01)
+    assert air.homes == [None, HOME]
+    assert len(set(air.numbers)) > 0.98 * 12 / period
+    assert deafness(air, set(air.numbers), period) <= 0.6
+
+
+@pytest.mark.parametrize(("frame_ms", "mask"), [(60, 0x04), (20, 0x04), (20, 0x20)])
+@pytest.mark.parametrize("noise_rate", [0, 1, 3])
+def test_late_copies_with_another_first_byte_in_a_former_name_do_not_deafen(
+    frame_ms: int, mask: int, noise_rate: int
+) -> None:
+    air, random, period = Air(frame_ms), Random(mask), frame_ms / 1000
+    now = air.stream_on(range(1, 40), 0.0)
+    for number in range(40, 40 + round(10 / period)):
+        air.send([number], now, AWAY)
+        guesses(air, random, noise_rate, number, AWAY, now + 0.001)
+        if number < 40 + 1 / period:
+            air.take(turned(number, frame_ms, mask), HOME, now + 0.01)
+        now += period
+    assert air.homes == [None, HOME, AWAY]
+    assert len(set(range(40, number)) - set(air.numbers)) < 0.02 * 10 / period
+
+
+@pytest.mark.parametrize("sample_rate", [16_000, 24_000])
+@pytest.mark.parametrize("moved", [False, True])
+@pytest.mark.parametrize("talk", [3, 7])
+@pytest.mark.parametrize("rate", [60, 150, 300])
+def test_late_copies_of_short_utterances_do_not_get_the_answers(
+    sample_rate: int, moved: bool, talk: int, rate: int
+) -> None:
+    """Numbers of earlier utterances still count: a chain goes over pauses of up to a second."""
+    air, random, number, frame = Air(60, sample_rate), Random(rate + talk), 0, 0.06
+    if moved:
+        air.stream_on(range(1, 34), 0.0)
+        number = 33
+    home = AWAY if moved else HOME
+    for tick in range(150):
+        now = (number and 2.0) + tick * frame
+        if tick % 16 < talk:
+            number += 1
+            air.send([number], now, home)
+            if random.random() < 0.7:
+                air.send([number], now + 0.03, STRANGER)
+        for _ in range(int((tick + 1) * rate * frame) - int(tick * rate * frame)):
+            air.take(noise(random, number + random.randint(1, 3)), home, now + 0.04)
+    assert STRANGER not in air.homes
+
+
+def test_many_changed_copies_of_a_packet_are_not_all_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    followed = []
+
+    def counting(*arguments: Any) -> Any:
+        followed.append(1)
+        return follow(*arguments)
+
+    monkeypatch.setattr(proof, "follow", counting)
+    air, random = Air(60, 24_000), Random(7)
+    air.stream_on(range(1, 30), 0.0)
+    for number in range(32, 60):
+        for _ in range(30):
+            air.take(changed_copy(random, number, air.toc), HOME, 3.0 + number * 0.06)
+    assert len(followed) <= 28 * 16 * 2 * 3 * proof.MOST_FOLLOWED
 
 
 @pytest.mark.parametrize("frame_ms", [20, 60])

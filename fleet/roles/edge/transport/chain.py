@@ -1,6 +1,6 @@
 """Good packets that follow each other, and what is known of them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from fleet.roles.edge.transport.sequential_test import Scores
@@ -54,6 +54,8 @@ class Candidate:
     alone: bool = True
     """Whether no other candidate is in a chain with it: most guesses are so."""
     held: bool = True
+    rivals: set[Address] = field(default_factory=set)
+    """Other addresses that sent its number: before it, or, if it is the device's address, at any time."""
 
     @property
     def toc(self) -> int:

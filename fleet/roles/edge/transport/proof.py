@@ -12,11 +12,13 @@ Copies of genuine packets are good, so a chain proves nothing while its numbers 
 
 from collections import Counter, deque
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from fleet.roles.edge.transport.chain import LONGEST_CHAIN, Candidate, Chain, GoodPacket, Packets, Proof, cut
 from fleet.roles.edge.transport.sequential_test import SAME_TOC, any_toc, begin, follow
 from fleet.roles.edge.transport.socket import Address
+from fleet.wire.toc import empty_packet
 
 PROVED: Final = 18.0
 """Score of a chain from the device's address that is used: e^18 is 66 million packets."""
@@ -24,6 +26,8 @@ PROVED_ELSEWHERE: Final = 21.5
 """Score of a chain from another address: 2,200 million packets. Four packets of one TOC in a row reach it."""
 COMPARED: Final = 8
 """How many of the last packets of a chain are compared with what came from other addresses."""
+COPIED: Final = 0.85
+"""Share of the compared packets that shows a copy, where they came from the device's address and two others."""
 CHANGES: Final = 2
 """Changes of the TOC in a chain that show that the device does not keep it."""
 LONGEST_PAUSE: Final = 1.0
@@ -34,6 +38,8 @@ LARGEST_STEP: Final = 3
 """From one number of a chain to the next: packets get lost."""
 MOST_ALIKE: Final = 16
 """Candidates of one number from one address."""
+MOST_FOLLOWED: Final = 4
+"""Of these, those that a packet may follow; the device's is early among them, as copies come after it."""
 MOST_HELD: Final = 128
 """Candidates from the device's address, and as many from all others."""
 EARLIER: Final = 64
@@ -55,6 +61,8 @@ class Candidates:
         """Where the device is; None while that is unknown."""
         self.toc: int | None = None
         """What the device's packets begin with; None while that is unknown, or changes."""
+        self._usual_toc = empty_packet(frame_ms)[0]
+        """What firmware and py-xiaozhi write at 16 kHz. Who turns it into another one does not look like the device."""
         self._drops = drops
         self._any_tests = any_toc(frame_ms)
         self._held: dict[Address, dict[int, list[Candidate]]] = {}
@@ -75,20 +83,22 @@ class Candidates:
             admitted: Packets of the session that needed no proof until now.
         """
         address, sequence, payload = packet
-        if self.toc not in (None, payload[0]) and address != self.home:
-            # A device that keeps its TOC keeps it at a new address: so guesses take up little room.
+        if self.toc is not None and payload[0] not in (self.toc, self._usual_toc) and address != self.home:
+            # A device that keeps its TOC keeps it at a new address: so guesses take up little room. If somebody else
+            # has set the TOC, the device is still heard.
             self.spoil(address)
             self._drops["unproved"] += 1
             return None
         own = self._held.get(address, {}).get(sequence, [])
+        if len(own) >= MOST_ALIKE:
+            self.spoil(address)
+            self._drops["unproved"] += 1
+            return None
         one = self._candidate(packet, now, admitted)
         if self._is_copy(one, own):
             self._drops["replay"] += 1
             return None
         self.spoil(address)
-        if len(own) >= MOST_ALIKE:
-            self._drops["unproved"] += 1
-            return None
         self._hold(one, now)
         return self._judge(one, PROVED if address == self.home else PROVED_ELSEWHERE)
 
@@ -109,36 +119,47 @@ class Candidates:
             self._tries[address] += 1
 
     def is_copied(self, proof: Proof, taken: int) -> bool:
-        """Return whether a chain's last numbers came from one other address too.
+        """Return whether a chain's last numbers came from elsewhere too.
 
-        From the device's address half of them are enough, at any time. From another address nearly all of them have to,
-        and earlier: a flood of guesses has many numbers before the device.
+        From the device's address half of them are enough, at any time. From it and two others together nearly all of
+        them have to, and earlier: a flood of guesses has many numbers before the device.
 
         Args:
             proof: The chain.
             taken: Packets that the device's address sent at the same time and that needed no proof.
         """
-        counts, compared = Counter[Address](), 0
+        rivals: list[set[Address]] = []
         one: Candidate | None = proof.last
-        while one and compared < COMPARED:
-            compared += 1
-            counts.update(self._senders(one))
+        while one and len(rivals) < COMPARED:
+            rivals.append(one.rivals)
             one = (one.any if proof.toc is None else one.same).before
-        at_home = counts.pop(self.home, 0) if self.home else 0
-        return 2 * (taken + at_home) >= compared or max(counts.values(), default=0) >= 0.85 * compared
+        left = [found for found in rivals if self.home not in found]
+        covered = taken + len(rivals) - len(left)
+        if 2 * covered >= len(rivals):
+            return True
+        for _ in range(2):  # the device's port may have changed among them
+            counts = Counter(address for found in left for address in found)
+            most = max(counts, key=counts.__getitem__, default=None)
+            covered += counts[most] if most else 0
+            left = [found for found in left if most not in found]
+        return covered >= COPIED * len(rivals)
 
-    def _senders(self, one: Candidate) -> set[Address]:
-        """Return which other addresses have sent the number of a candidate.
+    def _compare(self, one: Candidate) -> None:
+        """Note who else has sent the number of a new candidate.
 
         The score of theirs does not matter: guesses in the device's name keep its chain weak, and not that of its copy.
         """
-        found, earlier = set[Address](), True
         for other in self._numbers.get(one.sequence, ()):
-            earlier = earlier and other is not one
-            counts = other.address != one.address and (earlier or other.address == self.home)
-            if counts and (not self.pinned or other.toc == one.toc):
-                found.add(other.address)
-        return found
+            if other.address == one.address:
+                continue
+            if self._resembles(other, one):
+                one.rivals.add(other.address)
+            if one.address == self.home and self._resembles(one, other):
+                other.rivals.add(one.address)
+
+    def _resembles(self, rival: Candidate, one: Candidate) -> bool:
+        """Return whether a packet may be a copy of a rival: its sender can change the TOC and all that follows."""
+        return not self.pinned or rival.toc == one.toc or one.toc != self._usual_toc
 
     def take(self, proof: Proof) -> Packets:
         """Return a proof's packets, and what its address sent shortly before; forget all packets of the address."""
@@ -163,6 +184,7 @@ class Candidates:
         none = Chain(None, now, 0, ())
         one = Candidate(*packet, now, admitted, self._tries.get(packet.address, 0) + 1, none, none)
         one.same, one.any = self._chain(one, same=True), self._chain(one, same=False)
+        self._compare(one)
         return one
 
     def _is_copy(self, one: Candidate, own: list[Candidate]) -> bool:
@@ -181,9 +203,12 @@ class Candidates:
         if not held:
             return
         for number in range(one.sequence - LARGEST_STEP, one.sequence):
-            for before in held.get(number, ()):
-                if (not same or before.toc == one.toc) and one.at - before.at <= LONGEST_PAUSE:
-                    yield before
+            fitting = (
+                before
+                for before in held.get(number, ())
+                if (not same or before.toc == one.toc) and one.at - before.at <= LONGEST_PAUSE
+            )
+            yield from islice(fitting, MOST_FOLLOWED)
 
     def _chain(self, one: Candidate, *, same: bool) -> Chain:
         """Return the strongest chain that a candidate continues, or a new one."""
@@ -204,8 +229,10 @@ class Candidates:
         queue = self._at_home if one.address == self.home else self._elsewhere
         self._expire(queue, now)
         if len(queue) >= MOST_HELD:
-            # What goes is the oldest guess: the device's packets follow each other.
-            self._drop(next((other for other in queue if other.alone), queue[0]), queue)
+            # Where most are guesses, the oldest one goes: the device's packets follow each other. Where most are copies,
+            # a packet of the device would be the only one that nothing has followed yet.
+            guesses = [other for other in queue if other.alone]
+            self._drop(guesses[0] if 2 * len(guesses) > len(queue) else queue[0], queue)
         queue.append(one)
         self._tries[one.address] = one.tries
         self._held.setdefault(one.address, {}).setdefault(one.sequence, []).append(one)

@@ -13,12 +13,13 @@ SHARES: Final = (0.9, 1 / 6, 1 / 31, 1 / 120)
 """Shares of good packets among those of an address that the test looks for; 1 in 31 is a flood of 500 a second."""
 SHARES_ANY: Final = (0.9, 1 / 2, 1 / 4, 1 / 8)
 """The same where the TOC may change; those count that are well above the share of lucky guesses."""
+_CHANCES: Final = {40: 1 / 9}
 _LONG_FRAMES: Final = 60
 
 
 def chance_of_length(frame_ms: int) -> float:
     """Return the largest share of random payloads that last so many milliseconds; their length matters a little."""
-    return 1 / 28 if frame_ms >= _LONG_FRAMES else 1 / 6
+    return 1 / 28 if frame_ms >= _LONG_FRAMES else _CHANCES.get(frame_ms, 1 / 6)
 
 
 class SequentialTest(NamedTuple):

@@ -116,12 +116,14 @@ class UplinkStream:
     def _believe(self, proof: Proof, now: float) -> bool:
         """Return whether a proved chain is the device and no copy of what the device sends at the same time."""
         address = proof.last.address
-        if address == self.address or self._former.is_at(address, now):
+        at_home = address == self.address
+        # Another TOC at the device's address may be that of copies under its former name.
+        if (at_home and proof.toc == self._toc) or self._former.is_at(address, now):
             return True
-        if self.address and now - proof.chain.began < MOVE_SECONDS:
+        if self.address and not at_home and now - proof.chain.began < MOVE_SECONDS:
             return False
         since = proof.back(COMPARED - 1)
-        if not self._candidates.is_copied(proof, self._track.taken - since.admitted):
+        if not self._candidates.is_copied(proof, 0 if at_home else self._track.taken - since.admitted):
             return True
         # Copies may go on as long as the session: what lies further back is not kept for them.
         since.same.before = since.any.before = None
