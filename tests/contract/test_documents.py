@@ -1,6 +1,7 @@
 """The documents name what exists: every link leads somewhere, every command and every setting is a real one."""
 
 import re
+import subprocess
 from urllib.parse import unquote
 
 import pytest
@@ -16,6 +17,7 @@ from fleet.workbench.cluster.__main__ import app as cluster
 from tests.support.deployed_settings import unknown
 from tests.support.documents import ROOT, Document, documents
 from tests.support.every import for_every
+from tests.support.guide import blocks
 
 DOCUMENTS = documents()
 COMPOSE_ONLY = {"FLEET_IMAGE", "FLEET_SPEECH_IMAGE", "FLEET_CONFIG"}
@@ -88,6 +90,15 @@ def test_every_command_in_a_code_block_is_one(document: Document, fleet: TyperGr
             assert words in ([], ["--help"]), words
         except UsageError as error:
             pytest.fail(f"fleet {' '.join(words)}: {error.format_message()}")
+
+
+@for_every("document", DOCUMENTS)
+def test_a_shell_takes_every_command(document: Document) -> None:
+    for block in blocks(document):
+        several = [step.typed for step in block.steps if "\n" in step.typed]
+        for typed in (*several, "\n".join(step.typed for step in block.steps)):
+            done = subprocess.run(["bash", "-n"], input=typed, capture_output=True, text=True, check=False)
+            assert (done.returncode, done.stderr) == (0, ""), typed
 
 
 @for_every("document", DOCUMENTS)
