@@ -21,6 +21,7 @@ from fleet.run.resources import ProcessResources, open_resources
 _BUILT_IN = ("up", "worker", "edge", "gateway", "api", "front", "health", "version", "--version")
 _OPERATIONS = ("devices", "keys", "tokens", "certs", "doctor", "settings")
 _WORKBENCH = ("sim", "conformance", "endurance")
+_ANY_WORDS = {"ignore_unknown_options": True, "allow_extra_args": True}
 _SETTINGS_HINT = "Set environment variables, or FLEET_CONFIG to the path of a TOML file: see `fleet settings`."
 
 app = typer.Typer(
@@ -216,7 +217,8 @@ def add_workbench_commands() -> None:
     except ModuleNotFoundError as missing:
         needs = ConfigError(f"this needs the package {missing.name}: {install_hint('workbench')}")
         for name in _WORKBENCH:
-            app.command(name)(lambda: _fail(needs))
+            # Whatever its options are: the reason stands before a complaint about them.
+            app.command(name, context_settings=_ANY_WORDS)(lambda: _fail(needs))
     else:
         app.command("sim")(command.build(synthesise))
         app.command("conformance")(conformance)

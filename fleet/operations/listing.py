@@ -19,6 +19,7 @@ AsJson = Annotated[
     ),
 ]
 
+_ANY_WIDTH = 10_000
 Value = str | int | datetime | None
 
 
@@ -40,7 +41,13 @@ def print_list(
     table = Table(*(Column(column.replace("_", " "), overflow="fold") for column in columns), show_header=heading)
     for row in rows:
         table.add_row(*(cell(_text(value)) for value in row))
-    print_table(open_console(), table, lines=heading)
+    console = open_console()
+    needed = console.measure(table, options=console.options.update(width=_ANY_WIDTH)).maximum
+    too_wide = needed > console.width
+    if too_wide:
+        # The terminal breaks the lines: narrower columns would break an address into pieces, one below the other.
+        console.width = needed
+    print_table(console, table, lines=heading and not too_wide)
 
 
 def print_json(name: str, entries: Iterable[Mapping[str, Any]], **more: object) -> None:

