@@ -31,7 +31,7 @@ def _workers(found: ShardOwners, shards: int) -> Finding:
         )
     owned = len(found.owners)
     if not owned:
-        advice = "Start `fleet worker`. If one runs, its log shows why it owns no shard (broker, LLM_BASE_URL)"
+        advice = "Start `fleet worker`. If one runs, its log shows why it owns no shard (Redis, broker, LLM_BASE_URL)"
         return problem("roles.workers", "no worker owns a shard, so no device is served", advice)
     return judge(
         "roles.workers",

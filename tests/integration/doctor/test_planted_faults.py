@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import redis
 
+from fleet.adapters.redis.access.revocations import Revocations
 from fleet.adapters.speech.vad_silero import SileroVad
 from fleet.operations.doctor import disk
 from fleet.wire.identity import CredentialKeys
@@ -24,12 +25,14 @@ from tests.support.own_certificate import write_certificate
 from tests.support.ports import LOOPBACK, free_port
 from tests.support.process import ServerProcess, find_program, running
 from tests.support.redis_server import RedisServer
+from tests.support.redis_store import opened
 from tests.support.skewed_clock import skewed
 
 
 @pytest.mark.usefixtures("unhurried")
 async def test_a_healthy_site_has_no_problem(settings: dict[str, Any], vad: SileroVad) -> None:
-    async with running_roles(settings, vad):
+    async with running_roles(settings, vad), opened(settings["redis_url"]) as store:
+        await Revocations(store).require_all(1)  # the workers do the same, soon
         found = await run_doctor(settings)
     assert found.exit == 0, str(found)
     assert found["audio.reach"].verdict == "ok"
@@ -55,6 +58,17 @@ async def test_the_plugin_is_missing(settings: dict[str, Any], plain_broker: Mos
     assert {"broker.delivery", "broker.presence", "broker.password", "broker.topics"} <= set(found.bad), str(found)
     advice = found.bad["broker.delivery"].advice
     assert "plugin" in advice and "auto_subscribe" in advice and "fleet front" in advice
+
+
+async def test_the_broker_does_not_follow_the_list(settings: dict[str, Any], tmp_path: Path) -> None:
+    with running(MosquittoServer(tmp_path, CredentialKeys(settings["keys"]))) as broker:
+        named = {"mqtt_url": broker.url, "mqtt_public": f"{LOOPBACK}:{broker.port}"}
+        async with opened(settings["redis_url"]) as store:
+            await Revocations(store).require_all(1)
+            found = await run_doctor(settings | named, "broker")
+    assert list(found.bad) == ["broker.revoked"], str(found)
+    advice = found.bad["broker.revoked"].advice
+    assert "FLEET_REVOCATIONS_FILE" in advice and "plugin_opt_revoked_file" in advice
 
 
 async def test_the_broker_does_not_upgrade_the_qos(settings: dict[str, Any], tmp_path: Path) -> None:
