@@ -23,7 +23,10 @@ def notify(
     url: Annotated[str, typer.Argument(help="http or https address of an Ogg file with one mono Opus stream.")],
     subtitle: Annotated[
         list[str] | None,
-        typer.Option(help="MILLISECONDS:TEXT, text to show from this position on, such as '1800:Saved.'; repeatable."),
+        typer.Option(
+            metavar="<str>",
+            help="MILLISECONDS:TEXT, text to show from this position on, such as '1800:Saved.'; repeatable.",
+        ),
     ] = None,
 ) -> None:
     """Let an idle device with firmware 2.5 or later play an audio file. The device sends no confirmation.

@@ -14,7 +14,9 @@ app = typer.Typer(help="Operators' tokens: new, list, revoke.", no_args_is_help=
 
 @app.command()
 def new(
-    scope: Annotated[list[str], typer.Option(help=f"Permission of the token: {', '.join(SCOPES)}; may be repeated.")],
+    scope: Annotated[
+        list[str], typer.Option(metavar="<str>", help=f"Permission of the token: {', '.join(SCOPES)}; may be repeated.")
+    ],
     name: Annotated[str, typer.Argument(help="Holder of the token, for the log; empty: the next number.")] = "",
 ) -> None:
     """Make a token and print it. Only its hash is stored. Every api that reads the file accepts it at once."""

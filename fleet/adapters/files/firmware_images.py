@@ -67,7 +67,7 @@ class FirmwareImages:
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
         self._boards: dict[str, _Board] = {}
-        self._looked: dict[Path, tuple[Stamp, Stamp, Image | None]] = {}
+        self._looked: dict[Path, tuple[Stamp, Stamp, Image | None, str]] = {}
 
     async def run(self) -> None:
         """Follow the folder until cancelled."""
@@ -92,6 +92,10 @@ class FirmwareImages:
         """Return an image by its names; names with path separators match nothing."""
         shelf = self._boards.get(board)
         return shelf.images.get(name) if shelf else None
+
+    def faults(self, board: str) -> dict[str, str]:
+        """Return why images of a board are not offered, by the names of their files."""
+        return {path.name: fault for path, (*_, fault) in self._looked.items() if fault and path.parent.name == board}
 
     def look(self) -> None:
         """Read the folder; read only changed files completely.
@@ -128,7 +132,7 @@ class FirmwareImages:
             image, fault = _read(board, path, summed, stamp)
             if fault:
                 log.warning("firmware is not offered", extra={"file": str(path), "reason": fault})
-            known = self._looked[path] = (stamp, sum_stamp, image)
+            known = self._looked[path] = (stamp, sum_stamp, image, fault)
         return known[2]
 
 

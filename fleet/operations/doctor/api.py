@@ -108,7 +108,7 @@ def _judge(site: SiteUnderTest, reply: BootstrapReply) -> Finding:
         return problem(
             "api.bootstrap",
             "bootstrap answers 503",
-            "The api cannot use Redis: see redis.writes, and check the api's FLEET_REDIS_URL",
+            "The api cannot use Redis: see redis.role and redis.writes, and check the api's FLEET_REDIS_URL",
         )
     if reply.status in (200, 403) and site.store is None:
         return skipped(

@@ -1,11 +1,12 @@
 """Check the broker: is it reachable, does it check passwords, does it deliver to devices without a subscription?"""
 
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from fleet.operations.doctor.broker_addresses import BrokerAddress, broker_addresses, connect_first
-from fleet.operations.doctor.finding import Finding, Findings, judge, ok, problem, skipped, warning
+from fleet.operations.doctor.finding import Finding, Findings, judge, ok, problem, skipped
 from fleet.operations.doctor.mqtt_probe import MqttFault, MqttProbe
+from fleet.operations.doctor.passwords import examine_passwords
 from fleet.operations.doctor.probe_message import equal_to, new_probe_message
 from fleet.operations.doctor.site import SiteUnderTest
 from fleet.operations.doctor.topic_rights import forbidden_accesses
@@ -61,7 +62,8 @@ async def _admit(site: SiteUnderTest, service: MqttProbe, stack: AsyncExitStack)
         return
     for finding in _public_address(address_used, shut):
         yield finding
-    yield await _password(site, address_used)
+    async for finding in examine_passwords(site, address_used.address):
+        yield finding
     pair = Pair(service, device, first)
     yield await pair.presence()
     yield await pair.delivery()
@@ -158,24 +160,6 @@ async def _rights(pair: Pair, other: MqttProbe, other_mac: str) -> Finding:
         ("a device may use only its own topics", f"a device may {', '.join(broken)}"),
         "A client that may publish to a device controls it. Use the plugin, `fleet front`, or deploy/emqx/acl.conf "
         "with no_match = deny",
-    )
-
-
-async def _password(site: SiteUnderTest, address_used: BrokerAddress) -> Finding:
-    """The broker must refuse a device with a wrong password."""
-    false = replace(site.device(2), password="bm90IHRoZSBwYXNzd29yZA==", client_id=site.macs[3])  # noqa: S106
-    try:
-        async with MqttProbe.to(address_used.address, false):
-            pass
-    except MqttFault as fault:
-        if fault.stage != "login":
-            return warning("broker.password", f"the check did not work: {fault}", "Run this again")
-        return ok("broker.password", "the broker refuses a wrong password")
-    return problem(
-        "broker.password",
-        f"{address_used.address} accepts a device with a wrong password",
-        "Use allow_anonymous false and the plugin (mosquitto/README.md), or EMQX's HTTP authentication (deploy/emqx), "
-        "or a broker that only `fleet front` can reach",
     )
 
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from fleet.adapters.redis.devices.view import DeviceView
 from fleet.ground.terminal import plural
 from fleet.operations.doctor.finding import Finding, ok, problem, skipped, warning
+from fleet.roles.edge.listening.silence import UNUSED_SECONDS
 
 _YOUNG = 5
 """Seconds after a hello in which missing audio is normal: edges write their traces once a second."""
@@ -57,7 +58,7 @@ def _no_audio(known: DeviceView, when: When, now: datetime) -> Finding:
     bye = known.traces.get("goodbye")
     if bye is not None and not known.session and bye.at - hello < _YOUNG:
         return skipped("device.audio", f"its last session ended at once ({bye.words or 'unknown'})")
-    if bye is not None and not known.session and bye.words == "device":
+    if bye is not None and not known.session and bye.words == "device" and bye.at - hello < UNUSED_SECONDS:
         return warning(
             "device.audio", f"it hung up {bye.at - hello} s after its hello, and no packet had arrived", _UDP
         )

@@ -62,12 +62,12 @@ def _offers(known: DeviceView, offered: str, now: float) -> int:
 
 def _refused(folder: Path, images: FirmwareImages, board: str, version: str) -> Iterator[Finding]:
     """Yield what is wrong with images in a board's folder that are not offered."""
-    unusable = [path.name for path in sorted(folder.glob("*.bin")) if images.find(board, path.stem) is None]
-    if unusable:
+    if faults := images.faults(board):
+        named = "; ".join(f"{name}: {fault}" for name, fault in faults.items())
         advice = (
-            "The name of each must be its version, as it is inside, and NAME.bin.sha256 must be there, as sha256sum "
-            "writes it. The api's log has the reason (`firmware is not offered`)"
+            "Replace the image, or correct its name: that is its version, as it is inside. NAME.bin.sha256 must be "
+            "there, as sha256sum writes it"
         )
-        yield warning(_CHECK, f"firmware {version}; not offered from {folder}: {', '.join(unusable)}", advice)
+        yield warning(_CHECK, f"firmware {version}; not offered from {folder}: {named}", advice)
     else:
         yield ok(_CHECK, f"firmware {version}, and no newer one is in {folder}")

@@ -83,4 +83,4 @@ async def _tidy(site: SiteUnderTest) -> None:
     if site.store is None:
         return
     async with asyncio.timeout(_TIDY_SECONDS):
-        await forget(site.store, site.macs[:3])
+        await forget(site.store, site.macs)

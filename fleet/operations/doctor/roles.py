@@ -4,7 +4,7 @@ from fleet.adapters.redis.client.examination import ShardOwners, read_shard_owne
 from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
 from fleet.ground.errors import Unavailable
 from fleet.ground.terminal import plural
-from fleet.operations.doctor.finding import Finding, Findings, judge, ok, problem, skipped, warning
+from fleet.operations.doctor.finding import Finding, Findings, judge, ok, problem, skipped
 from fleet.operations.doctor.site import SiteUnderTest
 
 
@@ -31,7 +31,7 @@ def _workers(found: ShardOwners, shards: int) -> Finding:
         )
     owned = len(found.owners)
     if not owned:
-        advice = "Start `fleet worker`. If one runs, its log shows why it owns no shard (broker, LLM_BASE_URL)"
+        advice = "Start `fleet worker`. If one runs, its log shows why it owns no shard (Redis, broker, LLM_BASE_URL)"
         return problem("roles.workers", "no worker owns a shard, so no device is served", advice)
     return judge(
         "roles.workers",
@@ -53,6 +53,9 @@ def _edges(edges: list[EdgeRecord]) -> Finding:
     places = ", ".join(f"{edge.host or 'the host of bootstrap'}:{edge.port}" for edge in ready[:5])
     message = f"{plural(len(ready), 'edge')}, at {places}"
     if len({(edge.host, edge.port) for edge in ready}) < len(ready):
-        advice = "Give each edge an address of its own (FLEET_UDP_PUBLIC); no load balancer may distribute the packets"
-        return warning("roles.edges", f"several edges have the same address: {places}", advice)
+        advice = (
+            "Give each edge an address of its own (FLEET_UDP_PUBLIC): only one of them gets the packets. No load "
+            "balancer may distribute them. If an edge is being replaced, run this again"
+        )
+        return problem("roles.edges", f"several edges have the same address: {places}", advice)
     return ok("roles.edges", message)

@@ -82,8 +82,8 @@ def _unanswered(answer: Publish | None) -> Finding:
             "Check FLEET_MQTT_PUBLIC: a server other than fleet answers",
         )
     advice = (
-        "See roles.workers, broker.qos and broker.delivery. If those are ok, check that the workers have the same "
-        "FLEET_MQTT_URL and FLEET_SHARDS; with FLEET_LOG_LEVEL=debug a worker logs each `message`"
+        "See redis.writes, roles.workers, broker.qos and broker.delivery. If those are ok, check that the workers have "
+        "the same FLEET_MQTT_URL and FLEET_SHARDS; with FLEET_LOG_LEVEL=debug a worker logs each `message`"
     )
     return problem("session.hello", f"a hello is not answered within {HELLO_SECONDS:g} s", advice)
 

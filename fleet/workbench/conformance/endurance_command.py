@@ -36,7 +36,9 @@ def endurance(  # noqa: PLR0913 - the arguments are the command line
         str | None,
         typer.Option(help="Bootstrap address of the server under test. Without it, a `fleet up` of its own."),
     ] = None,
-    profile: Annotated[list[str] | None, typer.Option(help="Kind of device; may be given again. Default: all.")] = None,
+    profile: Annotated[
+        list[str] | None, typer.Option(metavar="<str>", help="Kind of device; may be given again. Default: all.")
+    ] = None,
     conversations: Annotated[int, typer.Option(min=1, help="How many, of three turns each.")] = 100,
     loss: Annotated[float, typer.Option(min=0, max=1, help="Share of datagrams that are lost, in each direction.")] = 0,
     reorder: Annotated[float, typer.Option(min=0, max=1, help="Share of datagrams that come late.")] = 0,

@@ -40,15 +40,20 @@ def build(synthesise: Synthesise) -> Callable[..., None]:
 
     def sim(  # noqa: PLR0913 - the arguments are the command line
         ota: Annotated[str, typer.Option(help="Bootstrap address, http://host:port/…")],
-        wav: Annotated[list[Path] | None, typer.Option(help="Recording to say; may be given again.")] = None,
-        text: Annotated[list[str] | None, typer.Option(help="Text to say; may be given again.")] = None,
+        wav: Annotated[
+            list[Path] | None, typer.Option(metavar="<path>", help="Recording to say; may be given again.")
+        ] = None,
+        text: Annotated[
+            list[str] | None, typer.Option(metavar="<str>", help="Text to say; may be given again.")
+        ] = None,
         typed: Annotated[
-            list[str] | None, typer.Option("--type", help="Text to type, after what is said; only P8 has a text box.")
+            list[str] | None,
+            typer.Option("--type", metavar="<str>", help="Text to type, after what is said; only P8 has a text box."),
         ] = None,
         mic: Annotated[bool, typer.Option("--mic", help="Speak and listen yourself.")] = False,
         mode: Annotated[Mode | None, typer.Option(help="How turns end; the profile's own without it.")] = None,
         profile: Annotated[str, typer.Option(help=PROFILE_HELP)] = "P1",
-        fault: Annotated[list[str] | None, typer.Option(help=FAULT_HELP)] = None,
+        fault: Annotated[list[str] | None, typer.Option(metavar="<str>", help=FAULT_HELP)] = None,
         seed: Annotated[int | None, typer.Option(help="Makes drawn times and faults repeatable.")] = None,
         reply: Annotated[Path | None, typer.Option(help="WAV file for what the device played.")] = None,
         report: Annotated[Path | None, typer.Option(help="JSON file for the report.")] = None,

@@ -11,7 +11,7 @@ import redis
 
 from fleet.adapters.redis.devices import view
 from fleet.adapters.speech.vad_silero import SileroVad
-from fleet.operations.doctor import api, audio, examination, mqtt_probe, session, site
+from fleet.operations.doctor import api, audio, examination, mqtt_probe, passwords, session, site
 from fleet.wire.identity import CredentialKeys
 from tests.support.mosquitto_server import MosquittoServer
 from tests.support.openai_server import Answer, run_openai_server, spoken
@@ -57,6 +57,7 @@ def unhurried(monkeypatch: pytest.MonkeyPatch, patient: None) -> None:
         monkeypatch.setattr(mqtt_probe, name, LONG)
     monkeypatch.setattr(api, "SECONDS", LONG)
     monkeypatch.setattr(session, "HELLO_SECONDS", LONG)
+    monkeypatch.setattr(passwords, "TRIES", round(LONG))
     monkeypatch.setattr(audio, "TRIES", round(LONG / audio.TRY_SECONDS))
     monkeypatch.setattr(site, "_BOOTSTRAP_SECONDS", LONG)
     monkeypatch.setattr("fleet.run.worker.READY_SECONDS", LONG)
@@ -82,6 +83,7 @@ def settings(site_broker: MosquittoServer, site_redis: RedisServer, models: str,
         "http_host": LOOPBACK,
         "http_port": http,
         "http_public": f"http://{LOOPBACK}:{http}",
+        "revocations_file": site_broker.directory / "revoked",
         "udp_host": LOOPBACK,
         "udp_port": free_port(socket.SOCK_DGRAM),
         "data_dir": tmp_path / "nothing-runs-here",

@@ -14,22 +14,24 @@ from typing import Any
 import pytest
 import redis
 
+from fleet.adapters.redis.access.revocations import Revocations
+from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
 from fleet.adapters.speech.vad_silero import SileroVad
 from fleet.operations.doctor import disk
-from fleet.wire.identity import CredentialKeys
 from tests.support.doctor_run import run_doctor, running_roles
-from tests.support.mosquitto_server import MosquittoServer
 from tests.support.openai_server import Answer, run_openai_server, spoken
 from tests.support.own_certificate import write_certificate
 from tests.support.ports import LOOPBACK, free_port
 from tests.support.process import ServerProcess, find_program, running
 from tests.support.redis_server import RedisServer
+from tests.support.redis_store import opened
 from tests.support.skewed_clock import skewed
 
 
 @pytest.mark.usefixtures("unhurried")
 async def test_a_healthy_site_has_no_problem(settings: dict[str, Any], vad: SileroVad) -> None:
-    async with running_roles(settings, vad):
+    async with running_roles(settings, vad), opened(settings["redis_url"]) as store:
+        await Revocations(store).require_all(1)  # the workers do the same, soon
         found = await run_doctor(settings)
     assert found.exit == 0, str(found)
     assert found["audio.reach"].verdict == "ok"
@@ -39,31 +41,6 @@ async def test_a_healthy_site_has_no_problem(settings: dict[str, Any], vad: Sile
     with redis.Redis.from_url(settings["redis_url"], decode_responses=True) as client:
         left = [key for key in client.scan_iter() if "02:d0:c7" in key]
     assert not left, "the doctor's devices are forgotten"
-
-
-async def test_a_wrong_secret(settings: dict[str, Any]) -> None:
-    found = await run_doctor(settings | {"keys": "site:another-key-than-the-brokers"}, "broker")
-    assert list(found.bad) == ["broker.login"], str(found)
-    assert "FLEET_KEYS" in found.bad["broker.login"].advice
-    assert "plugin_opt_keys_file" in found.bad["broker.login"].advice
-    assert found.exit == 1
-
-
-async def test_the_plugin_is_missing(settings: dict[str, Any], plain_broker: MosquittoServer) -> None:
-    named = {"mqtt_url": plain_broker.url, "mqtt_public": f"{LOOPBACK}:{plain_broker.port}"}
-    found = await run_doctor(settings | named, "broker")
-    assert {"broker.delivery", "broker.presence", "broker.password", "broker.topics"} <= set(found.bad), str(found)
-    advice = found.bad["broker.delivery"].advice
-    assert "plugin" in advice and "auto_subscribe" in advice and "fleet front" in advice
-
-
-async def test_the_broker_does_not_upgrade_the_qos(settings: dict[str, Any], tmp_path: Path) -> None:
-    changed = {"upgrade_outgoing_qos": "false"}
-    with running(MosquittoServer(tmp_path, CredentialKeys(settings["keys"]), changed)) as broker:
-        named = {"mqtt_url": broker.url, "mqtt_public": f"{LOOPBACK}:{broker.port}"}
-        found = await run_doctor(settings | named, "broker")
-    assert set(found.bad) == {"broker.qos", "broker.kept"}, str(found)
-    assert "upgrade_outgoing_qos true" in found.bad["broker.qos"].advice
 
 
 async def test_redis_throws_keys_away(settings: dict[str, Any], site_redis: RedisServer) -> None:
@@ -150,6 +127,16 @@ async def test_udp_is_blocked(settings: dict[str, Any], vad: SileroVad) -> None:
     assert list(found.bad) == ["audio.reach"], str(found)
     assert "firewall" in found.bad["audio.reach"].advice
     assert f"the edge itself answers at {LOOPBACK}:{settings['udp_port']}" in found.bad["audio.reach"].message
+
+
+async def test_two_edges_have_one_address(settings: dict[str, Any]) -> None:
+    async with opened(settings["redis_url"]) as store:
+        for name in ("one", "two"):
+            await Edges(store).announce(EdgeRecord(name, "192.0.2.9", 8884, 0))
+        found = await run_doctor(settings, "roles")
+    assert set(found.bad) == {"roles.workers", "roles.edges"}, str(found)
+    assert "192.0.2.9:8884" in found.bad["roles.edges"].message
+    assert "FLEET_UDP_PUBLIC" in found.bad["roles.edges"].advice
 
 
 async def test_the_public_address_is_wrong(settings: dict[str, Any], vad: SileroVad) -> None:

@@ -36,6 +36,7 @@ def test_everything_is_explained(found: dict[str, Command]) -> None:
         assert command.description, command.path
         for name, text in command.options:
             assert text.partition("[default")[0].strip(), f"{command.path} {name}"
+            assert not name.startswith("-") or "list[" not in name, f"{command.path} {name}: set a metavar"
 
 
 def test_an_option_is_listed_with_its_form_default_and_edges(found: dict[str, Command]) -> None:

@@ -105,7 +105,8 @@ class ServerCertificate:
         except (OSError, ValueError):
             return  # between the writes of two files; the next check repeats this
         if end - now < WARNING:
-            log.warning("certificate ends soon", extra={"file": str(self._chain), "ends": end.isoformat()})
+            message = "certificate ends soon" if end > now else "certificate has expired"
+            log.warning(message, extra={"file": str(self._chain), "ends": end.isoformat()})
 
 
 def _no_password() -> str:

@@ -124,7 +124,8 @@ class LeaseHolder:
     async def drop_ended(self) -> None:
         """Drop shards whose task has ended."""
         for number, held in list(self._owned.items()):
-            if held.task.done():
+            # While one is dropped, the renewal of the leases may drop another one.
+            if held.task.done() and self._owned.get(number) is held:
                 await self._drop(number, held)
 
     async def confirm(self, shard: Shard) -> bool:

@@ -264,12 +264,21 @@ class _MessageWork:
 
 def shard_session(shard: Shard, address: MqttAddress, credentials: Credentials, shards: int) -> MqttSession:
     """Return the persistent MQTT session of a shard, not yet connected."""
+    filters = topics.shard_filters(shard.number, shards)
+    own = frozenset(filters)
+
+    async def receive(topic: str, payload: bytes) -> None:
+        # Subscriptions of a worker with another FLEET_SHARDS stay in the session. The fence of this shard does not fit
+        # their devices, so one such message would end every connection; the right shard receives it too.
+        if topic == BOOT_TOPIC or f"{topic.rpartition('/')[0]}/+" in own:
+            await shard.receive(topic, payload)
+
     return MqttSession(
         address,
         credentials,
         persistent=True,
         will=Will(topics.lost_topic(shard.number), shard.owner.fence.encode()),
-        reading=Reading([*topics.shard_filters(shard.number, shards), BOOT_TOPIC], shard.receive),
+        reading=Reading([*filters, BOOT_TOPIC], receive),
     )
 
 

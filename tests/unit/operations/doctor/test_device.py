@@ -92,8 +92,10 @@ def test_a_device_that_hung_up_in_order_has_no_fault() -> None:
     assert {one.verdict for one in judge(gone).values()} <= {"ok", "skipped"}
     lost = replace(gone, traces={**gone.traces, "presence": Trace(NOW - 100)})
     assert judge(lost)["device.presence"].verdict == "problem", "it was lost long after it hung up"
-    early = with_traces(hello=(60, ""), goodbye=(45, "device"))
+    early = with_traces(hello=(60, ""), goodbye=(50, "device"))
     assert judge(early)["device.audio"].verdict == "warning"
+    late = with_traces(hello=(60, ""), goodbye=(45, "device"))
+    assert judge(late)["device.audio"].verdict == "problem", "the edge would have ended the session"
 
 
 def test_a_hello_of_a_moment_ago_need_not_have_audio_yet() -> None:

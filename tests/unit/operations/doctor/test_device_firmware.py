@@ -42,4 +42,5 @@ def test_an_image_that_cannot_be_offered_is_named(tmp_path: Path) -> None:
     write_image(tmp_path, "box", "2.5.0")
     (tmp_path / "box" / "2.6.0.bin").write_bytes(b"no image")
     (unusable,) = firmware(tmp_path, "2.5.0")
-    assert unusable.verdict == "warning" and "2.6.0.bin" in unusable.message and "sha256" in unusable.advice
+    assert unusable.verdict == "warning" and "2.6.0.bin: there is no 2.6.0.bin.sha256" in unusable.message
+    assert "sha256" in unusable.advice

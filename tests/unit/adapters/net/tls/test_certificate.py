@@ -115,4 +115,5 @@ def test_an_end_that_is_near_is_told(pki: Pki, caplog: pytest.LogCaptureFixture)
         server._warn_before_end(datetime.now(UTC))
         assert not caplog.records
         server._warn_before_end(datetime.now(UTC) + timedelta(days=390))
-    assert [record.message for record in caplog.records] == ["certificate ends soon"]
+        server._warn_before_end(datetime.now(UTC) + timedelta(days=4000))
+    assert [record.message for record in caplog.records] == ["certificate ends soon", "certificate has expired"]

@@ -153,3 +153,14 @@ async def test_confirming_waits_for_redis_only_as_long_as_the_lease_lasts(one: O
     begun = one.clock()
     assert not await one.holder.confirm(shard)
     assert one.clock() - begun <= SECONDS
+
+
+async def test_two_tasks_drop_what_ended(one: OneHolder) -> None:
+    for number in (3, 4):
+        await one.take(number)
+    tasks = [held.task for held in one.holder._owned.values()]
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    await asyncio.gather(one.holder.drop_ended(), one.holder.drop_ended())
+    assert not one.holder.owned

@@ -9,15 +9,17 @@ import pytest
 from redis.exceptions import ResponseError
 
 from fleet.adapters.net.mqtt.session import MqttSession
+from fleet.adapters.net.mqtt.url import MqttAddress
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.ground.errors import Fenced, Unavailable
 from fleet.ground.tasks import running
 from fleet.roles.worker.ownership import shard as module
 from fleet.roles.worker.ownership.lease import Lease
-from fleet.roles.worker.ownership.shard import Shard
+from fleet.roles.worker.ownership.shard import BOOT_TOPIC, Shard, shard_session
 from fleet.wire.dialects import XIAOZHI
+from fleet.wire.identity import Credentials
 from fleet.wire.messages import GoodbyeCommand
-from fleet.wire.topics import presence_topic
+from fleet.wire.topics import presence_topic, slot, up_topic
 from tests.support.virtual_time import elapse
 
 MAC = "aa:bb:cc:dd:ee:ff"
@@ -210,3 +212,20 @@ async def test_a_shard_that_is_given_away_first_shows_what_it_was_about_to() -> 
         await shard.drain(5)
         assert shown.is_set()
         assert (shard.turns, turn.done()) == (1, False)
+
+
+async def test_what_a_session_brings_for_other_shards_is_left_to_them() -> None:
+    received: list[str] = []
+
+    async def receive(topic: str, payload: bytes) -> None:
+        received.append(topic)
+
+    here = cast("Shard", SimpleNamespace(number=slot(MAC) // 16, owner=Owner("w", "1"), receive=receive))
+    other = cast("Shard", SimpleNamespace(number=(slot(MAC) // 16 + 1) % 16, owner=Owner("w", "1"), receive=receive))
+    address = MqttAddress("192.0.2.1", 1883, tls=False)
+    for shard in (here, other):
+        session = shard_session(shard, address, Credentials("fleet-shard-1", "service.k", "p"), 16)
+        assert session._reading is not None
+        for topic in (up_topic(MAC), presence_topic(MAC), BOOT_TOPIC):
+            await session._reading.on_message(topic, b"")
+    assert received == [up_topic(MAC), presence_topic(MAC), BOOT_TOPIC, BOOT_TOPIC]

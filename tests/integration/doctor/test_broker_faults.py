@@ -1,0 +1,48 @@
+"""Faults planted into the broker of a real site."""
+
+from pathlib import Path
+from typing import Any
+
+from fleet.adapters.redis.access.revocations import Revocations
+from fleet.wire.identity import CredentialKeys
+from tests.support.doctor_run import run_doctor
+from tests.support.mosquitto_server import MosquittoServer
+from tests.support.ports import LOOPBACK
+from tests.support.process import running
+from tests.support.redis_store import opened
+
+
+async def test_a_wrong_secret(settings: dict[str, Any]) -> None:
+    found = await run_doctor(settings | {"keys": "site:another-key-than-the-brokers"}, "broker")
+    assert list(found.bad) == ["broker.login"], str(found)
+    assert "FLEET_KEYS" in found.bad["broker.login"].advice
+    assert "plugin_opt_keys_file" in found.bad["broker.login"].advice
+    assert found.exit == 1
+
+
+async def test_the_plugin_is_missing(settings: dict[str, Any], plain_broker: MosquittoServer) -> None:
+    named = {"mqtt_url": plain_broker.url, "mqtt_public": f"{LOOPBACK}:{plain_broker.port}"}
+    found = await run_doctor(settings | named, "broker")
+    assert {"broker.delivery", "broker.presence", "broker.password", "broker.topics"} <= set(found.bad), str(found)
+    advice = found.bad["broker.delivery"].advice
+    assert "plugin" in advice and "auto_subscribe" in advice and "fleet front" in advice
+
+
+async def test_the_broker_does_not_follow_the_list(settings: dict[str, Any], tmp_path: Path) -> None:
+    with running(MosquittoServer(tmp_path, CredentialKeys(settings["keys"]))) as broker:
+        named = {"mqtt_url": broker.url, "mqtt_public": f"{LOOPBACK}:{broker.port}"}
+        async with opened(settings["redis_url"]) as store:
+            await Revocations(store).require_all(1)
+            found = await run_doctor(settings | named, "broker")
+    assert list(found.bad) == ["broker.revoked"], str(found)
+    advice = found.bad["broker.revoked"].advice
+    assert "FLEET_REVOCATIONS_FILE" in advice and "plugin_opt_revoked_file" in advice
+
+
+async def test_the_broker_does_not_upgrade_the_qos(settings: dict[str, Any], tmp_path: Path) -> None:
+    changed = {"upgrade_outgoing_qos": "false"}
+    with running(MosquittoServer(tmp_path, CredentialKeys(settings["keys"]), changed)) as broker:
+        named = {"mqtt_url": broker.url, "mqtt_public": f"{LOOPBACK}:{broker.port}"}
+        found = await run_doctor(settings | named, "broker")
+    assert set(found.bad) == {"broker.qos", "broker.kept"}, str(found)
+    assert "upgrade_outgoing_qos true" in found.bad["broker.qos"].advice
