@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from fleet.adapters.redis.sessions.calls import CallingTurn
+from fleet.adapters.redis.sessions.calls import MOST_PENDING, CallingTurn
 from fleet.core.rates import Rate
 from fleet.ground.errors import Fenced, Overloaded, Unavailable
 from fleet.roles.worker.calls.device_calls import CallTerms, DeviceCalls, Outcome
@@ -168,4 +168,55 @@ async def test_the_answer_to_a_call_that_nobody_awaits_any_more_is_kept_and_repo
     assert await calls.answer(stage.shard, MAC, failure)
     assert len((await stage.resources.conversations.context(MAC, 10)).reports) == 1
     assert await calls.call(stage.shard, MAC, COMMAND, terms()) == Outcome("error", "no bulb")
-    assert Outcome("error", "x").for_model() == "error: x"
+
+
+async def test_a_device_with_too_many_calls_to_do_gets_no_more(stage: WorkerStage) -> None:
+    await stage.open("s1")
+    await stage.begin("t1", "light")
+    calls = DeviceCalls(stage.resources.calls, stage.resources.reports, Rate(100, 100), stage.counts)
+    for number in range(MOST_PENDING):
+        assert (await calls.call(stage.shard, MAC, COMMAND, terms(f"c{number}", control=True))).status == "ok"
+    refused = await calls.call(stage.shard, MAC, COMMAND, terms("one more"))
+    assert refused.for_model().startswith("error: not done, ") and "too many" in refused.text
+    assert len(requests(stage)) == MOST_PENDING
+
+
+async def test_an_answer_that_another_worker_took_is_the_outcome(stage: WorkerStage, calls: DeviceCalls) -> None:
+    async with asyncio.TaskGroup() as group:
+        called = group.create_task(calls.call(stage.shard, MAC, COMMAND, terms()))
+        await elapse(1)
+        another = DeviceCalls(stage.resources.calls, stage.resources.reports, Rate(1, 5), stage.counts)
+        await answer(stage, another, FAILED)
+    assert called.result() == Outcome("error", "no bulb")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [
+        (Outcome("ok", "true"), "true"),
+        (Outcome("error", "no bulb"), "error: no bulb"),
+        (Outcome("not_sent", "away"), "error: not done, away"),
+        (Outcome("unknown", "no answer"), "error: unknown whether it was done, no answer"),
+    ],
+)
+def test_the_model_reads_how_a_call_ended(outcome: Outcome, words: str) -> None:
+    assert outcome.for_model() == words
+
+
+async def test_every_refusal_says_that_nothing_was_done_and_why(stage: WorkerStage, calls: DeviceCalls) -> None:
+    outdated = await calls.call(stage.shard, MAC, COMMAND, CallTerms("an older turn", "c1", 10.0))
+    await stage.connect(online=False, epoch=2)
+    offline = await calls.call(stage.shard, MAC, COMMAND, terms())
+    texts = {one.for_model() for one in (outdated, offline)}
+    assert len(texts) == 2 and all(text.startswith("error: not done, ") for text in texts)
+
+
+async def test_a_timeout_and_a_disconnection_are_said_apart(stage: WorkerStage, calls: DeviceCalls) -> None:
+    late = await calls.call(stage.shard, MAC, COMMAND, terms("c1"))
+    async with asyncio.TaskGroup() as group:
+        called = group.create_task(calls.call(stage.shard, MAC, COMMAND, terms("c2")))
+        await elapse(0.1)
+        calls.disconnect(MAC)
+    assert "in time" in late.text and "disconnected" in called.result().text
+    again = await calls.call(stage.shard, MAC, COMMAND, terms("c1"))
+    assert again == late, "it is known how it ended"

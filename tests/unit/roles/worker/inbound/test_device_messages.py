@@ -6,6 +6,7 @@ import pytest
 
 from fleet.core.rates import Rate
 from fleet.ground.errors import Fenced
+from fleet.ground.metrics import broker as metrics
 from fleet.roles.worker.calls.device_calls import DeviceCalls
 from fleet.roles.worker.inbound.device_messages import ABSENCE_SECONDS, DeviceDispatcher
 from fleet.roles.worker.sessions.discovery import Discovery
@@ -111,10 +112,12 @@ async def test_a_goodbye_ends_the_session_on_its_edge(frames: Frames) -> None:
 @pytest.mark.parametrize("frame", [b"", b"{", b"[1]", b'{"type": 7}', b"\xff\xfe", b'{"type": "listen", "state": "x"}'])
 async def test_what_is_malformed_changes_nothing(frames: Frames, frame: bytes) -> None:
     await frames.stage.open("s1")
+    before = metrics.malformed.read()
     await frames.say(frame)
     await frames.say(frame, "presence")
     await frames.say(frame, "boot")
     assert (frames.kinds(), frames.to_edge()) == ([], [])
+    assert metrics.malformed.read() - before == {("device",): 1, ("presence",): 1, ("boot",): 1}
 
 
 async def test_a_notification_becomes_a_report_for_the_next_turn(frames: Frames) -> None:

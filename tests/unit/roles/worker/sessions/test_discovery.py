@@ -1,7 +1,10 @@
+import random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from fleet.ground.metrics import broker as metrics
 from fleet.roles.worker.sessions import discovery as module
 from fleet.roles.worker.sessions.discovery import Discovery
 from fleet.wire.messages import ResponseEvent
@@ -17,6 +20,11 @@ PAGES: dict[str, dict[str, Any]] = {
 class Asked:
     """A discovery, and a device that answers it as the test says."""
 
+    pause = 0.0
+    """Seconds until it answers a request for a page."""
+    silent = "nothing"
+    """The cursor of a page that it never sends."""
+
     def __init__(self, stage: WorkerStage) -> None:
         self.stage, self.discovery = stage, Discovery(stage.resources, stage.counts)
         self._answered = 0
@@ -24,15 +32,17 @@ class Asked:
     async def answer(self, pages: dict[str, dict[str, Any]], seconds: float = 1.0) -> list[str]:
         """Answer all requests that come in this time; return their methods."""
         methods = []
-        for _ in range(int(seconds * 100)):
-            await elapse(0.01)
+        for _ in range(200):
+            await elapse(seconds / 200)
             requests = [one["payload"] for one in self.stage.sent() if one["type"] == "mcp"]
             for request in requests[self._answered :]:
                 methods.append(request["method"])
                 result = pages.get(request.get("params", {}).get("cursor", ""), {"serverInfo": {}})
                 if request["method"] == "initialize":
                     result = {"serverInfo": {"name": "board", "version": "2.1"}}
-                if "id" in request:
+                if request["method"] == "tools/list":
+                    await elapse(self.pause)
+                if "id" in request and request.get("params", {}).get("cursor") != self.silent:
                     self.discovery.pending.resolve(MAC, ResponseEvent(str(request["id"]), result))
             self._answered = len(requests)
         return methods
@@ -82,3 +92,112 @@ async def test_a_device_that_reconnects_is_asked_again_and_one_that_registers_is
     asked.discovery.start(asked.stage.shard, MAC, "xiaozhi")
     asked.discovery.stop(MAC)
     assert await asked.discovery.wait_until_done(MAC, 0)
+
+
+def tool(name: str, size: int = 0) -> dict[str, Any]:
+    return {"name": name, "description": "x" * size, "inputSchema": {"type": "object"}}
+
+
+def pages(number: int, each: int, size: int) -> dict[str, dict[str, Any]]:
+    """Return pages with so many tools each, of at least so many bytes."""
+    return {
+        str(page or ""): {
+            "tools": [tool(f"t{page}.{at}", size) for at in range(each)],
+            **({"nextCursor": str(page + 1)} if page < number - 1 else {}),
+        }
+        for page in range(number)
+    }
+
+
+def exported(asked: Asked) -> dict[str, int]:
+    """Return what the worker's metric says of the refusals so far."""
+    before = metrics.refusals.read()
+    with metrics.refusals.following(asked.stage.counts):
+        return {reason: count for (reason,), count in (metrics.refusals.read() - before).items()}
+
+
+@pytest.mark.parametrize(
+    ("answers", "reason", "kept"),
+    [
+        (pages(1, 9, 1000), "page_too_long", 7),
+        (pages(1, 2, 60_000), "unreadable", 0),
+        (pages(31, 7, 1000), "too_long", 61),
+        ({"": {"tools": 7}}, "unreadable", 0),
+        ({"": PAGES[""], "more": {"tools": "?"}}, "unreadable", 1),
+    ],
+)
+async def test_the_operator_sees_why_a_list_is_incomplete(
+    asked: Asked, answers: dict[str, dict[str, Any]], reason: str, kept: int
+) -> None:
+    asked.discovery.start(asked.stage.shard, MAC, "xiaozhi")
+    await asked.answer(answers, 2)
+    assert exported(asked) == {f"tools_{reason}": 1}
+    assert len(await asked.known()) == kept
+
+
+async def test_a_list_whose_next_page_does_not_come_is_broken_off(asked: Asked) -> None:
+    asked.discovery.start(asked.stage.shard, MAC, "xiaozhi")
+    asked.silent = "more"
+    await asked.answer(PAGES)
+    await elapse(module.ANSWER_SECONDS)
+    assert exported(asked) == {"tools_broken_off": 1} and await asked.known() == ["a"]
+
+
+async def test_a_list_that_takes_too_long_ends_with_what_was_read(asked: Asked) -> None:
+    asked.discovery.start(asked.stage.shard, MAC, "xiaozhi")
+    asked.pause = module.ANSWER_SECONDS * 0.9
+    await asked.answer(pages(9, 1, 0), 100)
+    assert exported(asked) == {"tools_too_slow": 1}
+    assert len(await asked.known()) == module.LIST_SECONDS // asked.pause
+
+
+async def test_a_list_without_end_is_read_up_to_a_bound(asked: Asked) -> None:
+    asked.discovery.start(asked.stage.shard, MAC, "xiaozhi")
+    await asked.answer(pages(100, 1, 0), 2)
+    assert len(await asked.known()) == module.MOST_PAGES
+
+
+@pytest.mark.parametrize(("chance", "seconds"), [(min, module.RETRY_SECONDS), (max, 2 * module.RETRY_SECONDS)])
+async def test_a_device_whose_list_had_no_room_is_asked_again_after_a_while(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch, chance: Callable[[float, float], float], seconds: float
+) -> None:
+    monkeypatch.setattr(random, "uniform", chance)
+    room, asked.discovery.lists.limit = asked.discovery.lists.limit, 100
+    asked.discovery.start(asked.stage.shard, MAC, "xiaozhi")
+    await asked.answer(PAGES)
+    assert exported(asked) == {"tools_too_many_lists": 1} and await asked.known() == []
+    asked.discovery.lists.limit = room
+    assert await asked.answer(PAGES, seconds - 2) == []
+    assert "initialize" in await asked.answer(PAGES, 4)
+    assert await asked.known() == ["a", "b"]
+
+
+@pytest.mark.parametrize("how", ["stop", "start"])
+async def test_who_begins_anew_or_registers_its_tools_is_not_asked_later(asked: Asked, how: str) -> None:
+    room, asked.discovery.lists.limit = asked.discovery.lists.limit, 100
+    asked.discovery.start(asked.stage.shard, MAC, "xiaozhi")
+    await asked.answer(PAGES)
+    asked.discovery.lists.limit = room
+    if how == "stop":
+        asked.discovery.stop(MAC)
+    else:
+        asked.discovery.start(asked.stage.shard, MAC, "xiaozhi")
+        await asked.answer(PAGES)
+    assert await asked.answer(PAGES, 3 * module.RETRY_SECONDS) == []
+
+
+async def test_more_devices_than_may_wait_are_asked_at_their_next_hello(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_RETRIES", 0)
+    asked.discovery.lists.limit = 100
+    asked.discovery.start(asked.stage.shard, MAC, "xiaozhi")
+    await asked.answer(PAGES)
+    assert await asked.answer(PAGES, 3 * module.RETRY_SECONDS) == []
+
+
+async def test_the_board_and_its_firmware_are_stored_with_the_tools(asked: Asked) -> None:
+    asked.discovery.start(asked.stage.shard, MAC, "xiaozhi")
+    await asked.answer(PAGES)
+    record = await asked.stage.resources.store.client.hgetall(asked.stage.resources.store.keys.device(MAC))
+    assert (record["board"], record["fw"], record["dialect"]) == ("board", "2.1", "xiaozhi")

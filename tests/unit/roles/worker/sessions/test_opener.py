@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 from redis.exceptions import ConnectionError as RedisConnectionError
 
+from fleet.adapters.redis.devices.view import read_device_view
 from fleet.adapters.redis.shards.edges import EdgeRecord
 from fleet.ground.errors import Fenced
 from fleet.roles.worker.sessions.opener import SessionOpener
@@ -136,3 +137,5 @@ async def test_a_device_that_left_is_sent_nothing(stage: WorkerStage, opener: Se
     assert await opener.close(stage.shard, MAC, "s1")
     assert not await opener.close(stage.shard, MAC, "s1")
     assert stage.sent() == [] and len(stage.edge_commands()) == 1
+    goodbye = (await read_device_view(stage.resources.store, MAC)).traces["goodbye"]
+    assert goodbye.words == "device", "the operator sees who ended it"

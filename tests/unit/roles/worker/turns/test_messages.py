@@ -3,7 +3,9 @@ from typing import Any
 
 import pytest
 
+from fleet.core.text.speakable import speakable
 from fleet.ground.errors import Fenced, Overloaded
+from fleet.roles.worker.turns import messages
 from fleet.roles.worker.turns.messages import LONGEST_ALERT, LONGEST_THOUGHT, ScreenMessages
 from tests.support.worker_stage import WorkerStage
 
@@ -83,6 +85,39 @@ async def test_a_device_that_can_speak_without_a_session_gets_one_short_alert(st
     one.end()
     [alert] = stage.sent()
     assert alert["type"] == "alert" and len(alert["message"]) == LONGEST_ALERT and alert["message"].startswith("Look")
+
+
+async def test_of_an_endless_answer_only_what_a_screen_may_show_is_cleaned(
+    stage: WorkerStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cleaned: list[int] = []
+
+    def noted(text: str) -> str:
+        cleaned.append(len(text))
+        return speakable(text)
+
+    monkeypatch.setattr(messages, "speakable", noted)
+    one = await screen(stage, dialect="xiaozhi")
+    write(one, "**Look** 😀 ", "a" * 100_000)
+    one.end()
+    [alert] = stage.sent()
+    assert alert["message"].startswith("Look") and alert["message"].endswith("a…") and alert["emotion"] == "happy"
+    assert LONGEST_ALERT < sum(cleaned) < 20 * LONGEST_ALERT
+
+
+async def test_an_answer_without_words_for_a_screen_shows_nothing(stage: WorkerStage) -> None:
+    one = await screen(stage, dialect="xiaozhi")
+    write(one, "```py\nx = 1\n```")
+    one.end()
+    assert stage.sent() == []
+
+
+async def test_an_alert_without_an_emotion_has_a_neutral_face(stage: WorkerStage) -> None:
+    one = await screen(stage, dialect="xiaozhi")
+    write(one, "a" * LONGEST_ALERT)
+    one.end()
+    [alert] = stage.sent()
+    assert (alert["message"], alert["emotion"], alert["status"]) == ("a" * LONGEST_ALERT, "neutral", "")
 
 
 async def test_a_device_in_a_session_gets_no_text(stage: WorkerStage) -> None:

@@ -2,8 +2,17 @@ import pytest
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from fleet.ground.errors import Unavailable
+from fleet.ground.metrics import turns as timed
+from fleet.ground.metrics.histogram import HistogramMetric
 from fleet.roles.worker.turns.speech import AnswerSpeech
-from fleet.wire.edge_messages import EndAnswerCommand, SpeakSentenceCommand, StartAnswerCommand, UtteranceEvent
+from fleet.wire.edge_messages import (
+    EndAnswerCommand,
+    SpeakSentenceCommand,
+    StartAnswerCommand,
+    TurnProgressCommand,
+    UtteranceEvent,
+)
+from tests.support.virtual_time import elapse
 from tests.support.worker_stage import MAC, WorkerStage
 
 
@@ -72,3 +81,37 @@ async def test_an_aborted_answer_ends_after_what_was_handed_over(stage: WorkerSt
     await one.abort()
     end = stage.edge_commands()[-1]
     assert isinstance(end, EndAnswerCommand) and end.index == 1 and stage.spoken() == ["One."]
+
+
+def counted(metric: HistogramMetric) -> tuple[int, float]:
+    return sum(metric.tally().counts), metric.tally().sum
+
+
+async def test_the_waits_for_the_first_token_and_the_first_sentence_are_measured(
+    stage: WorkerStage, caplog: pytest.LogCaptureFixture
+) -> None:
+    tokens, sentences = counted(timed.llm_ttft), counted(timed.llm_ttfs)
+    with caplog.at_level("INFO"):
+        one = await speech(stage)
+        for seconds, piece in ((1, " "), (1, "On"), (2, "e. "), (4, "Two. ")):
+            await elapse(seconds)
+            one.write(piece)
+    # The demo shows these lines.
+    waits = [(line.message, round(line.__dict__["seconds"])) for line in caplog.records if "seconds" in line.__dict__]
+    assert waits == [("llm first token", 2), ("first sentence", 4)]
+    assert counted(timed.llm_ttft) == (tokens[0] + 1, pytest.approx(tokens[1] + 2, abs=0.1))
+    assert counted(timed.llm_ttfs) == (sentences[0] + 1, pytest.approx(sentences[1] + 4, abs=0.1))
+
+
+async def test_what_does_not_come_from_the_model_measures_nothing(stage: WorkerStage) -> None:
+    before = counted(timed.llm_ttft), counted(timed.llm_ttfs)
+    one = await speech(stage)
+    await one.add_message("Sorry. ")
+    assert (counted(timed.llm_ttft), counted(timed.llm_ttfs)) == before
+
+
+async def test_an_edge_that_waits_is_sent_the_progress_of_the_turn(stage: WorkerStage) -> None:
+    one = await speech(stage)
+    await one.send_progress()
+    [progress] = stage.edge_commands()
+    assert isinstance(progress, TurnProgressCommand) and (progress.session, progress.turn) == ("s1", "t1")
