@@ -149,17 +149,14 @@ class Candidates:
 
         The score of theirs does not matter: guesses in the device's name keep its chain weak, and not that of its copy.
         """
+        usual = self._usual_toc if self.pinned else None
         for other in self._numbers.get(one.sequence, ()):
             if other.address == one.address:
                 continue
-            if self._resembles(other, one):
+            if _may_be_copy(one, other, usual):
                 one.rivals.add(other.address)
-            if one.address == self.home and self._resembles(one, other):
+            if one.address == self.home and _may_be_copy(other, one, usual):
                 other.rivals.add(one.address)
-
-    def _resembles(self, rival: Candidate, one: Candidate) -> bool:
-        """Return whether a packet may be a copy of a rival: its sender can change the TOC and all that follows."""
-        return not self.pinned or rival.toc == one.toc or one.toc != self._usual_toc
 
     def take(self, proof: Proof) -> Packets:
         """Return a proof's packets, and what its address sent shortly before; forget all packets of the address."""
@@ -229,8 +226,8 @@ class Candidates:
         queue = self._at_home if one.address == self.home else self._elsewhere
         self._expire(queue, now)
         if len(queue) >= MOST_HELD:
-            # Where most are guesses, the oldest one goes: the device's packets follow each other. Where most are copies,
-            # a packet of the device would be the only one that nothing has followed yet.
+            # Where most are guesses, the oldest one goes: the device's packets follow each other. Where most are
+            # copies, a packet of the device would be the only one that nothing has followed yet.
             guesses = [other for other in queue if other.alone]
             self._drop(guesses[0] if 2 * len(guesses) > len(queue) else queue[0], queue)
         queue.append(one)
@@ -270,3 +267,14 @@ class Candidates:
         senders.remove(one)
         if not senders:
             del self._numbers[one.sequence]
+
+
+def _may_be_copy(one: Candidate, rival: Candidate, usual_toc: int | None) -> bool:
+    """Return whether a packet may be a copy of a rival with its number; its sender can change the TOC and all after it.
+
+    Args:
+        one: The packet.
+        rival: A packet from another address.
+        usual_toc: What the device's packets begin with; None where that changes.
+    """
+    return usual_toc is None or rival.toc == one.toc or one.toc != usual_toc
