@@ -31,13 +31,15 @@ Ota = Annotated[
 ]
 Broker = Annotated[OwnBroker, typer.Option(help="Broker of that `fleet up`; all but the embedded one need Mosquitto.")]
 
+Profiles = Annotated[
+    list[str] | None, typer.Option(metavar="<str>", help="Kind of device; may be given again. Default: all.")
+]
+
 
 def conformance(  # noqa: PLR0913 - the arguments are the command line
     ota: Ota = None,
     broker: Broker = OwnBroker.EMBEDDED,
-    profile: Annotated[
-        list[str] | None, typer.Option(metavar="<str>", help="Kind of device; may be given again. Default: all.")
-    ] = None,
+    profile: Profiles = None,
     only: Annotated[str, typer.Option(help="Groups or checks, with commas: H,U,D4. Default: all.")] = "",
     steer: Annotated[
         int | None, typer.Option(help="Port on which to serve the scripted models that the server is set up to use.")

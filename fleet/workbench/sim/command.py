@@ -34,6 +34,11 @@ Synthesise = Callable[[str], Awaitable[bytes]]
 _LIVE_TURNS = 1000
 _EXIT_MISCONFIGURED = 2
 
+TypedTexts = Annotated[
+    list[str] | None,
+    typer.Option("--type", metavar="<str>", help="Text to type, after what is said; only P8 has a text box."),
+]
+
 
 def build(synthesise: Synthesise) -> Callable[..., None]:
     """Return the command; `synthesise` is the voice of `--text`."""
@@ -46,10 +51,7 @@ def build(synthesise: Synthesise) -> Callable[..., None]:
         text: Annotated[
             list[str] | None, typer.Option(metavar="<str>", help="Text to say; may be given again.")
         ] = None,
-        typed: Annotated[
-            list[str] | None,
-            typer.Option("--type", metavar="<str>", help="Text to type, after what is said; only P8 has a text box."),
-        ] = None,
+        typed: TypedTexts = None,
         mic: Annotated[bool, typer.Option("--mic", help="Speak and listen yourself.")] = False,
         mode: Annotated[Mode | None, typer.Option(help="How turns end; the profile's own without it.")] = None,
         profile: Annotated[str, typer.Option(help=PROFILE_HELP)] = "P1",

@@ -6,6 +6,7 @@ import pytest
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from fleet.adapters.redis.sessions.calls import MOST_PENDING, CallingTurn
+from fleet.core.controls import SENT
 from fleet.core.rates import Rate
 from fleet.ground.errors import Fenced, Overloaded, Unavailable
 from fleet.roles.worker.calls.device_calls import CallTerms, DeviceCalls, Outcome
@@ -220,3 +221,15 @@ async def test_a_timeout_and_a_disconnection_are_said_apart(stage: WorkerStage, 
     assert "in time" in late.text and "disconnected" in called.result().text
     again = await calls.call(stage.shard, MAC, COMMAND, terms("c1"))
     assert again == late, "it is known how it ended"
+
+
+async def test_a_control_that_another_worker_sent_counts_as_done_and_its_failure_is_reported(
+    stage: WorkerStage, calls: DeviceCalls
+) -> None:
+    earlier = await stage.resources.calls.begin(MAC, "t1:c1", 10, CallingTurn(stage.shard.owner, "t1"))
+    assert await calls.call(stage.shard, MAC, COMMAND, terms(control=True)) == Outcome("ok", SENT)
+    assert requests(stage) == []
+    await elapse(0.1)
+    await calls.answer(stage.shard, MAC, ResponseEvent(str(earlier.id), FAILED))  # type: ignore[union-attr]
+    await elapse(0.1)
+    assert len((await stage.resources.conversations.context(MAC, 10)).reports) == 1

@@ -24,7 +24,7 @@ class Gauges:
     def __init__(self, stage: WorkerStage) -> None:
         self.stage = stage
         self.positions = {0: "0"}
-        self.owned: dict[int, Any] = {0: SimpleNamespace(connected=True), 1: SimpleNamespace(connected=False)}
+        self.owned: dict[int, Any] = {number: SimpleNamespace(connected=number > 0) for number in range(3)}
         counter = ShardCounter(stage.resources.store)
         self.gauges = ShardGauges(counter, lambda: self.owned, lambda: self.positions)
 
@@ -52,10 +52,10 @@ async def gauges(stage: WorkerStage) -> AsyncIterator[Gauges]:
 
 
 async def test_they_are_exported_while_the_worker_runs_and_not_afterwards(gauges: Gauges) -> None:
-    assert values() == [0, 0, 0, 2, 1], "nothing was counted yet"
+    assert values() == [0, 0, 0, 3, 1], "nothing was counted yet"
     async with running("gauges", gauges.gauges.run):
         await elapse(0.1)
-        assert values() == [1, 1, 0, 2, 1]
+        assert values() == [1, 1, 0, 3, 1]
         gauges.owned = {}
         assert values() == [1, 1, 0, 0, 0]
 

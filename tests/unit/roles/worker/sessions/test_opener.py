@@ -91,6 +91,7 @@ async def test_a_device_that_says_hello_again_and_again_is_answered_no_more(
 ) -> None:
     for _ in range(40):
         await opener.answer_hello(stage.shard, MAC, HELLO, "xiaozhi")
+    assert await stage.resources.sessions.read(MAC) is None, "its refused hellos ended the last one"
     before = len(stage.sent())
     assert await opener.answer_hello(stage.shard, MAC, HELLO, "xiaozhi") is None
     assert len(stage.sent()) == before and stage.counts["hello: too often"] > 3
@@ -99,8 +100,16 @@ async def test_a_device_that_says_hello_again_and_again_is_answered_no_more(
 async def test_a_device_that_is_not_admitted_gets_no_session() -> None:
     async with worker_stage(refused_devices=MAC) as stage:
         opener = SessionOpener(stage.resources, stage.directory, stage.counts)
+        await stage.connect()
+        await stage.open("old", "edge-0")
         assert await opener.answer_hello(stage.shard, MAC, HELLO, "xiaozhi") is None
         assert stage.edge_commands() == [] and stage.counts == {"hello: refused": 1}
+        assert await stage.resources.sessions.read(MAC) is None, "the device ended it itself"
+        assert [command.session for command in stage.edge_commands("edge-0")] == ["old"]
+        await elapse(1)
+        assert kinds(stage) == ["hello", "goodbye", "alert"]
+        refused = (await read_device_view(stage.resources.store, MAC)).traces["refused"]
+        assert refused.words == "the device is not admitted"
 
 
 async def test_a_goodbye_of_the_server_is_sent_once_and_ends_the_session_on_its_edge(

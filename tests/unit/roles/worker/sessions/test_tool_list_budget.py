@@ -1,7 +1,7 @@
 from collections import Counter
 
 from fleet.roles.worker.sessions.tool_list_budget import LIST_TOO_LONG, MOST_TOOLS, PAGE_TOO_LONG, ListBudget
-from fleet.wire.mcp import LARGEST_LIST, ToolSpec
+from fleet.wire.mcp import LARGEST_LIST, LARGEST_PAGE, ToolSpec
 
 
 def tools(first: int, count: int, size: int = 1000) -> list[ToolSpec]:
@@ -58,3 +58,11 @@ def test_a_tool_that_comes_twice_counts_once() -> None:
             assert budget.add(growing, tools(0, 5)) == ""
         assert len(growing) == 5
         assert budget.used == growing.size < 7000
+
+
+def test_a_page_may_be_as_long_as_firmware_makes_it_and_no_byte_longer() -> None:
+    shortest = len(tools(0, 1, size=1)[0].model_dump_json(exclude_defaults=True)) - 1
+    for size, fault in ((LARGEST_PAGE - shortest, ""), (LARGEST_PAGE - shortest + 1, PAGE_TOO_LONG)):
+        with ListBudget(Counter()).begin() as growing:
+            assert growing.add(tools(0, 1, size)) == fault
+            assert len(growing) == (not fault)

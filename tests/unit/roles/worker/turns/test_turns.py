@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 
 from fleet.adapters.redis.sessions.conversations import Begun, Opening, StoredJournal
+from fleet.adapters.redis.sessions.replies import Reply
 from fleet.adapters.redis.sessions.sessions import SessionRecord
 from fleet.adapters.redis.shards.inbox import StreamEntry
 from fleet.ground.errors import Fenced, Unavailable
@@ -75,12 +76,28 @@ class Conversations:
         return True
 
 
+class Replies:
+    """The replies to typed texts: every turn was requested, some are over."""
+
+    def __init__(self) -> None:
+        self.known = {"over": Reply("answered", "done")}
+
+    async def read(self, mac: str, turn: str) -> Reply | None:
+        return None if turn == "unknown" else self.known.get(turn, Reply("accepted"))
+
+    async def write(self, owner: Any, mac: str, turn: str, reply: Reply) -> None:
+        self.known[turn] = reply
+
+
 class Stage:
     def __init__(self, group: asyncio.TaskGroup) -> None:
         self.conversations = Conversations()
         self.discarded: list[str] = []
         settings = SimpleNamespace(turn_seconds=60)
-        resources = SimpleNamespace(conversations=self.conversations, inboxes=self, settings=settings)
+        self.replies = Replies()
+        resources = SimpleNamespace(
+            conversations=self.conversations, inboxes=self, settings=settings, replies=self.replies
+        )
         self.turns = WorkerTurns(
             cast("WorkerResources", resources),
             cast("DeviceCalls", None),
@@ -101,9 +118,9 @@ class Stage:
     async def discard(self, entries: Iterable[StreamEntry]) -> None:
         self.discarded += [entry.id for entry in entries]
 
-    async def begin(self, turn: str, entry: str = "", shard: Shard | None = None) -> bool:
+    async def begin(self, turn: str, entry: str = "", shard: Shard | None = None, **more: Any) -> bool:
         """Pass an entry to the turns; return whether it is still needed."""
-        heard = UtteranceEvent(device=MAC, session="s", turn=turn, text="hi")
+        heard = UtteranceEvent(device=MAC, session="s", turn=turn, text="hi", **more)
         return await self.turns.begin(shard or self.shard, StreamEntry(0, entry or turn, heard), heard)
 
     async def interrupt(self, turn: str) -> None:
@@ -270,3 +287,30 @@ async def test_a_turn_of_a_worker_that_lost_the_shard_is_not_taken_up_by_it() ->
         await stage.begin("one")
     assert SlowTurn.runs == ["one"]
     assert stage.discarded == []
+
+
+async def test_who_types_politely_while_a_turn_runs_is_told_that_it_is_busy() -> None:
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        stage = Stage(group)
+        await stage.begin("one")
+        assert not await stage.begin("two", typed=True, polite=True)
+        assert not await stage.begin("three", polite=True), "nobody waits for a reply"
+        assert SlowTurn.runs == ["one"] and not stage.spawned[0].cancelling()
+        SlowTurn.may_end.set()
+    assert stage.replies.known["two"] == Reply("busy") and "three" not in stage.replies.known
+
+
+async def test_who_types_politely_while_an_abandoned_turn_is_in_the_way_is_answered() -> None:
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        stage = Stage(group)
+        stage.conversations.running = "orphan"
+        assert await stage.begin("two", typed=True, polite=True)
+        SlowTurn.may_end.set()
+
+
+@pytest.mark.parametrize(("turn", "reply"), [("gone", Reply("interrupted")), ("over", Reply("answered", "done"))])
+async def test_a_typed_text_that_is_not_answered_has_a_final_reply(turn: str, reply: Reply) -> None:
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        stage = Stage(group)
+        assert not await stage.begin(turn, typed=True)
+    assert stage.replies.known[turn] == reply
