@@ -104,6 +104,14 @@ def test_what_a_keyword_forbids_is_a_fault(rule: Any, value: Any) -> None:
     assert len(SchemaValidator(schema, LARGEST_INTEGER).find_faults({"x": value})) == 1
 
 
+def test_the_model_reads_all_faults_in_one_line() -> None:
+    rule = {"type": "integer"}
+    told = fit({"properties": {"x": rule, "y": rule}}, {"x": "many", "y": "few"})
+    assert isinstance(told, str)
+    first, second = told.split("; ")
+    assert first.replace("x", "y", 1).replace("many", "few") == second
+
+
 def test_arguments_that_no_rule_names_are_sent() -> None:
     assert fit({"properties": {"x": {}}}, {"x": 1, "y": {"z": None}}) == {"x": 1, "y": {"z": None}}
     assert fit({}, {"y": 2, "z" * 5000: 1}) == {"y": 2, "z" * 5000: 1}
