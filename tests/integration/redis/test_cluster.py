@@ -1,6 +1,7 @@
 import asyncio
 
 import pytest
+from redis.crc import key_slot
 
 from fleet.adapters.redis.sessions.calls import CallBegun, CallKnown, CallTable
 from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
@@ -39,6 +40,35 @@ async def test_a_node_that_lost_the_functions_is_given_them_again(redis_cluster:
     async with opened(cluster_url) as store:
         redis_cluster.ask(1, "FUNCTION", "FLUSH")
         assert None not in await take_all(Leases(store, "w", 60))
+
+
+async def test_a_command_follows_a_slot_that_is_moving(redis_cluster: ClusterSet, cluster_url: str, mac: str) -> None:
+    async with opened(cluster_url) as store:
+        key = store.keys.device(mac)
+        slot, source = key_slot(key.encode()), redis_cluster.primary_of(key)
+        target = (source + 1) % 3
+        names = [redis_cluster.ask(node, "CLUSTER", "MYID") for node in range(3)]
+        redis_cluster.ask(target, "CLUSTER", "SETSLOT", slot, "IMPORTING", names[source])
+        redis_cluster.ask(source, "CLUSTER", "SETSLOT", slot, "MIGRATING", names[target])
+        try:
+            # The key is new, so only the target may make it, and only right after the word ASKING.
+            words = [key], ["fw:1", "2.0.0", 60, 8, 60]
+            async with asyncio.timeout(LIMIT):
+                assert await store.call("fleet_offer", *words) == ["1"]
+                saved, _ = await store.client.fcall_saved(
+                    store.functions.name("fleet_offer"), [key], [str(word) for word in words[1]]
+                )
+                assert int(saved) == 2
+                pipe = store.client.pipeline(transaction=False)
+                pipe.hset(key, "a", "b")
+                pipe.hget(key, "a")
+                assert await pipe.execute() == [1, "b"]
+            held = [redis_cluster.ask(node, "CLUSTER", "COUNTKEYSINSLOT", slot) for node in (source, target)]
+            assert held == [0, 1]
+        finally:
+            for node in (source, target):
+                redis_cluster.ask(node, "CLUSTER", "SETSLOT", slot, "STABLE")
+            redis_cluster.flush()
 
 
 async def test_one_node_that_refuses_writes_is_noticed(redis_cluster: ClusterSet, cluster_url: str) -> None:

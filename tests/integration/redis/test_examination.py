@@ -38,6 +38,17 @@ async def test_a_clock_that_differs_is_seen(store: Store) -> None:
     assert 98 < first.ahead < 102
 
 
+async def test_a_slow_answer_is_taken_for_one_of_the_middle_of_its_wait(redis_url: str) -> None:
+    store = await Store.open(redis_url, SHARDS)
+    begun = now()
+    times = iter([begun - timedelta(seconds=10), begun + timedelta(seconds=10)])
+    try:
+        [server] = await examine_servers(store, lambda: next(times))
+    finally:
+        await store.close()
+    assert abs(server.ahead) < 2
+
+
 async def test_looking_loads_nothing(redis_url: str) -> None:
     store = await Store.open(redis_url, SHARDS, load=False)
     try:

@@ -32,10 +32,10 @@ class PolicyState:
     are invalid now.
     """
 
-    policy: str = ""
-    since: int = 0
-    until: int = 0
-    closed: bool = False
+    policy: str
+    since: int
+    until: int
+    closed: bool
 
     @property
     def strict(self) -> bool:

@@ -125,7 +125,6 @@ class Discovery:
 
     async def _list(self, shard: Shard, mac: str, tools: GrowingList, dialect: str) -> bool:
         """Read the tools of all pages; return whether the list is complete. Keep what was read of a broken list."""
-        fault = ""
         try:
             async with asyncio.timeout(LIST_SECONDS):
                 fault = await self._read_pages(shard, mac, tools, dialect)

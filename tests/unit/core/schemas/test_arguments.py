@@ -66,6 +66,52 @@ def test_what_a_schema_allows_and_what_cannot_be_validated_is_sent_as_it_is(rule
     assert type(sent) is type(value)
 
 
+@pytest.mark.parametrize(
+    ("rule", "value"),
+    [
+        ({"type": "integer"}, "x"),
+        ({"enum": [1, 2]}, 3),
+        ({"const": 1}, 2),
+        ({"minimum": 1}, 0),
+        ({"maximum": 1}, 2),
+        ({"exclusiveMinimum": 1}, 1),
+        ({"exclusiveMaximum": 1}, 1),
+        ({"multipleOf": 5}, 7),
+        ({"minLength": 2}, "x"),
+        ({"maxLength": 1}, "xy"),
+        ({"minItems": 1}, []),
+        ({"maxItems": 1}, [1, 2]),
+        ({"minProperties": 1}, {}),
+        ({"maxProperties": 0}, {"a": 1}),
+        ({"properties": {"a": {"type": "integer"}}}, {"a": "x"}),
+        ({"additionalProperties": False}, {"a": 1}),
+        ({"required": ["a"]}, {}),
+        ({"items": {"type": "integer"}}, ["x"]),
+        ({"prefixItems": [{"type": "integer"}]}, ["x"]),
+        ({"allOf": [{}, {"type": "integer"}]}, "x"),
+        ({"anyOf": [{"type": "integer"}, {"type": "boolean"}]}, "x"),
+        ({"oneOf": [{"type": "integer"}, {"minimum": 0}]}, 1),
+        ({"not": {"type": "string"}}, "x"),
+        ({"$ref": "#/$defs/whole"}, "x"),
+        ({"$ref": "#/$defs/a~1b~0c"}, "x"),
+        ({"$ref": "#/$defs/many/1"}, "x"),
+    ],
+)
+def test_what_a_keyword_forbids_is_a_fault(rule: Any, value: Any) -> None:
+    whole = {"type": "integer"}
+    definitions = {"whole": whole, "a/b~c": whole, "many": [{}, whole]}
+    schema = {"properties": {"x": rule}, "$defs": definitions}
+    assert len(SchemaValidator(schema, LARGEST_INTEGER).find_faults({"x": value})) == 1
+
+
+def test_the_model_reads_all_faults_in_one_line() -> None:
+    rule = {"type": "integer"}
+    told = fit({"properties": {"x": rule, "y": rule}}, {"x": "many", "y": "few"})
+    assert isinstance(told, str)
+    first, second = told.split("; ")
+    assert first.replace("x", "y", 1).replace("many", "few") == second
+
+
 def test_arguments_that_no_rule_names_are_sent() -> None:
     assert fit({"properties": {"x": {}}}, {"x": 1, "y": {"z": None}}) == {"x": 1, "y": {"z": None}}
     assert fit({}, {"y": 2, "z" * 5000: 1}) == {"y": 2, "z" * 5000: 1}

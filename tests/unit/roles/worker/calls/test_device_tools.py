@@ -7,6 +7,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from fleet.core.ports import ToolCall
 from fleet.core.rates import Rate
 from fleet.core.toolbox import Toolbox
+from fleet.ground.tracing import spans
 from fleet.roles.worker.calls.device_calls import DeviceCalls
 from fleet.roles.worker.calls.device_tools import MOST_SLOW, DeviceLink, DeviceTools
 from fleet.roles.worker.turns.deadline import TurnDeadline
@@ -14,6 +15,7 @@ from fleet.roles.worker.turns.speech import AnswerSpeech
 from fleet.wire.edge_messages import UtteranceEvent
 from fleet.wire.mcp import ToolSpec
 from fleet.wire.messages import ResponseEvent
+from tests.support.noted_spans import NotedTracer
 from tests.support.virtual_time import elapse
 from tests.support.worker_stage import MAC, WorkerStage
 
@@ -101,3 +103,21 @@ async def test_without_the_store_a_call_is_not_done(own: OwnTools) -> None:
 async def test_a_call_with_bad_arguments_never_reaches_the_device(own: OwnTools) -> None:
     assert await own.tools.call(ToolCall("c1", "nonsense", "{}"))
     assert own.stage.sent() == []
+
+
+async def test_the_trace_of_a_call_has_its_outcome_and_result(stage: WorkerStage) -> None:
+    one, tracer = OwnTools(stage, await stage.open("s1")), NotedTracer()
+    await stage.begin("t1", "x")
+    spans.enable(tracer, pii=True)
+    try:
+        assert await one.call_all("lamp_on") == ["true"]
+        await stage.connect(online=False, epoch=2)
+        async with one.deadline.limit():
+            failure = await one.call("lamp_on", "c9")
+    finally:
+        spans.disable()
+    done, failed = tracer.made
+    assert (done.name, done.failure) == (f"execute_tool {LAMP}", "")
+    assert (done.attributes["fleet.outcome"], done.attributes["gen_ai.tool.call.result"]) == ("ok", "true")
+    assert failed.failure == failed.attributes["fleet.outcome"] == "not_sent"
+    assert str(failed.attributes["gen_ai.tool.call.result"]) in failure

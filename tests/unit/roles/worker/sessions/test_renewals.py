@@ -10,6 +10,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from fleet.adapters.redis.access import revocations as list_module
 from fleet.adapters.redis.access.admissions import Admissions, BootstrapAsker
 from fleet.adapters.redis.access.policy import PolicyStore
+from fleet.adapters.redis.access.renewals import Renewals
 from fleet.adapters.redis.access.revocations import Revocations
 from fleet.ground.metrics import broker as metrics
 from fleet.ground.tasks import running
@@ -169,3 +170,20 @@ async def test_after_redis_was_away_it_goes_on(renewing: Renewing) -> None:
     await renewing.begin()
     await elapse(30)
     assert len(renewing.asked()) == 1
+
+
+async def test_a_device_that_the_operator_wants_to_restart_is_asked_now_and_then_as_if_for_the_first_time(
+    renewing: Renewing,
+) -> None:
+    await renewing.connect()
+    await renewing.begin()
+    await renewing.look()
+    await elapse(310)
+    assert len(renewing.asked()) == 2
+    await Renewals(renewing.store).ask_now([MAC])
+    await renewing.look(1)
+    assert len(renewing.asked()) == 3
+    await elapse(310)
+    assert len(renewing.asked()) == 4
+    await elapse(310)
+    assert len(renewing.asked()) == 4, "the pauses double"

@@ -74,7 +74,7 @@ async def test_thoughts_are_sent_by_the_line(stage: WorkerStage) -> None:
     for piece in ("I ", "think. ", "x" * LONGEST_THOUGHT, "rest"):
         one.think(piece)
     one.end()
-    assert [text for _, text in texts(stage)] == ["I think. ", "x" * LONGEST_THOUGHT, "rest"]
+    assert texts(stage) == [("thought", "I think. "), ("thought", "x" * LONGEST_THOUGHT), ("thought", "rest")]
 
 
 async def test_a_device_that_can_speak_without_a_session_gets_one_short_alert(stage: WorkerStage) -> None:

@@ -55,7 +55,7 @@ async def test_what_the_edge_had_before_is_not_sent_again(stage: WorkerStage) ->
     await one.add_message("One. Two. ", repeated=True)
     await one.hand_over()
     [sentence] = [one for one in stage.edge_commands() if isinstance(one, SpeakSentenceCommand)]
-    assert (sentence.index, sentence.text) == (1, "Two.")
+    assert (sentence.index, sentence.text, sentence.emotion) == (1, "Two.", "")
 
 
 async def test_the_first_sentence_carries_the_emotion_and_no_symbols(stage: WorkerStage) -> None:

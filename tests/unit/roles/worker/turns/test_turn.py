@@ -37,6 +37,7 @@ async def test_an_utterance_is_answered_kept_and_ended(stage: WorkerStage) -> No
     stage.llm.script = [[TextDelta("It is "), TextDelta("on. Good night")]]
     await (await turn(stage)).run()
     assert stage.spoken() == ["It is on.", "Good night"]
+    assert stage.sent() == [], "its edge shows what was recognised"
     end = stage.edge_commands()[-1]
     assert isinstance(end, EndAnswerCommand) and end.index == 2
     history = (await stage.resources.conversations.context(MAC, 9)).history

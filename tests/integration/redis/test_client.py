@@ -1,0 +1,50 @@
+"""The client itself, over real servers: answers outside of batches, and connections that end."""
+
+import asyncio
+
+import pytest
+import redis
+
+from fleet.adapters.redis.client.store import Store
+from fleet.ground.errors import ConfigError
+from tests.support.redis_store import SHARDS
+
+LIMIT = 20
+
+
+def connections(url: str) -> int:
+    """Return how many connections the server has, without the one that asks."""
+    with redis.Redis.from_url(url) as client:
+        return len(client.client_list()) - 1
+
+
+async def none_left(url: str) -> None:
+    async with asyncio.timeout(LIMIT):
+        while connections(url):
+            await asyncio.sleep(0.02)
+
+
+async def test_an_answer_means_the_same_alone_and_in_a_batch(store: Store) -> None:
+    await store.client.zadd("{k}", {"a": 1.5, "b": 2})
+    pipe = store.client.pipeline(transaction=False)
+    pipe.zrange("{k}", 0, -1, withscores=True)
+    pipe.zrange("{k}", 0, -1)
+    [scored, plain] = await pipe.execute()
+    assert scored == [("a", 1.5), ("b", 2.0)] and plain == ["a", "b"]
+    assert await store.client.zrange("{k}", 0, -1, withscores=True) == scored
+    assert await store.client.zrange("{k}", 0, -1) == plain
+
+
+async def test_a_closed_store_has_no_connection(redis_url: str) -> None:
+    store = await Store.open(redis_url, SHARDS)
+    await store.ping()
+    await store.client.info()
+    assert connections(redis_url) >= 2
+    await store.close()
+    await none_left(redis_url)
+
+
+async def test_a_store_that_does_not_open_leaves_no_connection(redis_url: str) -> None:
+    with pytest.raises(ConfigError, match="names no Cluster"):
+        await Store.open(redis_url.replace("redis://", "redis+cluster://").removesuffix("/0"), SHARDS)
+    await none_left(redis_url)
