@@ -8,7 +8,7 @@ import asyncio
 import json
 import secrets
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing, suppress
 from typing import Any
 
 import numpy as np
@@ -190,13 +190,16 @@ class ScriptedServer:
         self.changed.clear()
 
     async def _http(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with closing(writer), suppress(asyncio.IncompleteReadError, OSError):
+            await self._answer_page(reader, writer)
+
+    async def _answer_page(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
         headers = dict(line.split(": ", 1) for line in head[1:] if ": " in line)
         lower = {name.lower(): value for name, value in headers.items()}
         body = await reader.readexactly(int(lower.get("content-length", 0)))
         writer.write(self._answer(head[0].split(" ")[1], lower, body))
         await writer.drain()
-        writer.close()
         self.changed.set()
 
     def _answer(self, path: str, headers: dict[str, str], body: bytes) -> bytes:

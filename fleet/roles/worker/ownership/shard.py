@@ -77,6 +77,8 @@ class Shard:
         self.lease = lease
         self.disconnected_since: float | None = lease.clock()
         """When the connection was lost, on the lease's clock; None while connected."""
+        self.filters: frozenset[str] = frozenset()
+        """Topic filters of its devices; empty: all messages are of its devices."""
         self.executor = DeviceExecutor(self.spawn)
         self._open = session
         self._receiver = receiver
@@ -188,6 +190,10 @@ class Shard:
             metrics.malformed.add("topic")
             log.warning("message on an invalid topic", extra={"topic": topic})
             return
+        if topic != BOOT_TOPIC and self.filters and f"{topic.rpartition('/')[0]}/+" not in self.filters:
+            # Subscriptions of a worker with another FLEET_SHARDS stay in the session. The fence of this shard does not
+            # fit their devices, so one such message would end every connection; the right shard receives it too.
+            return
         kind, mac = parsed
         session = self._session
         with fields(device=mac):
@@ -263,22 +269,15 @@ class _MessageWork:
 
 
 def shard_session(shard: Shard, address: MqttAddress, credentials: Credentials, shards: int) -> MqttSession:
-    """Return the persistent MQTT session of a shard, not yet connected."""
+    """Return the persistent MQTT session of a shard, not yet connected. The shard drops others' messages now."""
     filters = topics.shard_filters(shard.number, shards)
-    own = frozenset(filters)
-
-    async def receive(topic: str, payload: bytes) -> None:
-        # Subscriptions of a worker with another FLEET_SHARDS stay in the session. The fence of this shard does not fit
-        # their devices, so one such message would end every connection; the right shard receives it too.
-        if topic == BOOT_TOPIC or f"{topic.rpartition('/')[0]}/+" in own:
-            await shard.receive(topic, payload)
-
+    shard.filters = frozenset(filters)
     return MqttSession(
         address,
         credentials,
         persistent=True,
         will=Will(topics.lost_topic(shard.number), shard.owner.fence.encode()),
-        reading=Reading([*filters, BOOT_TOPIC], receive),
+        reading=Reading([*filters, BOOT_TOPIC], shard.receive),
     )
 
 

@@ -217,15 +217,18 @@ async def test_a_shard_that_is_given_away_first_shows_what_it_was_about_to() -> 
 async def test_what_a_session_brings_for_other_shards_is_left_to_them() -> None:
     received: list[str] = []
 
-    async def receive(topic: str, payload: bytes) -> None:
-        received.append(topic)
+    async def receive(shard: Shard, kind: str, mac: str, payload: bytes) -> None:
+        received.append(f"{shard.number} {kind}")
 
-    here = cast("Shard", SimpleNamespace(number=slot(MAC) // 16, owner=Owner("w", "1"), receive=receive))
-    other = cast("Shard", SimpleNamespace(number=(slot(MAC) // 16 + 1) % 16, owner=Owner("w", "1"), receive=receive))
+    number = slot(MAC) // 16
     address = MqttAddress("192.0.2.1", 1883, tls=False)
-    for shard in (here, other):
+    for one in (number, (number + 1) % 16):
+        shard = Shard(one, endless(), slow, SimpleNamespace(receive=receive), always)
         session = shard_session(shard, address, Credentials("fleet-shard-1", "service.k", "p"), 16)
         assert session._reading is not None
-        for topic in (up_topic(MAC), presence_topic(MAC), BOOT_TOPIC):
-            await session._reading.on_message(topic, b"")
-    assert received == [up_topic(MAC), presence_topic(MAC), BOOT_TOPIC, BOOT_TOPIC]
+        async with asyncio.timeout(5), running("shard", shard.run):
+            await asyncio.sleep(0)
+            shard._ready.set()
+            for topic in (up_topic(MAC), presence_topic(MAC), BOOT_TOPIC):
+                await session._reading.on_message(topic, b"")
+    assert set(received) == {f"{number} up", f"{number} presence", f"{number} boot", f"{(number + 1) % 16} boot"}
