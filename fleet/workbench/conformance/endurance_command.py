@@ -14,7 +14,7 @@ from rich.progress import Progress
 from fleet.ground import runtime
 from fleet.ground.errors import ConfigError
 from fleet.ground.terminal import open_console, plural, visible
-from fleet.workbench.conformance.command import EXIT_INTERRUPTED, STOCK
+from fleet.workbench.conformance.command import EXIT_INTERRUPTED, STOCK, Profiles
 from fleet.workbench.conformance.endurance import REBIND_AT, EnduranceReport, endure
 from fleet.workbench.conformance.target import Target, reach
 from fleet.workbench.conformance.verdict import NotApplicable
@@ -36,9 +36,7 @@ def endurance(  # noqa: PLR0913 - the arguments are the command line
         str | None,
         typer.Option(help="Bootstrap address of the server under test. Without it, a `fleet up` of its own."),
     ] = None,
-    profile: Annotated[
-        list[str] | None, typer.Option(metavar="<str>", help="Kind of device; may be given again. Default: all.")
-    ] = None,
+    profile: Profiles = None,
     conversations: Annotated[int, typer.Option(min=1, help="How many, of three turns each.")] = 100,
     loss: Annotated[float, typer.Option(min=0, max=1, help="Share of datagrams that are lost, in each direction.")] = 0,
     reorder: Annotated[float, typer.Option(min=0, max=1, help="Share of datagrams that come late.")] = 0,
