@@ -32,12 +32,10 @@ class OpenSessionCommand(_EdgeMessage):
     downlink_rate: int
     downlink_frame_ms: int
     aec: bool = False
-    clears_on_stop: bool = False
-    """Whether the device discards its queued audio on `tts stop` (`fleet.core.firmware_traits`)."""
-    language: str = ""
-    """ISO 639-1 code for fixed sentences before the first utterance; empty from an older worker."""
-    ends_presses: bool = False
-    """The firmware loses wake words while the channel is open: end the session after each push-to-talk turn."""
+    firmware: str = ""
+    """Version, as the device reported it; this, its language and its board are empty if unknown."""
+    reported_language: str = ""
+    board: str = ""
 
 
 class CloseSessionCommand(_EdgeMessage):

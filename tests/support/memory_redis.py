@@ -6,6 +6,7 @@ Answers are those of the protocol RESP2; there is one database, and nothing is w
 
 import asyncio
 import fnmatch
+import json
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -61,6 +62,7 @@ class MemoryRedis:
         self._expiry: dict[str, float] = {}
         self._functions: dict[str, Callable[..., Any]] = {}
         self._lua = lua51.LuaRuntime(unpack_returned_tuples=True)
+        self._lua.globals().cjson = self._lua.table_from({"encode": json.dumps})
         self.written = asyncio.Event()
         """Set by every entry in a stream."""
 

@@ -27,6 +27,9 @@ class MemoryConnection:
         self.there = self.back = 0.0
         """Seconds that a command and its answer take."""
 
+    def send(self, words: Sequence[Any]) -> None:
+        """Return None: the command goes the careful way."""
+
     async def ask(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
         await asyncio.sleep(self.there)
         if self.fault is not None:

@@ -24,6 +24,18 @@ local function fenced()
   return redis.error_reply('FENCED this worker no longer owns the shard')
 end
 
+-- Life in seconds of a device's record; a function renews it when an hour of it has passed.
+local RENEWED_AFTER = 3600
+
+-- Writes a message into an edge's inbox: `Inboxes.post` in fleet/adapters/redis/shards/inbox.py makes the arguments from
+-- `at` on: message or '' for none, mark, longest inbox, life s. Not in a Cluster, where the inbox is on another node.
+local function post(edge, A, at, message)
+  if A[at] == '' then return end
+  local inbox = 'mb:{e:' .. edge .. '}'
+  redis.call('XADD', inbox, 'MAXLEN', '~', A[at + 2], '*', 'm', message or A[at], 'k', A[at + 1])
+  if A[at + 3] ~= '0' then redis.call('EXPIRE', inbox, A[at + 3]) end
+end
+
 -- K: own, fence  A: worker, ttl ms, fence of an owner that lost its MQTT session or ''.
 -- Takes or renews a lease. Returns {1, fence} when the worker holds it, {0, owner} when another one does. A lease with
 -- the fence of an owner that lost its MQTT session is taken over; a lease that was taken since has another fence and
@@ -96,10 +108,14 @@ end
 -- The generation of a device's password, and whether the broker reported it. The broker reports the user name of the
 -- last connection (`cu`, for the epoch `cep`); without a report it is the generation that bootstrap gave out last
 -- (`kg`).
+local function held_of(user, reported, epoch, given)
+  local told = reported == epoch and generation_of(user)
+  return told or tonumber(given or '0'), told and true or false
+end
+
 local function held_by(device)
   local known = redis.call('HMGET', device, 'cu', 'cep', 'ep', 'kg')
-  local told = known[2] == known[3] and generation_of(known[1])
-  return told or tonumber(known[4] or '0'), told and true or false
+  return held_of(known[1], known[2], known[3], known[4])
 end
 
 -- The generation that a device's password should have, from that of its admission.
@@ -376,16 +392,14 @@ local function offer(K, A)
   return count
 end
 
--- Called when a device connected; its pin does not expire any more. If its password has the wanted generation, it needs
--- no restart, and the broker may refuse earlier generations. If the password is of an earlier generation and no end of
--- that one is pending, it belongs to an owner whose pin expired, and the broker refuses it from now on.
-local function note_password(device, admission, young, old, due, mac)
-  redis.call('PERSIST', admission)
-  give_back(young, device, mac)
-  local o, held, told = redis.call('HMGET', admission, 'gen', 'due', 'req'), held_by(device)
+-- Called when a device connected. If its password has the wanted generation, it needs no restart, and the broker may
+-- refuse earlier generations. If the password is of an earlier generation and no end of that one is pending, it belongs
+-- to an owner whose pin expired, and the broker refuses it from now on.
+local function note_password(device, admission, old, due, mac, held, told, asked)
+  local o = redis.call('HMGET', admission, 'gen', 'due', 'req')
   if held >= wanted(o[1]) then
     redis.call('ZREM', old, mac)
-    redis.call('HDEL', device, 'rn')
+    if asked then redis.call('HDEL', device, 'rn') end
     if told and (o[2] or not o[3]) then redis.call('ZADD', due, 0, mac) end
   elseif told and held > 0 and not o[2] then
     redis.call('HSET', admission, 'due', seconds())
@@ -502,18 +516,35 @@ local GOODBYE_AGAIN_MS = 1000
 -- one.
 local function presence(K, A)
   if A[5] ~= '' and not owns(K[2], A[5], A[6]) then return fenced() end
-  local known = redis.call('HMGET', K[1], 'ep', 'sid', 'tep', 'gone', 'dialect', 'sorry', 'knows')
+  local known = redis.call('HMGET', K[1], 'ep', 'sid', 'tep', 'gone', 'dialect', 'sorry', 'knows', 'tp', 'src', 'rn',
+    'cu', 'cep', 'kg')
   if tonumber(A[2]) < tonumber(known[1] or '0') then return {0, '', '', '', '', 0} end
-  redis.call('HSET', K[1], 'on', A[1], 'ep', A[2], 'tp', seconds())
+  local online, at = A[1] == '1', now()
+  local fields = {'on', A[1], 'ep', A[2], 'tp', string.format('%d', math.floor(at / 1000))}
   -- `cu` counts only for the connection `cep`: another broker, or a worker of another version, may report the next
   -- connection without a user name.
-  if A[1] == '1' and A[7] ~= '' then redis.call('HSET', K[1], 'cu', A[7], 'cep', A[2]) end
-  redis.call('EXPIRE', K[1], A[3])
-  if A[1] == '1' then redis.call('ZADD', K[3], A[2], A[4]) else redis.call('ZREM', K[3], A[4]) end
-  if A[1] == '1' then note_password(K[1], K[4], K[5], K[6], K[7], A[4]) end
+  if online and A[7] ~= '' then
+    known[11], known[12] = A[7], A[2]
+    for _, part in ipairs({'cu', A[7], 'cep', A[2]}) do fields[#fields + 1] = part end
+  end
   local gone = not known[7] and known[4] or ''
-  if A[1] == '1' and gone ~= '' and not known[2] then
-    redis.call('HSET', K[1], 'ga', now() + GOODBYE_AGAIN_MS)
+  if online and gone ~= '' and not known[2] then
+    fields[#fields + 1], fields[#fields + 2] = 'ga', string.format('%d', at + GOODBYE_AGAIN_MS)
+  end
+  redis.call('HSET', K[1], unpack(fields))
+  if at / 1000 - tonumber(known[8] or '0') > RENEWED_AFTER then redis.call('EXPIRE', K[1], A[3]) end
+  if online then
+    redis.call('ZADD', K[3], A[2], A[4])
+    if known[9] or not known[1] then
+      -- Its pin does not expire any more.
+      redis.call('PERSIST', K[4])
+      redis.call('EXPIRE', K[1], A[3])
+      give_back(K[5], K[1], A[4])
+    end
+    local held, told = held_of(known[11], known[12], A[2], known[13])
+    note_password(K[1], K[4], K[6], K[7], A[4], held, told, known[10])
+  else
+    redis.call('ZREM', K[3], A[4])
   end
   local dialect = known[5] or (known[3] and known[3] ~= '' and 'xiaozhi') or ''
   return {1, known[2] or '', known[3] or '', gone, dialect, known[6] and 1 or 0}
@@ -538,35 +569,51 @@ end
 -- The index of a shard's sessions on one edge: a set of MACs.
 local function index_of(prefix, edge) return prefix .. 'e:' .. edge end
 
+-- Adds a member to a set and sets the set's life when the member is new.
+local function index(set, member, life)
+  if redis.call('SADD', set, member) == 1 then redis.call('EXPIRE', set, life) end
+end
+
 -- K: own, session, device, tools, edges of the shard's sessions
--- A: worker, fence, session ttl s, device ttl s, index ttl s, prefix of the shard's keys, mac, edge,
---    number of device fields, device fields…, session fields…
--- Replaces the device's session. The dialect in which the device registered its tools in this connection is kept.
+-- A: worker, fence, session ttl s, device ttl s, index ttl s, prefix of the shard's keys, mac, edge, message for the
+--    edge (4 arguments: see `post`), dialect, session id, session field, value, …
+-- Replaces the device's session. The dialect in which the device registered its tools in this connection is kept. The
+-- message for the edge gets what the device reported about itself.
 -- Returns {old session id, old edge, epoch, epoch of the tool list or '', firmware or '', language or '', board or ''}.
 local function hello(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   local old = redis.call('HMGET', K[2], 'id', 'edge')
-  local device = redis.call('HMGET', K[3], 'ep', 'tep', 'dialect', 'fw', 'lang', 'board')
+  local device = redis.call('HMGET', K[3], 'ep', 'tep', 'dialect', 'fw', 'lang', 'board', 'th', 'sorry', 'se')
   if old[2] and old[2] ~= A[8] then redis.call('SREM', index_of(A[6], old[2]), A[7]) end
-  for _, set in ipairs({{K[5], A[8]}, {index_of(A[6], A[8]), A[7]}}) do
-    redis.call('SADD', set[1], set[2])
-    redis.call('EXPIRE', set[1], A[5])
+  index(K[5], A[8], A[5])
+  index(index_of(A[6], A[8]), A[7], A[5])
+  local at, tools = seconds(), redis.call('EXISTS', K[4])
+  local kept = device[3] and device[2] and device[2] == device[1] and device[3] or A[13]
+  redis.call('HSET', K[3], 'on', '1', 'th', at, 'sid', A[14], 'dialect', kept)
+  if at - tonumber(device[7] or '0') > RENEWED_AFTER then
+    redis.call('EXPIRE', K[3], A[4])
+    redis.call('EXPIRE', K[4], A[4])
   end
-  local split = 9 + tonumber(A[9])
-  redis.call('HSET', K[3], 'on', '1', 'th', seconds(), unpack(A, 10, split))
-  redis.call('EXPIRE', K[3], A[4])
-  redis.call('HDEL', K[3], 'sorry', 'se')
-  local tools = redis.call('EXPIRE', K[4], A[4])
-  redis.call('DEL', K[2])
-  redis.call('HSET', K[2], unpack(A, split + 1))
-  if device[3] and device[2] and device[2] == device[1] then
-    redis.call('HSET', K[3], 'dialect', device[3])
-    redis.call('HSET', K[2], 'dialect', device[3])
-  end
+  if device[8] or device[9] then redis.call('HDEL', K[3], 'sorry', 'se') end
+  redis.call('HSET', K[2], 'id', A[14], 'dialect', kept, 'edge', A[8], unpack(A, 15))
   redis.call('EXPIRE', K[2], A[3])
   local answer = {old[1] or '', old[2] or '', device[1] or '', tools == 1 and device[2] or ''}
-  for at = 4, 6 do answer[at + 1] = device[at] or '' end
+  for part = 4, 6 do answer[part + 1] = device[part] or '' end
+  if A[9] ~= '' then
+    post(A[8], A, 9, string.format('%s,"firmware":%s,"reported_language":%s,"board":%s}', string.sub(A[9], 1, -2),
+      cjson.encode(answer[5]), cjson.encode(answer[6]), cjson.encode(answer[7])))
+  end
   return answer
+end
+
+-- K: own, session  A: worker, fence, session id, message for its edge (4 arguments: see `post`)
+-- Sends the message if this is the current session; returns the session's edge, or '' if it is not.
+local function forward(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  local session = redis.call('HMGET', K[2], 'id', 'edge')
+  if session[1] ~= A[3] then return '' end
+  post(session[2], A, 4)
+  return session[2]
 end
 
 -- An apology is shown this long after the goodbye at the earliest, and this long after the session's end at the latest.
@@ -576,7 +623,7 @@ local APOLOGY_AFTER_MS, APOLOGY_UNTIL_MS = 450, 120000
 
 -- K: own, session, device
 -- A: worker, fence, session id, prefix of the shard's keys, mac, reason, 1 if the device was sent a goodbye, apology or
---    ''
+--    '', message for its edge (4 arguments: see `post`)
 -- Ends the session if it is the current one. Returns its edge or ''. The field `knows` is set if the device itself
 -- ended its last session. A device to which an apology is due stays in the index of its edge
 -- (docs/adr/0023-ends-of-sessions.md).
@@ -584,17 +631,20 @@ local function goodbye(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   local session = redis.call('HMGET', K[2], 'id', 'edge')
   if session[1] ~= A[3] then return '' end
-  local at = now()
-  redis.call('DEL', K[2])
-  redis.call('HDEL', K[3], 'sid', 'ga', 'sorry', 'se')
-  redis.call('HSET', K[3], 'gone', A[3], 'tb', seconds() .. ' ' .. A[6])
-  if A[6] == 'device' then redis.call('HSET', K[3], 'knows', '1') else redis.call('HDEL', K[3], 'knows') end
-  if A[7] == '1' then redis.call('HSET', K[3], 'ga', at) end
+  local at = string.format('%d', now())
+  local fields = {'gone', A[3], 'tb', string.format('%d %s', math.floor(at / 1000), A[6])}
+  local function set(field, text) fields[#fields + 1], fields[#fields + 2] = field, text end
+  if A[6] == 'device' then set('knows', '1') end
+  if A[7] == '1' then set('ga', at) end
   if A[8] ~= '' then
-    redis.call('HSET', K[3], 'sorry', string.format('%d %s', at, A[8]))
+    set('sorry', at .. ' ' .. A[8])
   elseif session[2] then
     redis.call('SREM', index_of(A[4], session[2]), A[5])
   end
+  redis.call('DEL', K[2])
+  redis.call('HDEL', K[3], 'sid', 'ga', 'sorry', 'se', 'knows')
+  redis.call('HSET', K[3], unpack(fields))
+  if session[2] then post(session[2], A, 9) end
   return session[2] or ''
 end
 
@@ -925,6 +975,7 @@ redis.register_function('fleet_presence', presence)
 redis.register_function('fleet_outdate', outdate)
 redis.register_function('fleet_hello', hello)
 redis.register_function('fleet_goodbye', goodbye)
+redis.register_function('fleet_forward', forward)
 redis.register_function('fleet_ended', ended)
 redis.register_function('fleet_apology', apology)
 redis.register_function('fleet_orphans', orphans)

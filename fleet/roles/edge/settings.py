@@ -8,6 +8,7 @@ from typing import Literal
 class EdgeSettings:
     """The slice of the settings that `fleet edge` uses."""
 
+    language: str
     languages: str
     wake_words: str
     idle_seconds: float

@@ -5,7 +5,7 @@ import logging
 from uuid import uuid4
 
 from fleet.core.ports import Transcript
-from fleet.core.text.phrases import Phrase
+from fleet.core.text.phrases import Phrase, choose_language
 from fleet.ground.metrics import turns as timed
 from fleet.roles.edge.listening.listening_period import SpeechConsumers
 from fleet.roles.edge.listening.push_to_talk import ABORTED_SECONDS, GOODBYE_SECONDS, PushToTalk
@@ -46,7 +46,8 @@ class TurnTaking:
         self._recognition = Recognition(transport, services, self)
         self._mode: ListenMode | None = None
         self._continuous = False
-        self.language = opened.language or services.settings.languages.split(",")[0].strip()
+        settings = services.settings
+        self.language = choose_language(settings.language, settings.languages, opened.reported_language)
         """ISO 639-1 code of the language of apologies."""
         self._press = PushToTalk(transport, services, self)
         uplink = AudioFormat(opened.uplink_rate, opened.uplink_frame_ms)

@@ -49,20 +49,21 @@ class WorkerResources:
         store: Store,
         server_tools: ServerTools | None = None,
     ) -> "WorkerResources":
+        inboxes = Inboxes(store)
         return cls(
             settings=settings,
             keys=keys,
             llm=llm,
             store=store,
             devices=Devices(store),
-            sessions=Sessions(store),
+            sessions=Sessions(store, inboxes),
             tools=ToolLists(store),
             calls=CallTable(store),
             conversations=Conversations(store, settings.history_seconds),
             reports=Reports(store),
             replies=Replies(store),
             personas=Personas(store),
-            inboxes=Inboxes(store),
+            inboxes=inboxes,
             edges=Edges(store),
             server_tools=server_tools,
         )

@@ -1,7 +1,7 @@
 """Whatever the store sends may be done twice: after a fault nobody knows whether it was done once (docs/adr/0007)."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
 import pytest
@@ -60,7 +60,13 @@ async def doubled(store: Store, owner: Owner, monkeypatch: pytest.MonkeyPatch) -
 
     single = losing(client.execute, first)
     monkeypatch.setattr(client, "execute", single)
-    monkeypatch.setattr(client, "quick", losing(client.quick, first))
+    quick = losing(client.quick, first)
+
+    async def answers(one: client.ServerClient, words: Sequence[Any]) -> list[Any]:
+        return [await quick(one, *words)]
+
+    monkeypatch.setattr(client, "quick", quick)
+    monkeypatch.setattr(client.ServerClient, "send", lambda one, words: asyncio.create_task(answers(one, words)))
     monkeypatch.setattr(cluster, "execute", single)
     for kind in (client.ServerClient, cluster.ClusterClient):
         send = kind._send
@@ -140,7 +146,7 @@ async def test_sessions_and_devices_are_as_if_once(store: Store, owner: Owner, d
     assert (await devices.appear(mac, online=True, epoch=5)).applied
     await tools.write(mac, [ToolSpec(name="self.x")], {"tep": "5"})
     # Its own session as the one that it replaced, on its own edge: nobody is told to forget anything.
-    assert await sessions.open(owner, session(mac)) == Opened("s1", "e1", tools_known=True, board="b")
+    assert await sessions.open(owner, session(mac)) == Opened("s1", "e1", tools_known=True)
     assert await sessions.read(mac) == session(mac)
     await sessions.keep(mac)
     await sessions.close(owner, mac, "s1")

@@ -85,14 +85,14 @@ async def test_an_alert_is_in_the_language_that_the_device_reports(
     assert (alert["status"], alert["message"]) == ("错误", "服务器现在无法接受对话。")
 
 
-async def test_an_edge_hears_the_devices_language_and_whether_its_firmware_needs_a_goodbye_after_a_press(
+async def test_an_edge_hears_what_the_device_reported_about_itself(
     redis_url: str, broker: MosquittoServer, keys: CredentialKeys
 ) -> None:
     async with scene(redis_url, broker, keys) as one:
         await one.device.say(HELLO)
         opened = await one.edge.until(edge_messages.OpenSessionCommand)
-        assert (opened.language, opened.ends_presses) == ("en", False)
+        assert (opened.reported_language, opened.firmware, opened.board) == ("", "", "")
         await one.resources.devices.describe(one.device.mac, {"lang": "zh-CN", "fw": "2.2.6", "board": "b"})
         await one.device.say(HELLO)
         opened = await one.edge.until(edge_messages.OpenSessionCommand)
-        assert (opened.language, opened.ends_presses) == ("zh", True)
+        assert (opened.reported_language, opened.firmware, opened.board) == ("zh-CN", "2.2.6", "b")

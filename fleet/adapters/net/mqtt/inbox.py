@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 
 from fleet.ground.errors import Fenced, Unavailable
-from fleet.ground.tasks import isolate
+from fleet.ground.tasks import isolate, start_now
 from fleet.wire.mqtt.packets import Publish
 
 log = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ class Inbox:
         self._held = 0
         self._waiting: deque[tuple[Publish, _Pending | None]] = deque()
         self._pending: deque[_Pending] = deque()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[object]] = set()
         self._settling = False
         self._closed = False
 
@@ -106,12 +106,12 @@ class Inbox:
             task.cancel()
 
     def _start(self, group: asyncio.TaskGroup, message: Publish, pending: _Pending | None) -> None:
-        task = group.create_task(self._handle(message, pending), name="mqtt message")
-        self._tasks.add(task)
         self._held += len(message.payload)
+        task = start_now(group, "mqtt message", self._handle(message, pending))
+        self._tasks.add(task)
         task.add_done_callback(lambda done: self._next(group, done, len(message.payload)))
 
-    def _next(self, group: asyncio.TaskGroup, done: asyncio.Task[None], size: int) -> None:
+    def _next(self, group: asyncio.TaskGroup, done: asyncio.Task[object], size: int) -> None:
         self._tasks.discard(done)
         self._held -= size
         waited = bool(self._waiting)

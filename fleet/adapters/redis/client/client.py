@@ -1,5 +1,6 @@
 """redis-py's client with fleet's limits. Only this folder knows the kind of Redis: server, Sentinel or Cluster."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, cast
 
@@ -79,6 +80,9 @@ class CommandConnection(Protocol):
     def connected(self) -> bool:
         """Whether the next command is answered or fails within its time limit."""
 
+    def send(self, words: Sequence[Any]) -> "asyncio.Future[list[Any]] | None":
+        """Send a command at once; return the future of its answer, or None if it would have to wait."""
+
     async def ask(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
         """Send commands together and return their answers in their order."""
 
@@ -99,6 +103,10 @@ class ServerClient(Redis):
         if args[0] in _QUICK:
             return await self.retries.run(lambda: quick(self, *args), bounded=self.pipelined.connected)
         return await self.retries.run(lambda: execute(self, *args, **options))
+
+    def send(self, words: Sequence[Any]) -> "asyncio.Future[list[Any]] | None":
+        """Send a command at once, without retries; None if it would have to wait (`PipelinedConnection.send`)."""
+        return self.pipelined.send(words)
 
     async def attempt(self, *words: Any) -> Any:
         """Send one of the quick commands once, without retries."""

@@ -20,6 +20,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 Words = Sequence[Any]
 
 _NOTHING: Final = object()
+MOST_CALLERS = 64
 
 
 class _PendingReply:
@@ -59,6 +60,11 @@ class _Wire(asyncio.Protocol):
         )
         self.lost = False
         self._transport.set_protocol(self)
+
+    @property
+    def busy(self) -> bool:
+        """Whether so many callers wait for answers that others should wait before they send."""
+        return len(self._waiting) >= MOST_CALLERS
 
     def send(self, commands: Sequence[Words]) -> "asyncio.Future[list[Any]]":
         """Send commands and return a future of all their answers; an error counts as an answer."""
@@ -141,6 +147,14 @@ class PipelinedConnection:
     def connected(self) -> bool:
         """Whether there is a connection, so that the next command is answered or fails within the limit."""
         return self._wire is not None and not self._wire.lost
+
+    def send(self, words: Words) -> "asyncio.Future[list[Any]] | None":
+        """Send a command at once; return the future of its answer, or None if it would have to wait.
+
+        The answer is a list of one, which may be an error of the server. The future fails if the connection does.
+        """
+        wire = self._wire
+        return None if wire is None or wire.lost or wire.busy else wire.send((words,))
 
     async def ask(self, commands: Sequence[Words]) -> list[Any]:
         """Send commands together and return their answers in their order.

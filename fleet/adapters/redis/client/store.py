@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -43,6 +43,8 @@ class Store:
         self.client = client
         self.reader = reader
         """For blocking reads, which must not starve the pool."""
+        self.spans_nodes = isinstance(client, ClusterClient)
+        """Whether the keys are on several nodes, so that a function can only write keys of one shard."""
         self.keys = Keys(shards)
         self._replicas = Replicas(client)
         self.functions = functions()
@@ -134,10 +136,17 @@ class Store:
             Fenced: The shard is another worker's now.
             Unavailable: Redis did not answer or refused.
         """
-        words = (*keys, *map(str, args))
+        words = ("FCALL", self.functions.name(function), len(keys), *keys, *args)
+        sent = self.client.send(words)
+        if sent is not None:
+            # Nearly every call ends here. All others are repeated with care, also those that the server refused.
+            with suppress(*FAULTS):
+                (answer,) = await sent
+                if not isinstance(answer, Exception):
+                    return _texts(answer)
 
         def once() -> Awaitable[object]:
-            return self.client.execute_command("FCALL", self.functions.name(function), len(keys), *words)
+            return self.client.execute_command(*words)
 
         return _texts(await self.ask(self._with_functions(once)))
 

@@ -6,7 +6,9 @@ from typing import cast
 
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.keys import DEVICE_SECONDS, INDEX_SECONDS, SESSION_SECONDS, prefix
+from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.adapters.redis.shards.owner import Owner
+from fleet.wire.edge_messages import CloseSessionCommand, EdgeCommand, OpenSessionCommand
 from fleet.wire.messages import AudioFormat
 
 _NO_AUDIO = AudioFormat(0, 0)
@@ -30,11 +32,9 @@ class SessionRecord:
     downlink: AudioFormat
     aec: bool = False
 
-    def fields(self) -> dict[str, str]:
+    def details(self) -> dict[str, str]:
+        """Return the fields besides id, dialect and edge."""
         return {
-            "id": self.id,
-            "dialect": self.dialect,
-            "edge": self.edge,
             "ssrc": str(self.ssrc),
             "key": self.key,
             "up": f"{self.uplink.sample_rate}/{self.uplink.frame_ms}",
@@ -63,42 +63,71 @@ class SessionRecord:
 class Opened:
     """The result of opening a session.
 
-    The replaced session (empty strings without one), whether the tools are known, and the firmware version, language
-    and board that the device reported (empty if unknown).
+    The replaced session (empty strings without one), and whether the tools are known.
     """
 
     old_session: str
     old_edge: str
     tools_known: bool
-    firmware: str = ""
-    language: str = ""
-    board: str = ""
 
 
 class Sessions:
-    """Reads and writes sessions."""
+    """Reads and writes sessions.
 
-    def __init__(self, store: Store) -> None:
+    A change of a session sends its edge a message in the same round trip; in a Redis Cluster, in a second one.
+    """
+
+    def __init__(self, store: Store, inboxes: Inboxes | None = None) -> None:
         self._store = store
+        self._inboxes = inboxes or Inboxes(store)
 
-    async def open(self, owner: Owner, session: SessionRecord) -> Opened:
+    async def open(self, owner: Owner, session: SessionRecord, command: OpenSessionCommand | None = None) -> Opened:
         """Make this the device's session, in place of any other.
+
+        Args:
+            owner: Of the device's shard.
+            session: The session.
+            command: For its edge; gets what the device reported about itself.
 
         Raises:
             Fenced: The shard is another worker's now.
         """
         keys, mac, shard = self._store.keys, session.device, self._store.keys.shard(session.device)
-        device = {"sid": session.id, "dialect": session.dialect}
+        post = self._inboxes.post(command, session.edge)
         old_session, old_edge, epoch, tools_epoch, *reported = await self._store.call(
             "fleet_hello",
             [keys.own(shard), keys.session(mac), keys.device(mac), keys.tools(mac), keys.session_edges(shard)],
             [
-                *(owner.worker, owner.fence, SESSION_SECONDS, DEVICE_SECONDS, INDEX_SECONDS),
-                *(prefix(shard), mac, session.edge),
-                *(2 * len(device), *_flat(device), *_flat(session.fields())),
+                *(owner.worker, owner.fence, SESSION_SECONDS, DEVICE_SECONDS, INDEX_SECONDS, prefix(shard), mac),
+                *(session.edge, *post, session.dialect, session.id),
+                *(part for pair in session.details().items() for part in pair),
             ],
         )
-        return Opened(old_session, old_edge, bool(tools_epoch) and tools_epoch == epoch, *reported)
+        if command is not None and not post[0]:
+            facts = dict(zip(("firmware", "reported_language", "board"), reported, strict=True))
+            await self._inboxes.to_edge(session.edge, command.model_copy(update=facts))
+        return Opened(old_session, old_edge, bool(tools_epoch) and tools_epoch == epoch)
+
+    async def forward(self, owner: Owner, mac: str, command: EdgeCommand) -> str:
+        """Send the edge of a session a message, if this is the current session of the device.
+
+        Returns:
+            The edge; an empty string if the session is not the current one, or in a Redis Cluster: then nothing was
+            sent.
+
+        Raises:
+            Fenced: The shard is another worker's now.
+        """
+        post = self._inboxes.post(command)
+        if not post[0]:
+            return ""
+        keys, shard = self._store.keys, self._store.keys.shard(mac)
+        (edge,) = await self._store.call(
+            "fleet_forward",
+            [keys.own(shard), keys.session(mac)],
+            [owner.worker, owner.fence, command.session, *post],
+        )
+        return edge
 
     async def read(self, mac: str) -> SessionRecord | None:
         record = await self._store.ask(
@@ -109,7 +138,7 @@ class Sessions:
     async def close(
         self, owner: Owner, mac: str, session: str, reason: str = "", *, goodbye_sent: bool = False, apology: str = ""
     ) -> str:
-        """End a session if it is the device's current one; return its edge, or an empty string if it was not.
+        """End a session if it is the device's current one, also on its edge.
 
         Args:
             owner: Of the device's shard.
@@ -119,13 +148,20 @@ class Sessions:
             goodbye_sent: Whether a goodbye was sent to the device.
             apology: Name of the phrase to show when the device is connected and idle; empty for none. See
                 `fleet.adapters.redis.sessions.endings`.
+
+        Returns:
+            The session's edge, or an empty string if it was not the current session.
         """
         keys, shard = self._store.keys, self._store.keys.shard(mac)
+        command = CloseSessionCommand(device=mac, session=session)
+        post = self._inboxes.post(command)
         (edge,) = await self._store.call(
             "fleet_goodbye",
             [keys.own(shard), keys.session(mac), keys.device(mac)],
-            [owner.worker, owner.fence, session, prefix(shard), mac, reason, int(goodbye_sent), apology],
+            [owner.worker, owner.fence, session, prefix(shard), mac, reason, int(goodbye_sent), apology, *post],
         )
+        if edge and not post[0]:
+            await self._inboxes.to_edge(edge, command)
         return edge
 
     async def of_dead_edges(self, owner: Owner, shard: int, live: Iterable[str], most: int) -> list[tuple[str, str]]:
@@ -150,7 +186,3 @@ class Sessions:
 def _format(text: str) -> AudioFormat:
     rate, _, frame = text.partition("/")
     return AudioFormat(int(rate), int(frame))
-
-
-def _flat(fields: Mapping[str, str]) -> list[str | int]:
-    return [part for pair in fields.items() for part in pair]

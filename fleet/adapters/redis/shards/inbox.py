@@ -62,6 +62,32 @@ class Inboxes:
             self._renewed = {edge: at for edge, at in self._renewed.items() if now - at < keys.EDGE_INBOX_SECONDS}
             self._renewed[name] = now
 
+    def post(self, command: EdgeCommand | None, edge: str = "") -> tuple[str, str, int, int]:
+        """Return the arguments with which a function of `functions.lua` sends an edge a message.
+
+        Args:
+            command: None for no message.
+            edge: Its id; empty if only the function knows it.
+
+        Returns:
+            The message, its mark, the longest inbox, and the seconds that the inbox lives. The message is empty without
+            a command, and in a Cluster: there `to_edge` is the only way.
+        """
+        if command is None or self._store.spans_nodes:
+            return "", "", 0, 0
+        fields = _fields(EDGE_COMMANDS.dump_json(command))
+        life = self._life(keys.edge_inbox(edge)) if edge else keys.EDGE_INBOX_SECONDS
+        return fields["m"].decode(), fields["k"], keys.INBOX_LENGTH, life
+
+    def _life(self, name: str) -> int:
+        """Return the seconds that an inbox lives if it is time to set them again, else 0."""
+        now = asyncio.get_running_loop().time()
+        if now - self._renewed.get(name, -math.inf) <= keys.EDGE_INBOX_SECONDS / 4:
+            return 0
+        self._renewed = {edge: at for edge, at in self._renewed.items() if now - at < keys.EDGE_INBOX_SECONDS}
+        self._renewed[name] = now
+        return keys.EDGE_INBOX_SECONDS
+
     async def read_shards(self, after: dict[int, str]) -> list[StreamEntry]:
         """Return new entries of the given shards; wait for them up to `BLOCK_SECONDS`.
 

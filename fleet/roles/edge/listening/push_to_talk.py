@@ -4,6 +4,7 @@ import asyncio
 import logging
 from typing import Protocol
 
+from fleet.core.firmware_traits import loses_wake_word
 from fleet.core.text.phrases import Phrase, phrase
 from fleet.ground.metrics import turns as timed
 from fleet.roles.edge.services import EdgeServices
@@ -89,7 +90,8 @@ class PushToTalk:
         Args:
             wait: Seconds for a new `listen start` before the goodbye.
         """
-        if self._transport.opened.ends_presses:
+        opened = self._transport.opened
+        if loses_wake_word(opened.board, opened.firmware):
             self._goodbye_at = self._clock() + wait
             self._services.socket.wheel.set(self._goodbye, self._goodbye_at)
 

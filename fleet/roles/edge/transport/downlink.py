@@ -2,6 +2,7 @@
 
 from contextlib import AbstractContextManager
 
+from fleet.core.firmware_traits import clears_on_stop
 from fleet.core.playout import LEAD, LEAD_OF_INTERRUPTIBLE, SETTLE, Pacing
 from fleet.ground.log import fields
 from fleet.roles.edge.services import EdgeServices
@@ -60,7 +61,8 @@ class DownlinkTransport:
         lead = LEAD_OF_INTERRUPTIBLE if self.interruptible else LEAD
         # A device with `aec` reports the timestamps that it plays; `PlaybackGauge` finds losses from them.
         loss = 0.0 if self.opened.aec else self.loss
-        return Pacing(lead, loss, SETTLE if self.opened.clears_on_stop else 0.0)
+        clears = clears_on_stop(self.opened.board, self.opened.firmware)
+        return Pacing(lead, loss, SETTLE if clears else 0.0)
 
     @property
     def sent(self) -> int:

@@ -139,8 +139,14 @@ class DeviceDispatcher:
             self._discovery.start(shard, mac, dialect)
 
     async def _forward(self, shard: Shard, mac: str, dialect: str, event: _ForwardedEvent) -> None:
+        shard.check()
+        # An abort ends the turn before the edge stops its answer.
+        if event.session and not isinstance(event, AbortEvent):
+            edge = await self._resources.sessions.forward(shard.owner, mac, _command_of(mac, event.session, event))
+            if edge and not self._session_opener.is_dead(edge):
+                return
         session = await self._resources.sessions.read(mac)
-        if session is not None and self._session_opener.is_lost(session):
+        if session is not None and self._session_opener.is_dead(session.edge):
             await self._end_lost(shard, mac, session)
             return
         known = session and (event.session in ("", session.id) or self._replaced.contains(mac, event.session))
@@ -150,7 +156,7 @@ class DeviceDispatcher:
         if isinstance(event, AbortEvent):
             self._turns.cancel(mac)
         shard.check()
-        await self._resources.inboxes.to_edge(session.edge, _command_of(session, event))
+        await self._resources.inboxes.to_edge(session.edge, _command_of(mac, session.id, event))
 
     async def _reject_outdated(self, shard: Shard, mac: str, dialect: str, event: _ForwardedEvent) -> None:
         """Answer a message of an ended session: on a goodbye with its id the device closes it and can open another."""
@@ -212,7 +218,7 @@ class DeviceDispatcher:
         goodbye ends any state. A device that had no session is sent nothing: it may be a registrar.
         """
         session = await self._resources.sessions.read(mac) if change.session else None
-        if session is not None and not self._session_opener.is_lost(session):
+        if session is not None and not self._session_opener.is_dead(session.edge):
             returned = DeviceReturnedCommand(device=mac, session=session.id)
             await self._resources.inboxes.to_edge(session.edge, returned)
         elif session is not None:
@@ -235,17 +241,17 @@ class DeviceDispatcher:
             self._turns.cancel(mac)
 
 
-def _command_of(session: SessionRecord, event: _ForwardedEvent) -> EdgeCommand:
+def _command_of(device: str, session: str, event: _ForwardedEvent) -> EdgeCommand:
     match event:
         case ListenStartEvent():
-            return StartListeningCommand(device=session.device, session=session.id, mode=event.mode)
+            return StartListeningCommand(device=device, session=session, mode=event.mode)
         case ListenStopEvent():
-            return StopListeningCommand(device=session.device, session=session.id)
+            return StopListeningCommand(device=device, session=session)
         case DetectEvent():
             # One character beyond the limit shows the edge that the text is too long.
             text = event.text[: LONGEST_QUESTION + 1]
-            return DetectedTextCommand(device=session.device, session=session.id, text=text)
+            return DetectedTextCommand(device=device, session=session, text=text)
         case AbortEvent():
-            return AbortAnswerCommand(device=session.device, session=session.id, reason=event.reason)
+            return AbortAnswerCommand(device=device, session=session, reason=event.reason)
         case _:
             assert_never(event)

@@ -28,7 +28,7 @@ class DeviceExecutor:
     number of waiting pieces. If a caller of `run` is cancelled before its work has begun, the work is skipped.
 
     Args:
-        spawn: Starts a task in the task group that owns the queues.
+        spawn: Starts a task in the task group that owns the queues; the task may begin at once.
     """
 
     def __init__(self, spawn: Spawn) -> None:
@@ -47,11 +47,15 @@ class DeviceExecutor:
             Unavailable: The shard is being given up.
         """
         queue = self._queues.get(mac)
-        if queue is None:
-            queue = deque()
+        if queue is not None:
+            queue.append((work, done))
+            return
+        queue = self._queues[mac] = deque([(work, done)])
+        try:
             self._spawn(f"device {mac}", self._drain(mac, queue))
-            self._queues[mac] = queue
-        queue.append((work, done))
+        except Unavailable:
+            del self._queues[mac]
+            raise
 
     async def run(self, mac: str, work: DeviceWork) -> None:
         """Run work after all earlier work of the device, and wait for its end.

@@ -1,6 +1,7 @@
 """One shard while this worker owns it: its MQTT session, and the tasks of its devices."""
 
 import asyncio
+import functools
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from fleet.adapters.redis.shards.owner import Owner
 from fleet.ground.errors import Fenced, FleetError, Unavailable
 from fleet.ground.log import fields
 from fleet.ground.metrics import broker as metrics
-from fleet.ground.tasks import Backoff, isolate
+from fleet.ground.tasks import Backoff, isolate, start_now
 from fleet.roles.worker.ownership.device_executor import DeviceExecutor
 from fleet.roles.worker.ownership.lease import Lease
 from fleet.wire import dialects, topics
@@ -79,7 +80,7 @@ class Shard:
         """When the connection was lost, on the lease's clock; None while connected."""
         self.filters: frozenset[str] = frozenset()
         """Topic filters of its devices; empty: all messages are of its devices."""
-        self.executor = DeviceExecutor(self.spawn)
+        self.executor = DeviceExecutor(functools.partial(self.spawn, now=True))
         self._open = session
         self._receiver = receiver
         self._confirm = confirm
@@ -120,19 +121,20 @@ class Shard:
         except* Fenced:
             log.warning("another worker owns the shard now", extra={"shard": self.number})
 
-    def spawn(self, what: str, work: Coroutine[None, None, None]) -> asyncio.Task[object]:
+    def spawn(self, what: str, work: Coroutine[None, None, None], *, now: bool = False) -> asyncio.Task[object]:
         """Start work that ends with the shard.
 
         Args:
             what: Name of the task. A worker that ends waits for `turn …`; a hand-over of the shard waits for `alert …`.
             work: A coroutine that has not begun.
+            now: Run it until it first waits before this returns.
 
         Raises:
             Unavailable: The shard is being given up; the work was not begun.
         """
         guarded = isolate(what, work)
         try:
-            task = self._group.create_task(guarded, name=what)
+            task = start_now(self._group, what, guarded) if now else self._group.create_task(guarded, name=what)
         except RuntimeError:
             guarded.close()
             work.close()
@@ -211,7 +213,7 @@ class Shard:
         # when too many of them wait here.
         await self._ready.wait()
         pauses, deadline = Backoff(first=0.1, limit=1.0), self.lease.clock() + RETRY_SECONDS
-        while session is self._session and self.held:
+        while session is not None and session is self._session and self.held:
             try:
                 return await self._receiver.receive(self, kind, mac, payload)
             except Unavailable as error:

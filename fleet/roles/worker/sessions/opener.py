@@ -9,9 +9,8 @@ from typing import Literal
 from fleet.adapters.redis.devices.traces import TraceStore
 from fleet.adapters.redis.sessions.sessions import Opened, SessionRecord
 from fleet.adapters.redis.shards.edges import EdgeRecord
-from fleet.core.firmware_traits import clears_on_stop, loses_wake_word
 from fleet.core.rates import Buckets, Rate
-from fleet.core.text.phrases import HelloRefusal, choose_language
+from fleet.core.text.phrases import HelloRefusal
 from fleet.ground.errors import Unavailable
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
@@ -88,12 +87,12 @@ class SessionOpener:
     async def _open(self, shard: Shard, hello: HelloEvent, session: SessionRecord, edge: EdgeRecord) -> Opened:
         mac = session.device
         host = await self._host(edge, mac)
-        opened = await self._resources.sessions.open(shard.owner, session)
-        if opened.old_session and opened.old_edge != edge.id:
-            await self._close_on_edge(opened.old_edge, mac, opened.old_session)
         shard.check()
         # Open the session on the edge before the device gets its hello, so that no packet comes too early.
-        await self._resources.inboxes.to_edge(edge.id, self._announcement(session, shard.number, opened))
+        opened = await self._resources.sessions.open(shard.owner, session, _announcement(session, shard.number))
+        if opened.old_session and opened.old_edge != edge.id:
+            old = CloseSessionCommand(device=mac, session=opened.old_session)
+            await self._resources.inboxes.to_edge(opened.old_edge, old)
         shard.publish(mac, _hello_command(session, host, edge.port), session.dialect)
         log.info("session opened", extra={"session": session.id, "edge": edge.id, "mcp": hello.mcp})
         return opened
@@ -113,7 +112,6 @@ class SessionOpener:
         if apology:
             self.apologies.show_later(shard, mac)
         if edge:
-            await self._close_on_edge(edge, mac, session)
             log.info("session ended by the server", extra={"session": session, "reason": reason})
         return bool(edge)
 
@@ -135,13 +133,12 @@ class SessionOpener:
         """End a session that the device left; send nothing to it. Return False if the session had ended already."""
         edge = await self._resources.sessions.close(shard.owner, mac, session, reason)
         if edge:
-            await self._close_on_edge(edge, mac, session)
             log.info("session ended by the device", extra={"session": session, "reason": reason})
         return bool(edge)
 
-    def is_lost(self, session: SessionRecord) -> bool:
-        """Return whether the edge of a session is dead."""
-        return self._directory.is_gone(session.edge)
+    def is_dead(self, edge: str) -> bool:
+        """Return whether an edge is known to be dead."""
+        return self._directory.is_gone(edge)
 
     async def _host(self, edge: EdgeRecord, mac: str) -> str:
         host = edge.host or self._resources.settings.public_host or (await self._resources.devices.read(mac)).host
@@ -154,9 +151,6 @@ class SessionOpener:
         old = await self._resources.sessions.read(mac)
         if old is not None:
             await self.close(shard, mac, old.id)
-
-    async def _close_on_edge(self, edge: str, mac: str, session: str) -> None:
-        await self._resources.inboxes.to_edge(edge, CloseSessionCommand(device=mac, session=session))
 
     def _refuse(self, shard: Shard, mac: str, dialect: str, reason: str, shown: HelloRefusal) -> None:
         """Answer with a valid hello and a goodbye: without an answer the device would wait ten seconds."""
@@ -181,25 +175,22 @@ class SessionOpener:
         except Unavailable:
             return ""
 
-    def _announcement(self, session: SessionRecord, shard: int, opened: Opened) -> OpenSessionCommand:
-        settings = self._resources.settings
-        return OpenSessionCommand(
-            device=session.device,
-            session=session.id,
-            # The dialect of the hello: a registrar with a microphone opens its sessions in the dialect `xiaozhi`.
-            dialect=session.dialect,
-            shard=shard,
-            ssrc=session.ssrc,
-            key=session.key,
-            uplink_rate=session.uplink.sample_rate,
-            uplink_frame_ms=session.uplink.frame_ms,
-            downlink_rate=session.downlink.sample_rate,
-            downlink_frame_ms=session.downlink.frame_ms,
-            aec=session.aec,
-            language=choose_language(settings.language, settings.languages, opened.language),
-            ends_presses=loses_wake_word(opened.board, opened.firmware),
-            clears_on_stop=clears_on_stop(opened.board, opened.firmware),
-        )
+
+def _announcement(session: SessionRecord, shard: int) -> OpenSessionCommand:
+    return OpenSessionCommand(
+        device=session.device,
+        session=session.id,
+        # The dialect of the hello: a registrar with a microphone opens its sessions in the dialect `xiaozhi`.
+        dialect=session.dialect,
+        shard=shard,
+        ssrc=session.ssrc,
+        key=session.key,
+        uplink_rate=session.uplink.sample_rate,
+        uplink_frame_ms=session.uplink.frame_ms,
+        downlink_rate=session.downlink.sample_rate,
+        downlink_frame_ms=session.downlink.frame_ms,
+        aec=session.aec,
+    )
 
 
 def _new_session(mac: str, edge: EdgeRecord, hello: HelloEvent, dialect: str) -> SessionRecord:

@@ -84,7 +84,7 @@ async def test_a_press_by_accident_or_where_nothing_is_set_gets_nothing(
         monkeypatch.setattr(push_to_talk, "ACCIDENT_SECONDS", 1000.0)
     async with on_stage(unheard_reply=unheard_reply) as stage:
         # The goodbye that this firmware gets tells that the press was handled.
-        await pressed(stage, ends_presses=True)
+        await pressed(stage, firmware="2.2.6")
         await released(stage)
         await stage.until(lambda: endings(stage) == ["pressed"])
         assert not stage.orders
@@ -138,7 +138,7 @@ async def test_silence_in_auto_mode_gets_no_answer() -> None:
 
 async def test_firmware_that_loses_wake_words_gets_a_goodbye_after_each_press() -> None:
     async with on_stage() as stage:
-        device = await pressed(stage, ends_presses=True)
+        device = await pressed(stage, firmware="2.2.6")
         device.say(silence=0)
         await stage.received(device.sequence)
         await released(stage)
@@ -172,7 +172,7 @@ async def said(stage: Stage, device: Device) -> str:
 async def test_a_press_during_an_answer_gets_no_goodbye_before_its_own_turn_is_over() -> None:
     async with on_stage() as stage:
         # `abort` and `listen start` of one press, as firmware sends them.
-        device, _turn = await answering(stage, ends_presses=True)
+        device, _turn = await answering(stage, firmware="2.2.6")
         await stage.send("speech_aborted")
         await stage.listen("manual")
         turn = await said(stage, device)
@@ -192,7 +192,7 @@ async def test_a_press_during_an_answer_gets_no_goodbye_before_its_own_turn_is_o
 @pytest.mark.parametrize("mode", ["auto", "manual"])
 async def test_a_press_or_wake_word_that_interrupts_an_answer_gets_no_goodbye(mode: str) -> None:
     async with on_stage() as stage:
-        device, _turn = await answering(stage, ends_presses=True)
+        device, _turn = await answering(stage, firmware="2.2.6")
         await stage.send("speech_aborted")
         await stage.listen(mode)
         device.say()
@@ -208,7 +208,7 @@ async def test_an_answer_that_is_only_silenced_gets_its_goodbye_a_little_later(
 ) -> None:
     monkeypatch.setattr(turn_taking, "ABORTED_SECONDS", 0.05)
     async with on_stage() as stage:
-        await answering(stage, ends_presses=True)
+        await answering(stage, firmware="2.2.6")
         await stage.send("speech_aborted")
         await stage.until(lambda: endings(stage) == ["pressed"])
 
@@ -226,7 +226,7 @@ async def test_other_firmware_keeps_its_session_after_a_press() -> None:
 
 async def test_a_conversation_by_wake_word_goes_on_whatever_the_firmware() -> None:
     async with on_stage() as stage:
-        device = await stage.open(ends_presses=True)
+        device = await stage.open(firmware="2.2.6")
         await stage.listen("auto")
         device.say()
         await stage.speak((await stage.heard()).turn, "A")

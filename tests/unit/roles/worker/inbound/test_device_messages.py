@@ -76,12 +76,17 @@ async def test_what_the_edge_must_know_is_forwarded(frames: Frames, message: dic
     assert frames.to_edge() == [kind] and frames.kinds() == []
 
 
-async def test_a_worker_that_may_have_lost_the_shard_forwards_nothing(frames: Frames) -> None:
+async def test_a_worker_that_has_lost_the_shard_forwards_nothing(frames: Frames) -> None:
     await frames.stage.open("s1")
-    frames.stage.connection.back = 1.0
-    asyncio.get_running_loop().call_later(0.5, frames.stage.shard.lease.end)
+    stage, listen = frames.stage, {"session_id": "s1", "type": "listen", "state": "start", "mode": "auto"}
+    stage.redis.run("HSET", stage.resources.store.keys.own(0), "f", "of another worker")
     with pytest.raises(Fenced):
-        await frames.say({"session_id": "s1", "type": "listen", "state": "start", "mode": "auto"})
+        await frames.say(listen)
+    with pytest.raises(Fenced):
+        await frames.say({**listen, "type": "abort"})
+    stage.shard.lease.end()
+    with pytest.raises(Fenced):
+        await frames.say(listen)
     assert frames.to_edge() == []
 
 
