@@ -4,14 +4,18 @@ The context adds fields to each line: device, session, turn. Speech and prompts 
 which is dropped unless the operator has switched it on (FLEET_LOG_PII).
 """
 
+import asyncio
 import json
 import logging
 import sys
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
-from datetime import UTC, datetime
-from typing import Literal, TextIO
+from datetime import datetime
+from typing import Final, Literal, TextIO
+
+import msgspec
 
 from fleet.ground.log_sampling import Sampling
 
@@ -20,7 +24,13 @@ LogFormat = Literal["json", "console"]
 _context: ContextVar[Mapping[str, str]] = ContextVar("fleet_log_context", default={})  # noqa: B039 - never mutated
 LONGEST_FIELD = 2_000
 """In characters."""
-_ENCODER = json.JSONEncoder(ensure_ascii=False, default=str)
+COLLECT_SECONDS: Final = 0.05
+"""How long lines below a warning are collected, to write them in one system call."""
+_MOST_COLLECTED: Final = 64 * 1024
+"""In characters; with more they are written at once."""
+_ENCODER: Final = msgspec.json.Encoder(enc_hook=str)
+_TOLERANT_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, default=str)
+"""For text with half a surrogate pair."""
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
@@ -53,10 +63,14 @@ class JsonFormatter(logging.Formatter):
     def __init__(self, *, pii: bool) -> None:
         super().__init__()
         self._pii = pii
+        self._second, self._date = 0, ""
 
     def format(self, record: logging.LogRecord) -> str:
+        second = int(record.created)
+        if second != self._second:
+            self._second, self._date = second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
         line: dict[str, object] = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "time": f"{self._date}.{int((record.created - second) * 1000):03}+00:00",
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
@@ -64,7 +78,10 @@ class JsonFormatter(logging.Formatter):
         line.update(_collect(record, self._pii))
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
-        return _ENCODER.encode(line)
+        try:
+            return _ENCODER.encode(line).decode()
+        except (UnicodeEncodeError, TypeError):
+            return _TOLERANT_ENCODER.encode(line)
 
 
 class ConsoleFormatter(logging.Formatter):
@@ -79,6 +96,54 @@ class ConsoleFormatter(logging.Formatter):
         pairs = " ".join(f"{key}={value}" for key, value in _collect(record, self._pii).items())
         text = f"{clock} {record.levelname.lower():7} {record.getMessage():32} {pairs}".rstrip()
         return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
+
+
+class CollectingHandler(logging.StreamHandler[TextIO]):
+    """Collects lines and writes them every `COLLECT_SECONDS`, in order; a warning writes all at once.
+
+    Without an event loop in the thread, lines are written at once. `logging` flushes at exit. A process that is killed
+    loses the lines of the last `COLLECT_SECONDS`.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._lines: list[str] = []
+        self._size = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """The loop that will write the lines."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            line = self.format(record)
+            self._lines.append(line)
+            self._size += len(line)
+            loop = None if record.levelno >= logging.WARNING else _running_loop()
+            if loop is None or self._size > _MOST_COLLECTED:
+                self.flush()
+            elif self._loop is not loop:
+                self._loop = loop
+                loop.call_later(COLLECT_SECONDS, self._write_later)
+        except Exception:  # noqa: BLE001 - as every handler of `logging` does
+            self.handleError(record)
+
+    def flush(self) -> None:
+        with self.lock or nullcontext():
+            if self._lines:
+                text, self._lines, self._size = "\n".join(self._lines), [], 0
+                self.stream.write(f"{text}\n")
+            super().flush()
+
+    def _write_later(self) -> None:
+        self._loop = None
+        with suppress(OSError, ValueError):  # the stream is closed
+            self.flush()
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 class _DeviceDebugFilter(logging.Filter):
@@ -147,7 +212,7 @@ def configure(
     # No format has these fields; collecting them took half of the time of a line.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     logging._srcfile = None  # noqa: SLF001 - the logging HOWTO recommends it
-    handler = logging.StreamHandler(stream or sys.stderr)
+    handler = CollectingHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter(pii=pii) if log_format == "json" else ConsoleFormatter(pii=pii))
     if rate is not None:
         handler.addFilter(Sampling(*rate, _subject, handler.handle))

@@ -51,6 +51,7 @@ async def _until_signalled(main: Main) -> int | None:
     def stop() -> None:
         nonlocal stopping
         if stopping or task is None:
+            _flush_log()
             os._exit(EXIT_FAILED)
         stopping = True
         task.cancel()
@@ -65,6 +66,13 @@ async def _until_signalled(main: Main) -> int | None:
         if not stopping:
             raise
         return 0
+    finally:
+        _flush_log()
+
+
+def _flush_log() -> None:
+    for handler in logging.getLogger().handlers:
+        handler.flush()
 
 
 def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

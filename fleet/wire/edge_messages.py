@@ -1,27 +1,31 @@
 """The messages in the inboxes of edges and shards. Text only: audio never leaves an edge.
 
 A shard's inbox belongs to the shard and outlives its owner; an edge's inbox belongs to the edge's process. Readers skip
-unknown messages, so that two versions can run side by side during a rollout. The values of `kind` are the stored form
-and do not change.
+unknown messages, so that two versions can run side by side during a rollout. The tags are the stored values of `kind`
+and do not change. Why msgspec: docs/adr/0029-msgspec.md.
 """
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from msgspec import Struct
+from msgspec.json import Decoder
 
 from fleet.wire.messages import ListenMode
 
 
-class _EdgeMessage(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
+class _EdgeMessage(Struct, frozen=True, kw_only=True, tag_field="kind"):
     device: str
     session: str
 
+    @property
+    def kind(self) -> str:
+        """The stored name of the message's class."""
+        return str(self.__struct_config__.tag)
 
-class OpenSessionCommand(_EdgeMessage):
+
+class OpenSessionCommand(_EdgeMessage, frozen=True, tag="session_opened"):
     """To an edge: expect packets of this session; any other session of the device is over."""
 
-    kind: Literal["session_opened"] = "session_opened"
     dialect: str
     shard: int
     ssrc: int
@@ -38,65 +42,53 @@ class OpenSessionCommand(_EdgeMessage):
     board: str = ""
 
 
-class CloseSessionCommand(_EdgeMessage):
+class CloseSessionCommand(_EdgeMessage, frozen=True, tag="session_closed"):
     """To an edge: forget the session and stop its audio at once."""
 
-    kind: Literal["session_closed"] = "session_closed"
 
-
-class StartListeningCommand(_EdgeMessage):
+class StartListeningCommand(_EdgeMessage, frozen=True, tag="listening_started"):
     """To an edge: the microphone is open."""
 
-    kind: Literal["listening_started"] = "listening_started"
     mode: ListenMode
 
 
-class StopListeningCommand(_EdgeMessage):
+class StopListeningCommand(_EdgeMessage, frozen=True, tag="listening_stopped"):
     """To an edge: push-to-talk was released; recognise the utterance."""
 
-    kind: Literal["listening_stopped"] = "listening_stopped"
 
-
-class DetectedTextCommand(_EdgeMessage):
+class DetectedTextCommand(_EdgeMessage, frozen=True, tag="wake_word_heard"):
     """To an edge: the text of the device's `listen/detect`: its wake word, or typed text."""
 
-    kind: Literal["wake_word_heard"] = "wake_word_heard"
     text: str
 
 
-class AbortAnswerCommand(_EdgeMessage):
+class AbortAnswerCommand(_EdgeMessage, frozen=True, tag="speech_aborted"):
     """To an edge: stop the answer at once and send the device one `tts stop`."""
 
-    kind: Literal["speech_aborted"] = "speech_aborted"
     reason: str = ""
 
 
-class DeviceReturnedCommand(_EdgeMessage):
+class DeviceReturnedCommand(_EdgeMessage, frozen=True, tag="device_returned"):
     """To an edge: the device has a new connection and may have missed the end of an answer."""
 
-    kind: Literal["device_returned"] = "device_returned"
 
-
-class TurnProgressCommand(_EdgeMessage):
+class TurnProgressCommand(_EdgeMessage, frozen=True, tag="turn_working"):
     """To an edge: the turn continues without text for now, for example during a slow tool call."""
 
-    kind: Literal["turn_working"] = "turn_working"
     turn: str
 
 
-class StartAnswerCommand(_EdgeMessage):
+class StartAnswerCommand(_EdgeMessage, frozen=True, tag="speech_begun"):
     """To an edge: an answer is being written; prepare the device for its audio."""
 
-    kind: Literal["speech_begun"] = "speech_begun"
     turn: str
     traceparent: str = ""
     """The turn's trace (W3C Trace Context); empty while traces are off."""
 
 
-class SpeakSentenceCommand(_EdgeMessage):
+class SpeakSentenceCommand(_EdgeMessage, frozen=True, tag="sentence_ready"):
     """To an edge: speak this sentence. `index` counts from 0 within the turn; the edge skips a repeated one."""
 
-    kind: Literal["sentence_ready"] = "sentence_ready"
     turn: str
     index: int
     text: str
@@ -106,15 +98,14 @@ class SpeakSentenceCommand(_EdgeMessage):
     """The face of the answer, with its first sentence; one of the names in `fleet.core.text.emotion`."""
 
 
-class EndAnswerCommand(_EdgeMessage):
+class EndAnswerCommand(_EdgeMessage, frozen=True, tag="speech_ended"):
     """To an edge: the turn is over; send `tts stop` after its sentences. `index` is the number of sentences."""
 
-    kind: Literal["speech_ended"] = "speech_ended"
     turn: str
     index: int
 
 
-EdgeCommand = Annotated[
+EdgeCommand = (
     OpenSessionCommand
     | CloseSessionCommand
     | StartListeningCommand
@@ -125,15 +116,13 @@ EdgeCommand = Annotated[
     | TurnProgressCommand
     | StartAnswerCommand
     | SpeakSentenceCommand
-    | EndAnswerCommand,
-    Field(discriminator="kind"),
-]
+    | EndAnswerCommand
+)
 
 
-class UtteranceEvent(_EdgeMessage):
+class UtteranceEvent(_EdgeMessage, frozen=True, tag="utterance_heard"):
     """To a shard: an utterance; begin a turn. `turn` is its id, made by the sender and unique for ever."""
 
-    kind: Literal["utterance_heard"] = "utterance_heard"
     turn: str
     text: str
     language: str = ""
@@ -146,37 +135,31 @@ class UtteranceEvent(_EdgeMessage):
     """The turn's trace (W3C Trace Context); empty while traces are off."""
 
 
-class AnswerInterruptedEvent(_EdgeMessage):
+class AnswerInterruptedEvent(_EdgeMessage, frozen=True, tag="speech_interrupted"):
     """To a shard: the answer was interrupted, and the edge has stopped it; it may not have begun yet."""
 
-    kind: Literal["speech_interrupted"] = "speech_interrupted"
     turn: str
     spoken: int
     """How many sentences of the turn had begun to play."""
 
 
-class AnswerDoneEvent(_EdgeMessage):
+class AnswerDoneEvent(_EdgeMessage, frozen=True, tag="speech_done"):
     """To a shard: the answer was spoken to its end."""
 
-    kind: Literal["speech_done"] = "speech_done"
     turn: str
 
 
-class SessionSilentEvent(_EdgeMessage):
+class SessionSilentEvent(_EdgeMessage, frozen=True, tag="session_silent"):
     """To a shard: end the session with a goodbye.
 
     `idle`: silence for too long. `unused`: no audio ever arrived. `pressed`: a push-to-talk turn is over on firmware
     that then needs a goodbye. `leaving`: the edge stops; the user may have begun to speak, so an apology is due.
     """
 
-    kind: Literal["session_silent"] = "session_silent"
     reason: Literal["idle", "unused", "pressed", "leaving"]
 
 
-EdgeEvent = Annotated[
-    UtteranceEvent | AnswerInterruptedEvent | AnswerDoneEvent | SessionSilentEvent,
-    Field(discriminator="kind"),
-]
+EdgeEvent = UtteranceEvent | AnswerInterruptedEvent | AnswerDoneEvent | SessionSilentEvent
 
-EDGE_COMMANDS: TypeAdapter[EdgeCommand] = TypeAdapter(EdgeCommand)
-EDGE_EVENTS: TypeAdapter[EdgeEvent] = TypeAdapter(EdgeEvent)
+EDGE_COMMANDS: Decoder[EdgeCommand] = Decoder(EdgeCommand)
+EDGE_EVENTS: Decoder[EdgeEvent] = Decoder(EdgeEvent)

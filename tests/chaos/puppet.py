@@ -52,6 +52,8 @@ def _strike(order: Mapping[str, object]) -> None:
     number = signal.Signals(int(str(order["signal"])))
     pids = order.get("pids") or [os.getpid()]
     line = {"level": "debug", "message": "trap sprung", "at": order["message"], "signal": number.name, "pids": pids}
+    for handler in logging.getLogger().handlers:
+        handler.flush()
     os.write(2, (json.dumps(line) + "\n").encode())
     for pid in pids if isinstance(pids, list) else []:
         try:

@@ -5,8 +5,9 @@ import re
 from random import Random
 from typing import Any
 
+import msgspec
 import pydantic_core
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from fleet.core.ports import ToolCall
 from fleet.core.toolbox import Prepared, Refusal, Toolbox
@@ -40,11 +41,9 @@ def check_frame(frame: bytes) -> None:
         case messages.ListenStartEvent() | messages.ListenStopEvent() | messages.GoodbyeEvent():
             read_strictly(DIALECT.send(messages.GoodbyeCommand(event.session)))
         case messages.DetectEvent():
-            edge_messages.EDGE_COMMANDS.dump_json(
-                edge_messages.DetectedTextCommand(device=_MAC, session=event.session, text=event.text)
-            )
+            msgspec.json.encode(edge_messages.DetectedTextCommand(device=_MAC, session=event.session, text=event.text))
         case messages.AbortEvent():
-            edge_messages.EDGE_COMMANDS.dump_json(
+            msgspec.json.encode(
                 edge_messages.AbortAnswerCommand(device=_MAC, session=event.session, reason=event.reason)
             )
         case messages.HelloEvent():
@@ -119,13 +118,13 @@ def assert_call(box: Toolbox, call: ToolCall) -> None:
 
 
 def check_mail(letter: bytes) -> None:
-    adapters: tuple[TypeAdapter[Any], ...] = (edge_messages.EDGE_COMMANDS, edge_messages.EDGE_EVENTS)
-    for adapter in adapters:
+    decoders: tuple[msgspec.json.Decoder[Any], ...] = (edge_messages.EDGE_COMMANDS, edge_messages.EDGE_EVENTS)
+    for decoder in decoders:
         try:
-            read = adapter.validate_json(letter)
-        except ValidationError:
+            read = decoder.decode(letter)
+        except msgspec.DecodeError:
             continue
-        assert adapter.validate_json(adapter.dump_json(read)) == read
+        assert decoder.decode(msgspec.json.encode(read)) == read
 
 
 def check_presence(payload: bytes) -> None:

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from fleet.core.ports import Transcript
@@ -242,7 +243,7 @@ class Stage:
     async def send(self, kind: str, session: str = "s1", **rest: Any) -> None:
         """Put a message into the edge's inbox; return when the edge has read it."""
         document = {"kind": kind, "device": MAC, "session": session, **rest}
-        self._inbox.put_nowait(edge_messages.EDGE_COMMANDS.validate_python(document))
+        self._inbox.put_nowait(msgspec.convert(document, edge_messages.EdgeCommand))
         await self.until(lambda: self._inbox.empty())
         await settle()
 

@@ -100,7 +100,7 @@ class MemoryClient(ServerClient):
 
 def memory_client(redis: MemoryRedis) -> MemoryClient:
     client = MemoryClient(connection_pool=ConnectionPool(decode_responses=True, protocol=2))
-    client.sentinels, client.pipelined = None, MemoryConnection(redis)
+    client.sentinels, client.pipelined, client.blocking = None, MemoryConnection(redis), []
     client.retries, client.batch_retries = (
         RetryPolicy(MOST_COMMANDS, client.refresh),
         RetryPolicy(MOST_COMMANDS, client.refresh),

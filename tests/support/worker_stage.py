@@ -57,9 +57,7 @@ class WorkerStage:
     def edge_commands(self, edge: str = EDGE) -> list[EdgeCommand]:
         """Return what an edge was sent so far."""
         entries = self.redis.run("XRANGE", names.edge_inbox(edge), "-", "+")
-        return [
-            EDGE_COMMANDS.validate_json(dict(zip(words[::2], words[1::2], strict=True))["m"]) for _, words in entries
-        ]
+        return [EDGE_COMMANDS.decode(dict(zip(words[::2], words[1::2], strict=True))["m"]) for _, words in entries]
 
     def spoken(self) -> list[str]:
         """Return the sentences that the edge has; one with a number that it has must be the same, and is skipped."""

@@ -33,7 +33,7 @@ class Leg(asyncio.Protocol):
         self._quick_ack = quick_ack
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._socket: socket.socket | None = None
+        self._descriptor: int | None = None
         self._aborted = False
         self.received_at = self._loop.time()
         """When the peer last sent bytes, on the loop's clock."""
@@ -95,15 +95,16 @@ class Leg(asyncio.Protocol):
             return
         # So that `pause_writing` is called when one packet waits. With TLS a limit of 0 is reached when none waits.
         transport.set_write_buffer_limits(high=1, low=0)
-        self._socket = transport.get_extra_info("socket")
-        if self._socket is not None:
-            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        connection = transport.get_extra_info("socket")
+        if connection is not None:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            self._descriptor = connection.fileno() if self._quick_ack else None
 
     def data_received(self, data: bytes) -> None:
         self.received_at = self._loop.time()
-        if self._quick_ack and self._socket is not None:
-            acknowledge(self._socket)
+        if self._descriptor is not None:
+            acknowledge(self._descriptor)
         self._receive(data)
 
     def connection_lost(self, exc: Exception | None) -> None:

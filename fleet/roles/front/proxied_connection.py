@@ -123,8 +123,9 @@ class ProxiedConnection:
 
     def _apply(self, step: GateStep) -> None:
         self.broker.write(step.to_broker)
-        self.device.write(step.to_device)
-        if self.device.backlog > self._limits.backlog:
-            self.end("device stuck")
+        if step.to_device:
+            self.device.write(step.to_device)
+            if self.device.backlog > self._limits.backlog:
+                self.end("device stuck")
         if step.end:
             self.end(step.end)

@@ -68,9 +68,10 @@ class Bench:
 
     async def _open(self, count: int) -> None:
         for number in range(count):
-            who = {"device": streams.device(number), "session": streams.session(number)}
+            device, session = streams.device(number), streams.session(number)
             opened = OpenSessionCommand(
-                **who,
+                device=device,
+                session=session,
                 dialect="xiaozhi",
                 shard=0,
                 ssrc=streams.ssrc(number),
@@ -82,7 +83,7 @@ class Bench:
             )
             await self._inbox.put(opened)
             # The only mode in which a device is heard while it speaks.
-            await self._inbox.put(StartListeningCommand(**who, mode="realtime"))
+            await self._inbox.put(StartListeningCommand(device=device, session=session, mode="realtime"))
         await self._inbox.join()
 
     async def _speak(self, count: int, sentences: int) -> None:

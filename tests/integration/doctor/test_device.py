@@ -127,6 +127,7 @@ async def test_one_device_is_looked_at_closely(settings: dict[str, Any], store: 
                     await until(store, lambda known: known.at("hello"), mac)
         assert not logging.getLogger("fleet.roles.worker.ownership.shard").isEnabledFor(logging.DEBUG)
     finally:
+        root.handlers[0].flush()
         root.handlers[:], root.level = handlers, level
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
     close = [line for line in lines if line["level"] == "debug"]

@@ -15,7 +15,7 @@ from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
 from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.adapters.redis.shards.leases import Leases
 from fleet.ground.errors import ConfigError, Unavailable
-from fleet.wire.edge_messages import CloseSessionCommand
+from fleet.wire.edge_messages import AnswerDoneEvent, CloseSessionCommand
 from tests.support.ports import LOOPBACK, free_port
 from tests.support.process import running
 from tests.support.redis_engines import EngineProcess
@@ -126,6 +126,22 @@ async def test_connections_are_bounded(server: EngineProcess, forgetful: Store) 
     assert len(living) == 1
     clients = await forgetful.client.info("clients")
     assert clients["connected_clients"] <= 2 * MOST_COMMANDS + MOST_BLOCKING_READS
+
+
+async def test_blocking_reads_keep_a_connection_each_and_nothing_waits_behind_them(forgetful: Store) -> None:
+    boxes, message = Inboxes(forgetful), AnswerDoneEvent(device="d", session="s", turn="t")
+    await boxes.to_shard(0, message)
+    before = (await forgetful.client.info("clients"))["connected_clients"]
+    for number in range(3):
+        async with asyncio.timeout(LIMIT), asyncio.TaskGroup() as group:
+            blocked = group.create_task(boxes.read_shards({1: "0"}))
+            while (await forgetful.client.info("clients"))["blocked_clients"] == 0:
+                await asyncio.sleep(0)
+            assert [entry.event for entry in await Inboxes(forgetful).read_shards({0: "0"})] == [message], number
+            assert not blocked.done()
+            blocked.cancel()
+    assert [entry.event for entry in await boxes.read_shards({0: "0"})] == [message]
+    assert (await forgetful.client.info("clients"))["connected_clients"] <= before + 2
 
 
 @pytest.mark.parametrize("serves_stale_data", ["yes", "no"])

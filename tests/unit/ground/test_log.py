@@ -1,8 +1,34 @@
 import io
 import json
 import logging
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
 
 from fleet.ground import log
+from tests.support.virtual_time import elapse
+
+
+class Writes(io.StringIO):
+    """A stream that keeps each write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[str] = []
+
+    def write(self, text: str) -> int:
+        self.calls.append(text)
+        return super().write(text)
+
+
+@pytest.fixture
+def writes() -> Iterator[Writes]:
+    stream, root = Writes(), logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    log.configure("info", "json", pii=False, stream=stream)
+    yield stream
+    root.handlers[:], root.level = handlers, level
 
 
 def lines(**options: object) -> list[str]:
@@ -67,3 +93,58 @@ def test_one_device_is_looked_at_closely_while_the_others_are_not() -> None:
         ("bb", "an ordinary line"),
         ("aa", "an ordinary line"),
     ]
+
+
+def said(text: str) -> list[str]:
+    return [json.loads(line)["message"] for line in text.splitlines()]
+
+
+async def test_lines_are_collected_and_written_together_in_order(writes: Writes) -> None:
+    logger = logging.getLogger("a.logger")
+    for word in "abc":
+        logger.info(word)
+    assert not writes.calls
+    await elapse(log.COLLECT_SECONDS)
+    logger.info("d")
+    await elapse(log.COLLECT_SECONDS)
+    assert [said(text) for text in writes.calls] == [["a", "b", "c"], ["d"]]
+
+
+async def test_a_warning_writes_all_lines_at_once(writes: Writes) -> None:
+    logger = logging.getLogger("a.logger")
+    for level in (logging.INFO, logging.WARNING, logging.INFO, logging.ERROR, logging.INFO):
+        logger.log(level, "%d", level)
+    assert [said(text) for text in writes.calls] == [["20", "30"], ["20", "40"]]
+    logging.getLogger().handlers[0].flush()
+    assert said(writes.calls[-1]) == ["20"]
+
+
+async def test_collected_lines_are_bounded(writes: Writes) -> None:
+    logger = logging.getLogger("a.logger")
+    for number in range(1000):
+        logger.info("%d", number, extra={"text": "x" * 1000})
+    assert 5 < len(writes.calls) < 100
+    await elapse(log.COLLECT_SECONDS)
+    assert said(writes.getvalue()) == [str(number) for number in range(1000)]
+
+
+def test_without_an_event_loop_every_line_is_written_at_once(writes: Writes) -> None:
+    for word in "ab":
+        logging.getLogger("a.logger").info(word)
+        assert said(writes.calls[-1]) == [word]
+
+
+def test_any_field_can_be_written(writes: Writes) -> None:
+    values = {"half": "\ud83d", "number": float("nan"), "thing": ValueError("x"), "map": {"k": (1, None)}, "text": "好"}
+    for name, value in values.items():
+        logging.getLogger("a.logger").info("m", extra={name: value})
+    lines = [json.loads(text) for text in writes.calls]
+    assert [line.get(name) for line, name in zip(lines, values, strict=True)] == [
+        "\ud83d", None, "x", {"k": [1, None]}, "好",
+    ]  # fmt: skip
+
+
+def test_the_time_of_a_line_is_utc_in_milliseconds() -> None:
+    record = logging.makeLogRecord({"created": 1795446392.0679})
+    line = json.loads(log.JsonFormatter(pii=False).format(record))
+    assert datetime.fromisoformat(line["time"]) == datetime(2026, 11, 23, 15, 6, 32, 67_000, UTC)

@@ -51,13 +51,14 @@ class MqttConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._socket = transport.get_extra_info("socket")
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection = transport.get_extra_info("socket")
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._descriptor = connection.fileno()
         self._timer = asyncio.get_running_loop().call_later(self._tick, self._watch)
 
     def data_received(self, data: bytes) -> None:
         self._silent = 0
-        acknowledge(self._socket)
+        acknowledge(self._descriptor)
         for packet in self._reader.feed(data):
             if isinstance(packet, Publish):
                 self._on_message(packet)

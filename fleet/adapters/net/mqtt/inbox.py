@@ -12,8 +12,9 @@ from fleet.wire.mqtt.packets import Publish
 log = logging.getLogger(__name__)
 
 ACKNOWLEDGE_SECONDS = 0.02
-"""How long acknowledgements are collected: each packet of them wakes up the broker and this process. A broker continues
-to send while fewer than its `max_inflight_messages` are unacknowledged."""
+"""Longest time for which acknowledgements are collected: each packet of them wakes up the broker. All sessions of a
+process send theirs at the same moments, multiples of this time, so that this process wakes up once for all. A broker
+continues to send while fewer than its `max_inflight_messages` are unacknowledged."""
 
 LARGEST_HELD = 2 * 1024 * 1024
 """Bytes of messages handled at a time; a worker has one session for each of its shards."""
@@ -150,7 +151,8 @@ class Inbox:
         pending.handled = True
         if not self._settling and self._pending[0].handled:
             self._settling = True
-            asyncio.get_running_loop().call_later(ACKNOWLEDGE_SECONDS, self._settle)
+            loop = asyncio.get_running_loop()
+            loop.call_at((loop.time() // ACKNOWLEDGE_SECONDS + 1) * ACKNOWLEDGE_SECONDS, self._settle)
 
     def _settle(self) -> None:
         self._settling = False

@@ -98,6 +98,10 @@ class ServerClient(Redis):
     """A policy of its own, so that batches take no places from single commands."""
     sentinels: Sentinel | None
     pipelined: CommandConnection
+    limit: float
+    """Longest time of one attempt in seconds."""
+    blocking: list[PipelinedConnection]
+    """Unused connections for commands that block, one command at a time on each."""
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
         if args[0] in _QUICK:
@@ -122,7 +126,9 @@ class ServerClient(Redis):
 
     async def read_streams(self, after: Mapping[str, str], count: int, seconds: float) -> Streams:
         """Return the new entries of the streams; wait for them up to `seconds`."""
-        return to_streams(await self.xread(cast("Any", dict(after)), count=count, block=round(seconds * 1000)))
+        words = ("XREAD", "COUNT", count, "BLOCK", round(seconds * 1000), "STREAMS", *after, *after.values())
+        bounded = bool(self.blocking) and self.blocking[-1].connected
+        return to_streams(await self.retries.run(lambda: self._block(words), bounded=bounded))
 
     async def fits(self) -> bool:
         """Whether the server is of the kind that the address names."""
@@ -146,10 +152,22 @@ class ServerClient(Redis):
             await self.connection_pool.disconnect(inuse_connections=False)
 
     async def aclose(self, close_connection_pool: bool | None = None) -> None:
-        await self.pipelined.drop()
+        for connection in (self.pipelined, *self.blocking):
+            await connection.drop()
         await super().aclose(close_connection_pool)
         if self.sentinels is not None:
             await self.sentinels.aclose()
+
+    async def _block(self, words: Sequence[Any]) -> Any:
+        connection = self.blocking.pop() if self.blocking else PipelinedConnection(self.connection_pool, self.limit)
+        try:
+            (answer,) = await connection.ask((words,))
+        except BaseException:
+            # The answer to a command that was cancelled would keep the next one waiting.
+            await connection.drop()
+            raise
+        self.blocking.append(connection)
+        return _read(self, words[0], answer)
 
     async def _send(self, commands: Sequence[Command]) -> list[Any]:
         if all(args[0] in _QUICK for args, _ in commands):
@@ -205,6 +223,7 @@ def connect_server(address: RedisAddress, places: int, answer: float) -> ServerC
         pool = ConnectionPool(connection_class=SSLConnection if address.tls else Connection, **options)
     client = cast("ServerClient", ServerClient.from_pool(pool))
     client.sentinels = sentinels
+    client.limit, client.blocking = answer, []
     client.pipelined = PipelinedConnection(pool, answer)
     client.retries = RetryPolicy(places, client.refresh, answer)
     client.batch_retries = RetryPolicy(places, client.refresh, answer)

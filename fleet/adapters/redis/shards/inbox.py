@@ -1,19 +1,23 @@
 """Inboxes: streams between edges and shards, and from the api to shards. Text only."""
 
 import asyncio
+import itertools
 import math
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar, cast
+from typing import Final, TypeVar, cast
 
-from pydantic import TypeAdapter, ValidationError
+import msgspec
 
 from fleet.adapters.redis import keys
 from fleet.adapters.redis.client.store import BLOCK_SECONDS, Store
 from fleet.wire.edge_messages import EDGE_COMMANDS, EDGE_EVENTS, EdgeCommand, EdgeEvent
 
 _BATCH = 100
+_PAUSE_SECONDS: Final = 0.01
+"""Between two reads while messages come often, so that one read returns several: a read costs more than a message. An
+edge keeps the packets that come before their session."""
 
 T = TypeVar("T")
 
@@ -39,20 +43,24 @@ class Inboxes:
         self._edge_position: dict[str, str] = {}
         self._renewed: dict[str, float] = {}
         """When the expiry of each edge's inbox was last set, on the loop's clock."""
+        self._prefix = secrets.token_hex(6)
+        self._numbers = itertools.count()
+        self._last_read = -math.inf
+        """When a read last returned entries, on the loop's clock."""
+        self._rest_until = 0.0
         self._seen: dict[str, str] = {}
         """The entry in which each mark was seen first."""
 
     async def to_shard(self, shard: int, event: EdgeEvent) -> None:
-        fields = _fields(EDGE_EVENTS.dump_json(event))
-        name = self._store.keys.inbox(shard)
-        await self._store.ask(self._store.client.xadd(name, fields, maxlen=keys.INBOX_LENGTH, approximate=True))
+        words = self._entry(self._store.keys.inbox(shard), event)
+        await self._store.ask(cast("Awaitable[str]", self._store.client.execute_command(*words)))
 
     async def to_edge(self, edge: str, *commands: EdgeCommand) -> None:
         """Send commands to an edge in one round trip."""
         name = keys.edge_inbox(edge)
         pipe = self._store.client.pipeline(transaction=False)
         for command in commands:
-            pipe.xadd(name, _fields(EDGE_COMMANDS.dump_json(command)), maxlen=keys.INBOX_LENGTH, approximate=True)
+            pipe.execute_command(*self._entry(name, command))
         now = asyncio.get_running_loop().time()
         stale = now - self._renewed.get(name, -math.inf) > keys.EDGE_INBOX_SECONDS / 4
         if stale:
@@ -124,21 +132,30 @@ class Inboxes:
 
     async def _read(self, after: dict[str, str]) -> list[tuple[str, str, dict[str, str]]]:
         """Wait for new entries in the streams; return the stream, id and fields of each."""
+        clock = asyncio.get_running_loop().time
+        if (rest := self._rest_until - clock()) > 0:
+            await asyncio.sleep(rest)
         streams = await self._store.ask(self._store.reader.read_streams(after, _BATCH, BLOCK_SECONDS))
+        if streams:
+            now, last = clock(), self._last_read
+            self._last_read = now
+            if now - last < 2 * _PAUSE_SECONDS and max(len(entries) for _, entries in streams) < _BATCH:
+                self._rest_until = now + _PAUSE_SECONDS
         return [(name, entry, fields) for name, entries in streams for entry, fields in entries]
 
-    def _open(self, model: TypeAdapter[T], entry: str, fields: dict[str, str]) -> T | None:
+    def _open(self, decoder: msgspec.json.Decoder[T], entry: str, fields: dict[str, str]) -> T | None:
         mark = fields.get("k")
         if mark is not None and self._seen.setdefault(mark, entry) != entry:
             return None
         if len(self._seen) > _REMEMBERED:
             del self._seen[next(iter(self._seen))]
         try:
-            return model.validate_json(fields.get("m", ""))
-        except ValidationError:
+            return decoder.decode(fields.get("m", ""))
+        except (msgspec.DecodeError, RecursionError):
             return None
 
-
-def _fields(message: bytes) -> dict[Any, Any]:
-    """Return an entry's fields; the mark identifies a duplicate, written when a command was retried after a fault."""
-    return {"m": message, "k": secrets.token_hex(6)}
+    def _entry(self, inbox: str, message: EdgeCommand | EdgeEvent) -> tuple[str | int | bytes, ...]:
+        """Return the command that writes a message; the mark identifies a duplicate, written when it was retried."""
+        mark = f"{self._prefix}{next(self._numbers):x}"
+        message_json = msgspec.json.encode(message)
+        return "XADD", inbox, "MAXLEN", "~", keys.INBOX_LENGTH, "*", "m", message_json, "k", mark

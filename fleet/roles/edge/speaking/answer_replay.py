@@ -4,6 +4,8 @@ import logging
 import math
 from uuid import uuid4
 
+from msgspec.structs import replace
+
 from fleet.roles.edge.speaking.downlink import Downlink
 from fleet.roles.edge.speaking.speech import SpokenAnswer
 
@@ -62,6 +64,6 @@ class AnswerReplay:
         speech = SpokenAnswer(uuid4().hex, local=True, lazy=True, repeated=True)
         self._downlink.begin(speech, now)
         for sentence in missed.sentences:
-            speech.add(sentence.model_copy(update={"turn": speech.turn}))
+            speech.add(replace(sentence, turn=speech.turn))
         speech.end()
         return True

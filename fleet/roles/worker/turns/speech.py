@@ -6,6 +6,8 @@ Devices that show text get it at the same time (`fleet.roles.worker.turns.messag
 import asyncio
 import logging
 
+from msgspec.structs import replace
+
 from fleet.adapters.redis.sessions.sessions import SessionRecord
 from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.core.text.emotion import emotion_of
@@ -112,7 +114,7 @@ class AnswerSpeech:
     def set_language(self, language: str) -> None:
         """Set the language from the next sentence on; an empty one changes nothing."""
         if language:
-            self.utterance = self.utterance.model_copy(update={"language": language})
+            self.utterance = replace(self.utterance, language=language)
 
     async def hand_over(self) -> None:
         """Send the waiting sentences to the edge and the device.

@@ -9,6 +9,7 @@ from fleet.adapters.net.mqtt import inbox as module
 from fleet.adapters.net.mqtt.inbox import Inbox
 from fleet.ground.errors import Unavailable
 from fleet.wire.mqtt.packets import Publish
+from tests.support.virtual_time import elapse
 
 
 class Desk:
@@ -35,16 +36,11 @@ class Desk:
             self.inbox.put(group, Publish(str(number), b"", number))
 
 
-@pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Acknowledgements do not wait for more."""
-    monkeypatch.setattr(module, "ACKNOWLEDGE_SECONDS", 0.0)
-
-
 async def turns() -> None:
-    """Let everything run that can run."""
+    """Let everything run that can run, and acknowledgements be sent."""
     for _ in range(10):
         await asyncio.sleep(0)
+    await elapse(module.ACKNOWLEDGE_SECONDS)
 
 
 async def test_acknowledgements_wait_for_those_before_them() -> None:
@@ -59,6 +55,26 @@ async def test_acknowledgements_wait_for_those_before_them() -> None:
         desk.gates["1"].set_result(None)
         await turns()
         assert desk.acknowledged == [1, 2, 3]
+
+
+async def test_all_inboxes_of_a_process_acknowledge_at_the_same_moment() -> None:
+    clock, sent = asyncio.get_running_loop().time, set[float]()
+
+    async def handle(topic: str, payload: bytes) -> None:
+        """Done at once."""
+
+    def acknowledge(ids: Sequence[int]) -> None:
+        sent.add(clock())
+
+    inboxes = [Inbox(handle, acknowledge, lambda _: None, lambda _: None, 10) for _ in range(3)]
+    async with asyncio.TaskGroup() as group:
+        await elapse(1.25 * module.ACKNOWLEDGE_SECONDS - clock() % module.ACKNOWLEDGE_SECONDS)
+        begun = clock()
+        for inbox in inboxes:
+            inbox.put(group, Publish("t", b"", 1))
+            await elapse(module.ACKNOWLEDGE_SECONDS / 8)
+        await elapse(module.ACKNOWLEDGE_SECONDS)
+    assert len(sent) == 1 and sent.pop() - begun <= module.ACKNOWLEDGE_SECONDS
 
 
 async def test_acknowledgements_of_the_same_moment_travel_together(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +92,7 @@ async def test_acknowledgements_of_the_same_moment_travel_together(monkeypatch: 
     inbox = Inbox(handle, acknowledge, lambda _: None, lambda _: None, 10)
     async with asyncio.TaskGroup() as group, asyncio.timeout(5):
         inbox.put(group, Publish("t", b"", 1))
-        await turns()
+        await asyncio.sleep(0)
         inbox.put(group, Publish("t", b"", 2))
         await sent.wait()
     assert packets == [[1, 2]]

@@ -1,6 +1,10 @@
 import asyncio
+from collections.abc import Mapping
+
+import pytest
 
 from fleet.adapters.redis import keys
+from fleet.adapters.redis.client.client import Streams
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.wire.edge_messages import AnswerDoneEvent, CloseSessionCommand
@@ -44,6 +48,61 @@ async def test_what_this_version_does_not_know_and_what_was_written_twice_is_non
     await store.client.xadd(inbox, fields)
     await store.client.xadd(inbox, {"m": '{"kind": "of the future"}'})
     assert [entry.event for entry in await inboxes.read_shards({0: "0"})] == [done("a"), None, None]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "",
+        "{",
+        "[]",
+        '{"device": "d", "session": "s", "turn": "t"}',
+        '{"kind": "speech_done", "device": "d", "session": "s"}',
+        '{"kind": "speech_done", "device": 1, "session": "s", "turn": "t"}',
+        '{"kind": "speech_done", "device": "d", "session": "s", "turn": null}',
+        '{"kind": "speech_done", "device": "d", "session": "s", "turn": "\\ud800"}',
+        '{"kind": "speech_interrupted", "device": "d", "session": "s", "turn": "t", "spoken": "many"}',
+        '{"kind": "session_silent", "device": "d", "session": "s", "reason": "of the future"}',
+        '{"kind": "speech_done", "device": "d", "session": "s", "turn": "t"} {}',
+        '{"kind": "speech_done", "more": ' + "[" * 10_000,
+    ],
+)
+async def test_what_is_no_event_is_none_and_harms_no_other(store: Store, message: str) -> None:
+    inboxes = Inboxes(store)
+    await store.client.xadd(store.keys.inbox(0), {"m": message})
+    await inboxes.to_shard(0, done("a"))
+    assert [entry.event for entry in await inboxes.read_shards({0: "0"})] == [None, done("a")]
+
+
+async def test_messages_that_come_often_are_read_several_at_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    inboxes, read_streams, clock, reads = Inboxes(store), store.reader.read_streams, asyncio.get_running_loop().time, 0
+    written: dict[str, float] = {}
+    late: dict[str, float] = {}
+
+    async def count(after: Mapping[str, str], most: int, seconds: float) -> Streams:
+        nonlocal reads
+        reads += 1
+        return await read_streams(after, most, seconds)
+
+    async def read() -> None:
+        async for command in inboxes.read_edge("e1"):
+            late[command.session] = clock() - written[command.session]
+
+    monkeypatch.setattr(store.reader, "read_streams", count)
+    async with asyncio.TaskGroup() as group:
+        reading = group.create_task(read())
+        for number in range(100):
+            written[str(number)] = clock()
+            await inboxes.to_edge("e1", close(str(number)))
+            await elapse(0.001)
+        await elapse(0.1)
+        assert len(late) == 100 and reads < 20 and max(late.values()) <= 0.012
+        for name in ("x", "y", "z"):
+            written[name] = clock()
+            await inboxes.to_edge("e1", close(name))
+            await elapse(0.025)
+        reading.cancel()
+    assert max(late[name] for name in "xyz") < 0.001
 
 
 async def test_a_second_reader_of_an_edge_goes_on_where_the_first_ended(store: Store) -> None:
