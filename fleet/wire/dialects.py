@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from fleet.wire import dialect_registrar, dialect_xiaozhi
+from fleet.wire import dialect_registrar, dialect_xiaozhi, typed_frames
 from fleet.wire.dialect import Capabilities, Dialect
 from fleet.wire.json_text import LARGEST_FRAME, parse
 from fleet.wire.messages import DeviceEvent, MalformedEvent
@@ -39,6 +39,8 @@ def receive(frame: bytes) -> tuple[str, DeviceEvent]:
     """
     if len(frame) > LARGEST_FRAME:
         return XIAOZHI, MalformedEvent("too large")
+    if usual := typed_frames.read(frame):
+        return XIAOZHI, usual
     known = DIALECTS.values()
     try:
         document = parse(frame)

@@ -4,6 +4,8 @@ import json
 import math
 import re
 
+import msgspec
+
 LARGEST_FRAME = 256 * 1024
 """Bytes of the largest frame that is parsed; firmware sends at most 60 KB."""
 
@@ -40,7 +42,11 @@ def parse(frame: bytes) -> object:
 
 def dump(document: object) -> bytes:
     """Return compact JSON."""
-    return _ENCODER.encode(document).encode("utf-8", "replace")
+    try:
+        return msgspec.json.encode(document)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        # A lone surrogate, or a number that is longer than 64 bits.
+        return _ENCODER.encode(document).encode("utf-8", "replace")
 
 
 def pack(value: object) -> str:

@@ -84,6 +84,8 @@ class ResponseEvent:
     result: JsonValue = None
     error: str | None = None
     plain: bool = False
+    text: bytes = field(default=b"", compare=False)
+    """The result as the device sent it; empty if it is not at hand."""
 
 
 @dataclass(frozen=True, slots=True)

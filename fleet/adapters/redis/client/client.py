@@ -15,7 +15,7 @@ from redis.event import EventDispatcher
 from redis.exceptions import ClusterDownError, ReadOnlyError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from fleet.adapters.redis.client.pipeline import PipelinedConnection
+from fleet.adapters.redis.client.pipeline import PipelinedConnection, Words
 from fleet.adapters.redis.client.retries import CONNECT_SECONDS, RetryPolicy
 from fleet.adapters.redis.client.url import RedisAddress, RedisLogin
 
@@ -119,7 +119,7 @@ class ServerClient(Redis):
     def pipeline(self, transaction: bool = False, shard_hint: str | None = None) -> Pipeline:
         return cast("Pipeline", Batch(self.batch_retries, self._send, bounded=self.pipelined.connected))
 
-    async def fcall_saved(self, function: str, keys: Sequence[str], args: Sequence[str]) -> tuple[Any, int]:
+    async def fcall_saved(self, function: str, keys: Sequence[str], args: Words) -> tuple[Any, int]:
         """Run a function, then wait for a replica; return the answer, and how many replicas have it."""
         command = ("FCALL", function, len(keys), *keys, *args)
         return await self.batch_retries.run(lambda: answer_saved(self, command))

@@ -11,6 +11,7 @@ from redis.event import EventDispatcher
 from redis.exceptions import AskError, ClusterError, MovedError, ResponseError
 
 from fleet.adapters.redis.client.client import Batch, Command, Streams, answer_saved, execute, to_streams
+from fleet.adapters.redis.client.pipeline import Words
 from fleet.adapters.redis.client.retries import RetryPolicy
 from fleet.adapters.redis.client.slots import Place, SlotMap
 from fleet.adapters.redis.client.url import RedisAddress
@@ -55,7 +56,7 @@ class ClusterClient(AsyncCoreCommands):
     def pipeline(self, transaction: bool = False) -> Pipeline:
         return cast("Pipeline", Batch(self.batch_retries, self._send))
 
-    async def fcall_saved(self, function: str, keys: Sequence[str], args: Sequence[str]) -> tuple[Any, int]:
+    async def fcall_saved(self, function: str, keys: Sequence[str], args: Words) -> tuple[Any, int]:
         """Run a function, then wait for a replica; return the answer, and how many replicas have it."""
 
         async def send(node: Redis, asking: bool) -> tuple[Any, int]:

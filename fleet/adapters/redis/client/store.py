@@ -12,6 +12,7 @@ from redis.exceptions import AuthenticationError, OutOfMemoryError, ResponseErro
 from fleet.adapters.redis.client.client import ServerClient, connect_server
 from fleet.adapters.redis.client.cluster import ClusterClient
 from fleet.adapters.redis.client.functions import forget_others, functions
+from fleet.adapters.redis.client.pipeline import Words
 from fleet.adapters.redis.client.replicas import Replicas
 from fleet.adapters.redis.client.retries import ANSWER_SECONDS, FAULTS
 from fleet.adapters.redis.client.url import Kind, RedisAddress, parse_redis_url
@@ -127,7 +128,7 @@ class Store:
         nodes = await self.ask(self.client.primaries())
         return [name for node in nodes for name in await self.ask(read(node))]
 
-    async def call(self, function: str, keys: Sequence[str], args: Sequence[str | int]) -> list[str]:
+    async def call(self, function: str, keys: Sequence[str], args: Words) -> list[str]:
         """Run a function of `functions.lua` and return its answer as a list of texts.
 
         The function may run twice, if the connection breaks after the first run: see `docs/adr/0007-redis-failover.md`.
@@ -150,7 +151,7 @@ class Store:
 
         return _texts(await self.ask(self._with_functions(once)))
 
-    async def call_saved(self, function: str, keys: Sequence[str], args: Sequence[str | int]) -> tuple[list[str], bool]:
+    async def call_saved(self, function: str, keys: Sequence[str], args: Words) -> tuple[list[str], bool]:
         """Run a function and wait until a replica has its effect, if there are replicas.
 
         Returns:
@@ -162,7 +163,7 @@ class Store:
         """
         if not await self.ask(self._replicas.exist(keys[0])):
             return await self.call(function, keys, args), True
-        words, faults, name = [str(arg) for arg in args], self._replicas.faults, self.functions.name(function)
+        words, faults, name = list(args), self._replicas.faults, self.functions.name(function)
         answer, acknowledged = await self.ask(self._with_functions(lambda: self.client.fcall_saved(name, keys, words)))
         if acknowledged:
             return _texts(answer), True

@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
+import msgspec
+
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.keys import DEVICE_SECONDS, INDEX_SECONDS, SESSION_SECONDS, prefix
 from fleet.adapters.redis.shards.inbox import Inboxes
@@ -105,7 +107,7 @@ class Sessions:
         )
         if command is not None and not post[0]:
             facts = dict(zip(("firmware", "reported_language", "board"), reported, strict=True))
-            await self._inboxes.to_edge(session.edge, command.model_copy(update=facts))
+            await self._inboxes.to_edge(session.edge, msgspec.structs.replace(command, **facts))
         return Opened(old_session, old_edge, bool(tools_epoch) and tools_epoch == epoch)
 
     async def forward(self, owner: Owner, mac: str, command: EdgeCommand) -> str:

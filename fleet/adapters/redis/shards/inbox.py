@@ -12,6 +12,7 @@ import msgspec
 
 from fleet.adapters.redis import keys
 from fleet.adapters.redis.client.store import BLOCK_SECONDS, Store
+from fleet.ground.errors import Unavailable
 from fleet.wire.edge_messages import EDGE_COMMANDS, EDGE_EVENTS, EdgeCommand, EdgeEvent
 
 _BATCH = 100
@@ -61,16 +62,15 @@ class Inboxes:
         pipe = self._store.client.pipeline(transaction=False)
         for command in commands:
             pipe.execute_command(*self._entry(name, command))
-        now = asyncio.get_running_loop().time()
-        stale = now - self._renewed.get(name, -math.inf) > keys.EDGE_INBOX_SECONDS / 4
-        if stale:
-            pipe.expire(name, keys.EDGE_INBOX_SECONDS)
-        await self._store.ask(cast("Awaitable[list[object]]", pipe.execute()))
-        if stale:
-            self._renewed = {edge: at for edge, at in self._renewed.items() if now - at < keys.EDGE_INBOX_SECONDS}
-            self._renewed[name] = now
+        if life := self._life(name):
+            pipe.expire(name, life)
+        try:
+            await self._store.ask(cast("Awaitable[list[object]]", pipe.execute()))
+        except Unavailable:
+            self._renewed.pop(name, None)
+            raise
 
-    def post(self, command: EdgeCommand | None, edge: str = "") -> tuple[str, str, int, int]:
+    def post(self, command: EdgeCommand | None, edge: str = "") -> tuple[bytes, str, int, int]:
         """Return the arguments with which a function of `functions.lua` sends an edge a message.
 
         Args:
@@ -82,10 +82,9 @@ class Inboxes:
             a command, and in a Cluster: there `to_edge` is the only way.
         """
         if command is None or self._store.spans_nodes:
-            return "", "", 0, 0
-        fields = _fields(EDGE_COMMANDS.dump_json(command))
+            return b"", "", 0, 0
         life = self._life(keys.edge_inbox(edge)) if edge else keys.EDGE_INBOX_SECONDS
-        return fields["m"].decode(), fields["k"], keys.INBOX_LENGTH, life
+        return msgspec.json.encode(command), self._mark(), keys.INBOX_LENGTH, life
 
     def _life(self, name: str) -> int:
         """Return the seconds that an inbox lives if it is time to set them again, else 0."""
@@ -156,6 +155,8 @@ class Inboxes:
 
     def _entry(self, inbox: str, message: EdgeCommand | EdgeEvent) -> tuple[str | int | bytes, ...]:
         """Return the command that writes a message; the mark identifies a duplicate, written when it was retried."""
-        mark = f"{self._prefix}{next(self._numbers):x}"
         message_json = msgspec.json.encode(message)
-        return "XADD", inbox, "MAXLEN", "~", keys.INBOX_LENGTH, "*", "m", message_json, "k", mark
+        return "XADD", inbox, "MAXLEN", "~", keys.INBOX_LENGTH, "*", "m", message_json, "k", self._mark()
+
+    def _mark(self) -> str:
+        return f"{self._prefix}{next(self._numbers):x}"
