@@ -5,6 +5,7 @@ which is dropped unless the operator has switched it on (FLEET_LOG_PII).
 """
 
 import asyncio
+import io
 import json
 import logging
 import sys
@@ -98,44 +99,40 @@ class ConsoleFormatter(logging.Formatter):
         return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
 
 
-class CollectingHandler(logging.StreamHandler[TextIO]):
+class CollectingHandler(logging.StreamHandler[io.StringIO]):
     """Collects lines and writes them every `COLLECT_SECONDS`, in order; a warning writes all at once.
 
     Without an event loop in the thread, lines are written at once. `logging` flushes at exit. A process that is killed
     loses the lines of the last `COLLECT_SECONDS`.
     """
 
-    def __init__(self, stream: TextIO) -> None:
-        super().__init__(stream)
-        self._lines: list[str] = []
-        self._size = 0
+    def __init__(self, target: TextIO) -> None:
+        super().__init__(io.StringIO())
+        self._target = target
+        self._later = False
         self._loop: asyncio.AbstractEventLoop | None = None
         """The loop that will write the lines."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        try:
-            line = self.format(record)
-            self._lines.append(line)
-            self._size += len(line)
-            loop = None if record.levelno >= logging.WARNING else _running_loop()
-            if loop is None or self._size > _MOST_COLLECTED:
-                self.flush()
-            elif self._loop is not loop:
-                self._loop = loop
-                loop.call_later(COLLECT_SECONDS, self._write_later)
-        except Exception:  # noqa: BLE001 - as every handler of `logging` does
-            self.handleError(record)
+        loop = None if record.levelno >= logging.WARNING else _running_loop()
+        self._later = loop is not None and self.stream.tell() < _MOST_COLLECTED
+        if loop is not None and self._loop is not loop:
+            self._loop = loop
+            loop.call_later(COLLECT_SECONDS, self._write)
+        super().emit(record)  # calls `flush`
+        self._later = False
 
     def flush(self) -> None:
         with self.lock or nullcontext():
-            if self._lines:
-                text, self._lines, self._size = "\n".join(self._lines), [], 0
-                self.stream.write(f"{text}\n")
-            super().flush()
+            if text := "" if self._later else self.stream.getvalue():
+                self.stream.seek(0)
+                self.stream.truncate()
+                self._target.write(text)
+                self._target.flush()
 
-    def _write_later(self) -> None:
+    def _write(self) -> None:
         self._loop = None
-        with suppress(OSError, ValueError):  # the stream is closed
+        with suppress(OSError, ValueError):  # the target is closed
             self.flush()
 
 

@@ -42,6 +42,8 @@ def run(main: Main) -> int:
         return _explain(group)
     except FleetError as error:
         return _explain(error)
+    finally:
+        _flush_log()
 
 
 async def _until_signalled(main: Main) -> int | None:
@@ -66,8 +68,6 @@ async def _until_signalled(main: Main) -> int | None:
         if not stopping:
             raise
         return 0
-    finally:
-        _flush_log()
 
 
 def _flush_log() -> None:

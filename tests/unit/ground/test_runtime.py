@@ -2,6 +2,8 @@
 
 import asyncio
 import gc
+import subprocess
+import sys
 
 import pytest
 
@@ -24,3 +26,25 @@ def test_a_look_up_that_a_time_limit_ended_is_not_reported(caplog: pytest.LogCap
     assert runtime.run(main) == 0
     assert "ZeroDivisionError" in caplog.text
     assert "gaierror" not in caplog.text
+
+
+def test_what_was_logged_last_is_written_when_a_second_signal_ends_the_process_at_once() -> None:
+    code = (
+        "import asyncio, logging, os, signal, sys\n"
+        "from fleet.ground import log, runtime\n"
+        "async def main():\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    try:\n"
+        "        await asyncio.get_running_loop().create_future()\n"
+        "    finally:\n"
+        "        logging.getLogger('fleet').info('last words')\n"
+        "        os.kill(os.getpid(), signal.SIGTERM)\n"
+        "        await asyncio.sleep(0)\n"
+        "        await asyncio.sleep(0)\n"
+        "log.COLLECT_SECONDS = 60\n"
+        "log.configure('info', 'json', pii=False)\n"
+        "sys.exit(runtime.run(main))\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert ended.returncode == runtime.EXIT_FAILED, ended.stderr
+    assert "last words" in ended.stderr

@@ -160,14 +160,15 @@ class ServerClient(Redis):
 
     async def _block(self, words: Sequence[Any]) -> Any:
         connection = self.blocking.pop() if self.blocking else PipelinedConnection(self.connection_pool, self.limit)
+        answers: list[Any] = []
         try:
-            (answer,) = await connection.ask((words,))
-        except BaseException:
-            # The answer to a command that was cancelled would keep the next one waiting.
-            await connection.drop()
-            raise
-        self.blocking.append(connection)
-        return _read(self, words[0], answer)
+            answers = await connection.ask((words,))
+        finally:
+            if answers:
+                self.blocking.append(connection)
+            else:  # the answer to a command that was cancelled would keep the next one waiting
+                await connection.drop()
+        return _read(self, words[0], answers[0])
 
     async def _send(self, commands: Sequence[Command]) -> list[Any]:
         if all(args[0] in _QUICK for args, _ in commands):

@@ -150,7 +150,7 @@ class Inboxes:
             del self._seen[next(iter(self._seen))]
         try:
             return decoder.decode(fields.get("m", ""))
-        except (msgspec.DecodeError, RecursionError):
+        except (ValueError, RecursionError):  # `DecodeError` is a ValueError, and so are faults of UTF-8
             return None
 
     def _entry(self, inbox: str, message: EdgeCommand | EdgeEvent) -> tuple[str | int | bytes, ...]:
