@@ -27,7 +27,15 @@ PROVED_ELSEWHERE: Final = 21.5
 COMPARED: Final = 8
 """How many of the last packets of a chain are compared with what came from other addresses."""
 COPIED: Final = 0.85
-"""Share of the compared packets that shows a copy, where they came from the device's address and two others."""
+"""Share of the compared packets that shows a copy, where they came from the device's address and two others. Only where
+the TOC changes: there guesses come before most of the device's packets."""
+FIRST: Final = 4
+"""Compared packets that neither the device's address nor two others sent before: a copy comes first only where the
+device's packet was lost."""
+REMEMBERED: Final = 14.0
+"""Score of a chain whose numbers are remembered when it is never proved: three packets of one TOC in a row reach it."""
+MOST_REMEMBERED: Final = 128
+"""Numbers that are remembered."""
 CHANGES: Final = 2
 """Changes of the TOC in a chain that show that the device does not keep it."""
 LONGEST_PAUSE: Final = 1.0
@@ -70,6 +78,8 @@ class Candidates:
         """Of the addresses that have candidates: only between two candidates does it matter."""
         self._numbers: dict[int, list[Candidate]] = {}
         """By number, from all addresses, in the order in which they came."""
+        self._remembered: dict[int, Address] = {}
+        """Who sent a number in a chain that was strong but short, such as a tap of the button; the newest last."""
         self._at_home: deque[Candidate] = deque()
         self._elsewhere: deque[Candidate] = deque()
         """In the order in which they came."""
@@ -100,6 +110,8 @@ class Candidates:
             return None
         self.spoil(address)
         self._hold(one, now)
+        if self.pinned and max(one.same.scores) >= REMEMBERED:
+            self._remember(one)
         return self._judge(one, PROVED if address == self.home else PROVED_ELSEWHERE)
 
     def _judge(self, one: Candidate, needed: float) -> Proof | None:
@@ -121,8 +133,9 @@ class Candidates:
     def is_copied(self, proof: Proof, taken: int) -> bool:
         """Return whether a chain's last numbers came from elsewhere too.
 
-        From the device's address half of them are enough, at any time. From it and two others together nearly all of
-        them have to, and earlier: a flood of guesses has many numbers before the device.
+        From the device's address half of them are enough, at any time. From it and two others together, and earlier,
+        nearly all of them have to: a flood of guesses has many numbers before the device. Of a chain with one TOC,
+        which guesses seldom have, all but a few are enough.
 
         Args:
             proof: The chain.
@@ -142,7 +155,7 @@ class Candidates:
             most = max(counts, key=counts.__getitem__, default=None)
             covered += counts[most] if most else 0
             left = [found for found in left if most not in found]
-        return covered >= COPIED * len(rivals)
+        return len(left) < FIRST if self.pinned and proof.toc is not None else covered >= COPIED * len(rivals)
 
     def _compare(self, one: Candidate) -> None:
         """Note who else has sent the number of a new candidate.
@@ -157,6 +170,18 @@ class Candidates:
                 one.rivals.add(other.address)
             if one.address == self.home and _may_be_copy(other, one, usual):
                 other.rivals.add(one.address)
+        before = self._remembered.get(one.sequence, one.address)
+        if before != one.address:
+            one.rivals.add(before)
+
+    def _remember(self, one: Candidate) -> None:
+        """Remember the numbers of a candidate's chain: who sends them later has only seen them."""
+        earlier: Candidate | None = one
+        while earlier and earlier.sequence not in self._remembered:
+            self._remembered[earlier.sequence] = one.address
+            earlier = earlier.same.before
+        while len(self._remembered) > MOST_REMEMBERED:
+            del self._remembered[next(iter(self._remembered))]
 
     def take(self, proof: Proof) -> Packets:
         """Return a proof's packets, and what its address sent shortly before; forget all packets of the address."""
