@@ -239,7 +239,33 @@ def test_first_copies_of_each_packet_from_fresh_ports_make_nobody_deaf(begun: in
             air.send([number], now, next(ports))
         air.send([number], now + 0.001, AWAY)
     assert air.homes[-1] == AWAY
-    assert deafness(air, range(begun + 1, begun + 200)) <= 0.3
+    assert deafness(air, range(begun + 1, begun + 200)) < 6 * FRAME
+
+
+@pytest.mark.parametrize("begun", [0, 50])
+@pytest.mark.parametrize("lost", [{1}, {2}, {3}, {4}, {1, 2}, {2, 4}])
+def test_late_copies_take_nothing_though_they_are_first_where_a_packet_of_the_device_is_lost(
+    begun: int, lost: set[int]
+) -> None:
+    """At the beginning of a session, and when the device's port changes."""
+    air, device = Air(), AWAY if begun else HOME
+    air.stream_on(range(1, begun + 1), 0.0)
+    for number in range(1, 60):
+        now = (begun + number - 1) * FRAME
+        if number not in lost:
+            air.send([begun + number], now, device)
+        air.send([begun + number], now + 0.03, STRANGER)
+    assert STRANGER not in air.homes and air.homes[-1] == device
+
+
+def test_taps_that_were_too_short_to_be_heard_prove_nothing_later() -> None:
+    air = Air()
+    air.stream_on(range(1, 30), 0.0)
+    for first, now in ((30, 10.0), (33, 12.0)):
+        air.stream_on(range(first, first + 3), now)
+    for number in range(30, 36):
+        air.send([number], 20.0 + number * FRAME, STRANGER)
+    assert STRANGER not in air.homes
 
 
 def test_packets_that_were_kept_back_are_not_heard_minutes_later_in_the_devices_name() -> None:

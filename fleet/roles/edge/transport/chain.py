@@ -79,6 +79,11 @@ class Proof(NamedTuple):
             one = earlier
         return one
 
+    def forget_before(self, packets: int) -> None:
+        """Forget what lies further back: copies may go on as long as the session, and nothing is kept for them."""
+        since = self.back(packets - 1)
+        since.same.before = since.any.before = None
+
 
 def cut(chain: Chain, *, same: bool) -> None:
     """Forget what lies so far behind a chain's end that it is not kept."""

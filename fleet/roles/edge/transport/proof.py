@@ -16,6 +16,7 @@ from itertools import islice
 from typing import Final
 
 from fleet.roles.edge.transport.chain import LONGEST_CHAIN, Candidate, Chain, GoodPacket, Packets, Proof, cut
+from fleet.roles.edge.transport.rivals import SentNumbers, may_be_copy
 from fleet.roles.edge.transport.sequential_test import SAME_TOC, any_toc, begin, follow
 from fleet.roles.edge.transport.socket import Address
 from fleet.wire.toc import empty_packet
@@ -27,7 +28,13 @@ PROVED_ELSEWHERE: Final = 21.5
 COMPARED: Final = 8
 """How many of the last packets of a chain are compared with what came from other addresses."""
 COPIED: Final = 0.85
-"""Share of the compared packets that shows a copy, where they came from the device's address and two others."""
+"""Share of the compared packets that shows a copy, where they came from the device's address and two others. Only where
+the TOC changes: there guesses come before most of the device's packets."""
+FIRST: Final = 3
+"""Compared packets that neither the device's address nor two others sent before: a copy comes first only where the
+device's packet was lost."""
+REMEMBERED: Final = 14.0
+"""Score of a chain whose numbers are remembered when it is never proved: three packets of one TOC in a row reach it."""
 CHANGES: Final = 2
 """Changes of the TOC in a chain that show that the device does not keep it."""
 LONGEST_PAUSE: Final = 1.0
@@ -70,6 +77,8 @@ class Candidates:
         """Of the addresses that have candidates: only between two candidates does it matter."""
         self._numbers: dict[int, list[Candidate]] = {}
         """By number, from all addresses, in the order in which they came."""
+        self._remembered = SentNumbers()
+        """Those of chains that were strong but short, such as a tap of the button."""
         self._at_home: deque[Candidate] = deque()
         self._elsewhere: deque[Candidate] = deque()
         """In the order in which they came."""
@@ -100,6 +109,8 @@ class Candidates:
             return None
         self.spoil(address)
         self._hold(one, now)
+        if self.pinned and max(one.same.scores) >= REMEMBERED:
+            self._remembered.note(one)
         return self._judge(one, PROVED if address == self.home else PROVED_ELSEWHERE)
 
     def _judge(self, one: Candidate, needed: float) -> Proof | None:
@@ -121,8 +132,9 @@ class Candidates:
     def is_copied(self, proof: Proof, taken: int) -> bool:
         """Return whether a chain's last numbers came from elsewhere too.
 
-        From the device's address half of them are enough, at any time. From it and two others together nearly all of
-        them have to, and earlier: a flood of guesses has many numbers before the device.
+        From the device's address half of them are enough, at any time. From it and two others together, and earlier,
+        nearly all of them have to: a flood of guesses has many numbers before the device. Of a chain with one TOC,
+        which guesses seldom have, all but a few are enough.
 
         Args:
             proof: The chain.
@@ -136,13 +148,17 @@ class Candidates:
         left = [found for found in rivals if self.home not in found]
         covered = taken + len(rivals) - len(left)
         if 2 * covered >= len(rivals):
+            proof.forget_before(COMPARED)
             return True
         for _ in range(2):  # the device's port may have changed among them
             counts = Counter(address for found in left for address in found)
             most = max(counts, key=counts.__getitem__, default=None)
             covered += counts[most] if most else 0
             left = [found for found in left if most not in found]
-        return covered >= COPIED * len(rivals)
+        nearly_all = covered >= COPIED * len(rivals)
+        if nearly_all:
+            proof.forget_before(COMPARED)
+        return nearly_all or (self.pinned and proof.toc is not None and len(left) < FIRST)
 
     def _compare(self, one: Candidate) -> None:
         """Note who else has sent the number of a new candidate.
@@ -153,10 +169,13 @@ class Candidates:
         for other in self._numbers.get(one.sequence, ()):
             if other.address == one.address:
                 continue
-            if _may_be_copy(one, other, usual):
+            if may_be_copy(one, other, usual):
                 one.rivals.add(other.address)
-            if one.address == self.home and _may_be_copy(other, one, usual):
+            if one.address == self.home and may_be_copy(other, one, usual):
                 other.rivals.add(one.address)
+        before = self._remembered.sender(one)
+        if before != one.address:
+            one.rivals.add(before)
 
     def take(self, proof: Proof) -> Packets:
         """Return a proof's packets, and what its address sent shortly before; forget all packets of the address."""
@@ -267,14 +286,3 @@ class Candidates:
         senders.remove(one)
         if not senders:
             del self._numbers[one.sequence]
-
-
-def _may_be_copy(one: Candidate, rival: Candidate, usual_toc: int | None) -> bool:
-    """Return whether a packet may be a copy of a rival with its number; its sender can change the TOC and all after it.
-
-    Args:
-        one: The packet.
-        rival: A packet from another address.
-        usual_toc: What the device's packets begin with; None where that changes.
-    """
-    return usual_toc is None or rival.toc == one.toc or one.toc != usual_toc

@@ -123,11 +123,7 @@ class UplinkStream:
         if self.address and not at_home and now - proof.chain.began < MOVE_SECONDS:
             return False
         since = proof.back(COMPARED - 1)
-        if not self._candidates.is_copied(proof, 0 if at_home else self._track.taken - since.admitted):
-            return True
-        # Copies may go on as long as the session: what lies further back is not kept for them.
-        since.same.before = since.any.before = None
-        return False
+        return not self._candidates.is_copied(proof, 0 if at_home else self._track.taken - since.admitted)
 
     def _follow(self, proof: Proof, now: float) -> bytes:
         """Go on where a chain is; return the payload of its last packet."""
