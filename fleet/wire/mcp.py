@@ -98,7 +98,6 @@ class _Tool(BaseModel):
 
 class _Page(BaseModel):
     tools: list[Any] = Field(default_factory=list)
-    nextCursor: _Text = ""
 
 
 class _ServerInfo(BaseModel):
@@ -122,6 +121,13 @@ def parse_server(result: JsonValue) -> tuple[str, str]:
     except ValidationError:
         return "", ""
     return info.name[:LONGEST_NAME], info.version[:LONGEST_NAME]
+
+
+def next_cursor(result: JsonValue) -> str:
+    """Return the cursor of the page behind this one, which is a tool list; empty on the last page."""
+    cursor = result.get("nextCursor") if isinstance(result, dict) else None
+    # A cursor is a tool's name; a longer one would not fit into the request for the next page.
+    return cursor if isinstance(cursor, str) and len(cursor) <= LONGEST_NAME else ""
 
 
 def parse_page(result: JsonValue, size: int = LARGEST_PAGE + 1) -> ToolsPage | None:
@@ -149,9 +155,7 @@ def parse_page(result: JsonValue, size: int = LARGEST_PAGE + 1) -> ToolsPage | N
             damaged += 1
         else:
             tools.append(tool)
-    # A cursor is a tool's name; a longer one would not fit into the request for the next page.
-    cursor = page.nextCursor if len(page.nextCursor) <= LONGEST_NAME else ""
-    return ToolsPage(tuple(tools), cursor, damaged, room < 0 or len(page.tools) > _MOST_ENTRIES)
+    return ToolsPage(tuple(tools), next_cursor(result), damaged, room < 0 or len(page.tools) > _MOST_ENTRIES)
 
 
 def _is_named(entry: JsonValue) -> bool:

@@ -506,19 +506,20 @@ end
 local GOODBYE_AGAIN_MS = 1000
 
 -- K: device, own, online devices by epoch, admission, MACs that never connected, devices with an old password,
---    generations to require
+--    generations to require, tools
 -- A: online 0|1, epoch, ttl s, mac, worker or '', fence or '', user name of the connection or ''
 -- Records the presence of a device, unless its epoch is lower than the known one. A worker's call is fenced: "online"
 -- and "offline" of one connection have the same epoch, so an earlier owner could overwrite one by the other.
 -- Returns {applied, session id or '', epoch of the tool list or '', id of the session that ended last or '', dialect or
 -- '', 1 if an apology is owed}. The ended session is '' if the device itself ended it; for any other the worker repeats
 -- the goodbye a second after the device reconnected. Without a stored dialect, a device with a tool list is a xiaozhi
--- one.
+-- one. To these are added: {host, user name that the broker reported, digests of the pages of its tools}, '' for each
+-- that is unknown.
 local function presence(K, A)
   if A[5] ~= '' and not owns(K[2], A[5], A[6]) then return fenced() end
   local known = redis.call('HMGET', K[1], 'ep', 'sid', 'tep', 'gone', 'dialect', 'sorry', 'knows', 'tp', 'src', 'rn',
-    'cu', 'cep', 'kg')
-  if tonumber(A[2]) < tonumber(known[1] or '0') then return {0, '', '', '', '', 0} end
+    'cu', 'cep', 'kg', 'host', 'pg')
+  if tonumber(A[2]) < tonumber(known[1] or '0') then return {0, '', '', '', '', 0, '', '', ''} end
   local online, at = A[1] == '1', now()
   local fields = {'on', A[1], 'ep', A[2], 'tp', string.format('%d', math.floor(at / 1000))}
   -- `cu` counts only for the connection `cep`: another broker, or a worker of another version, may report the next
@@ -547,7 +548,9 @@ local function presence(K, A)
     redis.call('ZREM', K[3], A[4])
   end
   local dialect = known[5] or (known[3] and known[3] ~= '' and 'xiaozhi') or ''
-  return {1, known[2] or '', known[3] or '', gone, dialect, known[6] and 1 or 0}
+  local pages = online and (known[15] or '') ~= '' and redis.call('EXISTS', K[8]) == 1 and known[15] or ''
+  local user = known[12] == A[2] and known[11] or ''
+  return {1, known[2] or '', known[3] or '', gone, dialect, known[6] and 1 or 0, known[14] or '', user, pages}
 end
 
 -- K: own, online devices by epoch  A: worker, fence, epoch, limit, prefix of the shard's keys
@@ -710,7 +713,7 @@ end
 local function register(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   redis.call('SET', K[3], A[5], 'EX', A[3])
-  redis.call('HSET', K[2], 'dialect', A[4], 'tep', redis.call('HGET', K[2], 'ep') or '')
+  redis.call('HSET', K[2], 'dialect', A[4], 'tep', redis.call('HGET', K[2], 'ep') or '', 'pg', '')
   redis.call('HSETNX', K[2], 'on', '1')
   redis.call('EXPIRE', K[2], A[3])
   if redis.call('EXISTS', K[4]) == 1 then redis.call('HSET', K[4], 'dialect', A[4]) end

@@ -30,6 +30,8 @@ class DeviceRecord:
     """The user name of its last connection, None if no broker reported it."""
     epoch: str = ""
     """Of its current connection, empty if unknown."""
+    pages: str = ""
+    """Digests of the pages of its tool list, separated by spaces; empty if unknown."""
 
     @classmethod
     def of(cls, mac: str, record: Mapping[str, str]) -> "DeviceRecord":
@@ -45,6 +47,7 @@ class DeviceRecord:
             dialect=record.get("dialect", ""),
             connected=parse_username(record.get("cu", "")) if record.get("cep") == record.get("ep") else None,
             epoch=record.get("ep", ""),
+            pages=record.get("pg", ""),
         )
 
 
@@ -53,16 +56,17 @@ class PresenceChange:
     """The result of recording a change of presence.
 
     Whether it was applied, the live session's id, whether the tools are known, the id of the session that ended last
-    (empty if the device itself ended it), the device's dialect (empty if unknown), and whether an apology is due
-    (`fleet.adapters.redis.sessions.endings`).
+    (empty if the device itself ended it), the device's dialect (empty if unknown), whether an apology is due
+    (`fleet.adapters.redis.sessions.endings`), and of the device's record what discovery reads.
     """
 
     applied: bool
     session: str
     tools_known: bool
-    gone: str = ""
-    dialect: str = ""
-    apology: bool = False
+    gone: str
+    dialect: str
+    apology: bool
+    device: DeviceRecord
 
 
 class Devices:
@@ -107,13 +111,21 @@ class Devices:
         keys, shard = self._store.keys, self._store.keys.shard(mac)
         fence = (owner.worker, owner.fence) if owner else ("", "")
         passwords = [f"{prefix(shard)}o:{mac}", keys.young(shard), keys.old(shard), keys.due(shard)]
-        applied, session, tools_epoch, gone, dialect, apology = await self._store.call(
+        applied, session, tools_epoch, gone, dialect, apology, host, connected, pages = await self._store.call(
             "fleet_presence",
-            [keys.device(mac), keys.own(shard), keys.online(shard), *passwords],
+            [keys.device(mac), keys.own(shard), keys.online(shard), *passwords, keys.tools(mac)],
             [int(online), epoch, DEVICE_SECONDS, mac, *fence, user],
         )
-        known = tools_epoch == str(epoch)
-        return PresenceChange(applied == "1", session, known, gone, dialect, apology=apology == "1")
+        read = {"ep": str(epoch), "cep": str(epoch), "host": host, "cu": connected, "pg": pages}
+        return PresenceChange(
+            applied=applied == "1",
+            session=session,
+            tools_known=tools_epoch == str(epoch),
+            gone=gone,
+            dialect=dialect,
+            apology=apology == "1",
+            device=DeviceRecord.of(mac, read),
+        )
 
     async def outdate(self, owner: Owner, shard: int, epoch: int, most: int) -> list[tuple[str, str]]:
         """Mark some of a shard's devices offline that connected before an epoch; return them and their sessions.

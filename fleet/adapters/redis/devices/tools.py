@@ -35,7 +35,8 @@ class ToolLists:
         Args:
             mac: The device.
             tools: Its whole list; bytes are the list as JSON.
-            about: Fields of its record: `tep`, the epoch of the connection with this list; `board`; `fw`.
+            about: Fields of its record: `tep`, the epoch of the connection with this list; `pg`, the digests of the
+                list's pages; `board`; `fw`.
         """
         names = self._store.keys
         device = names.device(mac)
@@ -43,6 +44,13 @@ class ToolLists:
         pipe = self._store.client.pipeline(transaction=False)
         pipe.set(names.tools(mac), packed, ex=DEVICE_SECONDS)
         pipe.hset(device, mapping=cast("Any", about))
+        await self._store.ask(cast("Awaitable[list[object]]", pipe.execute()))
+
+    async def keep(self, mac: str, about: Mapping[str, str]) -> None:
+        """Store fields of a device's record, as `write` does; its tools are the stored ones."""
+        pipe = self._store.client.pipeline(transaction=False)
+        pipe.hset(self._store.keys.device(mac), mapping=cast("Any", about))
+        pipe.expire(self._store.keys.tools(mac), DEVICE_SECONDS)
         await self._store.ask(cast("Awaitable[list[object]]", pipe.execute()))
 
     async def register(self, owner: Owner, mac: str, dialect: str, tools: Sequence[ToolSpec]) -> None:

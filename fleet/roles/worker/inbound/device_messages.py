@@ -202,7 +202,7 @@ class DeviceDispatcher:
             return
         self._calls.reconnect(mac)
         if dialects.capabilities(change.dialect).lists_tools:
-            self._discovery.restart(shard, mac, change.dialect)
+            self._discovery.restart(shard, mac, change.dialect, change.device)
         await self._on_online(shard, mac, change)
 
     def _on_offline(self, shard: Shard, mac: str, session: str) -> None:

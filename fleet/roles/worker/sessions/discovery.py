@@ -6,16 +6,20 @@ import random
 import secrets
 from collections import Counter
 from contextlib import suppress
+from typing import cast
 
+from pydantic import JsonValue
+
+from fleet.adapters.redis.devices.devices import DeviceRecord
 from fleet.ground.errors import Unavailable
 from fleet.roles.worker.calls.pending import PendingCalls
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
 from fleet.roles.worker.sessions.camera import initialize_command
 from fleet.roles.worker.sessions.tool_list_budget import LIST_TOO_LONG, PAGE_TOO_LONG, GrowingList, ListBudget
-from fleet.wire.json_text import dump
+from fleet.wire.json_text import dump, parse
 from fleet.wire.jsonrpc import LARGEST_ID
-from fleet.wire.mcp import LARGEST_LIST, parse_page, parse_server
+from fleet.wire.mcp import LARGEST_LIST, next_cursor, parse_page, parse_server
 from fleet.wire.messages import InitializeCommand, InitializedCommand, ListToolsCommand, ResponseEvent
 
 log = logging.getLogger(__name__)
@@ -54,17 +58,24 @@ class Discovery:
         self._running: dict[str, asyncio.Task[object]] = {}
         self._retries: dict[str, asyncio.TimerHandle] = {}
 
-    def start(self, shard: Shard, mac: str, dialect: str) -> None:
-        """Ask in the background, in this dialect; store the tools for the device's next turns."""
+    def start(self, shard: Shard, mac: str, dialect: str, device: DeviceRecord | None = None) -> None:
+        """Ask in the background, in this dialect; store the tools for the device's next turns.
+
+        Args:
+            shard: Of the device.
+            mac: The device.
+            dialect: To ask in.
+            device: Its record, if it was just read.
+        """
         self._cancel_retry(mac)
         if mac not in self._running:
-            task = self._running[mac] = shard.spawn(f"discovery {mac}", self._run(shard, mac, dialect))
+            task = self._running[mac] = shard.spawn(f"discovery {mac}", self._run(shard, mac, dialect, device))
             task.add_done_callback(lambda done: self._forget(mac, done))
 
-    def restart(self, shard: Shard, mac: str, dialect: str) -> None:
+    def restart(self, shard: Shard, mac: str, dialect: str, device: DeviceRecord | None = None) -> None:
         """Begin again: the device has reconnected."""
         self.stop(mac)
-        self.start(shard, mac, dialect)
+        self.start(shard, mac, dialect, device)
 
     def stop(self, mac: str) -> None:
         """Stop: the device registers its tools itself."""
@@ -102,15 +113,15 @@ class Discovery:
         with suppress(Unavailable):  # the shard's next owner asks at the next hello
             self.start(shard, mac, dialect)
 
-    async def _run(self, shard: Shard, mac: str, dialect: str) -> None:
-        device = await self._resources.devices.read(mac)
+    async def _run(self, shard: Shard, mac: str, dialect: str, device: DeviceRecord | None) -> None:
+        device = device or await self._resources.devices.read(mac)
         answer = await self._ask(shard, mac, initialize_command(self._resources, device, new_request_id()), dialect)
         if answer is None or answer.error is not None:
             log.info("device has no tools to offer", extra={"reason": answer.error if answer else "no answer"})
             return
         board, firmware = parse_server(answer.result)
         shard.publish(mac, InitializedCommand(), dialect)
-        with self.lists.begin() as tools:
+        with self.lists.begin(device.pages) as tools:
             whole = await self._list(shard, mac, tools, dialect)
             if tools.refused:
                 log.warning("tool list refused, too many at once", extra={"again": True})
@@ -118,8 +129,13 @@ class Discovery:
                 return
             if not tools and not whole:
                 return  # nothing was read: keep the stored tools
-            about = {"tep": device.epoch if whole else "", "board": board, "fw": firmware, "dialect": dialect}
-            about = {field: text for field, text in about.items() if text or field == "tep"}
+            about = {"board": board, "fw": firmware, "dialect": dialect}
+            about = {field: text for field, text in about.items() if text}
+            about |= {"tep": device.epoch, "pg": tools.pages} if whole else {"tep": "", "pg": ""}
+            if tools.unchanged:
+                await self._resources.tools.keep(mac, about)
+                log.info("tools are as before", extra={"board": board, "firmware": firmware})
+                return
             await self._resources.tools.write(mac, tools.document(), about)
         log.info("tools discovered", extra={"tools": len(tools), "board": board, "firmware": firmware})
 
@@ -130,6 +146,8 @@ class Discovery:
                 fault = await self._read_pages(shard, mac, tools, dialect)
         except TimeoutError:
             fault = "too slow"
+        if not tools.unchanged:
+            fault = self._parse_skipped(tools) or fault
         if fault:
             self._counts[f"tools: {fault}"] += 1
             log.warning("tool list is incomplete", extra={"tools": len(tools), "reason": fault})
@@ -144,20 +162,33 @@ class Discovery:
             answer = await self._ask(shard, mac, ListToolsCommand(new_request_id(), cursor), dialect)
             if answer is None or answer.error is not None:
                 return "broken off"
+            text = answer.text or dump(answer.result)
             # Parsing a page that is longer than any valid list would cost time for nothing.
-            page = parse_page(answer.result, size) if (size := len(dump(answer.result))) <= LARGEST_LIST else None
-            if page is None:
+            if len(text) > LARGEST_LIST:
                 return "unreadable"
-            if page.damaged:
-                log.warning("damaged tools left out", extra={"tools": page.damaged})
-            if fault := self.lists.add(tools, page.tools):
-                return fault
-            if page.too_long:
-                return PAGE_TOO_LONG
-            cursor = page.cursor
+            if not self.lists.skip(tools, text):
+                fault = self._parse_skipped(tools) or self._parse(tools, answer.result, len(text))
+                if fault:
+                    return fault
+            cursor = next_cursor(answer.result)
             if not cursor or cursor in seen:
                 break
         return ""
+
+    def _parse_skipped(self, tools: GrowingList) -> str:
+        """Read the pages that were skipped, because the list has changed after all; return what is wrong with them."""
+        skipped, tools.skipped = tools.skipped, []
+        faults = (self._parse(tools, cast("JsonValue", parse(text)), len(text)) for text in skipped)
+        return next(filter(None, faults), "")
+
+    def _parse(self, tools: GrowingList, result: JsonValue, size: int) -> str:
+        """Add a page to the list; return why the list ends with it, empty if it goes on."""
+        page = parse_page(result, size)
+        if page is None:
+            return "unreadable"
+        if page.damaged:
+            log.warning("damaged tools left out", extra={"tools": page.damaged})
+        return self.lists.add(tools, page.tools) or (PAGE_TOO_LONG if page.too_long else "")
 
     async def _ask(
         self, shard: Shard, mac: str, request: InitializeCommand | ListToolsCommand, dialect: str

@@ -3,6 +3,8 @@
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from hashlib import blake2b
+from typing import Final
 
 from fleet.wire.mcp import LARGEST_LIST, LARGEST_PAGE, ToolSpec
 
@@ -10,15 +12,26 @@ LARGEST_LISTS = 8 * 1024 * 1024
 """Bytes of all lists that a worker reads at the same time: 128 lists of the largest size, or 2,000 of a usual 4 KB."""
 MOST_TOOLS = 256
 LIST_TOO_LONG, PAGE_TOO_LONG = "too long", "page too long"
+_READING: Final = b"1"
+"""Change it when `parse_page` reads a page in another way than before: then no stored list is as its pages."""
 _ENTRY = 200
 """Bytes of memory for a tool in addition to its name and its JSON."""
 
 
 class GrowingList:
-    """The tools of one device that were read so far, as JSON: objects would take twenty times the memory."""
+    """The tools of one device that were read so far, as JSON: objects would take twenty times the memory.
 
-    def __init__(self) -> None:
+    Args:
+        known: Digests of the pages of the stored list.
+    """
+
+    def __init__(self, known: str = "") -> None:
         self.tools: dict[str, bytes] = {}
+        self.skipped: list[bytes] = []
+        """Pages that are as in the stored list, as the device sent them; they are not parsed."""
+        self.pages = ""
+        """Digests of the pages that were read."""
+        self._known = known.split()
         self._length = 0
         self.size = 0
         """Bytes of the budget that it uses."""
@@ -27,6 +40,21 @@ class GrowingList:
 
     def __len__(self) -> int:
         return len(self.tools)
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether the pages that were read are those of the stored list."""
+        return bool(self._known) and self.pages.split() == self._known
+
+    def skip(self, text: bytes) -> bool:
+        """Note a page; return whether it need not be parsed, because it and all before it are as in the stored list."""
+        number, digest = len(self.pages.split()), blake2b(text, digest_size=8, person=_READING).hexdigest()
+        self.pages = f"{self.pages} {digest}".lstrip()
+        if self.tools or len(self.skipped) < number or self._known[number : number + 1] != [digest]:
+            return False
+        self.skipped.append(text)
+        self.size += len(text)
+        return True
 
     def document(self) -> bytes:
         """Return the tools as one JSON array."""
@@ -73,9 +101,9 @@ class ListBudget:
         self._open: OrderedDict[GrowingList, None] = OrderedDict()
 
     @contextmanager
-    def begin(self) -> Iterator[GrowingList]:
-        """Return an empty list that counts during the block."""
-        growing = GrowingList()
+    def begin(self, known: str = "") -> Iterator[GrowingList]:
+        """Return an empty list that counts during the block; `known` are the digests of the stored list."""
+        growing = GrowingList(known)
         self._open[growing] = None
         try:
             yield growing
@@ -93,10 +121,20 @@ class ListBudget:
             return ""
         before = growing.size
         fault = growing.add(tools)
-        self.used += growing.size - before
+        self._count(growing.size - before)
+        return fault
+
+    def skip(self, growing: GrowingList, text: bytes) -> bool:
+        """Note a page, as `GrowingList.skip` does; this may drop the list, or others."""
+        before = growing.size
+        skipped = growing.skip(text)
+        self._count(growing.size - before)
+        return skipped
+
+    def _count(self, size: int) -> None:
+        self.used += size
         while self._open and self._is_over():
             self._refuse(next(iter(self._open)))
-        return fault
 
     def _is_over(self) -> bool:
         return self.used > self.limit
@@ -105,5 +143,6 @@ class ListBudget:
         del self._open[oldest]
         self.used -= oldest.size
         oldest.tools.clear()
+        oldest.skipped.clear()
         oldest.refused = True
         self._counts["tools: too many lists"] += 1
