@@ -40,8 +40,8 @@ async def isolate(what: str, work: Awaitable[None], expected: tuple[type[Excepti
 def start_now(group: asyncio.TaskGroup, what: str, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
     """Create a task in `group` and run it at once until it waits for the first time.
 
-    An ordinary task begins in the next iteration of the event loop, which costs more than the task (docs/adr/0029). In
-    Python 3.12 this is an eager task.
+    An ordinary task begins in the next iteration of the event loop, which costs more than the task
+    (docs/adr/0030-work-that-begins-at-once.md). In Python 3.12 this is an eager task.
 
     Args:
         group: As for `TaskGroup.create_task`.

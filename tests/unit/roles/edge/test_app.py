@@ -77,10 +77,10 @@ async def test_timeline_of_a_turn_is_logged_with_its_names(caplog: pytest.LogCap
         "first packet sent",
         "speech done",
     )
-    told = [line for line in lines if any(f'"message": "{message}"' in line for message in timeline)]
-    assert [message for line in told for message in timeline if f'"message": "{message}"' in line] == list(timeline)
-    assert all('"session": "s1"' in line and '"device": "aa:bb:cc:dd:ee:01"' in line for line in told)
-    assert all(f'"turn": "{turn}"' in line for line in told[2:])
+    told = [line for line in lines if any(f'"message":"{message}"' in line for message in timeline)]
+    assert [message for line in told for message in timeline if f'"message":"{message}"' in line] == list(timeline)
+    assert all('"session":"s1"' in line and '"device":"aa:bb:cc:dd:ee:01"' in line for line in told)
+    assert all(f'"turn":"{turn}"' in line for line in told[2:])
     assert "since_end_of_speech" in told[4]
     assert "secret" not in "".join(lines)
 

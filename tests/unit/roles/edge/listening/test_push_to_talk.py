@@ -39,7 +39,7 @@ def endings(stage: Stage) -> list[str]:
 
 async def test_a_press_without_a_word_gets_a_spoken_sentence_in_the_devices_language() -> None:
     async with on_stage() as stage:
-        device = await pressed(stage, language="zh")
+        device = await pressed(stage, reported_language="zh")
         await released(stage)
         await device.packets(1)
         await stage.told_at_least("stop")

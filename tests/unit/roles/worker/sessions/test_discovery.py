@@ -65,6 +65,54 @@ async def test_all_pages_are_read_and_stored(asked: Asked) -> None:
     assert await asked.discovery.wait_until_done(MAC, 0)
 
 
+async def test_pages_that_are_as_in_the_stored_list_are_not_parsed(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await asked.stage.connect()
+    asked.discovery.start(asked.stage.shard, MAC, "xiaozhi")
+    await asked.answer(PAGES)
+    await asked.stage.connect(epoch=2)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "parse_page", None)
+        asked.discovery.start(asked.stage.shard, MAC, "xiaozhi")
+        assert (await asked.answer(PAGES)).count("tools/list") == 2
+        assert await asked.discovery.wait_until_done(MAC, 0)
+    assert await asked.known() == ["a", "b"]
+    assert (await asked.stage.resources.devices.read(MAC)).tools_known
+
+
+@pytest.mark.parametrize(
+    ("changed", "names"),
+    [
+        ({**PAGES, "more": {"tools": [{"name": "c"}]}}, ["a", "c"]),
+        ({"": {"tools": PAGES[""]["tools"]}}, ["a"]),
+        (
+            {**PAGES, "more": {**PAGES["more"], "nextCursor": "last"}, "last": {"tools": [{"name": "c"}]}},
+            ["a", "b", "c"],
+        ),
+        ({"": {"tools": []}}, []),
+    ],
+)
+async def test_a_list_that_has_changed_behind_known_pages_is_read_whole(
+    asked: Asked, changed: dict[str, dict[str, Any]], names: list[str]
+) -> None:
+    for epoch, pages_now in enumerate((PAGES, changed, changed), start=1):
+        await asked.stage.connect(epoch=epoch)
+        asked.discovery.start(asked.stage.shard, MAC, "xiaozhi")
+        await asked.answer(pages_now)
+    assert await asked.known() == names
+    assert asked.discovery.lists.used == 0
+
+
+async def test_a_list_that_was_not_read_to_its_end_is_parsed_again(asked: Asked) -> None:
+    for epoch, pages_now in enumerate((PAGES, {"": PAGES[""], "more": {"tools": 7}}, PAGES), start=1):
+        await asked.stage.connect(epoch=epoch)
+        asked.discovery.start(asked.stage.shard, MAC, "xiaozhi")
+        await asked.answer(pages_now)
+        await elapse(module.ANSWER_SECONDS)
+    assert await asked.known() == ["a", "b"]
+
+
 async def test_a_device_that_does_not_answer_is_given_up_and_a_turn_does_not_wait_so_long(asked: Asked) -> None:
     asked.discovery.start(asked.stage.shard, MAC, "xiaozhi")
     assert not await asked.discovery.wait_until_done(MAC, 2)
