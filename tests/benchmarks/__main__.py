@@ -1,12 +1,15 @@
 """`python -m tests.benchmarks`: what scripts/bench runs: the benchmarks of fleet, and those of whole servers."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from fleet.ground.errors import ConfigError
 from fleet.workbench.bench.__main__ import Connected, Devices, JsonFile, Repeats, Seconds, app
 from fleet.workbench.bench.machine import Machine
 from fleet.workbench.bench.result import as_json, members, run
@@ -56,7 +59,8 @@ def everything(
     compare: Annotated[Path | None, typer.Option(help="JSON of an earlier run, to print what has changed.")] = None,
 ) -> None:
     """Every operation with real roles, then with more known devices and shards."""
-    before = read_figures(compare) if compare else {}
+    with _as_usage():
+        before = read_figures(compare) if compare else {}
     experiment = AllExperiment(
         connected=connected,
         rates=rates or [20, 100, 300, 600],
@@ -84,8 +88,18 @@ def plots(
     folder: Annotated[Path, typer.Option(help="For the pictures.")] = Path("docs/performance"),
 ) -> None:
     """Draw cost against rate and against known devices, as SVG."""
-    for path in draw_plots(figures, folder):
-        print(path)
+    with _as_usage():
+        written = draw_plots(figures, folder)
+    typer.echo("\n".join(map(str, written)))
+
+
+@contextmanager
+def _as_usage() -> Iterator[None]:
+    """Report a wrong file as a wrong argument of the command line."""
+    try:
+        yield
+    except ConfigError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 if __name__ == "__main__":

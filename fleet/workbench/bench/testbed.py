@@ -22,7 +22,7 @@ PARTS = ("worker", "edge", "redis", "broker", "all", "load")
 """All workers together, the edge, the servers, all of these together, and what plays the devices."""
 MEETING_RATE = 200.0
 _IDLE_SECONDS = 1.5
-_READY_SECONDS = 20.0
+_READY_SECONDS = 120.0
 _SETTLE_SECONDS = 0.3
 
 

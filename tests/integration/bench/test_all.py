@@ -11,8 +11,8 @@ from tests.benchmarks.operations import CONNECT, DUPLEX, SATURATED, UPLINK, at_r
 from tests.benchmarks.peer import FLEET, UP
 from tests.benchmarks.plots import draw_plots
 
-LIMIT = 400
-FEW, KNOWN, RATE, STREAMS, WARM = 10, 40, 10, 3, 1
+LIMIT = 550
+FEW, KNOWN, RATE, STREAMS = 10, 40, 10, 3
 
 
 async def test_every_operation_is_measured_and_drawn(tmp_path: Path) -> None:
@@ -21,7 +21,7 @@ async def test_every_operation_is_measured_and_drawn(tmp_path: Path) -> None:
         rates=[RATE],
         streams=STREAMS,
         devices=[FEW, KNOWN],
-        shards=[16, 32],
+        shards=[16],
         requests=[20],
         turns=10,
         at_once=[1],
@@ -42,7 +42,7 @@ async def test_every_operation_is_measured_and_drawn(tmp_path: Path) -> None:
     hello = servers[FLEET].operations[at_rate(RATE)].us
     assert hello["edge"].median > 0, "a real edge hears of the session"
     assert DUPLEX in servers[FLEET].operations
-    assert [(case.devices, case.shards) for case in found.scale] == [(FEW, 16), (KNOWN, 16), (FEW, 32)]
+    assert [(case.devices, case.shards) for case in found.scale] == [(FEW, 16), (KNOWN, 16)]
     for case in found.scale:
         assert min(case.hello.us["all"].median, case.packet.us["edge"].median) > 0
     file = tmp_path / "all.json"
