@@ -4,9 +4,15 @@ import io
 
 from rich.console import Console
 
+from fleet.workbench.bench.bootstrap import PARTS as BOOTSTRAP
+from fleet.workbench.bench.bootstrap import BootstrapResult
 from fleet.workbench.bench.figures import Percentiles, Spread
 from fleet.workbench.bench.machine import Machine
 from fleet.workbench.bench.testbed import Cost, Window
+from fleet.workbench.bench.turn import PARTS as TURN
+from fleet.workbench.bench.turn import TurnResult
+from fleet.workbench.bench.udp import UdpFigures
+from tests.benchmarks.all import AllFigures, show_all
 from tests.benchmarks.operations import CONNECT, UPLINK, Found
 from tests.benchmarks.peer import FLEET, PEER, UP, merge
 from tests.benchmarks.scale import ScaleResult
@@ -53,3 +59,23 @@ def test_more_devices_and_shards_are_rows() -> None:
     printed = console()
     show_scale(printed, [ScaleResult(100_000, 256, cost, cost, dict(cost.us))])
     assert cells(printed.export_text()) == [["100,000", "256", "50 / 50", "50.0", "50 / 50"]]
+
+
+def test_everything_is_shown_after_the_servers() -> None:
+    cost = Cost({part: Spread(50, 40, 60) for part in ("all", "worker", "edge")}, Percentiles(1, 2, 3), 10, 0)
+    figures = AllFigures(
+        servers=[merge(FLEET, [Found({CONNECT: window(300)}, {"all": 4000.0})])],
+        udp=UdpFigures([], []),
+        bootstrap=[BootstrapResult(50, 49.5, 99, {}, Percentiles(1, 2, 3), cell(*BOOTSTRAP), {"api": 0.5})],
+        turn=[TurnResult(7, 70, 3.5, 3.5, *[Percentiles(1, 2, 3)] * 3, cell(*TURN), 0)],
+        scale=[ScaleResult(1000, 16, cost, cost, dict(cost.us))],
+    )
+    printed = console()
+    show_all(printed, MACHINE, figures)
+    text = printed.export_text()
+    for heading in ("an operation", "all processes / the worker", "a packet", "of a bootstrap", "added to a turn"):
+        assert heading in text, heading
+
+
+def cell(*parts: str) -> dict[str, Spread]:
+    return {part: Spread(50, 40, 60) for part in parts}
