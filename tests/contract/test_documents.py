@@ -12,8 +12,8 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from fleet.cli import add_operator_commands, add_workbench_commands, app
-from fleet.workbench.bench.__main__ import app as bench
 from fleet.workbench.cluster.__main__ import app as cluster
+from tests.benchmarks.__main__ import app as bench
 from tests.support.deployed_settings import unknown
 from tests.support.documents import ROOT, Document, documents
 from tests.support.every import for_every

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-LIMIT = 90
+LIMIT = 240
 
 
 async def run_bench(folder: Path, *words: str) -> tuple[str, dict[str, Any]]:
@@ -14,7 +14,7 @@ async def run_bench(folder: Path, *words: str) -> tuple[str, dict[str, Any]]:
     file = folder / "figures.json"
     async with asyncio.timeout(LIMIT):
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "fleet.workbench.bench", *words, "--json", str(file)),
+            *(sys.executable, "-m", "tests.benchmarks", *words, "--json", str(file)),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )

@@ -1,33 +1,25 @@
 """`python -m fleet.workbench.bench`: what scripts/bench runs when everything is installed."""
 
-import dataclasses
-import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from fleet.ground import runtime
-from fleet.ground.errors import ConfigError
 from fleet.workbench.bench.bootstrap import BootstrapExperiment
 from fleet.workbench.bench.bootstrap_table import show_bootstrap
-from fleet.workbench.bench.broker import BrokerExperiment, BrokerFigures
+from fleet.workbench.bench.broker import BrokerExperiment
 from fleet.workbench.bench.broker_table import show_broker
 from fleet.workbench.bench.call import CallExperiment
-from fleet.workbench.bench.experiment import Experiment, Figures
 from fleet.workbench.bench.hello import HelloExperiment
 from fleet.workbench.bench.libraries import LibrariesExperiment
 from fleet.workbench.bench.libraries_table import show_libraries
-from fleet.workbench.bench.machine import Machine
+from fleet.workbench.bench.result import run
 from fleet.workbench.bench.role_tables import show_call, show_hello, show_turns
 from fleet.workbench.bench.turn import TurnExperiment
 from fleet.workbench.bench.turn_table import show_turn
 from fleet.workbench.bench.turns import TurnsExperiment
-from fleet.workbench.bench.udp import UdpExperiment, UdpFigures
-from fleet.workbench.bench.udp_table import make_console, show_udp
+from fleet.workbench.bench.udp import UdpExperiment
+from fleet.workbench.bench.udp_table import show_udp
 
 Seconds = Annotated[float, typer.Option(min=0.1, max=5, help="Seconds of each measured window.")]
 Repeats = Annotated[int, typer.Option(min=1, max=9, help="Windows of each kind.")]
@@ -67,7 +59,7 @@ def udp(
         seconds=seconds,
         repeats=repeats,
     )
-    _run(experiment, show_udp, json_file)
+    run(experiment, show_udp, json_file)
 
 
 @app.command()
@@ -79,7 +71,7 @@ def broker(
 ) -> None:
     """CPU of Mosquitto per connection and per message, with and without the plugin."""
     experiment = BrokerExperiment(devices=devices, messages=messages, seconds=0.5, repeats=repeats)
-    _run(experiment, show_broker, json_file)
+    run(experiment, show_broker, json_file)
 
 
 @app.command()
@@ -97,7 +89,7 @@ def bootstrap(
     experiment = BootstrapExperiment(
         rates=rate or [50, 200, 500], devices=devices, closed=closed, seconds=seconds, repeats=repeats
     )
-    _run(experiment, show_bootstrap, json_file)
+    run(experiment, show_bootstrap, json_file)
 
 
 @app.command()
@@ -113,7 +105,7 @@ def hello(
     experiment = HelloExperiment(
         devices=devices or [100, 20_000], connected=connected, rate=rate, seconds=seconds, repeats=repeats
     )
-    _run(experiment, show_hello, json_file)
+    run(experiment, show_hello, json_file)
 
 
 @app.command()
@@ -129,7 +121,7 @@ def call(
     experiment = CallExperiment(
         devices=devices or [100, 20_000], connected=connected, rate=rate, seconds=seconds, repeats=repeats
     )
-    _run(experiment, show_call, json_file)
+    run(experiment, show_call, json_file)
 
 
 @app.command()
@@ -143,7 +135,7 @@ def turns(
 ) -> None:
     """Turns per second of one worker process and of two, with a chat model that costs nothing."""
     experiment = TurnsExperiment(workers=workers or [1, 2], users=users, calls=calls, seconds=seconds, repeats=repeats)
-    _run(experiment, show_turns, json_file)
+    run(experiment, show_turns, json_file)
 
 
 @app.command()
@@ -156,7 +148,7 @@ def turn(
 ) -> None:
     """Time that fleet adds between a chat model's first token and a gateway client's first sentence."""
     experiment = TurnExperiment(at_once=at_once or [1, 100], rate=rate, seconds=seconds, repeats=repeats)
-    _run(experiment, show_turn, json_file)
+    run(experiment, show_turn, json_file)
 
 
 @app.command()
@@ -166,42 +158,7 @@ def libraries(
     json_file: JsonFile = None,
 ) -> None:
     """CPU of our own code, and of the libraries that it replaces: Redis, metrics, HTTP, WebSockets."""
-    _run(LibrariesExperiment(seconds=seconds, repeats=repeats), show_libraries, json_file)
-
-
-def _run(
-    experiment: Experiment[Figures], show: Callable[[Console, Machine, Figures], None], json_file: Path | None
-) -> None:
-    async def main() -> None:
-        console, machine = make_console(), Machine.here()
-        with console.status("") as status:
-            found = await experiment.measure(status.update)
-        show(console, machine, found)
-        if json_file:
-            head = {"benchmark": experiment.name, "machine": machine, "plan": experiment}
-            _write(json_file, {**head, **_named(found)})
-
-    sys.exit(runtime.run(main))
-
-
-def _named(figures: object) -> dict[str, object]:
-    """Return the members of the results for the JSON file: the figures' own names, or `cases` if they are a list."""
-    if isinstance(figures, UdpFigures | BrokerFigures):
-        return dataclasses.asdict(figures)
-    return {"cases": figures}
-
-
-def _write(path: Path, document: dict[str, object]) -> None:
-    try:
-        path.write_text(json.dumps(document, default=_plain, indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"cannot write {path}: {error.strerror}") from error
-
-
-def _plain(value: object) -> object:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.asdict(value)
-    return str(value)
+    run(LibrariesExperiment(seconds=seconds, repeats=repeats), show_libraries, json_file)
 
 
 if __name__ == "__main__":

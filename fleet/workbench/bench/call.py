@@ -48,6 +48,7 @@ class CallExperiment(Experiment[list[CallResult]]):
     """The most of them that are connected; their users speak one after the other."""
     rate: float
     """Turns a second, in the windows whose CPU time counts."""
+    shards: int = 16
 
     async def measure(self, progress: Progress) -> list[CallResult]:
         return [await self._with(count, progress) for count in self.devices]
@@ -55,7 +56,7 @@ class CallExperiment(Experiment[list[CallResult]]):
     async def _with(self, count: int, progress: Progress) -> CallResult:
         progress(f"{count} devices: starting")
         # A history that grows would cost the turns with many calls more.
-        async with testbed(settings={"history_messages": 0}) as site:
+        async with testbed(settings={"history_messages": 0, "shards": self.shards}) as site:
             connected = min(count, self.connected)
             progress(f"{count} devices: connecting")
             await site.rest()

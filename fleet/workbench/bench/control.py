@@ -13,8 +13,8 @@ from typing import Any
 
 from fleet.ground.errors import Unavailable
 
-ANSWER_SECONDS = 30.0
-"""Longest wait for an answer: a child that has just started loads its models first."""
+ANSWER_SECONDS = 120.0
+"""Longest wait for an answer: a child that has just started loads its models first, and 100,000 devices take long."""
 _END_SECONDS = 5.0
 _LONGEST_ANSWER = 1 << 24
 

@@ -41,16 +41,12 @@ class EdgeStub:
         """Wait until workers may give it sessions."""
         await self._announcer.announced.wait()
 
-    async def say(self, device: SilentDevice, calls: int, ended: Callable[[], None]) -> None:
+    async def say(self, calls: int, device: SilentDevice, ended: Callable[[], None]) -> None:
         """Let a device's user say what leads to so many calls; `ended` is called when the answer is written."""
         turn = f"{self._id}-{next(self._numbers)}"
         self._ended[turn] = ended
         said = UtteranceEvent(device=device.mac, session=device.session, turn=turn, text=words(calls, turn))
         await self._inboxes.to_shard(self._store.keys.shard(device.mac), said)
-
-    def forget(self) -> None:
-        """Stop waiting for turns that have not ended."""
-        self._ended.clear()
 
     async def _read(self) -> None:
         async for command in self._inboxes.read_edge(self._id):

@@ -31,8 +31,9 @@ def show_hello(console: Console, machine: Machine, cases: Sequence[hello.HelloRe
         table.add_row("", f"hello and goodbye, {hello.LOW_RATE:g}/s", *_cells(case.low.us), *_waits(case.low))
         table.add_row("", "at rest, % of a core", *(f"{100 * case.at_rest[part]:.1f}" for part in PARTS))
         idle = case.idle
-        memory = (f"{idle.worker:.0f}", f"{idle.redis:.0f}", f"{idle.broker:.0f}", "")
-        table.add_row("", "bytes of an idle device", *memory, end_section=True)
+        memory = {"worker": idle.worker, "redis": idle.redis, "broker": idle.broker}
+        bytes_ = (f"{memory[part]:.0f}" if part in memory else "" for part in PARTS)
+        table.add_row("", "bytes of an idle device", *bytes_, end_section=True)
     console.print(table)
     console.print(f"connect: presence, initialize, tools/list. {_SHARED}")
     for case in cases:
@@ -78,7 +79,7 @@ def show_turns(console: Console, machine: Machine, cases: Sequence[turns.TurnsRe
     console.print(table)
     console.print(_SHARED)
     for case in cases:
-        got = sum(case.cores.values())
+        got = case.cores["all"] + case.cores["load"]
         if got < _ENOUGH * min(machine.cores, 1 + case.workers):
             console.print(
                 f"{case.workers} workers: all parts together got {got:.2f} cores; other work had the rest.",

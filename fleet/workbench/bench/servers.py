@@ -15,8 +15,10 @@ from fleet.workbench.local_servers.ports import LOOPBACK, choose
 from fleet.workbench.local_servers.redis import run_redis
 from fleet.workbench.local_servers.server import Value, write_settings
 
-_UNLIMITED = {"rate_hellos": "100000/1000000", "rate_tools": "100000/1000000"}
-"""A few simulated devices do what many would."""
+UNLIMITED: Mapping[str, Value] = dict.fromkeys(("rate_hellos", "rate_tools", "rate_address"), "100000/1000000")
+"""A few simulated devices do what many would, and all have one address."""
+NO_SPEECH: Mapping[str, Value] = dict.fromkeys(("asr_base_url", "tts_base_url"), f"http://{LOOPBACK}:9/v1")
+"""Nobody speaks: models that cannot be reached cost neither memory nor the time to load them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ async def servers(settings: Mapping[str, Value]) -> AsyncIterator[Servers]:
             url = f"redis://{LOOPBACK}:{redis}/0"
             places: dict[str, Value] = {"mqtt_url": f"mqtt://{LOOPBACK}:{mqtt}", "redis_url": url, "keys": secret}
             path = folder / "fleet.toml"
-            write_settings({**places, **_UNLIMITED, "public_host": LOOPBACK, "log_format": "json", **settings}, path)
+            write_settings({**places, **UNLIMITED, "public_host": LOOPBACK, "log_format": "json", **settings}, path)
             yield Servers(path, url, broker.pid, redis_program.pid, folder)
 
 

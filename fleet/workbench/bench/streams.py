@@ -13,11 +13,6 @@ def ssrc(number: int) -> int:
     return _FIRST_SSRC + number
 
 
-def number(found: int) -> int:
-    """Return which stream an ssrc names; any number when it names none."""
-    return found - _FIRST_SSRC
-
-
 def key(number: int) -> bytes:
     """Return the audio key of the n-th stream."""
     return b"benchmark key" + number.to_bytes(3, "big")

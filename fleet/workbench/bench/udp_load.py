@@ -22,7 +22,6 @@ from fleet.workbench.bench import control, sounds, streams
 TICK = 0.002
 _SOCKETS = 8
 _BUFFER = 4 * 1024 * 1024
-_DOWNLINK_FLAGS = 0x80
 _HEADER = struct.Struct(">BBHIII")
 
 
@@ -31,9 +30,9 @@ class Stream:
 
     __slots__ = ("_cipher", "_start", "heard", "newest", "sent")
 
-    def __init__(self, number: int) -> None:
-        self._cipher: CipherContext = Cipher(algorithms.AES(streams.key(number)), modes.CTR(bytes(16))).encryptor()
-        self._start = streams.ssrc(number)
+    def __init__(self, ssrc: int, key: bytes) -> None:
+        self._cipher: CipherContext = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
+        self._start = ssrc
         self.sent = 0
         self.newest = 0
         """Highest sequence number that came."""
@@ -60,6 +59,7 @@ class Load:
         self._packets = sounds.packets(sounds.room(sounds.UPLINK_RATE), sounds.UPLINK_RATE)
         self._sockets = [_open_socket() for _ in range(_SOCKETS)]
         self._streams: list[Stream] = []
+        self._by_ssrc: dict[int, Stream] = {}
         self._port = 0
         self._started: float | None = None
         self._begun = 0
@@ -69,8 +69,9 @@ class Load:
         """Do what the benchmark says and return the answer."""
         match command["do"]:
             case "open":
-                self._streams = [Stream(number) for number in range(command["streams"])]
-                self._port = command["port"]
+                found = _sessions(command["sessions"]) if "sessions" in command else _agreed(command["streams"])
+                self._by_ssrc = {ssrc: Stream(ssrc, key) for ssrc, key in found.items()}
+                self._streams, self._port = list(self._by_ssrc.values()), command["port"]
             case "send":
                 self._started, self._begun = time.monotonic(), 0
             case "rest":
@@ -105,16 +106,25 @@ class Load:
                 datagram = sock.recv(2048)
             except BlockingIOError:
                 return
-            kind, flags, _, ssrc, _, sequence = _HEADER.unpack_from(datagram)
-            number = streams.number(ssrc)
-            if kind != 1 or flags != _DOWNLINK_FLAGS or not 0 <= number < len(self._streams):
+            kind, _, _, ssrc, _, sequence = _HEADER.unpack_from(datagram)
+            stream = self._by_ssrc.get(ssrc)
+            if kind != 1 or stream is None:
                 counts["strange"] += 1
                 continue
-            stream = self._streams[number]
             counts["received"] += 1
             counts["bytes_received"] += len(datagram)
             counts["lost"] += sequence - stream.newest - 1
             stream.take(datagram, sequence)
+
+
+def _agreed(count: int) -> dict[int, bytes]:
+    """Return ssrc and key of streams without a server that assigns them."""
+    return {streams.ssrc(number): streams.key(number) for number in range(count)}
+
+
+def _sessions(found: list[dict[str, str]]) -> dict[int, bytes]:
+    """Return ssrc and key of sessions, from the `udp` of the answers to their hellos."""
+    return {int(udp["nonce"][8:16], 16): bytes.fromhex(udp["key"]) for udp in found}
 
 
 def _open_socket() -> socket.socket:

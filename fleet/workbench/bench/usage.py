@@ -28,6 +28,13 @@ class Usage:
         return cls(sum(map(_cpu_seconds, found)), sum(map(_resident, found)))
 
 
+def family(pid: int) -> list[int]:
+    """Return a process and all that it has started."""
+    tasks = (_PROC / str(pid) / "task").iterdir()
+    children = [child for task in tasks for child in (task / "children").read_text(encoding="ascii").split()]
+    return [pid, *(one for child in children for one in family(int(child)))]
+
+
 def _cpu_seconds(pid: int) -> float:
     """Return the scheduler's own count, in nanoseconds; `stat` counts in hundredths of a second."""
     return sum(_on_core(task) for task in (_PROC / str(pid) / "task").iterdir()) / 1e9

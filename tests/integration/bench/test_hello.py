@@ -5,7 +5,7 @@ import asyncio
 from fleet.workbench.bench.hello import HelloExperiment
 from fleet.workbench.bench.testbed import PARTS
 
-LIMIT = 60
+LIMIT = 240
 CONNECTED, KNOWN = 6, 40
 
 

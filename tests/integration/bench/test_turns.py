@@ -4,7 +4,7 @@ import asyncio
 
 from fleet.workbench.bench.turns import TurnsExperiment
 
-LIMIT = 90
+LIMIT = 240
 
 
 async def test_one_worker_and_two_answer_turns() -> None:

@@ -1,0 +1,53 @@
+"""All benchmarks run against real servers, and their result is drawn; what anything costs is never asserted."""
+
+import asyncio
+from pathlib import Path
+
+from fleet.workbench.bench.machine import Machine
+from fleet.workbench.bench.result import as_json, members
+from tests.benchmarks.all import AllExperiment
+from tests.benchmarks.compare import read_figures
+from tests.benchmarks.operations import CONNECT, DUPLEX, SATURATED, UPLINK, at_rate
+from tests.benchmarks.peer import FLEET, UP
+from tests.benchmarks.plots import draw_plots
+
+LIMIT = 550
+FEW, KNOWN, RATE, STREAMS = 10, 40, 10, 3
+
+
+async def test_every_operation_is_measured_and_drawn(tmp_path: Path) -> None:
+    experiment = AllExperiment(
+        connected=FEW,
+        rates=[RATE],
+        streams=STREAMS,
+        devices=[FEW, KNOWN],
+        shards=[16],
+        requests=[20],
+        turns=10,
+        at_once=[1],
+        seconds=0.4,
+        repeats=1,
+    )
+    async with asyncio.timeout(LIMIT):
+        found = await experiment.measure(lambda what: None)
+    servers = {server.server: server for server in found.servers}
+    assert set(servers) == {FLEET, UP}
+    for server in servers.values():
+        assert server.operations[CONNECT].count == FEW
+        for what in (CONNECT, at_rate(RATE), SATURATED):
+            assert (server.operations[what].lost, server.operations[what].ms.p50 > 0) == (0, True), what
+            assert server.operations[what].us["all"].median > 0
+        assert server.operations[UPLINK].count > 0
+        assert "all" in server.memory
+    hello = servers[FLEET].operations[at_rate(RATE)].us
+    assert hello["edge"].median > 0, "a real edge hears of the session"
+    assert DUPLEX in servers[FLEET].operations
+    assert [(case.devices, case.shards) for case in found.scale] == [(FEW, 16), (KNOWN, 16)]
+    for case in found.scale:
+        assert min(case.hello.us["all"].median, case.packet.us["edge"].median) > 0
+    file = tmp_path / "all.json"
+    file.write_text(as_json({"benchmark": "all", "machine": Machine.here(), **members(found)}), encoding="utf-8")
+    figures = read_figures(file)
+    assert figures[f"servers server={FLEET} operations {CONNECT} us worker"].median > 0
+    assert f"scale devices={KNOWN} shards=16 call_us worker" in figures
+    assert [path.name for path in draw_plots(file, tmp_path / "pictures")] == ["rate.svg", "devices.svg"]
