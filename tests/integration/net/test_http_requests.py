@@ -138,3 +138,16 @@ async def test_a_fault_is_not_the_answer_to_the_request_before_it(server: HttpSe
 
 async def test_what_follows_the_last_request_is_not_answered(server: HttpServer) -> None:
     assert await ask(server, NEXT + NEXT) == ([200], ["GET /next "])
+
+
+async def test_names_of_headers_have_capitals(server: HttpServer) -> None:
+    async with asyncio.timeout(SOON):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        expects = b"POST /a HTTP/1.1\r\n" + HOST + b"Expect: 100-continue\r\nContent-Length: 2\r\n\r\nab"
+        writer.write(expects + NEXT)
+        said = await reader.read()
+        writer.close()
+    assert said.startswith(b"HTTP/1.1 100 Continue\r\n")
+    assert said.count(b"\r\nContent-Length: ") == 2
+    assert b"\r\nConnection: close\r\n" in said
+    assert not re.search(rb"\n[a-z]", said)

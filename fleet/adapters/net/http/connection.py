@@ -6,8 +6,10 @@ servers may read differently (ADR 30).
 """
 
 import asyncio
+import re
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import cast
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -16,6 +18,9 @@ LARGEST_HEAD = 64 * 1024
 """Bytes that may come without a byte of a body: a head, trailers, sizes of chunks."""
 MOST_WAITING = 8
 """Requests that wait for the answer to an earlier one; devices and proxies wait themselves."""
+
+_NAME = re.compile(rb"(?<=\n)[a-z0-9-]+(?=:)")
+"""A header's name in an answer's head."""
 
 
 @dataclass(slots=True)
@@ -33,6 +38,25 @@ class Bounds:
     """Connections by address."""
     counts: Counter[str] = field(default_factory=Counter)
     """Connections that were ended, by reason."""
+
+
+class _TitledTransport:
+    """Writes an answer, with capitals in the names of its headers; uvicorn writes small letters.
+
+    4G boards look for `Content-Length` and do not find `content-length`.
+    """
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self.close = transport.close
+        self.is_closing = transport.is_closing
+        self._send = transport.write
+        self.write = self._write_head
+
+    def _write_head(self, data: bytes) -> None:
+        if not data.startswith(b"HTTP/1.1 100 "):
+            self.write = self._send  # all else is the body
+            data = _NAME.sub(lambda found: found[0].title(), data)
+        self._send(data)
 
 
 class BoundedConnection(HttpToolsProtocol):
@@ -93,6 +117,7 @@ class BoundedConnection(HttpToolsProtocol):
         if fault := self._find_fault() or ("too many requests" if len(self.pipeline) >= MOST_WAITING else ""):
             raise ValueError(fault)  # uvicorn answers 400
         super().on_headers_complete()
+        self.cycle.transport = cast("asyncio.Transport", _TitledTransport(self.transport))
 
     def on_body(self, body: bytes) -> None:
         self._silent = 0
