@@ -1,4 +1,4 @@
-"""The HTTP client of all adapters: memory, time and destination of every request are bounded.
+"""The HTTP client of all adapters but models (ADR 29): memory, time and destination of every request are bounded.
 
 - Body: a success that is longer than the bound fails. Of any other answer 64 KB are read within five seconds, for the
   log. The HTTP library bounds the headers (100 KB).
@@ -22,8 +22,6 @@ LARGEST_ERROR = 64 * 1024
 """Bytes that are read of an answer that is no success."""
 ERROR_SECONDS = 5.0
 """Seconds to read such an answer."""
-LARGEST = "fleet.largest"
-"""Extension of a request (`extensions={LARGEST: …}`): its own bound in bytes."""
 _PLAIN = "identity"
 _LONGEST_SHOWN = 200
 
@@ -40,7 +38,7 @@ class BoundedClient(httpx2.AsyncClient):
     """A client whose answers are bounded.
 
     Args:
-        largest: Bytes of the body of a success, unless the request has a bound of its own.
+        largest: Bytes of the body of a success.
         seconds: Longest time of a request; None if the caller bounds each step.
         on_piece: Awaited with each piece of a body before it is passed on.
         options: Of `httpx2.AsyncClient`.
@@ -91,9 +89,6 @@ class BoundedClient(httpx2.AsyncClient):
         response.stream = _Body(response, most, until, self._on_piece)
 
     def _most(self, response: httpx2.Response) -> int | None:
-        own = response.request.extensions.get(LARGEST)
-        if isinstance(own, int):
-            return own
         return self._largest(response) if callable(self._largest) else self._largest
 
 

@@ -1,35 +1,36 @@
 """Endpoints of models, OpenAI-compatible or not: one client each, failures in one line, few and bounded attempts."""
 
 import asyncio
+import json
 import logging
 import re
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from base64 import b64encode
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from functools import lru_cache
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote_to_bytes, urlsplit
 
 import httpx2
 import openai
-from pydantic_core import from_json
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from fleet.adapters.http_client import LARGEST, AnswerTooLarge, BoundedClient, describe_redirect
+from fleet.adapters import http_client
+from fleet.adapters.http_client import LARGEST_ERROR, AnswerTooLarge, describe_redirect
+from fleet.adapters.http_streaming import HttpAnswer, open_streams
 from fleet.ground.errors import ConfigError, ProviderError, ProviderTimeout
 from fleet.ground.metrics import providers
 from fleet.ground.tasks import Backoff
 
 log = logging.getLogger(__name__)
 
-_Response = openai.AsyncAPIResponse[Any]
-
-_LIMITS = httpx2.Limits(max_connections=1_000, max_keepalive_connections=100, keepalive_expiry=55.0)
-"""Turns are seconds apart: with the libraries' default of five seconds each one would need a new TLS handshake."""
 LARGEST_ANSWER = 1024 * 1024
 """Bytes of an answer that is read whole: a photo's description, a list of models."""
 LARGEST_STREAM = 32 * 1024 * 1024
 """Bytes of a streamed answer: 11 minutes of speech, or twice the longest text that is accepted."""
-_STREAMED = "stream"
 _NO_KEY = "none"
-"""The library requires a key, even if the endpoint does not."""
+"""Sent without a key, as the OpenAI library does: some endpoints want the header although they check no key."""
+_JSON = {"Content-Type": "application/json"}
 _MEANINGS = {
     401: "refused the key",
     403: "refused the key",
@@ -49,9 +50,7 @@ class EndpointRefused(ProviderError):
 class ModelEndpoint:
     """One endpoint; keeps its connections open between requests.
 
-    `client` speaks OpenAI's HTTP (with `open`), `post` sends any other request.
-
-    Callers set time limits (`within`): the client itself has none and never retries.
+    Callers set time limits: the client itself has none and never retries.
 
     Args:
         what: Names the endpoint in messages: `LLM`, `ASR`, `TTS`.
@@ -65,67 +64,30 @@ class ModelEndpoint:
     def __init__(self, what: str, base_url: str, api_key: str | None) -> None:
         self._name = f"{what} {_public(what, base_url)}"
         self._what = what.lower()
-        self._base_url = base_url.rstrip("/")
-        self._login = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._http = BoundedClient(_largest, None, limits=_LIMITS)
-        self.client = openai.AsyncOpenAI(
-            base_url=base_url, api_key=api_key or _NO_KEY, max_retries=0, timeout=None, http_client=self._http
-        )
-        # The library reads these from the environment, where they belong to another key.
-        self.client.organization = self.client.project = None
+        self._base_url = httpx2.URL(base_url.rstrip("/"))
+        login = self._base_url.userinfo
+        key = f"Basic {b64encode(unquote_to_bytes(login)).decode()}" if login else f"Bearer {api_key or _NO_KEY}"
+        self._headers = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": "fleet", "Authorization": key}
+        self._streams = open_streams(self._base_url, LARGEST_STREAM)
 
     def __str__(self) -> str:
         return self._name
 
     @property
+    def host(self) -> str:
+        """The host of the base URL."""
+        return self._base_url.host
+
+    @property
     def is_openai(self) -> bool:
         """Whether this is OpenAI itself, which refuses unknown fields."""
-        return self.client.base_url.host == "api.openai.com"
+        return self.host == "api.openai.com"
 
     async def aclose(self) -> None:
-        await self.client.close()
+        await self._streams.aclose()
 
-    @asynccontextmanager
-    async def within(self, deadline: float, *, needed: bool = True) -> AsyncIterator[None]:
-        """Turn every failure of the block into a `ProviderError`.
-
-        Args:
-            deadline: When the block has to end, on the loop's clock.
-            needed: Whether a failure matters and is counted.
-        """
-        try:
-            async with asyncio.timeout_at(deadline):
-                yield
-        except TimeoutError:
-            if needed:
-                providers.errors.add(self._what, "silent")
-            raise ProviderTimeout(f"{self._name} was silent for too long", retryable=True) from None
-        except openai.OpenAIError as error:
-            # Not chained: their texts repeat parts of the key or of the request.
-            raise self._explain(error) from None
-        except httpx2.HTTPError as error:
-            raise self.failure(
-                f"broke off ({type(error).__name__})", retryable=True, kind="broke_off" if needed else ""
-            ) from None
-
-    @asynccontextmanager
-    async def open(self, asking: AbstractAsyncContextManager[_Response], deadline: float) -> AsyncIterator["Body"]:
-        """Send a request and yield its answer's body; leaving the block closes it.
-
-        Args:
-            asking: From the library's `with_streaming_response`.
-            deadline: When the answer must have begun, on the loop's clock.
-        """
-        async with AsyncExitStack() as stack:
-            async with self.within(deadline):
-                response = await stack.enter_async_context(asking)
-            yield Body(self, response.headers, response.iter_bytes())
-
-    @asynccontextmanager
-    async def post(self, path: str, deadline: float, **shape: Any) -> AsyncIterator["Body"]:
-        """Post a request of any shape and yield its answer's body; leaving the block closes it.
-
-        For endpoints with another API than OpenAI's. The key is sent as bearer token.
+    def post(self, path: str, deadline: float, **shape: Any) -> AbstractAsyncContextManager["Body"]:
+        """Post a request and yield its answer's body; leaving the block closes it. The key is sent as bearer token.
 
         Args:
             path: After the base URL, beginning with a slash.
@@ -135,43 +97,68 @@ class ModelEndpoint:
         Raises:
             ProviderError: The endpoint cannot be reached, was silent for too long, or refused.
         """
-        headers = {**self._login, **shape.pop("headers", {})}
-        url = f"{self._base_url}{path}"
-        request = self._http.build_request(
-            "POST", url, headers=headers, timeout=None, extensions={LARGEST: LARGEST_STREAM}, **shape
-        )
-        async with AsyncExitStack() as stack:
-            async with self.within(deadline):
-                response = await self._begin(request)
-                stack.push_async_callback(response.aclose)
-                if not response.is_success:
-                    await response.aread()
-                    raise _status_error(response)
-            yield Body(self, response.headers, response.aiter_bytes())
+        return self._send("POST", path, deadline, shape)
 
-    async def _begin(self, request: httpx2.Request) -> httpx2.Response:
-        try:
-            return await self._http.send(request, stream=True)
-        except httpx2.TransportError as error:
-            raise openai.APIConnectionError(request=request) from error
+    def get(self, path: str, deadline: float, **shape: Any) -> AbstractAsyncContextManager["Body"]:
+        """As `post`, for a request without a body."""
+        return self._send("GET", path, deadline, shape)
+
+    @asynccontextmanager
+    async def _send(
+        self, method: str, path: str, deadline: float, shape: dict[str, Any]
+    ) -> AsyncGenerator["Body", None]:
+        target, headers, content = self._write(method, f"{self._base_url}{path}", shape)
+        async with AsyncExitStack() as stack:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    asking = self._streams.ask(method, target, {**self._headers, **headers}, content)
+                    answer = await stack.enter_async_context(asking)
+                    if not 200 <= answer.status < 300:
+                        raise await _status_error(method, f"{self._base_url}{path}", answer, deadline)
+            except TimeoutError as error:
+                raise self.explain(error) from None
+            except httpx2.TransportError as error:
+                raise self._unreached(error) from None
+            except openai.APIStatusError as error:
+                # Not chained: its text repeats parts of the key or of the request.
+                raise self._explain_status(error) from None
+            if answer.headers.get("content-encoding", "identity").strip().lower() != "identity":
+                raise self.failure("failed: the answer is packed", retryable=False)
+            yield Body(self, answer)
+
+    def _write(self, method: str, url: str, shape: dict[str, Any]) -> tuple[str, dict[str, str], bytes]:
+        """Return target, headers and body of a request."""
+        if shape.keys() == {"json"}:
+            return _target(url), _JSON, _json(shape["json"])
+        request = httpx2.Request(method, url, **shape)
+        headers = {name: value for name, value in request.headers.items() if name not in ("host", "content-length")}
+        return request.url.raw_path.decode("ascii"), headers, request.read()
+
+    def explain(self, error: TimeoutError | httpx2.HTTPError, *, needed: bool = True) -> ProviderError:
+        """Return the error for an answer that did not arrive completely.
+
+        Args:
+            error: Of the connection.
+            needed: Whether the failure matters and is counted.
+        """
+        if isinstance(error, TimeoutError):
+            if needed:
+                providers.errors.add(self._what, "silent")
+            return ProviderTimeout(f"{self._name} was silent for too long", retryable=True)
+        kind = "broke_off" if needed else ""
+        return self.failure(f"broke off ({type(error).__name__})", retryable=True, kind=kind)
+
+    def _unreached(self, error: httpx2.TransportError) -> ProviderError:
+        if isinstance(error, AnswerTooLarge):
+            return self.failure(f"failed: {error}", retryable=False)
+        how = f"cannot be reached ({_line(str(error)) or type(error).__name__})"
+        return self.failure(how, retryable=True, kind="unreachable")
 
     def failure(self, how: str, *, retryable: bool, kind: str = "bad_answer") -> ProviderError:
         """Return the error for a failure of this endpoint, and count it under `kind`."""
         if kind:
             providers.errors.add(self._what, kind)
         return ProviderError(f"{self._name} {how}", retryable=retryable, kind=kind)
-
-    def _explain(self, error: openai.OpenAIError) -> ProviderError:
-        if isinstance(error, openai.APIStatusError):
-            return self._explain_status(error)
-        if isinstance(error, openai.APIConnectionError):
-            cause = error.__cause__ or error
-            if isinstance(cause, AnswerTooLarge):
-                return self.failure(f"failed: {cause}", retryable=False)
-            how = f"cannot be reached ({_line(str(cause)) or type(cause).__name__})"
-            return self.failure(how, retryable=True, kind="unreachable")
-        how = f"gave an answer that cannot be read ({type(error).__name__})"
-        return self.failure(how, retryable=False, kind="unreadable")
 
     def _explain_status(self, error: openai.APIStatusError) -> ProviderError:
         status, code = error.status_code, error.code or ""
@@ -191,27 +178,27 @@ class ModelEndpoint:
 class Body:
     """An answer's body as it arrives."""
 
-    def __init__(self, endpoint: ModelEndpoint, headers: Mapping[str, str], pieces: AsyncIterator[bytes]) -> None:
-        self.kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    def __init__(self, endpoint: ModelEndpoint, answer: HttpAnswer) -> None:
+        self.kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
         """The media type; empty if the endpoint sends none."""
         self._endpoint = endpoint
-        self._pieces = pieces
+        self._answer = answer
         self._left = LARGEST_STREAM
 
     async def read(self, deadline: float, *, needed: bool = True) -> bytes:
-        """Return the next piece, or b"" at the end; `needed` as `ModelEndpoint.within` has it.
+        """Return the next piece, or b"" at the end; `needed` as `ModelEndpoint.explain` has it.
 
         Raises:
             ProviderError: It broke off, was too large, or nothing came before `deadline` on the loop's clock.
         """
-        async with self._endpoint.within(deadline, needed=needed):
-            async for piece in self._pieces:
-                self._left -= len(piece)
-                if self._left < 0:
-                    raise self._endpoint.failure("sent an answer without an end", retryable=False)
-                if piece:
-                    return piece
-        return b""
+        try:
+            piece = await self._answer.read(deadline)
+        except (TimeoutError, httpx2.HTTPError) as error:
+            raise self._endpoint.explain(error, needed=needed) from None
+        self._left -= len(piece)
+        if self._left < 0:
+            raise self._endpoint.failure("sent an answer without an end", retryable=False)
+        return piece
 
     async def whole(self, deadline: float, largest: int = LARGEST_ANSWER) -> bytes:
         """Return the rest of the body, at most `largest` bytes.
@@ -268,20 +255,35 @@ def _public(what: str, base_url: str) -> str:
     return f"{parts.scheme}://{place}{parts.path.rstrip('/')}"
 
 
-def _largest(response: httpx2.Response) -> int:
-    streamed = response.request.headers.get("x-stainless-raw-response") == _STREAMED
-    return LARGEST_STREAM if streamed else LARGEST_ANSWER
-
-
-def _status_error(response: httpx2.Response) -> openai.APIStatusError:
-    """Return the error of an unsuccessful answer in the OpenAI library's form."""
+async def _status_error(method: str, url: str, answer: HttpAnswer, deadline: float) -> openai.APIStatusError:
+    """Return the error of an unsuccessful answer in the OpenAI library's form; reads a bounded part of its body."""
+    until = min(deadline, asyncio.get_running_loop().time() + http_client.ERROR_SECONDS)
+    content = bytearray()
+    with suppress(TimeoutError, httpx2.HTTPError):
+        while len(content) < LARGEST_ERROR and (piece := await answer.read(until)):
+            content += piece
     try:
-        details = from_json(response.content)
+        details = from_json(bytes(content[:LARGEST_ERROR]))
     except ValueError:
         details = None
     body = details.get("error", details) if isinstance(details, dict) else details
     message = body.get("message") if isinstance(body, dict) else None
-    return openai.APIStatusError(str(message or response.status_code), response=response, body=body)
+    headers = {name: value for name, value in answer.headers.items() if name != "content-encoding"}
+    response = httpx2.Response(answer.status, headers=headers, request=httpx2.Request(method, url))
+    return openai.APIStatusError(str(message or answer.status), response=response, body=body)
+
+
+@lru_cache(maxsize=64)
+def _target(url: str) -> str:
+    return httpx2.URL(url).raw_path.decode("ascii")
+
+
+def _json(body: object) -> bytes:
+    try:
+        return to_json(body, inf_nan_mode="null")
+    except (PydanticSerializationError, ValueError):
+        # A lone surrogate, which UTF-8 cannot encode: `json` writes it as an escape.
+        return json.dumps(body).encode()
 
 
 def _line(text: str) -> str:

@@ -23,9 +23,9 @@ async def list_models(endpoint: ModelEndpoint, deadline: float) -> list[str]:
     Raises:
         ProviderError: The endpoint cannot be reached, refused, or was silent for too long.
     """
-    async with endpoint.within(deadline):
-        answer = await endpoint.client.models.with_raw_response.list()
+    async with endpoint.get("/models", deadline) as body:
+        answer = await body.whole(deadline)
     try:
-        return [model.id for model in _Models.model_validate_json(answer.content).data]
+        return [model.id for model in _Models.model_validate_json(answer).data]
     except ValidationError:
         return []

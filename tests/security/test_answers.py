@@ -108,6 +108,13 @@ async def ask_any_shape(url: str) -> None:
         await one.aclose()
 
 
+async def ask_behind_a_proxy(url: str) -> None:
+    """The server that answers is the proxy."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("http_proxy", url)
+        await ask_any_shape("http://model.example")
+
+
 async def ask_any_json(url: str) -> None:
     source = JsonSource(SECONDS)
     try:
@@ -180,6 +187,7 @@ CLIENTS: dict[str, Ask] = {
     "vision": ask_vision(vision_model="m"),
     "models": ask_vision(),
     "any shape": ask_any_shape,
+    "behind a proxy": ask_behind_a_proxy,
     "any JSON": ask_any_json,
     "emqx": ask_emqx,
     "kubernetes": ask_kubernetes,
@@ -199,10 +207,12 @@ HOLDERS = {
     "tools/mcp_http.py": "mcp",
     "net/mqtt/emqx.py": "emqx",
     "net/kubernetes_node.py": "kubernetes",
+    "http_streaming.py": "behind a proxy",
     "model_endpoint.py": "any shape",
     "model_list.py": "models",
 }
 """Which client above tries the module."""
+HOLDING = re.compile(r"\bimport .*\b(BoundedClient|open_streams|ModelEndpoint|JsonSource)\b")
 
 
 class Memory:
@@ -232,7 +242,9 @@ def test_every_module_that_holds_a_client_is_tried() -> None:
     holders = {
         str(path.relative_to(ADAPTERS))
         for path in ADAPTERS.rglob("*.py")
-        if re.search(r"\bimport .*\b(BoundedClient|ModelEndpoint|JsonSource)\b", path.read_text(encoding="utf-8"))
+        if re.search(
+            r"\bimport .*\b(BoundedClient|open_streams|ModelEndpoint|JsonSource)\b", path.read_text(encoding="utf-8")
+        )
     }
     assert holders == set(HOLDERS)
     assert set(HOLDERS.values()) <= set(CLIENTS)

@@ -14,7 +14,6 @@ from fastapi.responses import JSONResponse
 from fleet.adapters.net.http.server import HttpServer
 from fleet.adapters.net.mqtt.emqx import CLIENTS, KICKOUT
 from fleet.ground.tasks import running
-from fleet.roles.api.headers import TitledHeaders
 from fleet.roles.api.mqtt_login import PATH, MqttLogin
 from fleet.wire.identity import CredentialKeys, Credentials
 
@@ -24,11 +23,10 @@ LOOPBACK = "127.0.0.1"
 
 @asynccontextmanager
 async def login_server(keys: CredentialKeys, host: str = LOOPBACK) -> AsyncIterator[tuple[MqttLogin, int]]:
-    """Run the login route behind what the api wraps around it; the route and its port."""
+    """Run the login route on the server of the api; the route and its port."""
     route = MqttLogin(keys, TOKEN, Counter())
     app = FastAPI()
     app.include_router(route.router)
-    app.add_middleware(TitledHeaders)
     server = HttpServer(app, host, 0)
     async with running("api", server.run):
         yield route, server.port

@@ -56,7 +56,7 @@ class ChatEndpoint(ModelEndpoint):
     @property
     def is_google(self) -> bool:
         """Whether this is Google's translation of OpenAI's HTTP to its own."""
-        return self.client.base_url.host.endswith(".googleapis.com")
+        return self.host.endswith(".googleapis.com")
 
     def _explain_status(self, error: openai.APIStatusError) -> ProviderError:
         explained = super()._explain_status(error)

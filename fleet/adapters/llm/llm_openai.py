@@ -88,12 +88,10 @@ class OpenAiLlm:
     async def _ask(
         self, request: dict[str, Any], answer: StreamedAnswer, deadline: float
     ) -> AsyncGenerator[LlmEvent, None]:
-        completions = self._endpoint.client.chat.completions.with_streaming_response
         model = await self._model.find(deadline)
-        # `extra_body` avoids the library's type checks: 9 ms for 20 messages and 20 tools.
-        asking = completions.create(model=model, messages=[], stream=True, extra_body=request)
+        asked = {"model": model, "stream": True, **request}
         with chat_span(model, request, answer.usage):
-            async with self._endpoint.open(asking, deadline) as body:
+            async with self._endpoint.post("/chat/completions", deadline, json=asked) as body:
                 reader = BodyReader()
                 data: bytes | None = None
                 while data != b"":

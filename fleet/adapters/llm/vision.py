@@ -50,12 +50,9 @@ class OpenAiVision:
         messages = [{"role": "system", "content": _PROMPT}, {"role": "user", "content": asked}]
         deadline = asyncio.get_running_loop().time() + self._timeout
         model = await self._model.find(deadline)
-        # The body is parsed here: the library would return any answer, also one that is not a completion.
-        asking = self._endpoint.client.chat.completions.with_streaming_response.create(
-            model=model, messages=[], extra_body={"messages": messages, self._longest: _MOST_TOKENS}
-        )
+        request = {"model": model, "messages": messages, self._longest: _MOST_TOKENS}
         answer = StreamedAnswer()
-        async with self._endpoint.open(asking, deadline) as body:
+        async with self._endpoint.post("/chat/completions", deadline, json=request) as body:
             said = await self._read(body, answer, deadline)
         if not said.strip():
             raise self._endpoint.failure("gave no text", retryable=False)

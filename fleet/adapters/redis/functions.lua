@@ -812,6 +812,19 @@ local function turn_context(K, A)
   return answer
 end
 
+-- K: session of the gateway, its history  A: time of use, ttl s, most messages
+-- Prolongs a session. Returns {created, used before or '', language or '', character or '', message, …}, or {} if there
+-- is none.
+local function gateway_session(K, A)
+  local answer = redis.call('HMGET', K[1], 'created', 'used', 'language', 'character')
+  if not answer[1] or answer[1] == '' then return {} end
+  for i = 2, 4 do answer[i] = answer[i] or '' end
+  for _, line in ipairs(redis.call('LRANGE', K[2], -tonumber(A[3]), -1)) do answer[#answer + 1] = line end
+  redis.call('HSET', K[1], 'used', A[1])
+  for i = 1, 2 do redis.call('EXPIRE', K[i], A[2]) end
+  return answer
+end
+
 -- K: own, history, turn
 -- A: worker, fence, history ttl s, longest history, turn id, turn ttl s, state, messages, sentences, apology, line, …
 -- Writes a turn's lines into the history, in place of those that it wrote before. Returns 0 if it is not the newest
@@ -989,6 +1002,7 @@ redis.register_function('fleet_turn_record', turn_record)
 redis.register_function('fleet_turn_context', turn_context)
 redis.register_function('fleet_remember', remember)
 redis.register_function('fleet_report', report)
+redis.register_function('fleet_gateway_session', gateway_session)
 redis.register_function('fleet_call_begin', call_begin)
 redis.register_function('fleet_call_finish', call_finish)
 redis.register_function('fleet_sweep', sweep)

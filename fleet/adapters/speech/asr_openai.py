@@ -2,7 +2,6 @@
 
 import asyncio
 
-from openai import omit
 from pydantic import BaseModel, ValidationError
 
 from fleet.adapters.model_endpoint import Attempts, ModelEndpoint
@@ -62,13 +61,10 @@ class OpenAiAsr:
                 await attempts.pause(error)
 
     async def _send(self, wav: bytes, deadline: float) -> bytes:
-        asking = self._endpoint.client.audio.transcriptions.with_streaming_response.create(
-            file=("utterance.wav", wav, "audio/wav"),
-            model=self._model,
-            response_format="json",
-            language=self._language or omit,
-        )
-        async with self._endpoint.open(asking, deadline) as body:
+        asked = {"model": self._model, "response_format": "json"}
+        asked |= {"language": self._language} if self._language else {}
+        files = {"file": ("utterance.wav", wav, "audio/wav")}
+        async with self._endpoint.post("/audio/transcriptions", deadline, data=asked, files=files) as body:
             return await body.whole(deadline)
 
     def _parse(self, answer: bytes) -> Transcript:

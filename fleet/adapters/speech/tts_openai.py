@@ -6,6 +6,8 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
+from openai.types.audio import SpeechCreateParams
+
 from fleet.adapters.model_endpoint import Attempts, EndpointRefused, ModelEndpoint
 from fleet.adapters.speech.unwrap import Unwrapper
 from fleet.ground.errors import ProviderError
@@ -97,11 +99,13 @@ class OpenAiTts:
             self._extras = extras
 
     async def _ask(self, text: str, extras: dict[str, Any], deadline: float) -> AsyncGenerator[bytes, None]:
-        speech = self._endpoint.client.audio.speech.with_streaming_response
-        asking = speech.create(
-            input=text, model=self._model, voice=self._voice, response_format="pcm", extra_body=extras
-        )
-        async with self._endpoint.open(asking, deadline) as body:
+        asked: SpeechCreateParams = {
+            "input": text,
+            "model": self._model,
+            "voice": self._voice,
+            "response_format": "pcm",
+        }
+        async with self._endpoint.post("/audio/speech", deadline, json={**asked, **extras}) as body:
             unwrapper = Unwrapper(self._sample_rate, body.kind)
             sounded, new = False, 0
             while piece := await body.read(deadline):

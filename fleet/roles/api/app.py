@@ -16,7 +16,6 @@ from fleet.roles.api.activation import ActivationRoute, ActivationService
 from fleet.roles.api.bootstrap import Bootstrap
 from fleet.roles.api.devices import DevicesRoute
 from fleet.roles.api.firmware import Firmware
-from fleet.roles.api.headers import TitledHeaders
 from fleet.roles.api.health import Health
 from fleet.roles.api.mqtt_login import MqttLogin
 from fleet.roles.api.operators import Operators
@@ -82,5 +81,4 @@ def _surround(app: FastAPI, counts: Counter[str]) -> None:
         return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 
     app.add_exception_handler(HTTPException, refuse)
-    app.add_middleware(TitledHeaders)
     app.add_middleware(Refusals, counts=counts)

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Awaitable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -41,17 +42,19 @@ class ClientSession:
         """Of the session; empty after its end."""
         self.resumed = False
         """Whether the client resumed it by its id."""
+        self.found: GatewaySession | None = None
+        """As Redis had it when it was last asked; None if it is away."""
         self._kept = False
 
     async def begin(self) -> None:
         """Begin a new session."""
         self.resumed = False
         try:
-            self.id = (await _soon(self._sessions.begin(_now(), self._site))).id
-            self._kept = True
+            self.found = await _soon(self._sessions.begin(_now(), self._site))
+            self.id, self._kept = self.found.id, True
         except Unavailable as error:
             log.warning("session not stored", extra={"reason": str(error)})
-            self.id, self._kept = new_id(), False
+            self.id, self._kept, self.found = new_id(), False, None
 
     async def resume(self, session: str) -> RequestRefused | None:
         """Continue an earlier session by its id; return the refusal if that is not possible."""
@@ -64,17 +67,19 @@ class ClientSession:
             return _AWAY
         if found is None:
             return RequestRefused("SESSION_ERROR", "Session not found", "There is no such session, or it has expired")
-        self.id, self.resumed, self._kept = session, True, True
+        self.id, self.resumed, self._kept, self.found = session, True, True, found
         return None
 
     async def lives(self) -> bool:
         """Whether the session still exists: it may have expired, or another connection may have ended it."""
+        self.found = None
         if not self.id:
             return False
-        try:
-            return not self._kept or await _soon(self._sessions.read(self.id, _now())) is not None
-        except Unavailable:
-            return True
+        if self._kept:
+            with suppress(Unavailable):
+                self.found = await _soon(self._sessions.read(self.id, _now()))
+                return self.found is not None
+        return True
 
     async def end(self) -> None:
         """End the session."""
@@ -91,15 +96,19 @@ class SessionNotes:
     Args:
         sessions: The store of sessions.
         session: The session's id.
+        found: The session, if it was read a moment ago.
     """
 
-    def __init__(self, sessions: GatewaySessions, session: str) -> None:
+    def __init__(self, sessions: GatewaySessions, session: str, found: GatewaySession | None = None) -> None:
         self._sessions = sessions
         self.session = session
+        self._found = found
         self._away = False
 
     async def read(self) -> GatewaySession:
         """Return the session; an empty one if it cannot be read."""
+        if self._found is not None:
+            return self._found
         try:
             return await _soon(self._sessions.read(self.session, _now())) or GatewaySession(self.session)
         except Unavailable as error:

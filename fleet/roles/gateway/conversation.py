@@ -126,7 +126,8 @@ class Conversation:
             await self._send_session()
         # A resumed session continues with its history, unless the client chose otherwise (4.1 and 9.6 against 4.2).
         context = self._choices.context if self._context_chosen else self._choices.context or self._session.resumed
-        question = Question(request.text, self._session.id, replace(self._choices, context=context))
+        found = None if self.turns.busy else self._session.found
+        question = Question(request.text, self._session.id, replace(self._choices, context=context), found)
         full = self.turns.add(question)
         return RequestRefused("INTERNAL_ERROR", "Too many requests", full) if full else None
 

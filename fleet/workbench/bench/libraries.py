@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 import prometheus_client
 import uvicorn
 from redis.asyncio import ConnectionPool, Redis
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from websockets.asyncio.client import connect
 from websockets.asyncio.server import ServerConnection, serve
 
@@ -66,7 +66,7 @@ class LibrariesExperiment(Experiment[list[LibraryResult]]):
         progress("Redis")
         found += await self._redis()
         progress("HTTP")
-        async with _http(BoundedConnection.within(Bounds())) as own, _http(H11Protocol) as plain:
+        async with _http(BoundedConnection.within(Bounds())) as own, _http(HttpToolsProtocol) as plain:
             found.append(await self._compare("HTTP: a request", (_requests(own), _requests(plain))))
         progress("WebSockets")
         limited = LimitedConnection.of(ConnectionLimits(ClientLimits()))
@@ -201,7 +201,7 @@ def _batches(shared: PipelinedConnection, client: Redis) -> tuple[Work, Work]:
 
 
 @asynccontextmanager
-async def _http(kind: type[H11Protocol]) -> AsyncIterator[int]:
+async def _http(kind: type[HttpToolsProtocol]) -> AsyncIterator[int]:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"200")]})
         await send({"type": "http.response.body", "body": _ANSWER})

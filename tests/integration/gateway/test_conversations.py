@@ -1,5 +1,9 @@
 import asyncio
 import re
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
 
 from fleet.core.ports import TextDelta
 from fleet.ground.errors import ProviderError, ProviderTimeout
@@ -64,6 +68,36 @@ async def test_history_is_given_only_where_it_is_wanted(redis_url: str) -> None:
         await client.send("configure", enable_context=False)
         await client.say("four")
         assert stage.model.told() == ["four"]
+
+
+async def test_a_turn_reads_and_writes_its_session_once(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with gateway_stage(redis_url, ScriptedModel(says("A."))) as stage, stage.client() as client:
+        await client.say("one")
+        connection = stage.sessions._store.client.pipelined
+        ask, asked = connection.ask, list[list[str]]()
+
+        async def count(commands: Sequence[Sequence[Any]]) -> list[Any]:
+            asked.append([str(words[0]) for words in commands])
+            return await ask(commands)
+
+        monkeypatch.setattr(connection, "ask", count)
+        await client.say("two")
+        assert asked == [["FCALL"], ["HSET", "RPUSH", "LTRIM", "EXPIRE", "EXPIRE"]]
+
+
+async def test_a_question_that_waited_knows_the_answer_before_it(redis_url: str) -> None:
+    go_on = asyncio.Event()
+    async with gateway_stage(redis_url, ScriptedModel([go_on, TextDelta("A.")], says("B."))) as stage:
+        async with stage.client() as client:
+            await client.send("configure", enable_context=True)
+            await client.send("text_input", text="one")
+            await client.send("text_input", text="two")
+            await client.send("ping")
+            assert (await client.until("pong"))["type"] == "pong"
+            go_on.set()
+            await client.answer()
+            await client.answer()
+        assert stage.model.told() == ["one", "A.", "two"]
 
 
 async def test_session_is_resumed_on_another_process(redis_url: str) -> None:

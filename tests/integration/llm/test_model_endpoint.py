@@ -42,9 +42,8 @@ async def failure(endpoint: ModelEndpoint) -> ProviderError:
 
 
 async def read(endpoint: ModelEndpoint, server: OpenAiServer | None = None) -> bytes:
-    asking = endpoint.client.chat.completions.with_streaming_response.create(model="m", messages=[])
     deadline = asyncio.get_running_loop().time() + 10
-    async with endpoint.open(asking, deadline) as body:
+    async with endpoint.post("/chat/completions", deadline, json={"model": "m", "messages": []}) as body:
         assert body.kind == "text/plain"
         data = b""
         while piece := await body.read(deadline):
@@ -56,8 +55,8 @@ async def test_silence_is_a_failure_of_its_own_kind() -> None:
     endpoint = ModelEndpoint("LLM", "http://127.0.0.1:9/v1", None)
     try:
         with pytest.raises(ProviderTimeout, match="was silent") as caught:
-            async with endpoint.within(asyncio.get_running_loop().time()):
-                await asyncio.Event().wait()
+            async with endpoint.get("/models", asyncio.get_running_loop().time()):
+                pass
         assert caught.value.retryable
     finally:
         await endpoint.aclose()

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from fleet.adapters.redis.devices.devices import Devices
 from fleet.adapters.redis.devices.tools import ToolLists
 from fleet.adapters.redis.sessions.calls import CallBegun, CallKnown, CallTable
 from fleet.adapters.redis.sessions.conversations import Begun, Conversations, Opening, StoredJournal
+from fleet.adapters.redis.sessions.gateway_sessions import GatewaySessions
 from fleet.adapters.redis.sessions.sessions import Opened, SessionRecord, Sessions
 from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
 from fleet.adapters.redis.shards.inbox import Inboxes
@@ -167,6 +169,14 @@ async def test_histories_are_as_if_once(store: Store, owner: Owner, doubled: lis
     assert (await conversations.context(mac, 10)).history == (asked, answered)
     assert await conversations.journal(mac) == journal
     assert {"fleet_turn_begin", "fleet_turn_record", "fleet_remember", "fleet_turn_context"} <= set(doubled)
+
+
+async def test_a_gateways_session_is_as_if_once(store: Store, doubled: list[str]) -> None:
+    now, sessions = datetime.now(UTC), GatewaySessions(store, 60)
+    begun = await sessions.begin(now)
+    found = await sessions.read(begun.id, now)
+    assert found == begun
+    assert "fleet_gateway_session" in doubled
 
 
 async def test_edges_are_as_if_once(store: Store, doubled: list[str]) -> None:

@@ -1,14 +1,26 @@
-"""HTTP connections with limits in time and number.
+"""HTTP connections with limits in time, number and form.
 
 uvicorn limits the idle time between requests, but not the time of a request's head, of a body after its answer or of an
-unread answer, nor the number of connections.
+unread answer, nor the number of connections. httptools, its fast parser, bounds no head and accepts requests that two
+servers may read differently (ADR 30).
 """
 
 import asyncio
+import re
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import cast
 
-from uvicorn.protocols.http.h11_impl import H11Protocol
+import httptools
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+LARGEST_HEAD = 64 * 1024
+"""Bytes that may come without a byte of a body: a head, trailers, sizes of chunks."""
+MOST_WAITING = 8
+"""Requests that wait for the answer to an earlier one; devices and proxies wait themselves."""
+
+_NAME = re.compile(rb"(?<=\n)[a-z0-9-]+(?=:)")
+"""A header's name in an answer's head."""
 
 
 @dataclass(slots=True)
@@ -28,13 +40,33 @@ class Bounds:
     """Connections that were ended, by reason."""
 
 
-class BoundedConnection(H11Protocol):
+class _TitledTransport:
+    """Writes an answer, with capitals in the names of its headers; uvicorn writes small letters.
+
+    4G boards look for `Content-Length` and do not find `content-length`.
+    """
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self.close = transport.close
+        self.is_closing = transport.is_closing
+        self._send = transport.write
+        self.write = self._write_head
+
+    def _write_head(self, data: bytes) -> None:
+        if not data.startswith(b"HTTP/1.1 100 "):
+            self.write = self._send  # all else is the body
+            data = _NAME.sub(lambda found: found[0].title(), data)
+        self._send(data)
+
+
+class BoundedConnection(HttpToolsProtocol):
     """A connection within `bounds`, which a subclass for each server holds."""
 
     bounds: Bounds
     _deadline: asyncio.TimerHandle | None = None
     _stuck: asyncio.TimerHandle | None = None
     _peer = ""
+    _silent = 0
 
     @classmethod
     def within(cls, bounds: Bounds) -> type["BoundedConnection"]:
@@ -59,12 +91,42 @@ class BoundedConnection(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if not self.transport.is_closing():
-            super().data_received(data)
+        if self.transport.is_closing():
+            return
+        self._silent += len(data)
+        self._unset_keepalive_if_required()
+        try:
+            self._feed(data)
+        except httptools.HttpParserError:
+            self.logger.warning("Invalid HTTP request received.")
+            self.send_400_response("Invalid HTTP request received.")
+        if self._silent > LARGEST_HEAD and not self.transport.is_closing():
+            self.send_400_response("Request head is too large.")
 
     def send_400_response(self, msg: str) -> None:
         self.bounds.counts["malformed request"] += 1
-        super().send_400_response(msg)
+        if self._answering and (self.pipeline or self.cycle.response_started or not self.cycle.more_body):
+            # The client would take it for the answer to an earlier request.
+            self.transport.abort()
+        else:
+            super().send_400_response(msg)
+
+    def on_headers_complete(self) -> None:
+        if self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT":
+            return
+        if fault := self._find_fault() or ("too many requests" if len(self.pipeline) >= MOST_WAITING else ""):
+            raise ValueError(fault)  # uvicorn answers 400
+        super().on_headers_complete()
+        self.cycle.transport = cast("asyncio.Transport", _TitledTransport(self.transport))
+
+    def on_body(self, body: bytes) -> None:
+        self._silent = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._silent = 0
+        if not self.parser.should_upgrade():
+            super().on_message_complete()
 
     def on_response_complete(self) -> None:
         # Before the parent's call, which may begin the next request at once.
@@ -80,13 +142,51 @@ class BoundedConnection(H11Protocol):
         if self._stuck is not None:
             self._stuck.cancel()
 
+    def _feed(self, data: bytes) -> None:
+        """Parse; a request for another protocol counts as one for this protocol (RFC 9110, section 7.8).
+
+        Of such a request, httptools would not read the body. Java's client sends them by default.
+        """
+        while data:
+            try:
+                self.parser.feed_data(data)
+            except httptools.HttpParserUpgrade as upgrade:
+                fields = [b"%s: %s\r\n" % field for field in self.headers if field[0] != b"upgrade"]
+                version = self.parser.get_http_version().encode()
+                head = b"%s %s HTTP/%s\r\n%s\r\n" % (self.parser.get_method(), self.url, version, b"".join(fields))
+                data = head + data[upgrade.args[0] :]
+                self.parser = httptools.HttpRequestParser(self)
+                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
+            else:
+                return
+
+    @property
+    def _answering(self) -> bool:
+        """Whether a request is not answered completely."""
+        return self.cycle is not None and not self.cycle.response_complete  # type: ignore[redundant-expr] # None before the first
+
+    def _find_fault(self) -> str:
+        """Return why a head is refused that httptools has accepted."""
+        names = Counter(name for name, _ in self.headers)
+        codings = [value.strip().lower() for name, value in self.headers if name == b"transfer-encoding"]
+        version = self.parser.get_http_version()
+        if version not in ("1.0", "1.1"):
+            return "unknown version"
+        if names[b"host"] > 1 or (version == "1.1" and not names[b"host"]):
+            return "not one host"
+        if codings and (codings != [b"chunked"] or version == "1.0"):
+            return "unknown transfer coding"
+        if self.url[:1] != b"/" or b"#" in self.url:
+            return "not a path"
+        return ""
+
     def _await_head(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
         self._deadline = self.loop.call_later(self.bounds.head, self._look)
 
     def _look(self) -> None:
-        if self.cycle is None or self.cycle.response_complete:  # type: ignore[redundant-expr] # None before the first
+        if not self._answering:
             self._end("no request")
 
     def _end(self, reason: str) -> None:

@@ -143,21 +143,16 @@ class GatewaySessions:
         """
         if not _ID.fullmatch(session):
             return None
-        pipe = self._store.client.pipeline(transaction=False)
-        pipe.hgetall(_key(session))
-        pipe.lrange(_history_key(session), -MOST_MESSAGES, -1)
-        found = await self._store.ask(cast("Awaitable[list[Any]]", pipe.execute()))
-        record, lines = cast("tuple[dict[str, str], list[str]]", tuple(found))
-        if not record.get("created"):
-            return None
-        await self._write(session, {"used": now.isoformat(timespec="milliseconds")})
-        return GatewaySession(
-            session,
-            Persona(record.get("language", ""), record.get("character", "")),
-            _messages(lines),
-            record["created"],
-            record.get("used", ""),
+        self.begun.use(session)
+        found = await self._store.call(
+            "fleet_gateway_session",
+            [_key(session), _history_key(session)],
+            [now.isoformat(timespec="milliseconds"), self._seconds, MOST_MESSAGES],
         )
+        if not found:
+            return None
+        created, used, language, character, *lines = found
+        return GatewaySession(session, Persona(language, character), _messages(lines), created, used)
 
     async def remember(self, session: str, messages: Sequence[Message], now: datetime) -> None:
         """Add messages to a session's history; the oldest ones are dropped.

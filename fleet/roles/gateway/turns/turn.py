@@ -51,6 +51,8 @@ class Question:
     text: str
     session: str
     choices: Choices
+    found: GatewaySession | None = None
+    """The session as it was when the question came, unless an earlier question may change it."""
     answered: bool = False
     """Whether its answer is being sent."""
 
@@ -79,7 +81,7 @@ class GatewayTurn:
         self._callbacks = callbacks
         self._client_tools = tools
         self._question = question
-        self._notes = SessionNotes(resources.sessions, question.session)
+        self._notes = SessionNotes(resources.sessions, question.session, question.found)
         self._spoken = SpokenText()
         self._answer: LlmResponse | Failure = Failure(
             code="INTERNAL_ERROR", message="Internal error", details="The server failed; its log says why"
