@@ -82,6 +82,13 @@ class ConversationGroup(BaseModel):
         unit="milliseconds",
         ge=100,
     )
+    voice_bitrate: Literal[24_000, 32_000] = setting(
+        32_000,
+        "Bitrate of the voice that is sent to devices. Both sound equally good; 24000 takes a quarter less of the "
+        "device's downlink, and twice as much CPU time to encode.",
+        ("edge",),
+        unit="bits a second",
+    )
     unheard_reply: Literal["spoken", "shown", "off"] = setting(
         "spoken",
         "Reply to a push-to-talk press without speech: `spoken` speaks a short sentence, `shown` shows it on the "
