@@ -58,7 +58,7 @@ class _Stream:
 
     def cut(self, pcm: bytes, *, sparse: bool) -> list[Samples]:
         """Return the windows that end in this audio, if `sparse` only the last one; the rest begins the next window."""
-        samples: Samples = np.frombuffer(pcm, "<i2").astype(np.float32) / 32768
+        samples: Samples = np.frombuffer(pcm, "<i2").astype(np.float32) / np.float32(32768)
         if len(self.rest):
             samples = np.concatenate((self.rest, samples))
         if sparse and len(samples) > WINDOW:

@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Final
+from typing import Final, Literal
 
 from fleet.adapters.speech.engines import Engine
 from fleet.adapters.speech.opus import Encoder
@@ -14,9 +14,10 @@ from fleet.wire.messages import AudioFormat
 
 LONGEST_KEPT = 40
 """Characters of a phrase whose packets are cached: short ones such as "One moment." are repeated, long ones rarely."""
-COMPLEXITY: Final = {24_000: 5, 32_000: 0}
-"""Of the encoder, by the bitrate: with both pairs speech has the same PESQ, and the second one takes half the CPU time
-(docs/adr/0030-downlink-bitrate.md). From 7 on Opus chooses another codec for speech, which costs four times as much."""
+ENCODINGS: Final = {"24k": (24_000, 5), "32k": (32_000, 0)}
+"""Bits a second, and the complexity of the encoder: with both pairs speech has the same PESQ, and the second one takes
+half the CPU time (docs/adr/0030-downlink-bitrate.md).
+From complexity 7 on Opus chooses another codec for speech, which costs four times as much."""
 _KEPT_BYTES = 4_000_000
 _BATCH_MS = 600
 """Audio that is encoded in one piece of work, about 1.5 ms long, so that streams take turns."""
@@ -38,14 +39,13 @@ class Voice:
 
     Args:
         tts: Makes the audio.
-        bitrate: Of the packets, in bits a second: 24,000 or 32,000.
+        bitrate: Of the packets, one of `ENCODINGS`.
         kept_bytes: Size of the cache of short phrases; the least recently used ones are removed first.
     """
 
-    def __init__(self, tts: Tts, *, bitrate: int = 32_000, kept_bytes: int = _KEPT_BYTES) -> None:
+    def __init__(self, tts: Tts, *, bitrate: Literal["24k", "32k"] = "32k", kept_bytes: int = _KEPT_BYTES) -> None:
         self._tts = tts
-        self._bitrate = bitrate
-        self._complexity = COMPLEXITY[bitrate]
+        self._bitrate, self._complexity = ENCODINGS[bitrate]
         self._kept = PhraseCache(kept_bytes)
         self._engine = Engine("opus", _THREADS, _QUEUE)
 

@@ -82,12 +82,11 @@ class ConversationGroup(BaseModel):
         unit="milliseconds",
         ge=100,
     )
-    voice_bitrate: Literal[24_000, 32_000] = setting(
-        32_000,
-        "Bitrate of the voice that is sent to devices. Both sound equally good; 24000 takes a quarter less of the "
-        "device's downlink, and twice as much CPU time to encode.",
+    voice_bitrate: Literal["24k", "32k"] = setting(
+        "32k",
+        "Bits a second of the voice that is sent to devices. Both sound equally good; `24k` takes a quarter less of "
+        "the device's downlink, and twice as much CPU time to encode.",
         ("edge",),
-        unit="bits a second",
     )
     unheard_reply: Literal["spoken", "shown", "off"] = setting(
         "spoken",

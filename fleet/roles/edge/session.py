@@ -6,9 +6,9 @@ from fleet.adapters.redis.devices.traces import EdgeNote
 from fleet.ground.metrics import audio
 from fleet.roles.edge.listening.detected import DetectedTextFilter
 from fleet.roles.edge.services import EdgeServices
+from fleet.roles.edge.transport.datagrams import Address
 from fleet.roles.edge.transport.downlink import DownlinkTransport
 from fleet.roles.edge.transport.echo import EchoResponder
-from fleet.roles.edge.transport.socket import Address
 from fleet.roles.edge.transport.timer_wheel import Timer
 from fleet.roles.edge.transport.uplink_stream import UplinkStream
 from fleet.roles.edge.turn_taking import TurnTaking
@@ -51,7 +51,8 @@ class EdgeSession:
     def __init__(self, opened: OpenSessionCommand, dialect: Dialect, services: EdgeServices, now: float) -> None:
         self.opened = opened
         self._services = services
-        channel = Channel(bytes.fromhex(opened.key), opened.ssrc)
+        channel = services.socket.channel(bytes.fromhex(opened.key), opened.ssrc)
+        self._native = None if isinstance(channel, Channel) else channel
         uplink = AudioFormat(opened.uplink_rate, opened.uplink_frame_ms)
         self._stream = UplinkStream(channel, uplink, services.counters, now)
         self._transport = DownlinkTransport(opened, dialect, channel, self._stream, services)
@@ -72,13 +73,26 @@ class EdgeSession:
             if header.flags == echo.FLAGS:
                 self._echo.take(datagram, address)
             return
-        if header.timestamp and self.opened.aec:
-            self._turn_taking.turns.downlink.note_played(header.timestamp, now)
-        uplink = self._turn_taking.uplink
         if self._stream.proved:
-            uplink.rejoin(self._stream.proved, now)
+            self._turn_taking.uplink.rejoin(self._stream.proved, now)
             self._stream.proved = []
-        uplink.push(header.sequence, payload, now)
+        if self._native and (expected := self._stream.expected):
+            self._native.expect(*expected)
+        self._use(header.sequence, header.timestamp, payload, now)
+
+    def receive_expected(self, sequence: int, timestamp: int, payload: bytes, now: float) -> None:
+        """Take one packet of which the native part of the socket found that it is as this session expects it."""
+        if self._stream.admit_expected(sequence, now):
+            self._use(sequence, timestamp, payload, now)
+        elif self._native:
+            self._native.stop()
+
+    def _use(self, sequence: int, timestamp: int, payload: bytes, now: float) -> None:
+        """Use an admitted packet."""
+        if timestamp and self.opened.aec:
+            self._turn_taking.turns.downlink.note_played(timestamp, now)
+        uplink = self._turn_taking.uplink
+        uplink.push(sequence, payload, now)
         # With echo cancellation in the server a device always sends.
         if payload and uplink.gate != "open" and not self.opened.aec:
             self._turn_taking.manual_interruption.note_packet(now)
@@ -143,6 +157,8 @@ class EdgeSession:
         self._services.socket.wheel.cancel(self._return_timer)
         self._detected.close()
         self._turn_taking.close()
+        if self._native:
+            self._native.close()
         self._note("end", f"{self._stream.newest} {self._transport.sent}")
         with self._transport.fields():
             log.debug("audio ends", extra={"uplink": self._stream.newest, "downlink": self._transport.sent})

@@ -19,3 +19,4 @@ class EdgeSettings:
     rate_input: str
     udp_host: str
     udp_port: int
+    udp_native: bool

@@ -221,3 +221,15 @@ def test_a_phrase_kept_twice_counts_once() -> None:
     cache.put(("b", "", WIFI), [bytes(40)])
     assert cache.get(("a", "", WIFI))
     assert cache.get(("b", "", WIFI))
+
+
+async def test_the_bitrate_is_what_the_setting_says() -> None:
+    sizes = []
+    for bitrate in ("24k", "32k"):
+        voice = Voice(
+            ScriptedTts([np.random.default_rng(1).integers(-9000, 9000, 48_000).astype("<i2").tobytes()]),
+            bitrate=bitrate,
+        )
+        sizes.append(sum(map(len, await listen(voice))))
+        voice.close()
+    assert sizes == pytest.approx([24_000 * 2 / 8, 32_000 * 2 / 8], rel=0.15)
