@@ -2,7 +2,6 @@
 
 import logging
 
-from fleet.adapters.redis.devices.traces import EdgeNote
 from fleet.ground.metrics import audio
 from fleet.roles.edge.listening.detected import DetectedTextFilter
 from fleet.roles.edge.services import EdgeServices
@@ -73,28 +72,31 @@ class EdgeSession:
             if header.flags == echo.FLAGS:
                 self._echo.take(datagram, address)
             return
+        if header.timestamp and self.opened.aec:
+            self._turn_taking.turns.downlink.note_played(header.timestamp, now)
+        uplink = self._turn_taking.uplink
         if self._stream.proved:
-            self._turn_taking.uplink.rejoin(self._stream.proved, now)
+            uplink.rejoin(self._stream.proved, now)
             self._stream.proved = []
         if self._native and (expected := self._stream.expected):
             self._native.expect(*expected)
-        self._use(header.sequence, header.timestamp, payload, now)
+        uplink.push(header.sequence, payload, now)
+        # With echo cancellation in the server a device always sends.
+        if payload and uplink.gate != "open" and not self.opened.aec:
+            self._turn_taking.manual_interruption.note_packet(now)
 
     def receive_expected(self, sequence: int, timestamp: int, payload: bytes, now: float) -> None:
         """Take one packet of which the native part of the socket found that it is as this session expects it."""
-        if self._stream.admit_expected(sequence, now):
-            self._use(sequence, timestamp, payload, now)
-        elif self._native:
-            self._native.stop()
-
-    def _use(self, sequence: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Use an admitted packet."""
+        if not self._stream.admit_expected(sequence, now):
+            if self._native:
+                self._native.stop()
+            return
+        # The same as at the end of `receive`: one more call for each packet would cost more than these lines.
         if timestamp and self.opened.aec:
             self._turn_taking.turns.downlink.note_played(timestamp, now)
         uplink = self._turn_taking.uplink
         uplink.push(sequence, payload, now)
-        # With echo cancellation in the server a device always sends.
-        if payload and uplink.gate != "open" and not self.opened.aec:
+        if uplink.gate != "open" and not self.opened.aec:
             self._turn_taking.manual_interruption.note_packet(now)
 
     async def take(self, command: EdgeCommand, now: float) -> None:
@@ -159,7 +161,8 @@ class EdgeSession:
         self._turn_taking.close()
         if self._native:
             self._native.close()
-        self._note("end", f"{self._stream.newest} {self._transport.sent}")
+        ends_at = f"{self.opened.session} {self._stream.newest} {self._transport.sent}"
+        self._services.traces.note(self.opened.device, "end", ends_at)
         with self._transport.fields():
             log.debug("audio ends", extra={"uplink": self._stream.newest, "downlink": self._transport.sent})
 
@@ -192,15 +195,13 @@ class EdgeSession:
         elif turns.downlink.stop_in_doubt and not turns.downlink.speaking:
             turns.downlink.stop()
 
-    def _note(self, what: EdgeNote, text: str) -> None:
-        self._services.traces.note(self.opened.device, what, f"{self.opened.session} {text}")
-
     def _note_address(self, now: float) -> None:
         if self._opened_at is not None:
             audio.first_uplink_delay.observe(now - self._opened_at)
             self._opened_at = None
         self._turn_taking.silence.used = True
-        self._note("audio", "{}:{}".format(*self._stream.address) if self._stream.address else "")
+        address = "{}:{}".format(*self._stream.address) if self._stream.address else ""
+        self._services.traces.note(self.opened.device, "audio", f"{self.opened.session} {address}")
         with self._transport.fields():
             log.info("device address", extra={"address": self._stream.address})
             self._turn_taking.turns.downlink.retry(now)

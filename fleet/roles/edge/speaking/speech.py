@@ -165,22 +165,17 @@ async def _speak(
                     _note_first_audio(clock() - asked_at)
                 first = first and not packets
                 limit.reschedule(None)
-                await _queue(packets, speech, sender)
+                for packet in packets:
+                    if not 0 < len(packet) <= LARGEST - HEADER:
+                        log.warning("packet dropped", extra={"size": len(packet)})
+                        continue
+                    if speech.playout.waiting >= MOST_PACKETS:
+                        await speech.wait_for_room()
+                    speech.playout.add(packet)
+                    sender.take_packets()
                 limit.reschedule(clock() + PACKET_SECONDS)
     finally:
         speech.playout.end_sentence()
-
-
-async def _queue(packets: Sequence[bytes], speech: SpokenAnswer, sender: PacketSender) -> None:
-    """Add packets to the playout, as soon as it takes them."""
-    for packet in packets:
-        if not 0 < len(packet) <= LARGEST - HEADER:
-            log.warning("packet dropped", extra={"size": len(packet)})
-            continue
-        if speech.playout.waiting >= MOST_PACKETS:
-            await speech.wait_for_room()
-        speech.playout.add(packet)
-        sender.take_packets()
 
 
 def _note_first_audio(seconds: float) -> None:

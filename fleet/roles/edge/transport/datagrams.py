@@ -8,7 +8,7 @@ import socket
 from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Protocol
 
 from fleet.wire.packet import Channel, PacketCipher
 
@@ -16,21 +16,16 @@ Address = tuple[str, int]
 Expected = tuple[Address, int, int, float, float, float]
 """Address, first byte and last number of a stream; when its last two packets came; seconds for which that counts."""
 
+Received = tuple[bytes, Address]
+"""A datagram and its sender."""
+Usual = tuple[int, int, int, bytes]
+"""The ssrc, number and timestamp of a packet that its stream expects, and its decrypted payload."""
+
 LARGEST_DRAIN = 1024
 """Packets taken a tick: an unbounded drain starves the loop above 100,000 packets a second."""
 _NATIVE_DRAIN = 256
 """Packets that one native call takes, in about half a millisecond."""
 _LARGEST_DATAGRAM = 2048
-
-
-class DatagramReceiver(Protocol):
-    """Receives the datagrams of a socket."""
-
-    def receive(self, datagram: bytes, address: Address, now: float) -> None:
-        """Take one datagram and its sender."""
-
-    def receive_usual(self, ssrc: int, sequence: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Take one decrypted packet, which is the one that its stream expects."""
 
 
 class NativeChannel(PacketCipher, Protocol):
@@ -54,8 +49,8 @@ class Datagrams(Protocol):
     def channel(self, key: bytes, ssrc: int) -> Channel | NativeChannel:
         """Return the cipher of a session."""
 
-    def receive(self, now: float) -> int:
-        """Take at most `LARGEST_DRAIN` datagrams; return how many came."""
+    def read(self, now: float) -> Iterator[Received | Usual]:
+        """Yield at most about `LARGEST_DRAIN` datagrams, and count them as `received`."""
 
     def send(self, datagram: bytes, address: Address) -> None:
         """Send one datagram, at the latest with `flush`; count and drop it if the kernel does not take it."""
@@ -72,13 +67,11 @@ class PlainDatagrams:
 
     Args:
         opened: Non-blocking.
-        receiver: Takes every datagram.
-        counters: Count failures.
+        counters: Count packets and failures.
     """
 
-    def __init__(self, opened: socket.socket, receiver: DatagramReceiver, counters: Counter[str]) -> None:
+    def __init__(self, opened: socket.socket, counters: Counter[str]) -> None:
         self._receive, self._sendto = opened.recvfrom_into, opened.sendto
-        self._receiver = receiver
         self._counters = counters
         # One buffer for all packets: to allocate 2 KB for each costs more than to copy a small packet.
         self._buffer = memoryview(bytearray(_LARGEST_DATAGRAM))
@@ -86,22 +79,26 @@ class PlainDatagrams:
     def channel(self, key: bytes, ssrc: int) -> Channel:
         return Channel(key, ssrc)
 
-    def receive(self, now: float) -> int:
-        receive, take, buffer = self._receive, self._receiver.receive, self._buffer
-        for received in range(LARGEST_DRAIN):
-            try:
-                size, address = receive(buffer)
-            except BlockingIOError:
-                return received
-            except OSError:
-                # An ICMP error of an earlier send; no packet was read.
-                self._counters["receive_failed"] += 1
-                continue
-            if address[1]:
-                take(bytes(buffer[:size]), address, now)
-            else:
-                self._counters["port_zero"] += 1
-        return LARGEST_DRAIN
+    def read(self, now: float) -> Iterator[Received | Usual]:
+        receive, buffer, received = self._receive, self._buffer, 0
+        try:
+            while received < LARGEST_DRAIN:
+                try:
+                    size, address = receive(buffer)
+                except BlockingIOError:
+                    return
+                except OSError:
+                    # An ICMP error of an earlier send; no packet was read.
+                    self._counters["receive_failed"] += 1
+                    received += 1
+                    continue
+                received += 1
+                if address[1]:
+                    yield bytes(buffer[:size]), address
+                else:
+                    self._counters["port_zero"] += 1
+        finally:
+            self._counters["received"] += received
 
     def send(self, datagram: bytes, address: Address) -> None:
         try:
@@ -123,38 +120,31 @@ class NativeDatagrams:
 
     Args:
         opened: Non-blocking.
-        receiver: Takes every datagram.
-        counters: Count failures.
+        counters: Count packets and failures.
 
     Raises:
         ImportError: The module is not installed.
     """
 
-    def __init__(self, opened: socket.socket, receiver: DatagramReceiver, counters: Counter[str]) -> None:
+    def __init__(self, opened: socket.socket, counters: Counter[str]) -> None:
         self._plane = import_module("fleet_native").Plane(opened.fileno())
-        self._receiver = receiver
         self._counters = counters
-        self._items: Iterator[Any] = iter(())
+        self._items: Iterator[Received | Usual] = iter(())
         self.channel = self._plane.channel
         self.send = self._plane.send
         self.close = self._plane.close
 
-    def receive(self, now: float) -> int:
-        receiver, received, count = self._receiver, 0, _NATIVE_DRAIN
+    def read(self, now: float) -> Iterator[Received | Usual]:
+        received, count = 0, _NATIVE_DRAIN
         while True:
             # First what is left over from a tick in which a packet led to an exception.
-            for item in self._items:
-                if len(item) == 4:
-                    ssrc, sequence, timestamp, payload = item
-                    receiver.receive_usual(ssrc, sequence, timestamp, payload, now)
-                else:
-                    datagram, address = item
-                    receiver.receive(datagram, address, now)
+            yield from self._items
             if count < _NATIVE_DRAIN or received >= LARGEST_DRAIN:
-                return received
+                return
             items = self._plane.receive(now, _NATIVE_DRAIN)
             self._items, count = iter(items), len(items)
-            received += count + self._count()
+            received += count
+            self._counters["received"] += count + self._count()
 
     def flush(self) -> None:
         self._plane.flush()
@@ -169,13 +159,9 @@ class NativeDatagrams:
         return int(counts["port_zero"] + counts["receive_failed"])
 
 
-def open_datagrams(
-    opened: socket.socket, receiver: DatagramReceiver, counters: Counter[str], *, native: bool
-) -> Datagrams:
+def open_datagrams(opened: socket.socket, counters: Counter[str], *, native: bool) -> Datagrams:
     """Return the native form if it is wanted and installed, else the one in Python."""
-    if native and has_native():
-        return NativeDatagrams(opened, receiver, counters)
-    return PlainDatagrams(opened, receiver, counters)
+    return (NativeDatagrams if native and has_native() else PlainDatagrams)(opened, counters)
 
 
 def has_native() -> bool:

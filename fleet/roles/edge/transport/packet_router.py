@@ -4,7 +4,7 @@ from collections import Counter
 
 from fleet.roles.edge.registry import SessionRegistry
 from fleet.roles.edge.session import EdgeSession
-from fleet.roles.edge.transport.datagrams import Address
+from fleet.roles.edge.transport.datagrams import Address, Usual
 from fleet.roles.edge.transport.early_packets import EarlyPacketBuffer
 from fleet.wire import packet
 
@@ -32,8 +32,9 @@ class PacketRouter:
         else:
             self._early.keep(header.ssrc, datagram, address, now)
 
-    def receive_usual(self, ssrc: int, sequence: int, timestamp: int, payload: bytes, now: float) -> None:
+    def receive_usual(self, usual: Usual, now: float) -> None:
         """Take a packet that its session expects."""
+        ssrc, sequence, timestamp, payload = usual
         if session := self._registry.by_ssrc.get(ssrc):
             session.receive_expected(sequence, timestamp, payload, now)
 

@@ -9,14 +9,14 @@ import asyncio
 import logging
 import socket
 from collections import Counter
-from collections.abc import Callable
 from contextvars import Context
+from typing import Protocol
 
 from fleet.roles.edge.transport.datagrams import (
     Address,
-    DatagramReceiver,
     NativeChannel,
     PlainDatagrams,
+    Usual,
     open_datagrams,
 )
 from fleet.roles.edge.transport.stall_detector import StallDetector
@@ -28,6 +28,16 @@ log = logging.getLogger(__name__)
 IDLE_TICKS = 20
 """Ticks without packets and timers after which the loop watches the socket again."""
 RECEIVE_BUFFER = 4 * 1024 * 1024
+
+
+class DatagramReceiver(Protocol):
+    """Receives the datagrams of a socket."""
+
+    def receive(self, datagram: bytes, address: Address, now: float) -> None:
+        """Take one datagram and its sender."""
+
+    def receive_usual(self, usual: Usual, now: float) -> None:
+        """Take one decrypted packet, which is the one that its stream expects."""
 
 
 class AudioSocket:
@@ -43,13 +53,12 @@ class AudioSocket:
     def __init__(
         self, receiver: DatagramReceiver, counters: Counter[str], stalls: StallDetector, *, native: bool
     ) -> None:
+        self._receiver = receiver
         self._stalls = stalls
         self._counters = counters
         self._loop = asyncio.get_running_loop()
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._datagrams = open_datagrams(self._socket, receiver, counters, native=native)
-        self.channel: Callable[[bytes, int], Channel | NativeChannel] = self._datagrams.channel
-        """Returns the cipher of a session's key and ssrc."""
+        self._datagrams = open_datagrams(self._socket, counters, native=native)
         self._ticking = False
         self._context = Context()
         self._handle: asyncio.Handle | None = None
@@ -87,6 +96,10 @@ class AudioSocket:
     def _is_open(self) -> bool:
         return self._socket.fileno() >= 0
 
+    def channel(self, key: bytes, ssrc: int) -> Channel | NativeChannel:
+        """Return the cipher of a session."""
+        return self._datagrams.channel(key, ssrc)
+
     def send(self, datagram: bytes, address: Address) -> None:
         """Send one datagram; count and drop it if the kernel does not take it."""
         self._datagrams.send(datagram, address)
@@ -117,9 +130,14 @@ class AudioSocket:
             # Fire the timers first: a late downlink packet is audible, a late uplink packet is not.
             self.wheel.run(now)
             self._datagrams.flush()
-            received = self._datagrams.receive(now)
+            before = self._counters["received"]
+            for item in self._datagrams.read(now):
+                if len(item) == 2:
+                    self._receiver.receive(item[0], item[1], now)
+                else:
+                    self._receiver.receive_usual(item, now)
             self._datagrams.flush()
-            self._counters["received"] += received
+            received = self._counters["received"] != before
             self._idle = 0 if received or self.wheel.pending else self._idle + 1
         finally:
             self._ticking = False

@@ -116,7 +116,7 @@ class UplinkStream:
         if reason := self._allowance.refuse(sequence, now):
             self._drops[reason] += 1
             return False
-        self._track.take(sequence, now)
+        self._track.advance(sequence, now)
         self._used.add(sequence)
         self._allowance.tokens -= 1
         return True
@@ -190,11 +190,14 @@ class _Track:
         step = sequence - self.newest
         if step > NEAR or step <= -LATE or not self.is_live(now):
             return False
-        if step > 0:
-            self.newest = sequence
+        self.advance(max(sequence, self.newest), now)
+        return True
+
+    def advance(self, newest: int, now: float) -> None:
+        """Go on to a number, after one more packet."""
+        self.newest = newest
         self._last_but_one, self._last = self._last, now
         self.taken += 1
-        return True
 
     @property
     def times(self) -> tuple[float, float]:

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from fleet.roles.edge.transport import datagrams
-from fleet.roles.edge.transport.datagrams import Address, Datagrams, open_datagrams
+from fleet.roles.edge.transport.datagrams import Address, Datagrams, Usual, open_datagrams
 from fleet.wire.packet import Channel
 from tests.fuzz.native_targets import HOST, check_batches, make_batches
 from tests.support.edge_stage import NATIVE_FORMS
@@ -16,37 +16,26 @@ from tests.support.edge_stage import NATIVE_FORMS
 KEY = bytes(range(16))
 
 
-class Taker:
-    """Keeps what comes; fails at the datagrams that `bad` names."""
-
-    def __init__(self) -> None:
-        self.taken: list[bytes] = []
-        self.usual: list[tuple[int, int, int, bytes]] = []
-        self.bad = b"bad"
-
-    def receive(self, datagram: bytes, address: Address, now: float) -> None:
-        if datagram == self.bad:
-            raise ValueError("bad")
-        self.taken.append(datagram)
-
-    def receive_usual(self, ssrc: int, sequence: int, timestamp: int, payload: bytes, now: float) -> None:
-        self.usual.append((ssrc, sequence, timestamp, payload))
-
-
 class Loopback:
     """A socket in one of the forms, and a device."""
 
     def __init__(self, native: bool) -> None:
-        self.taker, self.counters = Taker(), Counter[str]()
+        self.counters = Counter[str]()
         self.server, self.device = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
         for one in (self.server, self.device):
             one.bind((HOST, 0))
             one.setblocking(False)
-        self.form: Datagrams = open_datagrams(self.server, self.taker, self.counters, native=native)
+        self.form: Datagrams = open_datagrams(self.server, self.counters, native=native)
 
     def send(self, *sent: bytes) -> None:
         for datagram in sent:
             self.device.sendto(datagram, self.server.getsockname())
+
+    def read(self, now: float = 0.0) -> list[bytes | Usual]:
+        """Return the datagrams that came, and what their stream expected."""
+        items = list(self.form.read(now))
+        assert all(item[1] == self.device.getsockname() for item in items if len(item) == 2)
+        return [item[0] if len(item) == 2 else item for item in items]
 
 
 @pytest.fixture(params=NATIVE_FORMS, ids=lambda native: "native" if native else "plain")
@@ -61,26 +50,26 @@ def loopback(request: pytest.FixtureRequest) -> Iterator[Loopback]:
 def test_what_comes_is_taken_in_order_and_counted(loopback: Loopback) -> None:
     sent = [b"%d" % number for number in range(100)]
     loopback.send(*sent)
-    assert loopback.form.receive(0.0) == 100
-    assert loopback.form.receive(0.0) == 0
-    assert loopback.taker.taken == sent
+    assert loopback.read() == sent
+    assert not loopback.read()
+    assert loopback.counters == {"received": 100}
 
 
 def test_a_tick_takes_a_bounded_number(loopback: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(datagrams, "LARGEST_DRAIN", 64)
     monkeypatch.setattr(datagrams, "_NATIVE_DRAIN", 32)
     loopback.send(*[b"x"] * 100)
-    assert loopback.form.receive(0.0) == 64
-    assert loopback.form.receive(0.0) == 36
+    assert len(loopback.read()) == 64
+    assert len(loopback.read()) == 36
 
 
-def test_a_packet_that_leads_to_an_exception_costs_no_other_one(loopback: Loopback) -> None:
-    loopback.send(b"one", b"bad", b"two")
-    with pytest.raises(ValueError, match="bad"):
-        loopback.form.receive(0.0)
-    loopback.send(b"three")
-    loopback.form.receive(0.0)
-    assert loopback.taker.taken == [b"one", b"two", b"three"]
+def test_who_stops_reading_finds_the_rest_the_next_time(loopback: Loopback) -> None:
+    loopback.send(b"one", b"two", b"three")
+    for item in loopback.form.read(0.0):
+        assert item[0] == b"one"
+        break
+    loopback.send(b"four")
+    assert loopback.read() == [b"two", b"three", b"four"]
 
 
 def test_what_is_sent_arrives_after_the_flush(loopback: Loopback) -> None:
@@ -124,33 +113,26 @@ def test_the_native_part_passes_on_only_what_is_expected(loopback: Loopback) -> 
 
     expect(4)
     loopback.send(packet(5), packet(6))
-    loopback.form.receive(1.5)
-    assert loopback.taker.usual == [(7, 5, 0, b"\x58audio"), (7, 6, 0, b"\x58audio")]
+    assert loopback.read(1.5) == [(7, 5, 0, b"\x58audio"), (7, 6, 0, b"\x58audio")]
     for unusual in (packet(4), packet(6), packet(5, 0x48), packet(5, flags=0x80)):
         expect(4)
         # What follows has to wait for what Python says of it.
         loopback.send(unusual, packet(5))
-        loopback.form.receive(1.5)
-        assert loopback.taker.taken[-2:] == [unusual, packet(5)]
-    loopback.taker.usual.clear()
+        assert loopback.read(1.5) == [unusual, packet(5)]
     expect(4)
     loopback.send(packet(5))
-    loopback.form.receive(1.7)
+    assert loopback.read(1.7) == [packet(5)], "too late"
     expect(4, address=(HOST, 9))
     loopback.send(packet(5))
-    loopback.form.receive(1.0)
+    assert loopback.read(1.0) == [packet(5)], "from elsewhere"
     expect(4, first=0x59)
     loopback.send(packet(5, 0x59))
-    loopback.form.receive(1.0)
-    expect(4)
-    channel.stop()
-    loopback.send(packet(5))
-    loopback.form.receive(1.0)
-    expect(4)
-    channel.close()
-    loopback.send(packet(5))
-    loopback.form.receive(1.0)
-    assert not loopback.taker.usual
+    assert loopback.read(1.0) == [packet(5, 0x59)], "several frames"
+    for end in (channel.stop, channel.close):
+        expect(4)
+        end()
+        loopback.send(packet(5))
+        assert loopback.read(1.0) == [packet(5)]
 
 
 @pytest.mark.parametrize("native", [form for form in NATIVE_FORMS if form])

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from fleet.roles.edge.transport.datagrams import Address
+from fleet.roles.edge.transport.datagrams import Address, Usual
 from fleet.roles.edge.transport.socket import AudioSocket
 from fleet.roles.edge.transport.stall_detector import StallDetector
 from fleet.roles.edge.transport.timer_wheel import TICK, tick_of
@@ -26,7 +26,7 @@ class Taker:
     def receive(self, datagram: bytes, address: Address, now: float) -> None:
         self._taken.append((datagram, address))
 
-    def receive_usual(self, ssrc: int, sequence: int, timestamp: int, payload: bytes, now: float) -> None:
+    def receive_usual(self, usual: Usual, now: float) -> None:
         raise AssertionError("no stream was opened")
 
 
