@@ -14,19 +14,16 @@ from contextlib import asynccontextmanager
 import pytest
 
 from tests.support.descriptors import Descriptors
-from tests.support.edge_stage import LIMIT, NATIVE_FORMS, PROOF, Device, Stage, crypt, on_stage, opus_like, settle
+from tests.support.edge_stage import LIMIT, PROOF, Device, Stage, crypt, on_stage, opus_like, settle
 from tests.support.raw_udp import may_forge, send_forged
+from tests.support.socket_forms import socket_form
 
 SSRC = 0x11223344
 FULL_JUMP = 0xFFFFFFFF
 LARGEST = 65_507
 SOME = 500
 
-
-@pytest.fixture(autouse=True, params=NATIVE_FORMS, ids=lambda native: "native" if native else "plain")
-def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run every test with each form of the socket."""
-    monkeypatch.setenv("FLEET_UDP_NATIVE", str(request.param))
+__all__ = ["socket_form"]
 
 
 def header(sequence: int, payload: bytes, ssrc: int = SSRC, flags: int = 0, length: int | None = None) -> bytes:

@@ -16,7 +16,6 @@ from fleet.ground.settings import Settings
 from fleet.ground.settings.slices import slice_of
 from fleet.roles.edge.app import Edge
 from fleet.roles.edge.settings import EdgeSettings
-from fleet.roles.edge.transport.datagrams import has_native
 from fleet.wire import edge_messages
 from fleet.wire.messages import AudioFormat
 
@@ -27,8 +26,6 @@ LIMIT = 60
 SPEECH, QUIET = 0.9, 0.05
 PROOF = 4
 """Packets in a row that prove where a device is."""
-NATIVE_FORMS = (False, True) if has_native() else (False,)
-"""The forms of the audio socket that are installed; scripts/test says which."""
 
 
 @dataclass(frozen=True, slots=True)

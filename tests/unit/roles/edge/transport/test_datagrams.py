@@ -11,7 +11,7 @@ from fleet.roles.edge.transport import datagrams
 from fleet.roles.edge.transport.datagrams import Address, Datagrams, Usual, open_datagrams
 from fleet.wire.packet import Channel
 from tests.fuzz.native_targets import HOST, check_batches, make_batches
-from tests.support.edge_stage import NATIVE_FORMS
+from tests.support.socket_forms import NATIVE_FORMS
 
 KEY = bytes(range(16))
 

@@ -11,7 +11,8 @@ from fleet.roles.edge.transport.datagrams import Address, Usual
 from fleet.roles.edge.transport.socket import AudioSocket
 from fleet.roles.edge.transport.stall_detector import StallDetector
 from fleet.roles.edge.transport.timer_wheel import TICK, tick_of
-from tests.support.edge_stage import LIMIT, NATIVE_FORMS
+from tests.support.edge_stage import LIMIT
+from tests.support.socket_forms import NATIVE_FORMS
 from tests.support.virtual_time import elapse
 
 HOST = "127.0.0.1"
