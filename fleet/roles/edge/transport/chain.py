@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from fleet.roles.edge.transport.datagrams import Address
 from fleet.roles.edge.transport.sequential_test import Scores
+from fleet.roles.edge.transport.socket import Address
 
 LONGEST_CHAIN: Final = 64
 """Packets that are kept until their chain is proved."""

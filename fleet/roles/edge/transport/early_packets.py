@@ -2,7 +2,7 @@
 
 from collections import Counter, deque
 
-from fleet.roles.edge.transport.datagrams import Address
+from fleet.roles.edge.transport.socket import Address
 
 MOST_SENDERS = 1024
 """Unknown ssrcs at a time. The oldest is removed first, so that an attacker who guesses ssrcs keeps no device out."""

@@ -1,7 +1,6 @@
 """Answer echo requests, by which `fleet doctor` tests the UDP path (`fleet.wire.echo`)."""
 
-from fleet.roles.edge.transport.datagrams import Address
-from fleet.roles.edge.transport.socket import AudioSocket
+from fleet.roles.edge.transport.socket import Address, AudioSocket
 from fleet.wire import echo
 
 MOST = 16

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from fleet.roles.edge.transport.datagrams import Address
 from fleet.roles.edge.transport.proof import LARGEST_STEP, PROVED_ELSEWHERE
 from fleet.roles.edge.transport.sequential_test import SAME_TOC, begin, follow
+from fleet.roles.edge.transport.socket import Address
 
 RETURN_SECONDS: Final = 5.0
 """A move can be undone for this time."""

@@ -12,13 +12,8 @@ from collections import Counter
 from contextvars import Context
 from typing import Protocol
 
-from fleet.roles.edge.transport.datagrams import (
-    Address,
-    NativeChannel,
-    PlainDatagrams,
-    Usual,
-    open_datagrams,
-)
+from fleet.roles.edge.transport.datagrams import Address as Address
+from fleet.roles.edge.transport.datagrams import NativeChannel, PlainDatagrams, Usual, open_datagrams
 from fleet.roles.edge.transport.stall_detector import StallDetector
 from fleet.roles.edge.transport.timer_wheel import TICK, TimerWheel, tick_of
 from fleet.wire.packet import Channel

@@ -190,12 +190,15 @@ class _Track:
         step = sequence - self.newest
         if step > NEAR or step <= -LATE or not self.is_live(now):
             return False
-        self.advance(max(sequence, self.newest), now)
+        if step > 0:
+            self.newest = sequence
+        self._last_but_one, self._last = self._last, now
+        self.taken += 1
         return True
 
-    def advance(self, newest: int, now: float) -> None:
-        """Go on to a number, after one more packet."""
-        self.newest = newest
+    def advance(self, sequence: int, now: float) -> None:
+        """Go on with the next number, for which one packet is enough."""
+        self.newest = sequence
         self._last_but_one, self._last = self._last, now
         self.taken += 1
 
