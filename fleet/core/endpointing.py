@@ -99,8 +99,10 @@ class Endpointer:
         self._length += ms
         while self._length - self._window[0][1] >= WINDOW_MS:
             self._length -= self._window.popleft()[1]
+        if speech < START:
+            return None
         voiced = sum(length for is_speech, length in self._window if is_speech)
-        if speech < START or voiced < START_MS:
+        if voiced < START_MS:
             return None
         back = self._since_first_speech() + PREROLL_MS
         self.reset()

@@ -40,7 +40,7 @@ async def edge(
         raise ConfigError("an edge needs FLEET_MQTT_URL")
     edge_id = new_process_id()
     publisher = Publisher(resources.broker, lambda: resources.keys.issue("service", f"fleet-edge-{edge_id}"))
-    voice = Voice(speech.tts)
+    voice = Voice(speech.tts, bitrate=resources.settings.voice_bitrate)
     role = Edge(
         settings=slice_of(resources.settings, EdgeSettings),
         edge_id=edge_id,

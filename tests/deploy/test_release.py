@@ -24,6 +24,11 @@ def test_the_chart_has_the_version() -> None:
     assert (chart["version"], chart["appVersion"]) == (VERSION, VERSION)
 
 
+def test_the_native_part_has_the_version() -> None:
+    file = ROOT / "fleet" / "roles" / "edge" / "transport" / "native" / "pyproject.toml"
+    assert tomllib.loads(file.read_text(encoding="utf-8"))["project"]["version"] == VERSION
+
+
 @pytest.mark.parametrize("file", IMAGES)
 def test_images_are_named_with_the_version(file: str) -> None:
     tags = re.findall(r"\bfleet(?:-mosquitto)?:(\d[\d.]*\d)", (ROOT / file).read_text(encoding="utf-8"))
@@ -46,8 +51,12 @@ def test_a_tag_of_another_version_is_refused_before_anything_is_built() -> None:
 def test_the_release_gives_its_tag_to_the_script_that_compares_it() -> None:
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8"))
     assert 'scripts/release "$GITHUB_REF_NAME"' in [step.get("run") for step in workflow["jobs"]["build"]["steps"]]
-    for name in ("wheel", "images"):
-        assert workflow["jobs"][name]["needs"] == ["test", "build"]
+    assert workflow["jobs"]["wheel"]["needs"] == ["test", "build", "native"]
+    assert workflow["jobs"]["images"]["needs"] == ["test", "build"]
+    assert {one["machine"] for one in workflow["jobs"]["native"]["strategy"]["matrix"]["include"]} == {
+        "x86_64",
+        "aarch64",
+    }
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)

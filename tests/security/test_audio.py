@@ -16,11 +16,14 @@ import pytest
 from tests.support.descriptors import Descriptors
 from tests.support.edge_stage import LIMIT, PROOF, Device, Stage, crypt, on_stage, opus_like, settle
 from tests.support.raw_udp import may_forge, send_forged
+from tests.support.socket_forms import socket_form
 
 SSRC = 0x11223344
 FULL_JUMP = 0xFFFFFFFF
 LARGEST = 65_507
 SOME = 500
+
+__all__ = ["socket_form"]
 
 
 def header(sequence: int, payload: bytes, ssrc: int = SSRC, flags: int = 0, length: int | None = None) -> bytes:
@@ -88,21 +91,20 @@ async def test_datagrams_from_port_0_are_dropped() -> None:
 
 
 async def test_a_datagram_from_port_0_is_dropped_also_where_none_can_be_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with on_stage() as stage:
+    async with on_stage(udp_native=False) as stage:
         device = await stage.open(SSRC)
         audio = stage.edge._services.socket
         sealed = [device.seal(opus_like(1)), device.seal(opus_like(2))]
 
-        class FromPort0:
-            def recvfrom_into(self, buffer: memoryview) -> tuple[int, tuple[str, int]]:
-                if not sealed:
-                    raise BlockingIOError
-                datagram = sealed.pop()
-                buffer[: len(datagram)] = datagram
-                return len(datagram), ("127.0.0.1", 0)
+        def receive(buffer: memoryview) -> tuple[int, tuple[str, int]]:
+            if not sealed:
+                raise BlockingIOError
+            datagram = sealed.pop()
+            buffer[: len(datagram)] = datagram
+            return len(datagram), ("127.0.0.1", 0)
 
         with monkeypatch.context() as patch:
-            patch.setattr(audio, "_socket", FromPort0())
+            patch.setattr(audio._datagrams, "_receive", receive)
             patch.setattr(audio, "_schedule", lambda now: None)
             audio._tick()
         assert stage.edge.counters["received"] == 2

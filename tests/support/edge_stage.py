@@ -114,14 +114,14 @@ class ScriptedVoice:
     gate: asyncio.Event | None = None
     spoken: list[str] = field(default_factory=list)
 
-    async def packets(self, text: str, language: str, downlink: AudioFormat) -> AsyncIterator[bytes]:
+    async def packets(self, text: str, language: str, downlink: AudioFormat) -> AsyncIterator[list[bytes]]:
         self.spoken.append(text)
         for number in range(self.packets_each):
             if self.failure and number == self.fail_at:
                 raise self.failure
             if self.gate:
                 await self.gate.wait()
-            yield b"\x58" + f"{text}:{number:06}".encode()
+            yield [b"\x58" + f"{text}:{number:06}".encode()]
 
 
 def opus_like(marker: int, speech: float = SPEECH, frame_ms: int = 60) -> bytes:

@@ -150,7 +150,7 @@ def utterance() -> list[bytes]:
 @asynccontextmanager
 async def turn_stage(redis_url: str, broker: MosquittoServer, keys: CredentialKeys) -> AsyncIterator[TurnStage]:
     """Run edge and worker; let a device connect, give its tools, open a session and its microphone."""
-    settings = load(shards=2, udp_host=LOOPBACK, udp_port=0, pause_ms=700, endpoint_ms=700)
+    settings = load(shards=2, udp_host=LOOPBACK, udp_port=0, udp_native=False, pause_ms=700, endpoint_ms=700)
     mac = "02:" + ":".join(f"{byte:02x}" for byte in secrets.token_bytes(5))
     async with AsyncExitStack() as stack:
         store, llm = await Store.open(redis_url, 2), ScriptedLlm()

@@ -1,30 +1,32 @@
 """Opus decoding and voice activity detection for many streams, in batches in one thread beside the event loop.
 
 Packets that arrive while a batch runs form the next batch. So batches grow with the load, and the event loop is woken
-once for each batch. Counters are used on the event loop only, decoders and VAD states in the thread only.
+once for each batch. Counters are used on the event loop only, decoders and VAD states in the thread only. The thread is
+handed batches by a callback: `Engine.run`, with a task, futures and a timer, would cost five times as much for each.
 """
 
 import asyncio
 import logging
 from collections import deque
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Protocol
 
 import numpy as np
 
-from fleet.adapters.speech.engines import Engine
 from fleet.adapters.speech.opus import Decoder, OpusError
 from fleet.adapters.speech.vad_silero import RATE, WINDOW, Samples, SileroVad, VadState
-from fleet.ground.errors import ProviderError
+from fleet.ground.metrics import providers
 from fleet.wire.messages import AudioFormat
 
 log = logging.getLogger(__name__)
 
 _DTX_BYTES = 3
 """Packets of at most this length hold no audio: the encoder leaves silence out (discontinuous transmission)."""
-_BATCH_TIMEOUT = 10.0
+QUIET = 0.05
+"""Probability below which a window is certainly no speech. Outside of utterances, one window of the next packet is
+enough then. Inside of them it is not: their ends would be found up to 0.3 s later (docs/performance.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +48,6 @@ class _Stream:
     state: VadState = field(default_factory=VadState)
     rest: Samples = field(default_factory=lambda: np.zeros(0, np.float32))
 
-    def reset_vad(self) -> None:
-        self.state = VadState()
-        self.rest = self.rest[:0]
-
     def decode(self, packet: bytes) -> bytes:
         if len(packet) <= _DTX_BYTES:
             return self.silence
@@ -58,9 +56,14 @@ class _Stream:
         except OpusError:
             return self.silence
 
-    def cut(self, pcm: bytes) -> list[Samples]:
-        """Return the windows that end in this audio; the rest begins the next window."""
-        samples: Samples = np.concatenate((self.rest, np.frombuffer(pcm, "<i2").astype(np.float32) / 32768))
+    def cut(self, pcm: bytes, *, sparse: bool) -> list[Samples]:
+        """Return the windows that end in this audio, if `sparse` only the last one; the rest begins the next window."""
+        samples: Samples = np.frombuffer(pcm, "<i2").astype(np.float32) / np.float32(32768)
+        if len(self.rest):
+            samples = np.concatenate((self.rest, samples))
+        if sparse and len(samples) > WINDOW:
+            self.state.skip(samples[:-WINDOW])
+            samples = samples[-WINDOW:]
         whole = len(samples) // WINDOW * WINDOW
         self.rest = samples[whole:]
         return [samples[start : start + WINDOW] for start in range(0, whole, WINDOW)]
@@ -68,18 +71,21 @@ class _Stream:
 
 @dataclass(slots=True, eq=False)
 class _DecodedPacket:
-    """A packet in the thread: decoded, and waiting for the probabilities of its windows."""
+    """A packet in the thread."""
 
     stream: "AudioInputStream"
     pcm: bytes
-    state: VadState
-    windows: deque[Samples]
+    windows: list[Samples] | None = None
+    """Those that are not judged yet; None until the packets before it are."""
     speech: list[float] = field(default_factory=list)
+    """The probabilities of those that are."""
+
+    @property
+    def waits(self) -> bool:
+        return self.windows is None or bool(self.windows)
 
     def to_frame(self) -> tuple["AudioInputStream", VadFrame]:
-        """Return the frame; call it in the order of the stream's packets, as it may repeat the last probability."""
-        self.state.speech = max(self.speech, default=self.state.speech)
-        return self.stream, VadFrame(self.pcm, self.state.speech)
+        return self.stream, VadFrame(self.pcm, self.speech[-1])
 
 
 class FrameListener(Protocol):
@@ -100,6 +106,8 @@ class AudioInputStream:
         """The frame for a packet whose batch failed."""
         self.waiting = 0
         """Packets that were fed and whose frames are not delivered yet."""
+        self.recording = False
+        """Whether an utterance is under way; then all of its windows are judged."""
         self.closed = False
         self.dropped = 0
         """Packets that were dropped because too many waited."""
@@ -110,34 +118,32 @@ class AudioInputStream:
             self.dropped += 1
             return False
         self._input.queue.append((self, packet))
-        self._input.fed.set()
+        self._input.wake()
         self.waiting += 1
         return True
-
-    def reset(self) -> None:
-        """Begin a new utterance with the next packet: reset the voice activity detection, but not the decoder."""
-        queue = self._input.queue
-        # Two resets in a row are stored as one, so that resets cannot fill the queue.
-        if not self.closed and not (queue and queue[-1] == (self, None)):
-            queue.append((self, None))
-            self._input.fed.set()
 
     def close(self) -> None:
         """End the stream; frames of packets that wait are not delivered."""
         self.closed = True
 
-    def process(self, packet: bytes | None) -> _DecodedPacket | None:
-        """Decode a packet; None resets the voice activity detection. Runs in the thread."""
-        if packet is None:
-            self._stream.reset_vad()
-            return None
-        if self.closed:
-            return _DecodedPacket(self, b"", self._stream.state, deque())
-        pcm = self._stream.decode(packet)
-        return _DecodedPacket(self, pcm, self._stream.state, deque(self._stream.cut(pcm)))
+    def decode(self, packet: bytes) -> _DecodedPacket:
+        """Decode a packet. Runs in the thread."""
+        return _DecodedPacket(self, b"", []) if self.closed else _DecodedPacket(self, self._stream.decode(packet))
+
+    def next_window(self, packet: _DecodedPacket) -> tuple[VadState, Samples] | None:
+        """Return the next window of a packet, if it has one; packets come in their order. Runs in the thread."""
+        if packet.windows is None:
+            sparse = not self.recording and self._stream.state.speech < QUIET
+            packet.windows = self._stream.cut(packet.pcm, sparse=sparse)
+        return (self._stream.state, packet.windows.pop(0)) if packet.windows else None
+
+    def judge(self, packet: _DecodedPacket) -> None:
+        """Note the probability of a packet whose windows are judged. Runs in the thread."""
+        self._stream.state.speech = max(packet.speech, default=self._stream.state.speech)
+        packet.speech.append(self._stream.state.speech)
 
 
-_Fed = tuple[AudioInputStream, bytes | None]
+_Fed = tuple[AudioInputStream, bytes]
 _Outcome = tuple[AudioInputStream, VadFrame]
 
 
@@ -157,9 +163,10 @@ class AudioInput:
         self._longest_each = longest_each
         self._batch = batch
         self.queue: deque[_Fed] = deque()
-        """Streams with their packets; None instead of a packet begins a new utterance."""
-        self.fed = asyncio.Event()
-        """Set while the queue is not empty."""
+        """Streams with their packets."""
+        self._pool: ThreadPoolExecutor | None = None
+        self._busy = True
+        """Whether a batch is being processed, or no thread runs."""
 
     def open(self, uplink: AudioFormat, listener: FrameListener) -> AudioInputStream:
         """Return a new stream.
@@ -172,41 +179,65 @@ class AudioInput:
 
     async def run(self) -> None:
         """Process packets until cancelled; then the thread ends."""
-        engine = Engine("audio_input", threads=1, queue=1)
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="audio_input")
+        self._hand_over()
         try:
-            while True:
-                await self.fed.wait()
-                batch = self._take_batch()
-                try:
-                    frames: Sequence[_Outcome] = await engine.run(partial(self._process, batch), _BATCH_TIMEOUT)
-                except ProviderError as error:
-                    log.warning("batch of packets lost", extra={"packets": len(batch), "reason": str(error)})
-                    frames = [(stream, stream.silence) for stream, packet in batch if packet is not None]
-                asyncio.get_running_loop().call_soon(self._deliver, deque(frames))
+            await asyncio.Event().wait()
         finally:
-            engine.close()
+            self._busy = True
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool = None
+
+    def wake(self) -> None:
+        """Give the thread what is in the queue, soon."""
+        if not self._busy:
+            # Not at once: the packets of one tick form one batch.
+            self._busy = True
+            asyncio.get_running_loop().call_soon(self._hand_over)
 
     def is_full(self, waiting: int) -> bool:
         """Return whether the next packet of a stream with `waiting` packets must be dropped."""
         return waiting >= self._longest_each or len(self.queue) >= self._longest
 
-    def _take_batch(self) -> list[_Fed]:
+    def _hand_over(self) -> None:
+        """Give the thread what waits."""
+        self._busy = bool(self.queue) or self._pool is None
+        if not self.queue or self._pool is None:
+            return
         batch = [self.queue.popleft() for _ in range(min(self._batch, len(self.queue)))]
-        if not self.queue:
-            self.fed.clear()
-        return batch
+        loop = asyncio.get_running_loop()
+
+        def note(done: Future[Sequence[_Outcome]]) -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(self._take, batch, done)
+
+        self._pool.submit(self._process, batch).add_done_callback(note)
+
+    def _take(self, batch: list[_Fed], done: Future[Sequence[_Outcome]]) -> None:
+        """Take the frames of a batch from the thread."""
+        if done.cancelled():
+            return
+        self._hand_over()
+        error = done.exception()
+        if error:
+            providers.errors.add("audio_input", "engine")
+            log.warning("batch of packets lost", extra={"packets": len(batch), "reason": type(error).__name__})
+        frames = [(stream, stream.silence) for stream, _ in batch] if error else done.result()
+        asyncio.get_running_loop().call_soon(self._deliver, deque(frames))
 
     def _process(self, batch: list[_Fed]) -> Sequence[_Outcome]:
-        decoded = [found for stream, packet in batch if (found := stream.process(packet))]
-        waiting = decoded
-        while waiting := [packet for packet in waiting if packet.windows]:
+        decoded = waiting = [stream.decode(packet) for stream, packet in batch]
+        while waiting := [packet for packet in waiting if packet.waits]:
             # The model's state after one window is the input of the next. So each round has one window of a stream.
-            first = {id(packet.state): packet for packet in reversed(waiting)}
-            chosen = list(first.values())
-            speech = self._vad.probabilities([(packet.state, packet.windows.popleft()) for packet in chosen])
-            for packet, value in zip(chosen, speech, strict=True):
+            first = {packet.stream: packet for packet in reversed(waiting)}.values()
+            chosen = [(packet, window) for packet in first if (window := packet.stream.next_window(packet))]
+            speech = self._vad.probabilities([window for _, window in chosen])
+            for (packet, _), value in zip(chosen, speech, strict=True):
                 packet.speech.append(value)
-        return [packet.to_frame() for packet in decoded]
+            for packet in first:
+                if not packet.waits:
+                    packet.stream.judge(packet)
+        return [packet.to_frame() for packet in decoded if not packet.stream.closed]
 
     def _deliver(self, frames: deque[_Outcome]) -> None:
         try:

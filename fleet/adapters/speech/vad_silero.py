@@ -34,6 +34,10 @@ class VadState:
         self.context = np.zeros(_CONTEXT, np.float32)
         self.speech = 0.0
 
+    def skip(self, samples: Samples) -> None:
+        """Go on after these samples without judging them: they are the context of the next window."""
+        self.context = np.concatenate((self.context, samples))[-_CONTEXT:]
+
 
 class SileroVad:
     """The model, shared by all streams; for one thread at a time."""

@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import Final, Literal
 
 from fleet.adapters.speech.engines import Engine
 from fleet.adapters.speech.opus import Encoder
@@ -13,6 +14,10 @@ from fleet.wire.messages import AudioFormat
 
 LONGEST_KEPT = 40
 """Characters of a phrase whose packets are cached: short ones such as "One moment." are repeated, long ones rarely."""
+ENCODINGS: Final = {"24k": (24_000, 5), "32k": (32_000, 0)}
+"""Bits a second, and the complexity of the encoder: with both pairs speech has the same PESQ, and the second one takes
+half the CPU time (docs/adr/0032-downlink-bitrate.md).
+From complexity 7 on Opus chooses another codec for speech, which costs four times as much."""
 _KEPT_BYTES = 4_000_000
 _BATCH_MS = 600
 """Audio that is encoded in one piece of work, about 1.5 ms long, so that streams take turns."""
@@ -34,15 +39,13 @@ class Voice:
 
     Args:
         tts: Makes the audio.
-        bitrate: Of the packets, in bits a second.
-        complexity: Of the encoder. From 6 on Opus chooses another codec for speech, which costs four times as much.
+        bitrate: Of the packets, one of `ENCODINGS`.
         kept_bytes: Size of the cache of short phrases; the least recently used ones are removed first.
     """
 
-    def __init__(self, tts: Tts, *, bitrate: int = 24_000, complexity: int = 5, kept_bytes: int = _KEPT_BYTES) -> None:
+    def __init__(self, tts: Tts, *, bitrate: Literal["24k", "32k"] = "32k", kept_bytes: int = _KEPT_BYTES) -> None:
         self._tts = tts
-        self._bitrate = bitrate
-        self._complexity = complexity
+        self._bitrate, self._complexity = ENCODINGS[bitrate]
         self._kept = PhraseCache(kept_bytes)
         self._engine = Engine("opus", _THREADS, _QUEUE)
 
@@ -50,10 +53,11 @@ class Voice:
         """End the encoding threads."""
         self._engine.close()
 
-    async def packets(self, text: str, language: str, downlink: AudioFormat) -> AsyncGenerator[bytes, None]:
-        """Yield the packets of a sentence, each as soon as there is audio for it; the last is filled with silence.
+    async def packets(self, text: str, language: str, downlink: AudioFormat) -> AsyncGenerator[Sequence[bytes], None]:
+        """Yield the packets of a sentence as soon as there is audio for them; the last is filled with silence.
 
-        Closing the iterator closes that of the `Tts`.
+        They come in pieces of at most `_BATCH_MS`, a short phrase that was kept in one piece: a hand-over for each
+        packet would cost more than the packet. Closing the iterator closes that of the `Tts`.
 
         Args:
             text: Cleaned for speech.
@@ -67,8 +71,7 @@ class Voice:
         """
         phrase = (text, language, downlink)
         if kept := self._kept.get(phrase):
-            for packet in kept:
-                yield packet
+            yield kept
             return
         made: list[bytes] = []
         rate, encoder = self._tts.sample_rate, self._encoder(downlink)
@@ -80,12 +83,12 @@ class Voice:
                 while len(waiting) >= least:
                     batch = bytes(waiting[:most])
                     del waiting[:most]
-                    for packet in await self._engine.run(partial(encoder.feed, batch), _ENCODE_SECONDS):
-                        made.append(packet)
-                        yield packet
-        for packet in await self._engine.run(partial(encoder.finish, bytes(waiting)), _ENCODE_SECONDS):
-            made.append(packet)
-            yield packet
+                    packets = await self._engine.run(partial(encoder.feed, batch), _ENCODE_SECONDS)
+                    made += packets
+                    yield packets
+        packets = await self._engine.run(partial(encoder.finish, bytes(waiting)), _ENCODE_SECONDS)
+        made += packets
+        yield packets
         if len(text) <= LONGEST_KEPT:
             self._kept.put(phrase, made)
 

@@ -82,6 +82,12 @@ class ConversationGroup(BaseModel):
         unit="milliseconds",
         ge=100,
     )
+    voice_bitrate: Literal["24k", "32k"] = setting(
+        "32k",
+        "Bits a second of the voice that is sent to devices. Both sound equally good; `24k` takes a quarter less of "
+        "the device's downlink, and twice as much CPU time to encode.",
+        ("edge",),
+    )
     unheard_reply: Literal["spoken", "shown", "off"] = setting(
         "spoken",
         "Reply to a push-to-talk press without speech: `spoken` speaks a short sentence, `shown` shows it on the "

@@ -77,7 +77,7 @@ class Edge:
             publisher=publisher,
             inboxes=inboxes,
             outbox=NotificationQueue(inboxes, self.counters),
-            socket=AudioSocket(self._router, self.counters, stalls),
+            socket=AudioSocket(self._router, self.counters, stalls, native=settings.udp_native),
             stalls=stalls,
             tasks=BackgroundTasks(),
             counters=self.counters,

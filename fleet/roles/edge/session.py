@@ -2,13 +2,12 @@
 
 import logging
 
-from fleet.adapters.redis.devices.traces import EdgeNote
 from fleet.ground.metrics import audio
 from fleet.roles.edge.listening.detected import DetectedTextFilter
 from fleet.roles.edge.services import EdgeServices
+from fleet.roles.edge.transport.datagrams import Address
 from fleet.roles.edge.transport.downlink import DownlinkTransport
 from fleet.roles.edge.transport.echo import EchoResponder
-from fleet.roles.edge.transport.socket import Address
 from fleet.roles.edge.transport.timer_wheel import Timer
 from fleet.roles.edge.transport.uplink_stream import UplinkStream
 from fleet.roles.edge.turn_taking import TurnTaking
@@ -51,7 +50,8 @@ class EdgeSession:
     def __init__(self, opened: OpenSessionCommand, dialect: Dialect, services: EdgeServices, now: float) -> None:
         self.opened = opened
         self._services = services
-        channel = Channel(bytes.fromhex(opened.key), opened.ssrc)
+        channel = services.socket.channel(bytes.fromhex(opened.key), opened.ssrc)
+        self._native = None if isinstance(channel, Channel) else channel
         uplink = AudioFormat(opened.uplink_rate, opened.uplink_frame_ms)
         self._stream = UplinkStream(channel, uplink, services.counters, now)
         self._transport = DownlinkTransport(opened, dialect, channel, self._stream, services)
@@ -78,9 +78,25 @@ class EdgeSession:
         if self._stream.proved:
             uplink.rejoin(self._stream.proved, now)
             self._stream.proved = []
+        if self._native and (expected := self._stream.expected):
+            self._native.expect(*expected)
         uplink.push(header.sequence, payload, now)
         # With echo cancellation in the server a device always sends.
         if payload and uplink.gate != "open" and not self.opened.aec:
+            self._turn_taking.manual_interruption.note_packet(now)
+
+    def receive_expected(self, sequence: int, timestamp: int, payload: bytes, now: float) -> None:
+        """Take one packet of which the native part of the socket found that it is as this session expects it."""
+        if not self._stream.admit_expected(sequence, now):
+            if self._native:
+                self._native.stop()
+            return
+        # The same as at the end of `receive`: one more call for each packet would cost more than these lines.
+        if timestamp and self.opened.aec:
+            self._turn_taking.turns.downlink.note_played(timestamp, now)
+        uplink = self._turn_taking.uplink
+        uplink.push(sequence, payload, now)
+        if uplink.gate != "open" and not self.opened.aec:
             self._turn_taking.manual_interruption.note_packet(now)
 
     async def take(self, command: EdgeCommand, now: float) -> None:
@@ -143,7 +159,10 @@ class EdgeSession:
         self._services.socket.wheel.cancel(self._return_timer)
         self._detected.close()
         self._turn_taking.close()
-        self._note("end", f"{self._stream.newest} {self._transport.sent}")
+        if self._native:
+            self._native.close()
+        ends_at = f"{self.opened.session} {self._stream.newest} {self._transport.sent}"
+        self._services.traces.note(self.opened.device, "end", ends_at)
         with self._transport.fields():
             log.debug("audio ends", extra={"uplink": self._stream.newest, "downlink": self._transport.sent})
 
@@ -176,15 +195,13 @@ class EdgeSession:
         elif turns.downlink.stop_in_doubt and not turns.downlink.speaking:
             turns.downlink.stop()
 
-    def _note(self, what: EdgeNote, text: str) -> None:
-        self._services.traces.note(self.opened.device, what, f"{self.opened.session} {text}")
-
     def _note_address(self, now: float) -> None:
         if self._opened_at is not None:
             audio.first_uplink_delay.observe(now - self._opened_at)
             self._opened_at = None
         self._turn_taking.silence.used = True
-        self._note("audio", "{}:{}".format(*self._stream.address) if self._stream.address else "")
+        address = "{}:{}".format(*self._stream.address) if self._stream.address else ""
+        self._services.traces.note(self.opened.device, "audio", f"{self.opened.session} {address}")
         with self._transport.fields():
             log.info("device address", extra={"address": self._stream.address})
             self._turn_taking.turns.downlink.retry(now)

@@ -20,3 +20,4 @@ class EdgeSettings:
     rate_input: str
     udp_host: str
     udp_port: int
+    udp_native: bool

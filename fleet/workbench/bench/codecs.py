@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import cast
 
 from fleet.adapters.speech.audio_input import AudioInput, FrameListener, VadFrame
@@ -10,7 +10,7 @@ from fleet.adapters.speech.vad_silero import SileroVad
 from fleet.adapters.speech.voice import Voice
 from fleet.core.ports import Transcript
 from fleet.wire.messages import AudioFormat
-from fleet.workbench.bench import sounds
+from fleet.workbench.bench import sounds, streams
 
 SENTENCE_PACKETS = (25, 45)
 """Shortest and longest sentence: 1.5 to 2.7 seconds."""
@@ -76,10 +76,13 @@ class _PreparedVoice:
         self._packets = sounds.packets(sounds.voice(sounds.DOWNLINK_RATE), sounds.DOWNLINK_RATE)
         self._random = random.Random(0)
 
-    async def packets(self, text: str, language: str, downlink: AudioFormat) -> AsyncGenerator[bytes, None]:
+    async def packets(self, text: str, language: str, downlink: AudioFormat) -> AsyncGenerator[Sequence[bytes], None]:
         first = self._random.randrange(len(self._packets))
-        for at in range(first, first + self._random.randint(*SENTENCE_PACKETS)):
-            yield self._packets[at % len(self._packets)]
+        end = first + self._random.randint(*SENTENCE_PACKETS)
+        # In pieces of the length in which the real one encodes.
+        piece = _PIECE_MS // streams.FRAME_MS
+        for at in range(first, end, piece):
+            yield [self._packets[one % len(self._packets)] for one in range(at, min(at + piece, end))]
 
 
 class _PremadeTts:

@@ -13,6 +13,7 @@ from pathlib import Path
 from rich.text import Text
 
 from fleet.ground.errors import ConfigError
+from fleet.roles.edge.transport.datagrams import has_native
 from fleet.workbench.demo.figures import write_figures
 from fleet.workbench.demo.memory import memory_of_children
 from fleet.workbench.demo.results import DemoResult
@@ -93,6 +94,8 @@ class DemoRun:
 
     async def _play_scenes(self, server: Server) -> None:
         self._screen.show_row(Row(Actor.SERVER, f"up; devices boot from {server.ota_url}"))
+        form = "the native part" if has_native() else "Python alone (the native part is not installed)"
+        self._screen.show_row(Row(Actor.SERVER, f"audio socket: {form}"))
         profile = find_profile("P1")
         device = SimDevice(profile, ota_url=server.ota_url, mac=MAC, on_step=self._player.on_step)
         async with device.running():

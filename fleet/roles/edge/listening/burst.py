@@ -21,7 +21,9 @@ class Burst:
 
     def add(self, now: float) -> None:
         """Count a packet."""
-        self._ahead, self.at = self.seconds(now) + self._frame, now
+        # As `seconds`, without a call for each packet.
+        ahead = self._ahead - (now - self.at)
+        self._ahead, self.at = (ahead if ahead > 0 else 0.0) + self._frame, now
 
     def seconds(self, now: float) -> float:
         """Return the seconds by which the received audio is ahead of real time; the value decays as time passes."""

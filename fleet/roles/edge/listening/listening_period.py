@@ -110,7 +110,9 @@ class ListeningPeriod:
             return
         now = self._loop.time()
         self._behind_ms -= len(frame.pcm) / BYTES_PER_MS
-        match self.collector.add(frame.pcm, frame.speech, now):
+        collected = self.collector.add(frame.pcm, frame.speech, now)
+        self._stream.recording = self.collector.recording
+        match collected:
             case Utterance() as utterance:
                 self._listener.take_utterance(utterance, now)
             case PausedUtterance(so_far):

@@ -66,6 +66,9 @@ class Uplink:
                 self._services.counters["unwanted"] += 1
             return
         self.burst.add(now)
+        if self.jitter.next(sequence):
+            self._pass_gate(payload, now)
+            return
         for released in self.jitter.push(sequence, payload, now):
             self._pass_gate(released, now)
 

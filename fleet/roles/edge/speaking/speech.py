@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -25,9 +25,7 @@ MOST_SENTENCES = 64
 MOST_PACKETS = 1000
 """Packets that wait to be sent (a minute); then synthesis waits."""
 PACKET_SECONDS = 20.0
-"""Longest wait for the voice's next packet; speech engines have shorter limits of their own."""
-RENEWAL_SECONDS = 1.0
-"""Time between two renewals of that limit: a timer for each packet would cost more than the packet."""
+"""Longest wait for the voice's next packets; speech engines have shorter limits of their own."""
 
 _ABOUT: Final = {"gen_ai.operation.name": "text_to_speech"}
 
@@ -139,8 +137,8 @@ async def synthesise(speech: SpokenAnswer, voice: Voice, downlink: AudioFormat, 
             with spans.span("speak", _ABOUT, traced.find(speech.turn).traceparent) as span:
                 span.set({"fleet.sentence": sentence.index})
                 spans.set_private(span, {"fleet.text": sentence.text})
-                async with aclosing(voice.packets(sentence.text, sentence.language, downlink)) as packets:
-                    await _speak(sentence, speech, packets, sender)
+                async with aclosing(voice.packets(sentence.text, sentence.language, downlink)) as pieces:
+                    await _speak(sentence, speech, pieces, sender)
     except (FleetError, TimeoutError) as error:
         reason = str(error) or "no audio within the limit"
         log.warning("speech failed", extra={"reason": reason, "kind": type(error).__name__})
@@ -152,33 +150,30 @@ async def synthesise(speech: SpokenAnswer, voice: Voice, downlink: AudioFormat, 
 async def _speak(
     sentence: SpeakSentenceCommand,
     speech: SpokenAnswer,
-    packets: AsyncGenerator[bytes, None],
+    pieces: AsyncGenerator[Sequence[bytes], None],
     sender: PacketSender,
 ) -> None:
     clock = asyncio.get_running_loop().time
-    asked_at = renewed_at = clock()
+    asked_at = clock()
     speech.texts[sentence.index] = sentence.text
     speech.playout.begin_sentence(sentence.index)
     first = True
     try:
         async with asyncio.timeout(PACKET_SECONDS) as limit:
-            async for packet in packets:
-                if not 0 < len(packet) <= LARGEST - HEADER:
-                    log.warning("packet dropped", extra={"size": len(packet)})
-                    continue
-                now = clock()
-                if first and sentence.index == 0:
-                    _note_first_audio(now - asked_at)
-                if first or now - renewed_at >= RENEWAL_SECONDS:
-                    renewed_at = now
-                    limit.reschedule(now + PACKET_SECONDS)
-                first = False
-                if speech.playout.waiting >= MOST_PACKETS:
-                    limit.reschedule(None)
-                    await speech.wait_for_room()
-                    limit.reschedule(clock() + PACKET_SECONDS)
-                speech.playout.add(packet)
-                sender.take_packets()
+            async for packets in pieces:
+                if first and packets and sentence.index == 0:
+                    _note_first_audio(clock() - asked_at)
+                first = first and not packets
+                limit.reschedule(None)
+                for packet in packets:
+                    if not 0 < len(packet) <= LARGEST - HEADER:
+                        log.warning("packet dropped", extra={"size": len(packet)})
+                        continue
+                    if speech.playout.waiting >= MOST_PACKETS:
+                        await speech.wait_for_room()
+                    speech.playout.add(packet)
+                    sender.take_packets()
+                limit.reschedule(clock() + PACKET_SECONDS)
     finally:
         speech.playout.end_sentence()
 

@@ -10,7 +10,7 @@ from fleet.roles.edge.transport.uplink_stream import UplinkStream
 from fleet.wire.dialect import Dialect
 from fleet.wire.edge_messages import OpenSessionCommand
 from fleet.wire.messages import AudioFormat, DeviceCommand
-from fleet.wire.packet import Channel
+from fleet.wire.packet import PacketCipher
 from fleet.wire.topics import down_topic
 
 
@@ -29,7 +29,7 @@ class DownlinkTransport:
         self,
         opened: OpenSessionCommand,
         dialect: Dialect,
-        channel: Channel,
+        channel: PacketCipher,
         stream: UplinkStream,
         services: EdgeServices,
     ) -> None:

@@ -4,8 +4,8 @@ from collections import Counter
 
 from fleet.roles.edge.registry import SessionRegistry
 from fleet.roles.edge.session import EdgeSession
+from fleet.roles.edge.transport.datagrams import Address, Usual
 from fleet.roles.edge.transport.early_packets import EarlyPacketBuffer
-from fleet.roles.edge.transport.socket import Address
 from fleet.wire import packet
 
 
@@ -31,6 +31,12 @@ class PacketRouter:
             session.receive(header, datagram, address, now)
         else:
             self._early.keep(header.ssrc, datagram, address, now)
+
+    def receive_usual(self, usual: Usual, now: float) -> None:
+        """Take a packet that its session expects."""
+        ssrc, sequence, timestamp, payload = usual
+        if session := self._registry.by_ssrc.get(ssrc):
+            session.receive_expected(sequence, timestamp, payload, now)
 
     def admit(self, session: EdgeSession, now: float) -> None:
         """Pass the packets that waited for a session which has opened."""

@@ -6,22 +6,23 @@ timer is set.
 """
 
 import asyncio
+import logging
 import socket
 from collections import Counter
 from contextvars import Context
 from typing import Protocol
 
+from fleet.roles.edge.transport.datagrams import Address as Address
+from fleet.roles.edge.transport.datagrams import NativeChannel, PlainDatagrams, Usual, open_datagrams
 from fleet.roles.edge.transport.stall_detector import StallDetector
 from fleet.roles.edge.transport.timer_wheel import TICK, TimerWheel, tick_of
+from fleet.wire.packet import Channel
 
-Address = tuple[str, int]
+log = logging.getLogger(__name__)
 
-LARGEST_DRAIN = 1024
-"""Packets taken a tick: an unbounded drain starves the loop above 100,000 packets a second."""
 IDLE_TICKS = 20
 """Ticks without packets and timers after which the loop watches the socket again."""
 RECEIVE_BUFFER = 4 * 1024 * 1024
-_LARGEST_DATAGRAM = 2048
 
 
 class DatagramReceiver(Protocol):
@@ -29,6 +30,9 @@ class DatagramReceiver(Protocol):
 
     def receive(self, datagram: bytes, address: Address, now: float) -> None:
         """Take one datagram and its sender."""
+
+    def receive_usual(self, usual: Usual, now: float) -> None:
+        """Take one decrypted packet, which is the one that its stream expects."""
 
 
 class AudioSocket:
@@ -38,20 +42,22 @@ class AudioSocket:
         receiver: Takes every datagram.
         counters: Count received packets, and failures to receive or send.
         stalls: Gets a beat at the beginning of each tick.
+        native: Whether to use the native part, if it is installed.
     """
 
-    def __init__(self, receiver: DatagramReceiver, counters: Counter[str], stalls: StallDetector) -> None:
+    def __init__(
+        self, receiver: DatagramReceiver, counters: Counter[str], stalls: StallDetector, *, native: bool
+    ) -> None:
         self._receiver = receiver
         self._stalls = stalls
         self._counters = counters
         self._loop = asyncio.get_running_loop()
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._sendto = self._socket.sendto
+        self._datagrams = open_datagrams(self._socket, counters, native=native)
+        self._ticking = False
         self._context = Context()
         self._handle: asyncio.Handle | None = None
         self._idle = 0
-        # One buffer for all packets: to allocate 2 KB for each costs more than to copy a small packet.
-        self._buffer = memoryview(bytearray(_LARGEST_DATAGRAM))
         self.bound = False
         self.wheel = TimerWheel(self._loop.time, self._wake)
 
@@ -69,7 +75,13 @@ class AudioSocket:
             self.close()
             raise
         self.bound = True
+        log.info("audio socket bound", extra={"port": self.port, "native": self.native})
         self._loop.add_reader(self._socket, self._wake)
+
+    @property
+    def native(self) -> bool:
+        """Whether the native part reads and writes."""
+        return not isinstance(self._datagrams, PlainDatagrams)
 
     @property
     def port(self) -> int:
@@ -79,19 +91,21 @@ class AudioSocket:
     def _is_open(self) -> bool:
         return self._socket.fileno() >= 0
 
+    def channel(self, key: bytes, ssrc: int) -> Channel | NativeChannel:
+        """Return the cipher of a session."""
+        return self._datagrams.channel(key, ssrc)
+
     def send(self, datagram: bytes, address: Address) -> None:
         """Send one datagram; count and drop it if the kernel does not take it."""
-        try:
-            self._sendto(datagram, address)
-        except BlockingIOError:
-            self._counters["send_full"] += 1
-        except OSError:
-            self._counters["send_failed"] += 1
+        self._datagrams.send(datagram, address)
+        if not self._ticking:
+            self._datagrams.flush()
 
     def close(self) -> None:
         if self._handle:
             self._handle.cancel()
         self._loop.remove_reader(self._socket)
+        self._datagrams.close()
         self._socket.close()
 
     def _wake(self) -> None:
@@ -104,30 +118,24 @@ class AudioSocket:
             self._handle = self._loop.call_soon(self._tick, context=self._context)
 
     def _tick(self) -> None:
-        now, receive, take, buffer = self._loop.time(), self._socket.recvfrom_into, self._receiver.receive, self._buffer
+        now = self._loop.time()
         self._stalls.beat(now)
-        received = 0
+        self._ticking = True
         try:
             # Fire the timers first: a late downlink packet is audible, a late uplink packet is not.
             self.wheel.run(now)
-            while received < LARGEST_DRAIN:
-                received += 1
-                try:
-                    size, address = receive(buffer)
-                except BlockingIOError:
-                    received -= 1
-                    break
-                except OSError:
-                    # An ICMP error of an earlier send; no packet was read.
-                    self._counters["receive_failed"] += 1
-                    continue
-                if address[1]:
-                    take(bytes(buffer[:size]), address, now)
+            self._datagrams.flush()
+            before = self._counters["received"]
+            for item in self._datagrams.read(now):
+                if len(item) == 2:
+                    self._receiver.receive(item[0], item[1], now)
                 else:
-                    self._counters["port_zero"] += 1
-            self._counters["received"] += received
+                    self._receiver.receive_usual(item, now)
+            self._datagrams.flush()
+            received = self._counters["received"] != before
             self._idle = 0 if received or self.wheel.pending else self._idle + 1
         finally:
+            self._ticking = False
             self._schedule(now)
 
     def _schedule(self, now: float) -> None:

@@ -15,12 +15,12 @@ from typing import Final
 
 from fleet.roles.edge.transport.allowance import Allowance
 from fleet.roles.edge.transport.chain import GoodPacket, Packets, Proof
+from fleet.roles.edge.transport.datagrams import Address, Expected
 from fleet.roles.edge.transport.former_address import FormerAddress
 from fleet.roles.edge.transport.proof import COMPARED, Candidates
-from fleet.roles.edge.transport.socket import Address
 from fleet.wire import toc
 from fleet.wire.messages import AudioFormat
-from fleet.wire.packet import Channel, Header
+from fleet.wire.packet import Header, PacketCipher
 from fleet.wire.replay import UsedNumbers
 
 NEAR: Final = 3
@@ -55,7 +55,7 @@ class UplinkStream:
         now: When the session began.
     """
 
-    def __init__(self, channel: Channel, uplink: AudioFormat, drops: Counter[str], now: float) -> None:
+    def __init__(self, channel: PacketCipher, uplink: AudioFormat, drops: Counter[str], now: float) -> None:
         self._channel = channel
         self._frame_ms = uplink.frame_ms
         self._drops = drops
@@ -102,6 +102,24 @@ class UplinkStream:
             return None
         proof = self._candidates.offer(GoodPacket(address, sequence, payload), now, self._track.taken)
         return self._follow(proof, now) if proof and self._believe(proof, now) else None
+
+    @property
+    def expected(self) -> Expected | None:
+        """What the next packet looks like that `admit_expected` takes; None if every packet needs `admit`."""
+        track = self._track
+        if self.address is None or self._toc is None or track.newest != self._used.newest:
+            return None
+        return (self.address, self._toc, track.newest, *track.times, LIVE_SECONDS)
+
+    def admit_expected(self, sequence: int, now: float) -> bool:
+        """Admit a packet that is as `expected` says, or came right after such a one; return whether it is used."""
+        if reason := self._allowance.refuse(sequence, now):
+            self._drops[reason] += 1
+            return False
+        self._track.advance(sequence, now)
+        self._used.add(sequence)
+        self._allowance.tokens -= 1
+        return True
 
     def _refuse(self, payload: bytes, address: Address, now: float) -> bytes | None:
         """Handle a payload that is no audio of this device."""
@@ -177,6 +195,17 @@ class _Track:
         self._last_but_one, self._last = self._last, now
         self.taken += 1
         return True
+
+    def advance(self, sequence: int, now: float) -> None:
+        """Go on with the next number, for which one packet is enough."""
+        self.newest = sequence
+        self._last_but_one, self._last = self._last, now
+        self.taken += 1
+
+    @property
+    def times(self) -> tuple[float, float]:
+        """When the last packet and the last but one came."""
+        return self._last, self._last_but_one
 
     def is_live(self, now: float) -> bool:
         """Return whether one packet is enough."""

@@ -103,15 +103,26 @@ async def test_a_full_queue_drops_and_counts(vad: LoudnessVad) -> None:
         await greedy.wait(6)
 
 
-async def test_reset_forgets_speech_and_what_was_left_of_a_window(ears: AudioInput) -> None:
-    listener = Listener(ears, AudioFormat(16_000, 20))
-    for packet in packets(tone(0.2), 20):
-        listener.ear.feed(packet)
-    listener.ear.reset()
-    listener.ear.reset()
-    listener.ear.feed(b"")
-    frames = await listener.wait(11)
-    assert [frame.speech for frame in frames[8:]] == [1.0, 1.0, 0.0]
+async def test_outside_of_utterances_the_end_of_a_packet_is_judged_and_inside_all_of_it(vad: LoudnessVad) -> None:
+    quiet = packets(bytes(FRAME_BYTES * 8))
+    for recording, windows in ((False, 8), (True, 15)):
+        vad.batches.clear()
+        async with running(AudioInput(vad)) as ears:
+            listener = Listener(ears)
+            listener.ear.recording = recording
+            for packet in quiet:
+                listener.ear.feed(packet)
+            await listener.wait(8)
+        assert sum(vad.batches) == windows
+
+
+async def test_after_a_window_that_may_be_speech_all_of_the_next_packet_is_judged(vad: LoudnessVad) -> None:
+    async with running(AudioInput(vad)) as ears:
+        listener = Listener(ears)
+        for packet in packets(tone(0.3)):
+            listener.ear.feed(packet)
+        await listener.wait(5)
+    assert sum(vad.batches) == 1 + 4 * FRAME_BYTES // 2 // 512
 
 
 async def test_a_closed_ear_hears_nothing_more(ears: AudioInput) -> None:
@@ -119,7 +130,6 @@ async def test_a_closed_ear_hears_nothing_more(ears: AudioInput) -> None:
     packet = packets(tone(0.06))[0]
     closed.ear.feed(packet)
     closed.ear.close()
-    closed.ear.reset()
     assert not closed.ear.feed(packet)
     other.ear.feed(packet)
     await other.wait(1)

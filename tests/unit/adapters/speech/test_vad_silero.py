@@ -80,6 +80,9 @@ def test_each_window_is_given_the_end_of_the_one_before() -> None:
     vad.probabilities([(state, audio[WINDOW:])])
     np.testing.assert_array_equal(given[0][0], np.concatenate((np.zeros(64), audio[:WINDOW])))
     np.testing.assert_array_equal(given[1][0], audio[WINDOW - 64 :])
+    state.skip(audio[:40])
+    vad.probabilities([(state, audio[40 : WINDOW + 40])])
+    np.testing.assert_array_equal(given[2][0][:64], np.concatenate((audio[-24:], audio[:40])))
 
 
 async def test_ears_hear_speech_in_packets() -> None:

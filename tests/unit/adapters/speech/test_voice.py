@@ -65,7 +65,7 @@ def voice(tts: ScriptedTts) -> Iterator[Voice]:
 
 async def listen(voice: Voice, text: str = "hi", language: str = "en", downlink: AudioFormat = WIFI) -> list[bytes]:
     async with asyncio.timeout(20):
-        return [packet async for packet in voice.packets(text, language, downlink)]
+        return [packet async for packets in voice.packets(text, language, downlink) for packet in packets]
 
 
 def play(packets: list[bytes], downlink: AudioFormat = WIFI) -> bytes:
@@ -105,10 +105,11 @@ async def test_packets_come_while_the_voice_still_speaks(voice: Voice, tts: Scri
     tts.pieces = [tone(24_000, 130), tone(24_000, 50)]
     tts.gate = asyncio.Event()
     async with asyncio.timeout(20):
-        packets = voice.packets("hi", "en", WIFI)
-        early = [await anext(packets), await anext(packets)]
+        pieces = voice.packets("hi", "en", WIFI)
+        early = list(await anext(pieces))
+        assert len(early) == 2
         tts.gate.set()
-        assert len(play(early + [packet async for packet in packets])) == 4 * 2880
+        assert len(play(early + [packet async for packets in pieces for packet in packets])) == 4 * 2880
 
 
 async def test_silence_gives_packets_and_no_audio_gives_none(tts: ScriptedTts, voice: Voice) -> None:
@@ -220,3 +221,15 @@ def test_a_phrase_kept_twice_counts_once() -> None:
     cache.put(("b", "", WIFI), [bytes(40)])
     assert cache.get(("a", "", WIFI))
     assert cache.get(("b", "", WIFI))
+
+
+async def test_the_bitrate_is_what_the_setting_says() -> None:
+    sizes = []
+    for bitrate in ("24k", "32k"):
+        voice = Voice(
+            ScriptedTts([np.random.default_rng(1).integers(-9000, 9000, 48_000).astype("<i2").tobytes()]),
+            bitrate=bitrate,
+        )
+        sizes.append(sum(map(len, await listen(voice))))
+        voice.close()
+    assert sizes == pytest.approx([24_000 * 2 / 8, 32_000 * 2 / 8], rel=0.15)

@@ -21,11 +21,11 @@ class SlowVoice:
         self._packets, self._pause = packets, pause
         self.closed = False
 
-    async def packets(self, text: str, language: str, downlink: AudioFormat) -> AsyncGenerator[bytes, None]:
+    async def packets(self, text: str, language: str, downlink: AudioFormat) -> AsyncGenerator[list[bytes], None]:
         try:
             for _ in range(self._packets):
                 await elapse(self._pause)
-                yield b"packet"
+                yield [b"packet"]
         finally:
             self.closed = True
 
@@ -54,7 +54,6 @@ async def test_voice_that_falls_silent_ends_the_answer(monkeypatch: pytest.Monke
 
 async def test_voice_may_take_its_time_as_long_as_packets_come(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(speech, "PACKET_SECONDS", 0.5)
-    monkeypatch.setattr(speech, "RENEWAL_SECONDS", 0.01)
     spoken = answer()
     async with asyncio.timeout(LIMIT):
         await speech.synthesise(spoken, SlowVoice(20, pause=0.04), DOWNLINK, Sender())

@@ -5,10 +5,14 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from fleet.roles.edge.transport.socket import Address, AudioSocket
+import pytest
+
+from fleet.roles.edge.transport.datagrams import Address, Usual
+from fleet.roles.edge.transport.socket import AudioSocket
 from fleet.roles.edge.transport.stall_detector import StallDetector
 from fleet.roles.edge.transport.timer_wheel import TICK, tick_of
 from tests.support.edge_stage import LIMIT
+from tests.support.socket_forms import NATIVE_FORMS
 from tests.support.virtual_time import elapse
 
 HOST = "127.0.0.1"
@@ -23,11 +27,14 @@ class Taker:
     def receive(self, datagram: bytes, address: Address, now: float) -> None:
         self._taken.append((datagram, address))
 
+    def receive_usual(self, usual: Usual, now: float) -> None:
+        raise AssertionError("no stream was opened")
+
 
 @contextmanager
-def bound(taken: list[tuple[bytes, Address]]) -> Iterator[AudioSocket]:
+def bound(taken: list[tuple[bytes, Address]], *, native: bool = False) -> Iterator[AudioSocket]:
     stalls = StallDetector(asyncio.get_running_loop().time(), lambda: None)
-    audio = AudioSocket(Taker(taken), Counter(), stalls)
+    audio = AudioSocket(Taker(taken), Counter(), stalls, native=native)
     audio.bind(HOST, 0)
     try:
         yield audio
@@ -55,9 +62,10 @@ async def test_tick_that_was_late_is_not_followed_at_once() -> None:
             assert math.isclose(planned(audio, (1000 + late) * TICK), (1000.5 + late) * TICK)
 
 
-async def test_packets_are_kept_apart_though_they_share_a_buffer() -> None:
+@pytest.mark.parametrize("native", NATIVE_FORMS)
+async def test_packets_are_kept_apart_though_they_share_a_buffer(native: bool) -> None:
     taken: list[tuple[bytes, Address]] = []
-    with bound(taken) as audio, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as device:
+    with bound(taken, native=native) as audio, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as device:
         device.bind((HOST, 0))
         sent = [b"first and longest", b"second", b"", b"x" * 1200]
         for datagram in sent:

@@ -1,0 +1,173 @@
+"""Read and write a socket's datagrams: one by one in Python, or in batches by the native part (docs/adr/0029).
+
+The native part decrypts too. It decides only about the usual packet: the next one of a stream, from the device's
+address, with its first byte (`UplinkStream.expected`). All other packets come to Python as they were received.
+"""
+
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Protocol
+
+from fleet.wire.packet import Channel, PacketCipher
+
+Address = tuple[str, int]
+Expected = tuple[Address, int, int, float, float, float]
+"""Address, first byte and last number of a stream; when its last two packets came; seconds for which that counts."""
+
+Received = tuple[bytes, Address]
+"""A datagram and its sender."""
+Usual = tuple[int, int, int, bytes]
+"""The ssrc, number and timestamp of a packet that its stream expects, and its decrypted payload."""
+
+LARGEST_DRAIN = 1024
+"""Packets taken a tick: an unbounded drain starves the loop above 100,000 packets a second."""
+_NATIVE_DRAIN = 256
+"""Packets that one native call takes, in about half a millisecond."""
+_LARGEST_DATAGRAM = 2048
+
+
+class NativeChannel(PacketCipher, Protocol):
+    """A session's cipher in the native part, which also knows the session's next packet."""
+
+    def expect(
+        self, address: Address, first: int, newest: int, last: float, last_but_one: float, live: float, /
+    ) -> None:
+        """Pass on the next packet decrypted, if it is like this."""
+
+    def stop(self) -> None:
+        """Expect nothing."""
+
+    def close(self) -> None:
+        """End the session."""
+
+
+class Datagrams(Protocol):
+    """The datagrams of one socket."""
+
+    def channel(self, key: bytes, ssrc: int) -> Channel | NativeChannel:
+        """Return the cipher of a session."""
+
+    def read(self, now: float) -> Iterator[Received | Usual]:
+        """Yield at most about `LARGEST_DRAIN` datagrams, and count them as `received`."""
+
+    def send(self, datagram: bytes, address: Address) -> None:
+        """Send one datagram, at the latest with `flush`; count and drop it if the kernel does not take it."""
+
+    def flush(self) -> None:
+        """Send what waits."""
+
+    def close(self) -> None:
+        """Forget the socket."""
+
+
+class PlainDatagrams:
+    """In Python.
+
+    Args:
+        opened: Non-blocking.
+        counters: Count packets and failures.
+    """
+
+    def __init__(self, opened: socket.socket, counters: Counter[str]) -> None:
+        self._receive, self._sendto = opened.recvfrom_into, opened.sendto
+        self._counters = counters
+        # One buffer for all packets: to allocate 2 KB for each costs more than to copy a small packet.
+        self._buffer = memoryview(bytearray(_LARGEST_DATAGRAM))
+
+    def channel(self, key: bytes, ssrc: int) -> Channel:
+        return Channel(key, ssrc)
+
+    def read(self, now: float) -> Iterator[Received | Usual]:
+        receive, buffer, received = self._receive, self._buffer, 0
+        try:
+            while received < LARGEST_DRAIN:
+                try:
+                    size, address = receive(buffer)
+                except BlockingIOError:
+                    return
+                except OSError:
+                    # An ICMP error of an earlier send; no packet was read.
+                    self._counters["receive_failed"] += 1
+                    received += 1
+                    continue
+                received += 1
+                if address[1]:
+                    yield bytes(buffer[:size]), address
+                else:
+                    self._counters["port_zero"] += 1
+        finally:
+            self._counters["received"] += received
+
+    def send(self, datagram: bytes, address: Address) -> None:
+        try:
+            self._sendto(datagram, address)
+        except BlockingIOError:
+            self._counters["send_full"] += 1
+        except OSError:
+            self._counters["send_failed"] += 1
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class NativeDatagrams:
+    """In batches, by the module `fleet_native`.
+
+    Args:
+        opened: Non-blocking.
+        counters: Count packets and failures.
+
+    Raises:
+        ImportError: The module is not installed.
+    """
+
+    def __init__(self, opened: socket.socket, counters: Counter[str]) -> None:
+        self._plane = import_module("fleet_native").Plane(opened.fileno())
+        self._counters = counters
+        self._items: Iterator[Received | Usual] = iter(())
+        self.channel = self._plane.channel
+        self.send = self._plane.send
+        self.close = self._plane.close
+
+    def read(self, now: float) -> Iterator[Received | Usual]:
+        received, count = 0, _NATIVE_DRAIN
+        while True:
+            # First what is left over from a tick in which a packet led to an exception.
+            yield from self._items
+            if count < _NATIVE_DRAIN or received >= LARGEST_DRAIN:
+                return
+            items = self._plane.receive(now, _NATIVE_DRAIN)
+            self._items, count = iter(items), len(items)
+            received += count
+            self._counters["received"] += count + self._count()
+
+    def flush(self) -> None:
+        self._plane.flush()
+        self._count()
+
+    def _count(self) -> int:
+        """Count failures; return how many of them were datagrams that came."""
+        counts = self._plane.counts()
+        if counts is None:
+            return 0
+        self._counters.update(+Counter(counts))
+        return int(counts["port_zero"] + counts["receive_failed"])
+
+
+def open_datagrams(opened: socket.socket, counters: Counter[str], *, native: bool) -> Datagrams:
+    """Return the native form if it is wanted and installed, else the one in Python."""
+    return (NativeDatagrams if native and has_native() else PlainDatagrams)(opened, counters)
+
+
+def has_native() -> bool:
+    """Return whether the native part is installed."""
+    try:
+        import_module("fleet_native")
+    except ImportError:
+        return False
+    return True

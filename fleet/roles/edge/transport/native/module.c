@@ -1,0 +1,490 @@
+/* The Python module fleet_native: the socket's batches, and the channels of its streams. Uses the limited API, so one build
+ * serves every Python from 3.11 on. Everything is called with the interpreter's lock; no call blocks. */
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030b0000
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <Python.h>
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "stream.h"
+
+/* Datagrams a system call. */
+#define BATCH 64
+#define HOST_SIZE 16
+
+enum count { PORT_ZERO, RECEIVE_FAILED, SEND_FULL, SEND_FAILED, COUNTS };
+
+typedef struct {
+	PyObject_HEAD int fd;
+	/* Channels by ssrc. */
+	PyObject *channels;
+	unsigned long counts[COUNTS];
+	struct mmsghdr in[BATCH];
+	struct iovec in_parts[BATCH];
+	struct sockaddr_in from[BATCH];
+	uint8_t received[BATCH][LARGEST_DATAGRAM];
+	struct mmsghdr out[BATCH];
+	struct iovec out_parts[BATCH];
+	struct sockaddr_in to[BATCH];
+	/* What is sent is kept until the kernel has it. */
+	PyObject *sent[BATCH];
+	unsigned waiting;
+} Plane;
+
+typedef struct {
+	PyObject_HEAD Plane *plane;
+	uint32_t ssrc;
+	EVP_CIPHER_CTX *cipher;
+	struct usual usual;
+} Channel;
+
+typedef struct {
+	PyObject *channel_type;
+} State;
+
+static struct PyModuleDef module;
+
+static PyObject *refuse(const char *reason)
+{
+	PyErr_SetString(PyExc_ValueError, reason);
+	return NULL;
+}
+
+static bool read_u32(PyObject *number, uint32_t *out)
+{
+	unsigned long value = PyLong_AsUnsignedLong(number);
+
+	if (PyErr_Occurred())
+		return false;
+	if (value > UINT32_MAX)
+		return refuse("more than 32 bits") != NULL;
+	*out = (uint32_t)value;
+	return true;
+}
+
+/* (host, port), as `socket.recvfrom` returns it. */
+static bool read_address(PyObject *address, struct sockaddr_in *out)
+{
+	const char *host;
+	unsigned long port;
+
+	if (!PyTuple_Check(address) || PyTuple_Size(address) != 2)
+		return refuse("an address is a tuple of host and port") != NULL;
+	host = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(address, 0), NULL);
+	if (!host)
+		return false;
+	port = PyLong_AsUnsignedLong(PyTuple_GetItem(address, 1));
+	if (PyErr_Occurred())
+		return false;
+	memset(out, 0, sizeof(*out));
+	out->sin_family = AF_INET;
+	out->sin_port = htons((uint16_t)port);
+	if (port > UINT16_MAX || inet_pton(AF_INET, host, &out->sin_addr) != 1)
+		return refuse("no IPv4 address") != NULL;
+	return true;
+}
+
+/* --- Channel --- */
+
+static PyObject *channel_open(PyObject *object, PyObject *datagram)
+{
+	Channel *self = (Channel *)object;
+	uint8_t payload[LARGEST_DATAGRAM];
+	char *bytes;
+	Py_ssize_t size;
+
+	if (PyBytes_AsStringAndSize(datagram, &bytes, &size) < 0)
+		return NULL;
+	if (size < HEADER_SIZE || size > LARGEST_DATAGRAM)
+		return refuse("no datagram that can be opened");
+	size -= HEADER_SIZE;
+	if (!cipher_run(self->cipher, (uint8_t *)bytes, (uint8_t *)bytes + HEADER_SIZE, (size_t)size, payload))
+		return refuse("the cipher failed");
+	return PyBytes_FromStringAndSize((char *)payload, size);
+}
+
+static PyObject *channel_seal(PyObject *object, PyObject *const *arguments, Py_ssize_t count)
+{
+	Channel *self = (Channel *)object;
+	uint8_t datagram[LARGEST_DATAGRAM];
+	char *payload;
+	Py_ssize_t size;
+	uint32_t timestamp, sequence;
+
+	if (count != 3)
+		return refuse("seal takes payload, timestamp and sequence");
+	if (PyBytes_AsStringAndSize(arguments[0], &payload, &size) < 0 || !read_u32(arguments[1], &timestamp) ||
+	    !read_u32(arguments[2], &sequence))
+		return NULL;
+	if (!packet_seal(self->cipher, self->ssrc, timestamp, sequence, (uint8_t *)payload, (size_t)size, datagram))
+		return refuse("the payload is too long, or the cipher failed");
+	return PyBytes_FromStringAndSize((char *)datagram, HEADER_SIZE + size);
+}
+
+static PyObject *channel_expect(PyObject *object, PyObject *arguments)
+{
+	struct usual *usual = &((Channel *)object)->usual;
+	struct usual next = {.on = true};
+	PyObject *address;
+	unsigned char toc;
+	unsigned int newest;
+
+	if (!PyArg_ParseTuple(arguments, "ObIddd", &address, &toc, &newest, &next.last, &next.last_but_one,
+			      &next.live_seconds) ||
+	    !read_address(address, &next.address))
+		return NULL;
+	/* Packets of several frames have lengths that only Python checks. */
+	next.on = (toc & 3) == 0;
+	next.toc = toc;
+	next.newest = newest;
+	*usual = next;
+	Py_RETURN_NONE;
+}
+
+static PyObject *channel_close(PyObject *object, PyObject *unused)
+{
+	Channel *self = (Channel *)object;
+	PyObject *ssrc = PyLong_FromUnsignedLong(self->ssrc);
+
+	(void)unused;
+	self->usual.on = false;
+	if (!ssrc)
+		return NULL;
+	if (self->plane->channels && PyDict_GetItemWithError(self->plane->channels, ssrc) == object)
+		PyDict_DelItem(self->plane->channels, ssrc);
+	Py_DECREF(ssrc);
+	return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *channel_stop(PyObject *object, PyObject *unused)
+{
+	(void)unused;
+	((Channel *)object)->usual.on = false;
+	Py_RETURN_NONE;
+}
+
+static void channel_dealloc(PyObject *object)
+{
+	Channel *self = (Channel *)object;
+	PyTypeObject *type = Py_TYPE(object);
+	freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+
+	EVP_CIPHER_CTX_free(self->cipher);
+	Py_XDECREF((PyObject *)self->plane);
+	release(object);
+	Py_DECREF(type);
+}
+
+static PyMethodDef channel_methods[] = {
+	{"open", channel_open, METH_O, "Return the payload of a datagram."},
+	{"seal", (PyCFunction)(void (*)(void))channel_seal, METH_FASTCALL, "Return the datagram of a payload."},
+	{"expect", channel_expect, METH_VARARGS, "Say what the next packet looks like that needs no further check."},
+	{"stop", channel_stop, METH_NOARGS, "Expect nothing: every packet needs all checks."},
+	{"close", channel_close, METH_NOARGS, "End the stream."},
+	{NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot channel_slots[] = {
+	{Py_tp_dealloc, channel_dealloc},
+	{Py_tp_methods, channel_methods},
+	{0, NULL},
+};
+
+static PyType_Spec channel_spec = {"fleet_native.Channel", sizeof(Channel), 0,
+				   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, channel_slots};
+
+/* --- Plane --- */
+
+static int plane_init(PyObject *object, PyObject *arguments, PyObject *names)
+{
+	Plane *self = (Plane *)object;
+
+	if (self->channels || (names && PyDict_Size(names)) || !PyArg_ParseTuple(arguments, "i", &self->fd)) {
+		if (!PyErr_Occurred())
+			refuse("Plane takes a file descriptor, once");
+		return -1;
+	}
+	self->channels = PyDict_New();
+	for (unsigned at = 0; at < BATCH; at++) {
+		self->in_parts[at] = (struct iovec){self->received[at], LARGEST_DATAGRAM};
+		self->in[at].msg_hdr.msg_iov = &self->in_parts[at];
+		self->in[at].msg_hdr.msg_iovlen = 1;
+		self->in[at].msg_hdr.msg_name = &self->from[at];
+		self->out[at].msg_hdr.msg_iov = &self->out_parts[at];
+		self->out[at].msg_hdr.msg_iovlen = 1;
+		self->out[at].msg_hdr.msg_name = &self->to[at];
+		self->out[at].msg_hdr.msg_namelen = sizeof(self->to[at]);
+	}
+	return self->channels ? 0 : -1;
+}
+
+static PyObject *plane_channel(PyObject *object, PyObject *arguments)
+{
+	Plane *self = (Plane *)object;
+	State *state = PyModule_GetState(PyType_GetModule(Py_TYPE(object)));
+	PyTypeObject *type = (PyTypeObject *)state->channel_type;
+	allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+	Channel *channel;
+	const char *key;
+	Py_ssize_t size;
+	unsigned int ssrc;
+	PyObject *number;
+
+	if (!PyArg_ParseTuple(arguments, "y#I", &key, &size, &ssrc))
+		return NULL;
+	if (size != KEY_SIZE || !self->channels)
+		return refuse("a key has 16 bytes");
+	channel = (Channel *)allocate(type, 0);
+	if (!channel)
+		return NULL;
+	channel->plane = (Plane *)Py_NewRef(object);
+	channel->ssrc = ssrc;
+	channel->cipher = cipher_new((const uint8_t *)key);
+	number = PyLong_FromUnsignedLong(ssrc);
+	if (!channel->cipher || !number || PyDict_SetItem(self->channels, number, (PyObject *)channel) < 0) {
+		if (!PyErr_Occurred())
+			PyErr_NoMemory();
+		Py_CLEAR(channel);
+	}
+	Py_XDECREF(number);
+	return (PyObject *)channel;
+}
+
+static PyObject *usual_item(Plane *self, const struct header *header, unsigned at, double now, bool *taken)
+{
+	uint8_t payload[LARGEST_PAYLOAD];
+	PyObject *number = PyLong_FromUnsignedLong(header->ssrc);
+	Channel *channel = number ? (Channel *)PyDict_GetItemWithError(self->channels, number) : NULL;
+
+	Py_XDECREF(number);
+	*taken = channel && usual_take(&channel->usual, channel->cipher, header, self->received[at], &self->from[at], now,
+				       payload);
+	if (!*taken)
+		return NULL;
+	return Py_BuildValue("(kkky#)", (unsigned long)header->ssrc, (unsigned long)header->sequence,
+			     (unsigned long)header->timestamp, (char *)payload, (Py_ssize_t)header->length);
+}
+
+/* NULL without an exception: there is nothing to hand over. */
+static PyObject *item_of(Plane *self, unsigned at, double now)
+{
+	size_t size = self->in[at].msg_len;
+	struct header header;
+	char host[HOST_SIZE] = "";
+	bool taken = false;
+	PyObject *item;
+
+	if (!self->from[at].sin_port) {
+		self->counts[PORT_ZERO]++;
+		return NULL;
+	}
+	if (header_read(&header, self->received[at], size)) {
+		item = usual_item(self, &header, at, now, &taken);
+		if (taken || PyErr_Occurred())
+			return item;
+	}
+	inet_ntop(AF_INET, &self->from[at].sin_addr, host, sizeof(host));
+	return Py_BuildValue("(y#(si))", (char *)self->received[at], (Py_ssize_t)size, host,
+			     (int)ntohs(self->from[at].sin_port));
+}
+
+static bool append(PyObject *list, PyObject *item)
+{
+	bool good = item ? PyList_Append(list, item) == 0 : !PyErr_Occurred();
+
+	Py_XDECREF(item);
+	return good;
+}
+
+static PyObject *plane_receive(PyObject *object, PyObject *arguments)
+{
+	Plane *self = (Plane *)object;
+	PyObject *list = PyList_New(0);
+	double now;
+	int left;
+
+	if (!list || !self->channels || !PyArg_ParseTuple(arguments, "di", &now, &left))
+		goto failed;
+	while (left > 0) {
+		unsigned most = left < BATCH ? (unsigned)left : BATCH;
+		for (unsigned at = 0; at < most; at++)
+			self->in[at].msg_hdr.msg_namelen = sizeof(self->from[at]);
+		int count = recvmmsg(self->fd, self->in, most, MSG_DONTWAIT, NULL);
+		if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			break;
+		if (count < 0) {
+			/* An ICMP error of an earlier send; no packet was read. */
+			self->counts[RECEIVE_FAILED]++;
+			left--;
+			continue;
+		}
+		for (unsigned at = 0; at < (unsigned)count; at++)
+			if (!append(list, item_of(self, at, now)))
+				goto failed;
+		left -= count;
+		if ((unsigned)count < most)
+			break;
+	}
+	return list;
+failed:
+	Py_XDECREF(list);
+	if (!PyErr_Occurred())
+		refuse("closed");
+	return NULL;
+}
+
+static void flush(Plane *self)
+{
+	for (unsigned at = 0; at < self->waiting;) {
+		int count = sendmmsg(self->fd, self->out + at, self->waiting - at, MSG_DONTWAIT);
+		if (count < 0) {
+			/* As with sendto: this datagram is dropped, the next one is tried. */
+			self->counts[errno == EAGAIN || errno == EWOULDBLOCK ? SEND_FULL : SEND_FAILED]++;
+			count = 1;
+		}
+		at += (unsigned)count;
+	}
+	for (unsigned at = 0; at < self->waiting; at++)
+		Py_CLEAR(self->sent[at]);
+	self->waiting = 0;
+}
+
+static PyObject *plane_send(PyObject *object, PyObject *const *arguments, Py_ssize_t count)
+{
+	Plane *self = (Plane *)object;
+	char *bytes;
+	Py_ssize_t size;
+
+	if (count != 2)
+		return refuse("send takes datagram and address");
+	if (self->waiting == BATCH)
+		flush(self);
+	if (PyBytes_AsStringAndSize(arguments[0], &bytes, &size) < 0 ||
+	    !read_address(arguments[1], &self->to[self->waiting]))
+		return NULL;
+	self->out_parts[self->waiting] = (struct iovec){bytes, (size_t)size};
+	self->sent[self->waiting++] = Py_NewRef(arguments[0]);
+	Py_RETURN_NONE;
+}
+
+static PyObject *plane_flush(PyObject *object, PyObject *unused)
+{
+	(void)unused;
+	flush((Plane *)object);
+	Py_RETURN_NONE;
+}
+
+static PyObject *plane_counts(PyObject *object, PyObject *unused)
+{
+	Plane *self = (Plane *)object;
+	unsigned long counts[COUNTS], any = 0;
+
+	(void)unused;
+	memcpy(counts, self->counts, sizeof(counts));
+	memset(self->counts, 0, sizeof(counts));
+	for (unsigned at = 0; at < COUNTS; at++)
+		any |= counts[at];
+	if (!any)
+		Py_RETURN_NONE;
+	return Py_BuildValue("{sksksksk}", "port_zero", counts[PORT_ZERO], "receive_failed", counts[RECEIVE_FAILED],
+			     "send_full", counts[SEND_FULL], "send_failed", counts[SEND_FAILED]);
+}
+
+static PyObject *plane_close(PyObject *object, PyObject *unused)
+{
+	Plane *self = (Plane *)object;
+
+	(void)unused;
+	self->fd = -1;
+	for (unsigned at = 0; at < self->waiting; at++)
+		Py_CLEAR(self->sent[at]);
+	self->waiting = 0;
+	if (self->channels)
+		PyDict_Clear(self->channels);
+	Py_RETURN_NONE;
+}
+
+static void plane_dealloc(PyObject *object)
+{
+	Plane *self = (Plane *)object;
+	PyTypeObject *type = Py_TYPE(object);
+	freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+
+	for (unsigned at = 0; at < self->waiting; at++)
+		Py_CLEAR(self->sent[at]);
+	Py_CLEAR(self->channels);
+	release(object);
+	Py_DECREF(type);
+}
+
+static PyMethodDef plane_methods[] = {
+	{"channel", plane_channel, METH_VARARGS, "Return the channel of a key and an ssrc."},
+	{"receive", plane_receive, METH_VARARGS, "Return what came, at most so many datagrams."},
+	{"send", (PyCFunction)(void (*)(void))plane_send, METH_FASTCALL, "Send a datagram at the next flush."},
+	{"flush", plane_flush, METH_NOARGS, "Send what waits."},
+	{"counts", plane_counts, METH_NOARGS, "Return what was dropped since the last call, None if nothing was."},
+	{"close", plane_close, METH_NOARGS, "Forget the socket and all channels."},
+	{NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot plane_slots[] = {
+	{Py_tp_init, plane_init},
+	{Py_tp_dealloc, plane_dealloc},
+	{Py_tp_methods, plane_methods},
+	{0, NULL},
+};
+
+static PyType_Spec plane_spec = {"fleet_native.Plane", sizeof(Plane), 0, Py_TPFLAGS_DEFAULT, plane_slots};
+
+static int execute(PyObject *made)
+{
+	State *state = PyModule_GetState(made);
+	PyObject *plane = PyType_FromModuleAndSpec(made, &plane_spec, NULL);
+
+	state->channel_type = PyType_FromModuleAndSpec(made, &channel_spec, NULL);
+	if (!plane || !state->channel_type || PyModule_AddObjectRef(made, "Plane", plane) < 0)
+		return -1;
+	Py_DECREF(plane);
+	return PyModule_AddObjectRef(made, "Channel", state->channel_type);
+}
+
+static int traverse(PyObject *made, visitproc visit, void *arg)
+{
+	State *state = PyModule_GetState(made);
+
+	Py_VISIT(state->channel_type);
+	return 0;
+}
+
+static int clear(PyObject *made)
+{
+	State *state = PyModule_GetState(made);
+
+	Py_CLEAR(state->channel_type);
+	return 0;
+}
+
+static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, execute}, {0, NULL}};
+
+static struct PyModuleDef module = {
+	.m_base = PyModuleDef_HEAD_INIT,
+	.m_name = "fleet_native",
+	.m_doc = "UDP in batches, and the audio packets of streams that need no further check.",
+	.m_size = sizeof(State),
+	.m_slots = module_slots,
+	.m_traverse = traverse,
+	.m_clear = clear,
+};
+
+PyMODINIT_FUNC PyInit_fleet_native(void);
+
+PyMODINIT_FUNC PyInit_fleet_native(void)
+{
+	return PyModuleDef_Init(&module);
+}

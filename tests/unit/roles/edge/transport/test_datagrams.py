@@ -1,0 +1,141 @@
+"""Both forms of reading and writing datagrams. Where the native part is missing, the one in Python alone is tested."""
+
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+from fleet.roles.edge.transport import datagrams
+from fleet.roles.edge.transport.datagrams import Address, Datagrams, Usual, open_datagrams
+from fleet.wire.packet import Channel
+from tests.fuzz.native_targets import HOST, check_batches, make_batches
+from tests.support.socket_forms import NATIVE_FORMS
+
+KEY = bytes(range(16))
+
+
+class Loopback:
+    """A socket in one of the forms, and a device."""
+
+    def __init__(self, native: bool) -> None:
+        self.counters = Counter[str]()
+        self.server, self.device = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
+        for one in (self.server, self.device):
+            one.bind((HOST, 0))
+            one.setblocking(False)
+        self.form: Datagrams = open_datagrams(self.server, self.counters, native=native)
+
+    def send(self, *sent: bytes) -> None:
+        for datagram in sent:
+            self.device.sendto(datagram, self.server.getsockname())
+
+    def read(self, now: float = 0.0) -> list[bytes | Usual]:
+        """Return the datagrams that came, and what their stream expected."""
+        items = list(self.form.read(now))
+        assert all(item[1] == self.device.getsockname() for item in items if len(item) == 2)
+        return [item[0] if len(item) == 2 else item for item in items]
+
+
+@pytest.fixture(params=NATIVE_FORMS, ids=lambda native: "native" if native else "plain")
+def loopback(request: pytest.FixtureRequest) -> Iterator[Loopback]:
+    made = Loopback(request.param)
+    yield made
+    made.form.close()
+    made.server.close()
+    made.device.close()
+
+
+def test_what_comes_is_taken_in_order_and_counted(loopback: Loopback) -> None:
+    sent = [b"%d" % number for number in range(100)]
+    loopback.send(*sent)
+    assert loopback.read() == sent
+    assert not loopback.read()
+    assert loopback.counters == {"received": 100}
+
+
+def test_a_tick_takes_a_bounded_number(loopback: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(datagrams, "LARGEST_DRAIN", 64)
+    monkeypatch.setattr(datagrams, "_NATIVE_DRAIN", 32)
+    loopback.send(*[b"x"] * 100)
+    assert len(loopback.read()) == 64
+    assert len(loopback.read()) == 36
+
+
+def test_who_stops_reading_finds_the_rest_the_next_time(loopback: Loopback) -> None:
+    loopback.send(b"one", b"two", b"three")
+    for item in loopback.form.read(0.0):
+        assert item[0] == b"one"
+        break
+    loopback.send(b"four")
+    assert loopback.read() == [b"two", b"three", b"four"]
+
+
+def test_what_is_sent_arrives_after_the_flush(loopback: Loopback) -> None:
+    sent = [b"%d" % number for number in range(150)]
+    for datagram in sent:
+        loopback.form.send(datagram, loopback.device.getsockname())
+    loopback.form.flush()
+    assert [loopback.device.recv(99) for _ in sent] == sent
+    assert not loopback.counters
+
+
+def test_what_cannot_be_sent_is_counted_and_costs_no_other_one(loopback: Loopback) -> None:
+    here = loopback.device.getsockname()
+    for datagram, address in ((b"1", here), (bytes(70_000), here), (b"2", here)):
+        loopback.form.send(datagram, address)
+    loopback.form.flush()
+    assert [loopback.device.recv(99) for _ in range(2)] == [b"1", b"2"]
+    assert loopback.counters == {"send_failed": 1}
+
+
+def test_both_forms_seal_and_open_alike(loopback: Loopback) -> None:
+    plain, channel = Channel(KEY, 7), loopback.form.channel(KEY, 7)
+    for size in (0, 1, 200, 1184):
+        sealed = channel.seal(bytes(size), 960, 16)
+        assert sealed == plain.seal(bytes(size), 960, 16)
+        assert channel.open(sealed) == bytes(size)
+
+
+@pytest.mark.parametrize("loopback", [form for form in NATIVE_FORMS if form], indirect=True)
+def test_the_native_part_passes_on_only_what_is_expected(loopback: Loopback) -> None:
+    plain, channel = Channel(KEY, 7), loopback.form.channel(KEY, 7)
+    assert not isinstance(channel, Channel)
+
+    def packet(sequence: int, first: int = 0x58, flags: int = 0) -> bytes:
+        payload = bytes((first,)) + b"audio"
+        header = b"\1" + bytes((flags,)) + len(payload).to_bytes(2) + (7).to_bytes(4) + bytes(4) + sequence.to_bytes(4)
+        return header + plain.open(header + payload)
+
+    def expect(newest: int, first: int = 0x58, address: Address | None = None) -> None:
+        channel.expect(address or loopback.device.getsockname(), first, newest, 1.0, 1.0, 0.6)
+
+    expect(4)
+    loopback.send(packet(5), packet(6))
+    assert loopback.read(1.5) == [(7, 5, 0, b"\x58audio"), (7, 6, 0, b"\x58audio")]
+    for unusual in (packet(4), packet(6), packet(5, 0x48), packet(5, flags=0x80)):
+        expect(4)
+        # What follows has to wait for what Python says of it.
+        loopback.send(unusual, packet(5))
+        assert loopback.read(1.5) == [unusual, packet(5)]
+    expect(4)
+    loopback.send(packet(5))
+    assert loopback.read(1.7) == [packet(5)], "too late"
+    expect(4, address=(HOST, 9))
+    loopback.send(packet(5))
+    assert loopback.read(1.0) == [packet(5)], "from elsewhere"
+    expect(4, first=0x59)
+    loopback.send(packet(5, 0x59))
+    assert loopback.read(1.0) == [packet(5, 0x59)], "several frames"
+    for end in (channel.stop, channel.close):
+        expect(4)
+        end()
+        loopback.send(packet(5))
+        assert loopback.read(1.0) == [packet(5)]
+
+
+@pytest.mark.parametrize("native", [form for form in NATIVE_FORMS if form])
+def test_most_packets_of_a_device_need_no_python_to_be_decided_about(native: bool) -> None:
+    usual = sum(check_batches(make_batches(Random(f"usual:{number}"))).usual for number in range(30))
+    assert usual > 200
