@@ -1,4 +1,4 @@
-"""The HTTP client of all adapters but models (ADR 29): memory, time and destination of every request are bounded.
+"""The HTTP client of all adapters but models (ADR 33): memory, time and destination of every request are bounded.
 
 - Body: a success that is longer than the bound fails. Of any other answer 64 KB are read within five seconds, for the
   log. The HTTP library bounds the headers (100 KB).

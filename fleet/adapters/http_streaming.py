@@ -1,4 +1,4 @@
-"""A lean HTTP/1.1 client of one server, for streamed answers: a twentieth of the CPU time of httpx2 (ADR 29).
+"""A lean HTTP/1.1 client of one server, for streamed answers: a twentieth of the CPU time of httpx2 (ADR 33).
 
 Behind a proxy httpx2 does the work, because tunnels and their logins are no place for code of our own.
 """

@@ -2,7 +2,7 @@
 
 uvicorn limits the idle time between requests, but not the time of a request's head, of a body after its answer or of an
 unread answer, nor the number of connections. httptools, its fast parser, bounds no head and accepts requests that two
-servers may read differently (ADR 30).
+servers may read differently (ADR 34).
 """
 
 import asyncio

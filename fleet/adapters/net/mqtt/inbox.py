@@ -5,8 +5,9 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 
+from fleet.ground.eager_tasks import start_now
 from fleet.ground.errors import Fenced, Unavailable
-from fleet.ground.tasks import isolate, start_now
+from fleet.ground.tasks import isolate
 from fleet.wire.mqtt.packets import Publish
 
 log = logging.getLogger(__name__)

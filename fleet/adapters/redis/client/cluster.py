@@ -46,9 +46,6 @@ class ClusterClient(AsyncCoreCommands):
             return await self.retries.run(lambda: self._everywhere(args, options))
         return await self.retries.run(lambda: self._route(args, options))
 
-    def send(self, words: Sequence[Any]) -> None:
-        """Return None: a command to a Cluster may have to be sent again to another node."""
-
     async def attempt(self, *words: Any) -> Any:
         """Send a command once, without retries."""
         return await self._route(words, {})

@@ -138,7 +138,8 @@ class Store:
             Unavailable: Redis did not answer or refused.
         """
         words = ("FCALL", self.functions.name(function), len(keys), *keys, *args)
-        sent = self.client.send(words)
+        # In a Cluster a command may have to be sent again to another node.
+        sent = None if self.spans_nodes else self.client.send(words)
         if sent is not None:
             # Nearly every call ends here. All others are repeated with care, also those that the server refused.
             with suppress(*FAULTS):

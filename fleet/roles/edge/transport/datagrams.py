@@ -1,4 +1,6 @@
-"""Read and write a socket's datagrams: one by one in Python, or in batches by the native part (docs/adr/0029).
+"""Read and write a socket's datagrams: one by one in Python, or in batches by the native part.
+
+Why there is a native part: docs/adr/0031-native-audio-socket.md.
 
 The native part decrypts too. It decides only about the usual packet: the next one of a stream, from the device's
 address, with its first byte (`UplinkStream.expected`). All other packets come to Python as they were received.

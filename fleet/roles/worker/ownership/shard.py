@@ -11,10 +11,11 @@ from fleet.adapters.net.mqtt.session import MqttSession, Reading
 from fleet.adapters.net.mqtt.url import MqttAddress
 from fleet.adapters.redis.client.retries import passes
 from fleet.adapters.redis.shards.owner import Owner
+from fleet.ground.eager_tasks import start_now
 from fleet.ground.errors import Fenced, FleetError, Unavailable
 from fleet.ground.log import fields
 from fleet.ground.metrics import broker as metrics
-from fleet.ground.tasks import Backoff, isolate, start_now
+from fleet.ground.tasks import Backoff, isolate
 from fleet.roles.worker.ownership.device_executor import DeviceExecutor
 from fleet.roles.worker.ownership.lease import Lease
 from fleet.wire import dialects, topics

@@ -5,7 +5,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from fleet.ground.tasks import start_now
+from fleet.ground.eager_tasks import start_now
 
 NAME: ContextVar[str] = ContextVar("name", default="")
 
