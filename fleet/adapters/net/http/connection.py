@@ -115,10 +115,9 @@ class BoundedConnection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         if self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT":
             return
-        if fault := _find_fault(self.url, self.parser.get_http_version(), self.headers) or (
-            "too many requests" if len(self.pipeline) >= MOST_WAITING else ""
-        ):
-            raise ValueError(fault)  # uvicorn answers 400
+        fault = _find_fault(self.url, self.parser.get_http_version(), self.headers)
+        if fault or len(self.pipeline) >= MOST_WAITING:
+            raise ValueError(fault or "too many requests")  # uvicorn answers 400
         super().on_headers_complete()
         self.cycle.transport = cast("asyncio.Transport", _TitledTransport(self.transport))
 
