@@ -8,11 +8,12 @@ servers may read differently (ADR 34).
 import asyncio
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 LARGEST_HEAD = 64 * 1024
 """Bytes that may come without a byte of a body: a head, trailers, sizes of chunks."""
@@ -105,7 +106,7 @@ class BoundedConnection(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         self.bounds.counts["malformed request"] += 1
-        if self._answering and (self.pipeline or self.cycle.response_started or not self.cycle.more_body):
+        if _is_open(self.cycle) and (self.pipeline or self.cycle.response_started or not self.cycle.more_body):
             # The client would take it for the answer to an earlier request.
             self.transport.abort()
         else:
@@ -114,8 +115,9 @@ class BoundedConnection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         if self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT":
             return
-        if fault := self._find_fault() or ("too many requests" if len(self.pipeline) >= MOST_WAITING else ""):
-            raise ValueError(fault)  # uvicorn answers 400
+        fault = _find_fault(self.url, self.parser.get_http_version(), self.headers)
+        if fault or len(self.pipeline) >= MOST_WAITING:
+            raise ValueError(fault or "too many requests")  # uvicorn answers 400
         super().on_headers_complete()
         self.cycle.transport = cast("asyncio.Transport", _TitledTransport(self.transport))
 
@@ -160,35 +162,33 @@ class BoundedConnection(HttpToolsProtocol):
             else:
                 return
 
-    @property
-    def _answering(self) -> bool:
-        """Whether a request is not answered completely."""
-        return self.cycle is not None and not self.cycle.response_complete  # type: ignore[redundant-expr] # None before the first
-
-    def _find_fault(self) -> str:
-        """Return why a head is refused that httptools has accepted."""
-        names = Counter(name for name, _ in self.headers)
-        codings = [value.strip().lower() for name, value in self.headers if name == b"transfer-encoding"]
-        version = self.parser.get_http_version()
-        if version not in ("1.0", "1.1"):
-            return "unknown version"
-        if names[b"host"] > 1 or (version == "1.1" and not names[b"host"]):
-            return "not one host"
-        if codings and (codings != [b"chunked"] or version == "1.0"):
-            return "unknown transfer coding"
-        if self.url[:1] != b"/" or b"#" in self.url:
-            return "not a path"
-        return ""
-
     def _await_head(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
         self._deadline = self.loop.call_later(self.bounds.head, self._look)
 
     def _look(self) -> None:
-        if not self._answering:
+        if not _is_open(self.cycle):
             self._end("no request")
 
     def _end(self, reason: str) -> None:
         self.bounds.counts[reason] += 1
         self.transport.abort()
+
+
+def _is_open(cycle: RequestResponseCycle | None) -> bool:
+    """Whether a request is not answered completely."""
+    return cycle is not None and not cycle.response_complete
+
+
+def _find_fault(url: bytes, version: str, headers: Sequence[tuple[bytes, bytes]]) -> str:
+    """Return why a head is refused that httptools has accepted."""
+    hosts = sum(name == b"host" for name, _ in headers)
+    codings = [value.strip().lower() for name, value in headers if name == b"transfer-encoding"]
+    if version not in ("1.0", "1.1"):
+        return "unknown version"
+    if hosts > 1 or (version == "1.1" and not hosts):
+        return "not one host"
+    if codings and (codings != [b"chunked"] or version == "1.0"):
+        return "unknown transfer coding"
+    return "not a path" if url[:1] != b"/" or b"#" in url else ""
