@@ -194,13 +194,15 @@ def _announcement(session: SessionRecord, shard: int) -> OpenSessionCommand:
 
 
 def _new_session(mac: str, edge: EdgeRecord, hello: HelloEvent, dialect: str) -> SessionRecord:
+    # Once: each request for random bytes is a system call.
+    random = secrets.token_bytes(28)
     return SessionRecord(
-        id=secrets.token_hex(8),
+        id=random[:8].hex(),
         device=mac,
         dialect=dialect,
         edge=edge.id,
-        ssrc=secrets.randbits(32),
-        key=secrets.token_hex(16),
+        ssrc=int.from_bytes(random[8:12]),
+        key=random[12:].hex(),
         uplink=hello.uplink,
         downlink=DOWNLINK,
         aec=hello.aec,
