@@ -105,7 +105,7 @@ async def test_fields_of_a_session_do_not_leak_into_the_tick(
 async def test_taken_port_is_an_error_and_leaves_nothing_open() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("127.0.0.1", 0))
-        audio = AudioSocket(cast(DatagramReceiver, None), Counter(), StallDetector(0.0, lambda: None))
+        audio = AudioSocket(cast(DatagramReceiver, None), Counter(), StallDetector(0.0, lambda: None), native=False)
         with pytest.raises(OSError, match="in use"):
             audio.bind("127.0.0.1", taken.getsockname()[1])
 
