@@ -85,6 +85,8 @@ class HttpServer:
             # A cancelled uvicorn leaves them open; the loop would then watch a descriptor that is reused.
             self._close()
             self._socket.close()
+            for connection in list(self._server.server_state.connections):
+                connection.transport.abort()
 
     def _close(self) -> None:
         for listener in getattr(self._server, "servers", ()):
