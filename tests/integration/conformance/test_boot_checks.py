@@ -44,7 +44,6 @@ async def serving(ota: Answer, activate: Answer) -> AsyncIterator[str]:
     app.add_api_route("/ota/", boot, methods=["POST"])
     app.add_api_route("/ota", boot, methods=["POST"])
     app.add_api_route("/ota/activate", ask, methods=["POST"])
-    app.add_api_route("/image.bin", lambda: Response(b"image"), methods=["GET"])
     server = HttpServer(app, "127.0.0.1", 0)
     async with running("server", server.run):
         yield f"http://127.0.0.1:{server.port}/ota/"
@@ -94,8 +93,14 @@ async def test_what_a_device_cannot_use_is_found(id_: str, ota: Answer, seen: st
 
 
 async def test_a_header_that_4g_boards_do_not_find_is_found() -> None:
-    async with serving(told(), told()) as other:
-        image = {"version": "9.0.0", "url": other.replace("/ota/", "/image.bin")}
+    async def give(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nimage")
+        writer.close()
+        await writer.wait_closed()
+
+    async with await asyncio.start_server(give, "127.0.0.1", 0) as other:
+        image = {"version": "9.0.0", "url": f"http://127.0.0.1:{other.sockets[0].getsockname()[1]}/image.bin"}
         result = await judge("O7", lambda: JSONResponse({**GOOD, "firmware": image}), images=Images("board/9.0.0"))
     assert result.outcome == "failed"
     assert "no Content-Length, spelled so" in result.seen

@@ -74,13 +74,18 @@ async def test_a_turn_reads_and_writes_its_session_once(redis_url: str, monkeypa
     async with gateway_stage(redis_url, ScriptedModel(says("A."))) as stage, stage.client() as client:
         await client.say("one")
         connection = stage.sessions._store.client.pipelined
-        ask, asked = connection.ask, list[list[str]]()
+        ask, send, asked = connection.ask, connection.send, list[list[str]]()
 
         async def count(commands: Sequence[Sequence[Any]]) -> list[Any]:
             asked.append([str(words[0]) for words in commands])
             return await ask(commands)
 
+        def count_one(words: Sequence[Any]) -> Any:
+            asked.append([str(words[0])])
+            return send(words)
+
         monkeypatch.setattr(connection, "ask", count)
+        monkeypatch.setattr(connection, "send", count_one)
         await client.say("two")
         assert asked == [["FCALL"], ["HSET", "RPUSH", "LTRIM", "EXPIRE", "EXPIRE"]]
 
