@@ -614,7 +614,7 @@ end
 local function forward(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   local session = redis.call('HMGET', K[2], 'id', 'edge')
-  if session[1] ~= A[3] then return '' end
+  if A[3] ~= session[1] then return '' end
   post(session[2], A, 4)
   return session[2]
 end
