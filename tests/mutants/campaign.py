@@ -1,7 +1,8 @@
 """Draws mutants, runs the tests against each, and reports which survived. `scripts/mutants` starts it.
 
 It can be stopped at any time and goes on where it was. A result is used again as long as it is true: a kill until the
-changed file or the test that noticed changes, a survival until any product file or test changes.
+changed file or the test that noticed changes, a survival until the changed file, one of the tests that run the changed
+lines, or what tests share changes.
 """
 
 import argparse
@@ -94,7 +95,7 @@ class Campaign:
             )
             coverage.load()
             for name in coverage.failing:
-                self.say(f"left out, as it fails without any mutant: {name}")
+                self.say(f"left out, as it does not pass without any mutant: {name}")
             return self._judge_all(mutants, coverage, copies)
         finally:
             for copy in copies:
@@ -102,13 +103,17 @@ class Campaign:
             os.close(lock)
 
     def _judge_all(self, mutants: list[Mutant], coverage: Coverage, copies: list[Copy]) -> list[Result]:
-        state = self.project.digest()
-        known = self._known(mutants, state)
+        shared = self.project.digest_of_helpers()
+
+        def state_of(mutant: Mutant) -> str:
+            return digest(f"{shared} {coverage.digest_of(mutant)}")
+
+        known = self._known(mutants, state_of)
         self.say(f"{len(known)} of {len(mutants)} results are known")
 
         def act(mutant: Mutant, copy: Copy) -> None:
             result = known[mutant.name] = _judge(mutant, coverage.of(mutant), copy)
-            self._keep(result, state)
+            self._keep(result, state_of(mutant))
             if result.outcome != KILLED:
                 self.say(f"{result.outcome}: {mutant.name}")
 
@@ -133,7 +138,7 @@ class Campaign:
             for done in [threads.submit(work, copy) for copy in copies]:
                 done.result()
 
-    def _known(self, mutants: list[Mutant], state: str) -> dict[str, Result]:
+    def _known(self, mutants: list[Mutant], state_of: Callable[[Mutant], str]) -> dict[str, Result]:
         file = self.place / "results.jsonl"
         kept = {}
         for line in file.read_text(encoding="utf-8").splitlines() if file.is_file() else ():
@@ -142,14 +147,14 @@ class Campaign:
         known = {}
         for mutant in mutants:
             note = kept.get(mutant.name)
-            if note and note["original"] == mutant.original and self._still_true(note, state):
+            if note and note["original"] == mutant.original and self._still_true(note, mutant, state_of):
                 known[mutant.name] = Result(mutant, note["outcome"], note["killer"], note["seconds"])
         return known
 
-    def _still_true(self, note: dict[str, str], state: str) -> bool:
+    def _still_true(self, note: dict[str, str], mutant: Mutant, state_of: Callable[[Mutant], str]) -> bool:
         if note["outcome"] == KILLED:
             return note["killed_by"] == self._digest_of_killer(note["killer"])
-        return note["state"] == state
+        return note["state"] == state_of(mutant)
 
     def _keep(self, result: Result, state: str) -> None:
         note = {

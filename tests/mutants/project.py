@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -67,10 +68,10 @@ class Project:
         file = self.root / path
         return digest(file.read_text(encoding="utf-8")) if file.is_file() else ""
 
-    def digest(self) -> str:
-        """Return what all product files and tests come to, and which of the tests are asked."""
-        files = [path for path in self.files() if path.endswith((".py", ".lua"))]
-        return digest("".join((*self.tests, *(self.digest_of(path) for path in files))))
+    def digest_of_helpers(self) -> str:
+        """Return what the files that tests share come to."""
+        helpers = [path for path in self.files() if re.fullmatch(r"tests/(.*/)?(?!test_)\w+\.py", path)]
+        return digest("".join(self.digest_of(path) for path in helpers))
 
 
 def take_over(project: Project, tree: Path) -> Project:
@@ -105,7 +106,10 @@ class Copy:
         return self.place / "tree"
 
     def run(self, tests: list[str], cpu: float, wall: float, measure: list[str] | None = None) -> dict[str, Any]:
-        """Run tests in a fork; returns its `code` and what it noted, or nothing when it did not come to an end."""
+        """Run tests in a fork; returns its `code` and what it noted, or nothing when it did not come to an end.
+
+        Raises EOFError when the process that forks is gone: then nothing is known about the tests.
+        """
         if self._process is None or self._process.poll() is not None:
             self._process = self._start()
         arguments = [argument for argument in self.project.arguments if measure is None or argument != "-x"]
@@ -120,7 +124,10 @@ class Copy:
         }
         assert self._process.stdin is not None and self._process.stdout is not None
         print(json.dumps(request), file=self._process.stdin, flush=True)
-        answer: dict[str, Any] = json.loads(self._process.stdout.readline() or "{}")
+        line = self._process.stdout.readline()
+        if not line:
+            raise EOFError(f"the process that runs tests in {self.place} was ended")
+        answer: dict[str, Any] = json.loads(line)
         return answer
 
     def put(self, mutant: Mutant) -> None:

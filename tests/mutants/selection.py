@@ -45,10 +45,13 @@ class Coverage:
         return [path for path in self.project.test_files() if not self._is_fresh(path)]
 
     def measure(self, path: str, copy: Copy, seconds: float) -> None:
-        """Run a file of tests and keep what its tests run."""
+        """Run a file of tests and keep what its tests run; of a run without an end nothing."""
         rooms = [str(copy.tree / room / "*") for room in self.project.rooms]
         answer = copy.run([path], seconds, 10 * seconds, measure=rooms)
-        tests: dict[str, Any] = answer.get("tests", {})
+        if "tests" not in answer:
+            self._file_of(path).unlink(missing_ok=True)
+            return
+        tests: dict[str, Any] = answer["tests"]
         touched = {file for note in tests.values() for file in note["lines"]}
         kept = {
             "digest": self.project.digest_of(path),
@@ -60,6 +63,8 @@ class Coverage:
     def load(self) -> None:
         """Read what was measured."""
         for path in self.project.test_files():
+            if not self._file_of(path).is_file():
+                self.failing.append(path)
             for name, note in self._kept(path).get("tests", {}).items():
                 if not note["passed"]:
                     self.failing.append(name)
@@ -85,6 +90,12 @@ class Coverage:
         else:
             names = set() if spans else self._by_file.get(mutant.path, set())
         return [self.tests[name] for name in names | self._anywhere.get(mutant.path, set())]
+
+    def digest_of(self, mutant: Mutant) -> str:
+        """Return what the tests that run a mutant's lines come to: their names and their files."""
+        names = sorted(test.name for test in self.of(mutant))
+        files = sorted({name.partition("::")[0] for name in names})
+        return digest("|".join((*names, *(self.project.digest_of(path) for path in files))))
 
     def _of_functions(self, mutant: Mutant) -> list[Test]:
         wanted = functions_above((self.project.root / mutant.path).read_text(encoding="utf-8"), mutant.first)

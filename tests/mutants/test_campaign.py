@@ -71,8 +71,43 @@ def test_a_mutant_is_killed_survives_or_is_run_by_no_test_and_the_results_are_ke
         KILLED,
         SURVIVED,
     ]
+    said.clear()
+    (shop.root / "tests/unit/shop/test_other.py").write_text("def test_nothing():\n    pass\n", encoding="utf-8")
+    Campaign(shop, place, 1, said.append).run(mutants)
+    assert "3 of 3 results are known" in said
+    (shop.root / "tests/helper.py").write_text("MORE = 1\n", encoding="utf-8")
+    Campaign(shop, place, 1, said.append).run(mutants)
+    assert "2 of 3 results are known" in said
     text, good = report(results, {mutant.name: "not worth it" for mutant in mutants[1:]})
     assert not good and "33.3% noticed" in text
+
+
+def test_tests_whose_measurement_did_not_come_to_an_end_are_measured_by_the_next_start(
+    shop: Project, tmp_path: Path
+) -> None:
+    source = (shop.root / "shop/price.py").read_text(encoding="utf-8")
+    mutants = [applied("shop/price.py", source, "* each", "+ each", "")]
+    ends = tmp_path / "ends"
+    text = f"import os, pathlib\n{TEST}    if pathlib.Path({str(ends)!r}).exists():\n        os._exit(3)\n"
+    (shop.root / "tests/unit/shop/test_price.py").write_text(text, encoding="utf-8")
+    place, said = tmp_path / "place", list[str]()
+    place.mkdir()
+    ends.touch()
+    assert [result.outcome for result in Campaign(shop, place, 1, said.append).run(mutants)] == [SURVIVED]
+    assert "left out, as it does not pass without any mutant: tests/unit/shop/test_price.py" in said
+    ends.unlink()
+    assert [result.outcome for result in Campaign(shop, place, 1, said.append).run(mutants)] == [KILLED]
+
+
+def test_nothing_is_kept_of_a_run_whose_process_was_ended(shop: Project, tmp_path: Path) -> None:
+    source = (shop.root / "shop/price.py").read_text(encoding="utf-8")
+    text = f"import os, signal\n{TEST}\n\ndef test_the_end():\n    os.kill(os.getppid(), signal.SIGKILL)\n"
+    (shop.root / "tests/unit/shop/test_price.py").write_text(text, encoding="utf-8")
+    place = tmp_path / "place"
+    place.mkdir()
+    with pytest.raises(EOFError, match="was ended"):
+        Campaign(shop, place, 1, list[str]().append).run([applied("shop/price.py", source, "* each", "+ each", "")])
+    assert not [*place.glob("coverage/*"), *place.glob("results.jsonl")]
 
 
 def test_a_survivor_must_be_on_the_list(shop: Project, tmp_path: Path) -> None:
