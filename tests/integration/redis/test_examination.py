@@ -38,6 +38,18 @@ async def test_a_clock_that_differs_is_seen(store: Store) -> None:
     assert 98 < first.ahead < 102
 
 
+async def test_the_clocks_of_one_machine_agree_within_the_wait_for_an_answer(store: Store) -> None:
+    times: list[datetime] = []
+
+    def noted() -> datetime:
+        times.append(now())
+        return times[-1]
+
+    servers = await examine_servers(store, noted)
+    for server, begun, ended in zip(servers, times[::2], times[1::2], strict=True):
+        assert abs(server.ahead) <= (ended - begun).total_seconds() / 2 + 0.001
+
+
 async def test_a_slow_answer_is_taken_for_one_of_the_middle_of_its_wait(redis_url: str) -> None:
     store = await Store.open(redis_url, SHARDS)
     begun = now()

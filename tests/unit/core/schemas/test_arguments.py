@@ -21,6 +21,12 @@ JSON_TEXT = st.recursive(
     max_leaves=20,
 )
 
+DESCRIBING = """
+title description default examples example deprecated readOnly writeOnly nullable x-order
+$comment $anchor $defs definitions contentMediaType contentEncoding
+"""
+"""Keywords that forbid nothing (JSON Schema 2020-12, core 8 and validation 8 and 9), and those of OpenAPI."""
+
 
 def fit_x(rule: Any, value: Any, **more: Any) -> Any:
     """Return what is sent for one argument, or what the model is told."""
@@ -50,6 +56,7 @@ def fit_x(rule: Any, value: Any, **more: Any) -> Any:
         ({"enum": [[1, 2], "all"]}, [3]),
         ({"not": {"type": "integer"}}, "x"),
         ({"not": {"pattern": "(a+)+$"}}, "aaaa"),
+        ({"not": {"uniqueItems": True}}, [1, 2]),
         ({"oneOf": [{"pattern": "^a"}, {"pattern": "a$"}]}, "b"),
         ({"if": {"type": "string"}, "then": False}, "x"),
         ({"type": "colour"}, "red"),
@@ -92,6 +99,7 @@ def test_what_a_schema_allows_and_what_cannot_be_validated_is_sent_as_it_is(rule
         ({"anyOf": [{"type": "integer"}, {"type": "boolean"}]}, "x"),
         ({"oneOf": [{"type": "integer"}, {"minimum": 0}]}, 1),
         ({"not": {"type": "string"}}, "x"),
+        ({"not": {"uniqueItems": False}}, [1, 1]),
         ({"$ref": "#/$defs/whole"}, "x"),
         ({"$ref": "#/$defs/a~1b~0c"}, "x"),
         ({"$ref": "#/$defs/many/1"}, "x"),
@@ -102,6 +110,12 @@ def test_what_a_keyword_forbids_is_a_fault(rule: Any, value: Any) -> None:
     definitions = {"whole": whole, "a/b~c": whole, "many": [{}, whole]}
     schema = {"properties": {"x": rule}, "$defs": definitions}
     assert len(SchemaValidator(schema, LARGEST_INTEGER).find_faults({"x": value})) == 1
+
+
+@for_every("word", DESCRIBING.split())
+def test_what_a_keyword_only_describes_hides_no_fault(word: str) -> None:
+    schema = {"properties": {"x": {"not": {"type": "string", word: "anything"}}}}
+    assert len(SchemaValidator(schema, LARGEST_INTEGER).find_faults({"x": "x"})) == 1
 
 
 def test_the_model_reads_all_faults_in_one_line() -> None:

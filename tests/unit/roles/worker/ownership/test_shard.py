@@ -1,5 +1,6 @@
 import asyncio
 import inspect
+import itertools
 import math
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -159,6 +160,37 @@ async def test_what_cannot_be_handled_in_time_is_left_for_the_next_session(monke
         assert await outcomes(sessions) == [Unavailable, Unavailable]
         # The second one is not handled after the first one was not.
         assert set(attempts) == {b"1"}
+
+
+class RefusedSession(SlowSession):
+    """A session that the broker refuses."""
+
+    async def run(self, on_ready: Callable[[], None], on_greeted: Callable[[], None]) -> None:
+        raise Unavailable("refused")
+
+
+async def test_a_refused_shard_is_connected_again_every_two_seconds_as_long_as_it_has_its_lease() -> None:
+    async def receive(shard: Shard, kind: str, mac: str, payload: bytes) -> None:
+        return
+
+    async def confirm(shard: Shard) -> bool:
+        return not given_away
+
+    times: list[float] = []
+
+    def connect(shard: Shard) -> MqttSession:
+        times.append(asyncio.get_running_loop().time())
+        return cast("MqttSession", cast("Any", RefusedSession(shard)))
+
+    given_away = False
+    shard = Shard(0, endless(), connect, SimpleNamespace(receive=receive), confirm)
+    task = asyncio.create_task(shard.run())
+    await elapse(30)
+    assert not task.done()
+    assert all(1 <= later - earlier <= 2.01 for earlier, later in itertools.pairwise(times[6:]))
+    given_away = True
+    await elapse(2)
+    assert task.done()
 
 
 async def test_what_redis_refuses_for_good_is_given_up() -> None:

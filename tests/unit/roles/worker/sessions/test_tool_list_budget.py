@@ -1,5 +1,6 @@
 from collections import Counter
 
+from fleet.ground.metrics.broker import LISTS
 from fleet.roles.worker.sessions.tool_list_budget import LIST_TOO_LONG, MOST_TOOLS, PAGE_TOO_LONG, ListBudget
 from fleet.wire.mcp import LARGEST_LIST, LARGEST_PAGE, ToolSpec
 
@@ -66,3 +67,7 @@ def test_a_page_may_be_as_long_as_firmware_makes_it_and_no_byte_longer() -> None
         with ListBudget(Counter()).begin() as growing:
             assert growing.add(tools(0, 1, size)) == fault
             assert len(growing) == (not fault)
+
+
+def test_a_list_that_is_too_long_counts_under_a_label_of_the_metric() -> None:
+    assert {LIST_TOO_LONG, PAGE_TOO_LONG} < set(LISTS)
