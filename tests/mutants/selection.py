@@ -11,7 +11,7 @@ from typing import Any
 from tests.mutants.mutant import Mutant, digest
 from tests.mutants.project import Copy, Project
 
-UNIT = "tests/unit/"
+UNIT, INTEGRATION = "tests/unit/", "tests/integration/"
 _FUNCTION = re.compile(r"^(?:local )?function (\w+)|^local (\w+) = function", re.MULTILINE)
 _REGISTERED = re.compile(r"register_function\('(\w+)', (\w+)\)")
 
@@ -159,12 +159,13 @@ def functions_above(source: str, line: int) -> set[str]:
 def stages(mutant: Mutant, tests: Iterable[Test], seconds: float) -> list[list[Test]]:
     """Return unit tests, then the others; nearest first, quick before slow, as many as fit in `seconds` per stage."""
     folder, _, file = mutant.path.removeprefix("fleet/").rpartition("/")
-    twin = f"{UNIT}{folder}/test_{file}"
-    room = f"{UNIT}{mutant.room.removeprefix('fleet/')}/"
+    near = f"{INTEGRATION}{'redis' if file.endswith('.lua') else mutant.room.rpartition('/')[2]}/"
+    rooms = (f"{UNIT}{mutant.room.removeprefix('fleet/')}/", near)
+    twins = (f"{UNIT}{folder}/test_{file}", f"{near}test_{file}")
 
     def rank(test: Test) -> tuple[int, float]:
         path = test.name.partition("::")[0]
-        return (0 if path == twin else 1 if path.startswith(room) else 2), test.seconds
+        return (0 if path in twins else 1 if path.startswith(rooms) else 2), test.seconds
 
     unit, others = [], []
     for test in tests:

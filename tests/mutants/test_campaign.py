@@ -10,7 +10,7 @@ from tests.mutants.lists import applied, lua_mutants
 from tests.mutants.operators import sample
 from tests.mutants.project import Project
 from tests.mutants.report import KILLED, SURVIVED, report
-from tests.mutants.selection import functions_above
+from tests.mutants.selection import Test, functions_above, stages
 
 SOURCE = """\
 log = print
@@ -128,3 +128,19 @@ def test_a_line_of_lua_belongs_to_the_functions_that_reach_it() -> None:
     source = (ROOT / "fleet/adapters/redis/functions.lua").read_text(encoding="utf-8")
     line = source.count("\n", 0, source.index("local function settle(")) + 2
     assert functions_above(source, line) == {"fleet_call_finish", "fleet_sweep"}
+
+
+def test_a_mutant_first_meets_the_tests_of_its_own_file_then_those_of_its_room() -> None:
+    mutant = applied("fleet/adapters/redis/client/client.py", "a = 1\n", "1", "2", "")
+    nearest_first = [
+        "tests/unit/adapters/redis/client/test_client.py",
+        "tests/unit/adapters/redis/test_keys.py",
+        "tests/unit/core/test_agent.py",
+        "tests/integration/redis/test_client.py",
+        "tests/integration/redis/test_calls.py",
+        "tests/integration/worker/test_tools.py",
+    ]
+    tests = [Test(f"{path}::test", 3.0 - at / 10, frozenset()) for at, path in enumerate(nearest_first)]
+    unit, others = stages(mutant, tests, 9.0)
+    assert [test.name for test in (*unit, *others)] == [test.name for test in tests]
+    assert [len(stage) for stage in stages(mutant, tests, 6.0)] == [2, 2]
