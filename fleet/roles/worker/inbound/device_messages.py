@@ -116,7 +116,7 @@ class DeviceDispatcher:
             case GoodbyeEvent():
                 await self._close(shard, mac, event.session)
             case ResponseEvent():
-                await self._answer(shard, mac, event)
+                await self._answer(shard, mac, dialect, event)
             case NotificationEvent():
                 await self._report(shard, mac, event)
             case IgnoredEvent():
@@ -175,11 +175,12 @@ class DeviceDispatcher:
         log.info("device reports", extra={"pii": {"report": text}})
         await self._resources.reports.add(shard.owner, mac, text)
 
-    async def _answer(self, shard: Shard, mac: str, answer: ResponseEvent) -> None:
+    async def _answer(self, shard: Shard, mac: str, dialect: str, answer: ResponseEvent) -> None:
         if self._discovery.pending.resolve(mac, answer):
             return
         if not await self._calls.answer(shard, mac, answer):
             log.info("answer to no pending call", extra={"id": answer.id[:32]})
+            await self._discovery.resume(shard, mac, dialect, answer)
 
     async def _on_presence(self, shard: Shard, mac: str, payload: bytes) -> None:
         message = presence.parse(payload)

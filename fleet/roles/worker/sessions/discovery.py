@@ -70,12 +70,21 @@ class Discovery:
         self._cancel_retry(mac)
         if mac not in self._running:
             task = self._running[mac] = shard.spawn(f"discovery {mac}", self._run(shard, mac, dialect, device))
-            task.add_done_callback(lambda done: self._forget(mac, done))
+            task.add_done_callback(lambda done: _forget(self._running, mac, done))
 
     def restart(self, shard: Shard, mac: str, dialect: str, device: DeviceRecord | None = None) -> None:
         """Begin again: the device has reconnected."""
         self.stop(mac)
         self.start(shard, mac, dialect, device)
+
+    async def resume(self, shard: Shard, mac: str, dialect: str, answer: ResponseEvent) -> None:
+        """Begin again if an answer that nobody awaits is to a worker that handed the shard over while it asked."""
+        asked = answer.id.isdecimal() and int(answer.id) >= _LOWEST_ID
+        if not asked or mac in self._running or mac in self._retries:
+            return
+        device = await self._resources.devices.read(mac)
+        if not device.tools_known:
+            self.start(shard, mac, dialect, device)
 
     def stop(self, mac: str) -> None:
         """Stop: the device registers its tools itself."""
@@ -93,10 +102,6 @@ class Discovery:
         except TimeoutError:
             return False
         return True
-
-    def _forget(self, mac: str, done: asyncio.Task[object]) -> None:
-        if self._running.get(mac) is done:
-            del self._running[mac]
 
     def _cancel_retry(self, mac: str) -> None:
         if timer := self._retries.pop(mac, None):
@@ -205,3 +210,8 @@ class Discovery:
 def new_request_id() -> int:
     """Return an id for a request that is no tool call."""
     return secrets.randbelow(LARGEST_ID - _LOWEST_ID) + _LOWEST_ID
+
+
+def _forget(running: dict[str, asyncio.Task[object]], mac: str, done: asyncio.Task[object]) -> None:
+    if running.get(mac) is done:
+        del running[mac]

@@ -113,6 +113,18 @@ async def test_a_list_that_was_not_read_to_its_end_is_parsed_again(asked: Asked)
     assert await asked.known() == ["a", "b"]
 
 
+async def test_an_answer_to_a_worker_that_handed_the_shard_over_begins_the_discovery_again(asked: Asked) -> None:
+    await asked.stage.connect()
+    late = ResponseEvent(str(2**30), {"serverInfo": {}})
+    await asked.discovery.resume(asked.stage.shard, MAC, "xiaozhi", ResponseEvent("7", {}))
+    assert await asked.answer(PAGES) == [], "the answer to a tool call"
+    await asked.discovery.resume(asked.stage.shard, MAC, "xiaozhi", late)
+    assert "initialize" in await asked.answer(PAGES)
+    assert await asked.known() == ["a", "b"]
+    await asked.discovery.resume(asked.stage.shard, MAC, "xiaozhi", late)
+    assert await asked.answer(PAGES) == [], "the tools are known"
+
+
 async def test_a_device_that_does_not_answer_is_given_up_and_a_turn_does_not_wait_so_long(asked: Asked) -> None:
     asked.discovery.start(asked.stage.shard, MAC, "xiaozhi")
     assert not await asked.discovery.wait_until_done(MAC, 2)
