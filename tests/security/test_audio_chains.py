@@ -242,6 +242,29 @@ def test_first_copies_of_each_packet_from_fresh_ports_make_nobody_deaf(begun: in
     assert deafness(air, range(begun + 1, begun + 200)) < 6 * FRAME
 
 
+@pytest.mark.parametrize(("rate", "frame_ms"), [(16_000, 60), (24_000, 60), (24_000, 20)])
+@pytest.mark.parametrize("begun", [0, 50])
+@pytest.mark.parametrize(("copies", "flooded"), [(130, 5), (150, 40)])
+def test_a_flood_of_late_copies_from_fresh_ports_does_not_crowd_out_the_devices_packets(
+    rate: int, frame_ms: int, begun: int, copies: int, flooded: int
+) -> None:
+    """At the beginning of a session, and when the device's port changes."""
+    air, device, period = Air(frame_ms, rate), AWAY if begun else HOME, frame_ms / 1000
+    air.stream_on(range(1, begun + 1), 0.0)
+    for number in range(begun + 1, begun + 61):
+        now = (number - 1) * period
+        air.send([number], now, device)
+        if number <= begun + flooded:
+            for port in range(copies):
+                air.send([number], now + 0.002, PORTS[(number * copies + port) % len(PORTS)])
+        if number == begun + 2:
+            air.send([number - 1], now + 0.003, STRANGER)
+        if number > begun + 1:
+            air.send([number], now + 0.003, STRANGER)
+    assert set(air.homes) <= {None, HOME, device} and air.homes[-1] == device
+    assert deafness(air, range(begun + 1, begun + 61), period) < 0.5
+
+
 @pytest.mark.parametrize("begun", [0, 50])
 @pytest.mark.parametrize("lost", [{1}, {2}, {3}, {4}, {1, 2}, {2, 4}])
 def test_late_copies_take_nothing_though_they_are_first_where_a_packet_of_the_device_is_lost(

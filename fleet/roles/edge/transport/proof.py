@@ -16,6 +16,7 @@ from itertools import islice
 from typing import Final
 
 from fleet.roles.edge.transport.chain import LONGEST_CHAIN, Candidate, Chain, GoodPacket, Packets, Proof, cut
+from fleet.roles.edge.transport.eviction import least_useful
 from fleet.roles.edge.transport.rivals import SentNumbers, may_be_copy
 from fleet.roles.edge.transport.sequential_test import SAME_TOC, any_toc, begin, follow
 from fleet.roles.edge.transport.socket import Address
@@ -158,7 +159,7 @@ class Candidates:
         nearly_all = covered >= COPIED * len(rivals)
         if nearly_all:
             proof.forget_before(COMPARED)
-        return nearly_all or (self.pinned and proof.toc is not None and len(left) < FIRST)
+        return nearly_all or (self.pinned and len(left) < FIRST)
 
     def _compare(self, one: Candidate) -> None:
         """Note who else has sent the number of a new candidate.
@@ -245,10 +246,8 @@ class Candidates:
         queue = self._at_home if one.address == self.home else self._elsewhere
         self._expire(queue, now)
         if len(queue) >= MOST_HELD:
-            # Where most are guesses, the oldest one goes: the device's packets follow each other. Where most are
-            # copies, a packet of the device would be the only one that nothing has followed yet.
-            guesses = [other for other in queue if other.alone]
-            self._drop(guesses[0] if 2 * len(guesses) > len(queue) else queue[0], queue)
+            alike = max(self._numbers.values(), key=len) if queue is self._elsewhere else []
+            self._drop(least_useful(queue, alike), queue)
         queue.append(one)
         self._tries[one.address] = one.tries
         self._held.setdefault(one.address, {}).setdefault(one.sequence, []).append(one)
