@@ -89,11 +89,7 @@ class Site:
 
     @property
     def host(self) -> str:
-        """The address of this machine that containers reach."""
-        [network] = self.engine.networks.list(names=["^bridge$"])
-        network.reload()
-        [config] = [one for one in network.attrs["IPAM"]["Config"] if "." in one["Subnet"]]
-        return str(config.get("Gateway") or next(ip_network(config["Subnet"]).hosts()))
+        return host_address(self.engine)
 
     def use_models(self, model_url: str, speech_url: str = "") -> None:
         """Name the models; without `speech_url` the edge recognises and speaks by itself."""
@@ -153,6 +149,14 @@ class Site:
             if state.get("Health", {}).get("Status", "healthy") != "healthy" or not state["Running"]:
                 found.append(f"\n{one.name}: {state}\n{one.logs(tail=30).decode(errors='replace')}")
         return "".join(found)
+
+
+def host_address(engine: Any) -> str:
+    """Return the address of this machine that containers reach."""
+    [network] = engine.networks.list(names=["^bridge$"])
+    network.reload()
+    [config] = [one for one in network.attrs["IPAM"]["Config"] if "." in one["Subnet"]]
+    return str(config.get("Gateway") or next(ip_network(config["Subnet"]).hosts()))
 
 
 def address(container: Any, network: str = "inside") -> str:

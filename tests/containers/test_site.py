@@ -95,6 +95,12 @@ def test_a_container_has_nothing_that_it_does_not_need(fleet: Site, service: str
     assert int(found["CapEff"], 16) == 0 and found["NoNewPrivs"].strip() == "1"
 
 
+def test_the_edge_uses_the_native_part_of_its_audio_socket(fleet: Site) -> None:
+    lines = [json.loads(line) for line in fleet.container("edge").logs().splitlines() if line.startswith(b"{")]
+    assert [line["native"] for line in lines if line["message"] == "audio socket bound"][-1] is True
+    assert fleet.execute("edge", "sh", "-c", "command -v gcc make")[0] != 0, "the compiler came along"
+
+
 def test_redis_is_reached_from_inside_only(fleet: Site) -> None:
     container = fleet.container("redis")
     assert not container.attrs["HostConfig"]["PortBindings"]

@@ -35,13 +35,15 @@ class KubernetesApi:
 
 
 @asynccontextmanager
-async def kubernetes_api(folder: Path, nodes: dict[str, object]) -> AsyncIterator[tuple[KubernetesApi, Cluster]]:
-    pki, api = Pki(folder / "pki"), KubernetesApi(nodes)
+async def kubernetes_api(
+    folder: Path, nodes: dict[str, object], host: str = "127.0.0.1", port: int = 0, *names: str
+) -> AsyncIterator[tuple[KubernetesApi, Cluster]]:
+    pki, api = Pki(folder / "pki", *names), KubernetesApi(nodes)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(pki.cert, pki.key)
     token = folder / "token"
     token.write_text(f"{TOKEN}\n")
-    server = await asyncio.start_server(api.serve, "127.0.0.1", 0, ssl=context)
+    server = await asyncio.start_server(api.serve, host, port, ssl=context)
     port = server.sockets[0].getsockname()[1]
     async with server:
-        yield api, Cluster(f"https://127.0.0.1:{port}", token, pki.ca)
+        yield api, Cluster(f"https://{host}:{port}", token, pki.ca)
