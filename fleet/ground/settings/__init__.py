@@ -35,23 +35,23 @@ from fleet.ground.settings.wording import explain, nearest, unknown, variables
 
 class Settings(
     AddressGroup,
-    TlsGroup,
     IdentityGroup,
-    EmqxGroup,
-    RateGroup,
-    OperatorGroup,
-    RegistrarGroup,
-    ShardingGroup,
-    ConversationGroup,
+    TlsGroup,
     ModelGroup,
+    ConversationGroup,
     ServerToolGroup,
     GatewayApiGroup,
     GatewayAccessGroup,
+    RegistrarGroup,
+    ShardingGroup,
+    RateGroup,
+    OperatorGroup,
+    EmqxGroup,
     MonitoringGroup,
     LoggingGroup,
     BaseSettings,
 ):
-    """Every setting of every role."""
+    """Every setting of every role; the documentation has the groups in this order."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", populate_by_name=True, validate_default=True)
 

@@ -1,9 +1,9 @@
 """How a setting is declared: its default, its limits and its documentation."""
 
 import re
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, ClassVar, Literal, TypedDict, Unpack
 
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 PREFIX = "FLEET_"
 MODEL_PREFIXES = ("LLM_", "ASR_", "TTS_", "VISION_")
@@ -47,12 +47,19 @@ class Declaration(Bounds, Details, total=False):
     """A second variable that sets it."""
 
 
-def setting(default: Any, meaning: str, roles: tuple[Role, ...], **more: Unpack[Declaration]) -> Any:
+class SettingGroup(BaseModel):
+    """Settings that belong together. The docstring below each one describes its effect, in whole sentences."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    title: ClassVar[str]
+
+
+def setting(default: Any, roles: tuple[Role, ...], **more: Unpack[Declaration]) -> Any:
     """Return the field of a setting.
 
     Args:
         default: Its value while it is not set, or a function that returns it.
-        meaning: Its effect, in whole sentences.
         roles: The roles that read it.
         more: See `Declaration`.
     """
@@ -61,7 +68,6 @@ def setting(default: Any, meaning: str, roles: tuple[Role, ...], **more: Unpack[
     usual: dict[str, Any] = {"default_factory": default} if callable(default) else {"default": default}
     return Field(
         **usual,
-        description=meaning,
         validation_alias=_names(more.get("variable"), more.get("also")),
         json_schema_extra={"roles": list(roles), **details},
         **bounds,

@@ -2,9 +2,9 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, field_validator
+from pydantic import field_validator
 
-from fleet.ground.settings.fields import ANY_ADDRESS, setting
+from fleet.ground.settings.fields import ANY_ADDRESS, SettingGroup, setting
 
 TEMPERATURE = 0.7
 """Default of LLM_TEMPERATURE in the gateway."""
@@ -17,121 +17,53 @@ _LEVELS = {"warn": "warning", "critical": "error", "fatal": "error"}
 _FORMATS = {"text": "console", "plain": "console", "simple": "console"}
 
 
-class GatewayApiGroup(BaseModel):
+class GatewayApiGroup(SettingGroup):
     """Settings that only the gateway reads. It shares those of the model, with the document's defaults."""
 
-    cloud_host: str = setting(
-        ANY_ADDRESS,
-        "Address on which the gateway listens. Clients need no password unless FLEET_GATEWAY_TOKENS is true.",
-        ("gateway",),
-        variable="CLOUD_HOST",
-        syntax="address of this machine",
-    )
-    cloud_port: int = setting(
-        9400,
-        "Port of the gateway: WebSocket, the test page at /test, /healthz and /readyz.",
-        ("gateway",),
-        variable="CLOUD_PORT",
-        syntax="port",
-        ge=0,
-        le=65535,
-    )
-    cloud_ping_interval: float = setting(
-        30.0,
-        "Time between the gateway's pings. The idle timeout of a proxy before it must be longer.",
-        ("gateway",),
-        variable="CLOUD_PING_INTERVAL",
-        unit="seconds",
-        ge=0.1,
-    )
-    cloud_ping_timeout: float = setting(
-        300.0,
-        "Time without an answer to a ping after which a connection is closed.",
-        ("gateway",),
-        variable="CLOUD_PING_TIMEOUT",
-        unit="seconds",
-        ge=0.1,
-    )
-    cloud_max_connections: int = setting(
-        100,
-        "Most connections of one gateway; it closes further ones with 1013.",
-        ("gateway",),
-        variable="CLOUD_MAX_CONNECTIONS",
-        ge=1,
-    )
-    cloud_session_timeout: int = setting(
-        3600,
-        "Time after its last use for which a session can be resumed.",
-        ("gateway",),
-        variable="CLOUD_SESSION_TIMEOUT",
-        unit="seconds",
-        ge=1,
-    )
+    title = "Gateway"
+
+    cloud_host: str = setting(ANY_ADDRESS, ("gateway",), variable="CLOUD_HOST", syntax="address of this machine")
+    """Address on which the gateway listens. Clients need no password unless FLEET_GATEWAY_TOKENS is true."""
+    cloud_port: int = setting(9400, ("gateway",), variable="CLOUD_PORT", syntax="port", ge=0, le=65535)
+    """Port of the gateway: WebSocket, the test page at /test, /healthz and /readyz."""
+    cloud_ping_interval: float = setting(30.0, ("gateway",), variable="CLOUD_PING_INTERVAL", unit="seconds", ge=0.1)
+    """Time between the gateway's pings. The idle timeout of a proxy before it must be longer."""
+    cloud_ping_timeout: float = setting(300.0, ("gateway",), variable="CLOUD_PING_TIMEOUT", unit="seconds", ge=0.1)
+    """Time without an answer to a ping after which a connection is closed."""
+    cloud_max_connections: int = setting(100, ("gateway",), variable="CLOUD_MAX_CONNECTIONS", ge=1)
+    """Most connections of one gateway; it closes further ones with 1013."""
+    cloud_session_timeout: int = setting(3600, ("gateway",), variable="CLOUD_SESSION_TIMEOUT", unit="seconds", ge=1)
+    """Time after its last use for which a session can be resumed."""
     cloud_log_level: Level | None = setting(
-        None,
-        "Lowest log level of `fleet gateway`. Capital letters and the names warn, critical and fatal are allowed too.",
-        ("gateway",),
-        variable="CLOUD_LOG_LEVEL",
-        unset="FLEET_LOG_LEVEL",
-        roles_only=True,
+        None, ("gateway",), variable="CLOUD_LOG_LEVEL", unset="FLEET_LOG_LEVEL", roles_only=True
     )
+    """Lowest log level of `fleet gateway`. Capital letters and the names warn, critical and fatal are allowed too."""
     cloud_log_format: Literal["json", "console"] | None = setting(
         None,
-        "Format of the log of `fleet gateway`. text, plain and simple mean `console`.",
         ("gateway",),
         variable="CLOUD_LOG_FORMAT",
         unset="FLEET_LOG_FORMAT if it is set, else `json`",
         roles_only=True,
     )
-    llm_enable_context: bool = setting(
-        False,
-        "Whether the gateway's model gets the session's history before a client sets that with `configure`.",
-        ("gateway",),
-        variable="LLM_ENABLE_CONTEXT",
-    )
-    mcp_enabled: bool = setting(
-        True,
-        "Whether the server offers tools of its own, to clients and to voice devices.",
-        ("worker", "gateway"),
-        variable="MCP_ENABLED",
-    )
-    mcp_server_name: str = setting(
-        "arcs-mini-mcp-server",
-        "Name by which fleet introduces itself to MCP servers.",
-        ("worker", "gateway"),
-        variable="MCP_SERVER_NAME",
-    )
+    """Format of the log of `fleet gateway`. text, plain and simple mean `console`."""
+    llm_enable_context: bool = setting(False, ("gateway",), variable="LLM_ENABLE_CONTEXT")
+    """Whether the gateway's model gets the session's history before a client sets that with `configure`."""
+    mcp_enabled: bool = setting(True, ("worker", "gateway"), variable="MCP_ENABLED")
+    """Whether the server offers tools of its own, to clients and to voice devices."""
+    mcp_server_name: str = setting("arcs-mini-mcp-server", ("worker", "gateway"), variable="MCP_SERVER_NAME")
+    """Name by which fleet introduces itself to MCP servers."""
     mcp_protocol_version: str = setting(
-        "2024-11-05",
-        "Lowest version of MCP that fleet accepts from MCP servers.",
-        ("worker", "gateway"),
-        variable="MCP_PROTOCOL_VERSION",
-        syntax="date of the version",
+        "2024-11-05", ("worker", "gateway"), variable="MCP_PROTOCOL_VERSION", syntax="date of the version"
     )
-    client_tools_enabled: bool = setting(
-        True,
-        "Whether clients of the LLM Gateway API may register tools.",
-        ("gateway",),
-        variable="CLIENT_TOOLS_ENABLED",
-    )
-    client_tools_max_count: int = setting(
-        32, "Most tools that one connection may register.", ("gateway",), variable="CLIENT_TOOLS_MAX_COUNT", ge=1
-    )
-    client_tool_timeout: float = setting(
-        30.0,
-        "Time to wait for the result of a client's tool.",
-        ("gateway",),
-        variable="CLIENT_TOOL_TIMEOUT",
-        unit="seconds",
-        ge=0.05,
-    )
-    client_tool_result_queue_size: int = setting(
-        10,
-        "Most pending calls of a connection's tools; the gateway sends further calls to the client later.",
-        ("gateway",),
-        variable="CLIENT_TOOL_RESULT_QUEUE_SIZE",
-        ge=1,
-    )
+    """Lowest version of MCP that fleet accepts from MCP servers."""
+    client_tools_enabled: bool = setting(True, ("gateway",), variable="CLIENT_TOOLS_ENABLED")
+    """Whether clients of the LLM Gateway API may register tools."""
+    client_tools_max_count: int = setting(32, ("gateway",), variable="CLIENT_TOOLS_MAX_COUNT", ge=1)
+    """Most tools that one connection may register."""
+    client_tool_timeout: float = setting(30.0, ("gateway",), variable="CLIENT_TOOL_TIMEOUT", unit="seconds", ge=0.05)
+    """Time to wait for the result of a client's tool."""
+    client_tool_result_queue_size: int = setting(10, ("gateway",), variable="CLIENT_TOOL_RESULT_QUEUE_SIZE", ge=1)
+    """Most pending calls of a connection's tools; the gateway sends further calls to the client later."""
 
     @field_validator("cloud_log_level", mode="before")
     @classmethod

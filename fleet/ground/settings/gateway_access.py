@@ -2,53 +2,40 @@
 
 import re
 
-from pydantic import BaseModel, field_validator
+from pydantic import field_validator
 
-from fleet.ground.settings.fields import setting
+from fleet.ground.settings.fields import SettingGroup, setting
 from fleet.ground.settings.rates import RATE, checked_rate
 
 
-class GatewayAccessGroup(BaseModel):
+class GatewayAccessGroup(SettingGroup):
     """Access to the gateway. By default all programs have it, as in the document of its API, but few web pages."""
 
-    wss_port: int = setting(
-        9443,
-        "Port of the gateway with TLS: wss:// and https://. Needs FLEET_TLS_CERT.",
-        ("gateway",),
-        syntax="port",
-        ge=0,
-        le=65535,
-    )
-    gateway_tokens: bool = setting(
-        False,
-        "Whether clients of the gateway need an operator's token with the scope `gateway:connect`. Clients without "
-        "one get 401.",
-        ("gateway",),
-    )
+    title = "Access to the gateway"
+
+    wss_port: int = setting(9443, ("gateway",), syntax="port", ge=0, le=65535)
+    """Port of the gateway with TLS: wss:// and https://. Needs FLEET_TLS_CERT."""
+    gateway_tokens: bool = setting(False, ("gateway",))
+    """Whether clients of the gateway need an operator's token with the scope `gateway:connect`. Clients without one get
+    401."""
     gateway_origins: str = setting(
-        "local",
-        "Origins of web pages that may use the gateway, besides pages of its own host. `local`: pages of the "
-        "browser's own machine, and files if the gateway is on that machine too. `null`: all files, and every page "
-        "that hides its origin. `*`: all. Empty: no others. Programs that send no Origin header are not restricted.",
-        ("gateway",),
-        syntax="http(s)://host[:port], `local`, `null` or `*`, separated by commas",
+        "local", ("gateway",), syntax="http(s)://host[:port], `local`, `null` or `*`, separated by commas"
     )
+    """Origins of web pages that may use the gateway, besides pages of its own host. `local`: pages of the browser's own
+    machine, and files if the gateway is on that machine too. `null`: all files, and every page that hides its origin.
+    `*`: all. Empty: no others. Programs that send no Origin header are not restricted."""
     gateway_each: int | None = setting(
         None,
-        "Most connections of one address (IPv6: one /64) to a gateway; it closes further ones with 1013. All clients "
-        "behind one router share its address: raise the value for larger sites.",
         ("gateway",),
         unset="a quarter of CLOUD_MAX_CONNECTIONS, at least 10; all of them for a trusted proxy that sends no "
         "address of its client",
         ge=1,
     )
-    rate_gateway: str = setting(
-        "100/1000",
-        "Messages of one connection of the gateway; each 8 KiB of a large message count as one more. Beyond the "
-        "rate the gateway answers INTERNAL_ERROR, and reads the next message later.",
-        ("gateway",),
-        syntax=RATE,
-    )
+    """Most connections of one address (IPv6: one /64) to a gateway; it closes further ones with 1013. All clients
+    behind one router share its address: raise the value for larger sites."""
+    rate_gateway: str = setting("100/1000", ("gateway",), syntax=RATE)
+    """Messages of one connection of the gateway; each 8 KiB of a large message count as one more. Beyond the rate the
+    gateway answers INTERNAL_ERROR, and reads the next message later."""
 
     @field_validator("gateway_origins")
     @classmethod

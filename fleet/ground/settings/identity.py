@@ -4,101 +4,60 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, SecretStr, field_validator
+from pydantic import SecretStr, field_validator
 
 from fleet.ground.local_time import machine_zone, offset
-from fleet.ground.settings.fields import ALL_ROLES, canonical_mac, setting
+from fleet.ground.settings.fields import ALL_ROLES, SettingGroup, canonical_mac, setting
 
 Policy = Literal["open", "first", "code", "closed"]
 """Which devices the server admits."""
 
 
-class IdentityGroup(BaseModel):
+class IdentityGroup(SettingGroup):
     """Credentials and admission of devices, and what bootstrap sends to them."""
+
+    title = "Devices and keys"
 
     keys: SecretStr | None = setting(
         None,
-        "Keys from which the passwords of devices and roles derive, the newest first: new passwords use the first "
-        "key, passwords of all keys are valid. A key has 16 characters or more. The broker's plugin needs the same "
-        "keys. Set this or FLEET_KEYS_FILE, not both. The gateway needs keys only for WebSocket clients that are "
-        "devices.",
         ALL_ROLES,
         syntax="id:key,…",
         unset="none, and only `fleet up` starts: it makes one and stores it in FLEET_DATA_DIR",
         equal=True,
     )
-    keys_file: Path | None = setting(
-        None,
-        "File with the keys, one `id key` a line, instead of FLEET_KEYS. Changes take effect without a restart; "
-        "`fleet keys rotate` needs such a file.",
-        ALL_ROLES,
-        syntax="file",
-        equal=True,
-        masked="file",
-    )
-    activation: Policy = setting(
-        "first",
-        "Policy: which devices the server admits. `first`: all; the first Client-Id that sends a MAC becomes its "
-        "owner, and another Client-Id with that MAC shows a code and waits for an operator (`fleet devices claims`). "
-        "`code`: devices that an operator has bound with the code on their screen (`fleet devices bind CODE`). "
-        "`closed`: devices that an operator has bound by MAC, and those of FLEET_SERIALS_FILE. `open`, for "
-        "laboratories: all, and every request gets credentials for any MAC. Devices that were connected before a "
-        "stricter policy began stay admitted.",
-        ("api",),
-        equal=True,
-    )
-    renewal_days: float = setting(
-        7.0,
-        "How long old passwords stay valid after a stricter policy began, after a device got another owner, or after "
-        "`fleet devices renew`. Devices get a new password only when they start; the server asks devices that are "
-        "online to restart. With `--now` the commands refuse old passwords at once.",
-        ("api",),
-        unit="days",
-        ge=0,
-        le=365,
-    )
-    serials_file: Path | None = setting(
-        None,
-        "Serial numbers and keys that are burnt into devices, one `SERIAL KEY [MAC]` a line, for activation by key.",
-        ("api",),
-        syntax="file",
-        masked="file",
-    )
+    """Keys from which the passwords of devices and roles derive, the newest first: new passwords use the first key,
+    passwords of all keys are valid. A key has 16 characters or more. The broker's plugin needs the same keys. Set this
+    or FLEET_KEYS_FILE, not both. The gateway needs keys only for WebSocket clients that are devices."""
+    keys_file: Path | None = setting(None, ALL_ROLES, syntax="file", equal=True, masked="file")
+    """File with the keys, one `id key` a line, instead of FLEET_KEYS. Changes take effect without a restart; `fleet
+    keys rotate` needs such a file."""
+    activation: Policy = setting("first", ("api",), equal=True)
+    """Policy: which devices the server admits. `first`: all; the first Client-Id that sends a MAC becomes its owner,
+    and another Client-Id with that MAC shows a code and waits for an operator (`fleet devices claims`). `code`: devices
+    that an operator has bound with the code on their screen (`fleet devices bind CODE`). `closed`: devices that an
+    operator has bound by MAC, and those of FLEET_SERIALS_FILE. `open`, for laboratories: all, and every request gets
+    credentials for any MAC. Devices that were connected before a stricter policy began stay admitted."""
+    renewal_days: float = setting(7.0, ("api",), unit="days", ge=0, le=365)
+    """How long old passwords stay valid after a stricter policy began, after a device got another owner, or after
+    `fleet devices renew`. Devices get a new password only when they start; the server asks devices that are online to
+    restart. With `--now` the commands refuse old passwords at once."""
+    serials_file: Path | None = setting(None, ("api",), syntax="file", masked="file")
+    """Serial numbers and keys that are burnt into devices, one `SERIAL KEY [MAC]` a line, for activation by key."""
     revocations_file: Path | None = setting(
-        None,
-        "File of revoked devices and valid generations of passwords, which the api writes for the Mosquitto plugin "
-        "(its `revoked_file`). fleet needs write access to its folder, the broker read access.",
-        ("api",),
-        syntax="file",
-        unset="not written: the plugin does not check revocations",
+        None, ("api",), syntax="file", unset="not written: the plugin does not check revocations"
     )
-    firmware_dir: Path | None = setting(
-        None,
-        "Firmware images: BOARD/VERSION.bin with BOARD/VERSION.bin.sha256. The api offers each device the newest "
-        "image of its board. A file BOARD/force with a version makes all devices of the board install that version.",
-        ("api",),
-        syntax="folder",
-        unset="the api offers no firmware",
-    )
-    keepalive: int = setting(
-        30,
-        "MQTT keep-alive of devices, sent to them at bootstrap. A lower value lets the broker detect a lost device "
-        "sooner.",
-        ("api",),
-        unit="seconds",
-        ge=10,
-        le=240,
-    )
-    refused_devices: str = setting(
-        "",
-        "Devices whose hello the server refuses, with an alert on their display.",
-        ("worker",),
-        syntax="MACs, separated by commas",
-        unset="none",
-    )
+    """File of revoked devices and valid generations of passwords, which the api writes for the Mosquitto plugin (its
+    `revoked_file`). fleet needs write access to its folder, the broker read access."""
+    firmware_dir: Path | None = setting(None, ("api",), syntax="folder", unset="the api offers no firmware")
+    """Firmware images: BOARD/VERSION.bin with BOARD/VERSION.bin.sha256. The api offers each device the newest image of
+    its board. A file BOARD/force with a version makes all devices of the board install that version."""
+    keepalive: int = setting(30, ("api",), unit="seconds", ge=10, le=240)
+    """MQTT keep-alive of devices, sent to them at bootstrap. A lower value lets the broker detect a lost device
+    sooner."""
+    refused_devices: str = setting("", ("worker",), syntax="MACs, separated by commas", unset="none")
+    """Devices whose hello the server refuses, with an alert on their display."""
     timezone: str = setting(
         machine_zone,
-        "Time zone of devices and of the model. `fleet devices timezone` overrides it for a device.",
         ("worker", "api", "gateway"),
         variable="FLEET_TIMEZONE",
         also="FLEET_TIMEZONE_OFFSET",
@@ -106,6 +65,7 @@ class IdentityGroup(BaseModel):
         unset="the machine's time zone",
         equal=True,
     )
+    """Time zone of devices and of the model. `fleet devices timezone` overrides it for a device."""
 
     @field_validator("timezone", mode="before")
     @classmethod

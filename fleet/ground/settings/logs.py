@@ -2,37 +2,27 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, field_validator
+from pydantic import field_validator
 
 from fleet.ground.log import LogFormat
-from fleet.ground.settings.fields import ALL_ROLES, setting
+from fleet.ground.settings.fields import ALL_ROLES, SettingGroup, setting
 from fleet.ground.settings.rates import RATE, checked_rate
 
 
-class LoggingGroup(BaseModel):
+class LoggingGroup(SettingGroup):
     """The log on standard error. For the gateway see also CLOUD_LOG_LEVEL and CLOUD_LOG_FORMAT."""
 
-    log_level: Literal["debug", "info", "warning", "error"] = setting(
-        "info",
-        "Lowest level of the log. `fleet devices debug` writes all lines of one device without a restart.",
-        ALL_ROLES,
-    )
-    log_format: LogFormat = setting(
-        "console", "`console` is readable text, `json` is one JSON object a line.", ALL_ROLES
-    )
-    log_rate: str = setting(
-        "2/200",
-        "Most log lines of one message; one device or address may cause a tenth of them. This keeps clients from "
-        "filling the disk. One line a minute counts the lines that were left out. `none`, and the level debug, write "
-        "all lines.",
-        ALL_ROLES,
-        syntax=f"{RATE} or none",
-    )
-    log_pii: bool = setting(
-        False,
-        "Also log speech and prompts, and add them to traces. They are personal data.",
-        ALL_ROLES,
-    )
+    title = "Log"
+
+    log_level: Literal["debug", "info", "warning", "error"] = setting("info", ALL_ROLES)
+    """Lowest level of the log. `fleet devices debug` writes all lines of one device without a restart."""
+    log_format: LogFormat = setting("console", ALL_ROLES)
+    """`console` is readable text, `json` is one JSON object a line."""
+    log_rate: str = setting("2/200", ALL_ROLES, syntax=f"{RATE} or none")
+    """Most log lines of one message; one device or address may cause a tenth of them. This keeps clients from filling
+    the disk. One line a minute counts the lines that were left out. `none`, and the level debug, write all lines."""
+    log_pii: bool = setting(False, ALL_ROLES)
+    """Also log speech and prompts, and add them to traces. They are personal data."""
 
     @field_validator("log_rate")
     @classmethod

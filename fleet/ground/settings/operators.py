@@ -2,27 +2,24 @@
 
 from pathlib import Path
 
-from pydantic import BaseModel, field_validator
+from pydantic import field_validator
 
-from fleet.ground.settings.fields import setting
+from fleet.ground.settings.fields import SettingGroup, setting
 from fleet.ground.settings.rates import RATE, checked_rate
 
 
-class OperatorGroup(BaseModel):
+class OperatorGroup(SettingGroup):
     """Tokens and rates of people and programs that control devices or use the gateway."""
 
+    title = "Operators"
+
     operator_tokens_file: Path | None = setting(
-        None,
-        "File with the hashes of operators' bearer tokens. `fleet tokens new` writes it; changes take effect at once. "
-        "The gateway reads it if FLEET_GATEWAY_TOKENS is true.",
-        ("api", "gateway"),
-        equal=True,
-        syntax="file",
-        unset="`operator-tokens` in FLEET_DATA_DIR",
+        None, ("api", "gateway"), equal=True, syntax="file", unset="`operator-tokens` in FLEET_DATA_DIR"
     )
-    rate_input: str = setting(
-        "1/20", "Texts for one device, from operators and from its own user.", ("api", "edge"), syntax=RATE
-    )
+    """File with the hashes of operators' bearer tokens. `fleet tokens new` writes it; changes take effect at once. The
+    gateway reads it if FLEET_GATEWAY_TOKENS is true."""
+    rate_input: str = setting("1/20", ("api", "edge"), syntax=RATE)
+    """Texts for one device, from operators and from its own user."""
 
     @field_validator("rate_input")
     @classmethod

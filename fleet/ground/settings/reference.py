@@ -2,48 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import starmap
 from pathlib import Path
 from typing import Final
 
-from pydantic import BaseModel, SecretStr
+from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
 from fleet.ground.settings import Settings
-from fleet.ground.settings.addresses import AddressGroup
-from fleet.ground.settings.conversation import ConversationGroup
-from fleet.ground.settings.emqx import EmqxGroup
-from fleet.ground.settings.fields import Masked
-from fleet.ground.settings.gateway import GatewayApiGroup
-from fleet.ground.settings.gateway_access import GatewayAccessGroup
-from fleet.ground.settings.identity import IdentityGroup
-from fleet.ground.settings.logs import LoggingGroup
-from fleet.ground.settings.models import ModelGroup
-from fleet.ground.settings.monitoring import MonitoringGroup
-from fleet.ground.settings.operators import OperatorGroup
-from fleet.ground.settings.rates import RateGroup
-from fleet.ground.settings.registrar import RegistrarGroup
-from fleet.ground.settings.server_tools import ServerToolGroup
-from fleet.ground.settings.sharding import ShardingGroup
-from fleet.ground.settings.tls import TlsGroup
+from fleet.ground.settings.fields import Masked, SettingGroup
 from fleet.ground.settings.wording import allowed, details, plain_type, shown, variables
-
-TITLES: Final[Mapping[type[BaseModel], str]] = {
-    AddressGroup: "Addresses and ports",
-    IdentityGroup: "Devices and keys",
-    TlsGroup: "TLS",
-    ModelGroup: "Models",
-    ConversationGroup: "Conversations",
-    ServerToolGroup: "Tools of the server",
-    GatewayApiGroup: "Gateway",
-    GatewayAccessGroup: "Access to the gateway",
-    RegistrarGroup: "Clients that are devices",
-    ShardingGroup: "Processes",
-    RateGroup: "Bounds",
-    OperatorGroup: "Operators",
-    EmqxGroup: "EMQX",
-    MonitoringGroup: "Metrics, health, traces",
-    LoggingGroup: "Log",
-}
 
 GATEWAY_DOCUMENT: Final[Mapping[str, tuple[str, str]]] = {
     "CLOUD_HOST": ("host", "0.0.0.0"),  # noqa: S104 - the document's default
@@ -104,8 +72,9 @@ class SettingsGroup:
 def groups() -> tuple[SettingsGroup, ...]:
     """Return all settings in their groups."""
     return tuple(
-        SettingsGroup(title, _purpose(part), tuple(_entry(name, part.model_fields[name]) for name in part.model_fields))
-        for part, title in TITLES.items()
+        SettingsGroup(part.title, _one_line(part.__doc__), tuple(starmap(_entry, part.model_fields.items())))
+        for part in Settings.__bases__
+        if issubclass(part, SettingGroup)
     )
 
 
@@ -140,7 +109,7 @@ def _entry(name: str, field: FieldInfo) -> SettingEntry:
         roles_only=about.get("roles_only", False),
         equal=about.get("equal", False),
         masked=masked,
-        meaning=field.description or "",
+        meaning=_one_line(field.description),
     )
 
 
@@ -151,5 +120,5 @@ def _default(value: object) -> str:
     return shown(value)
 
 
-def _purpose(part: type[BaseModel]) -> str:
-    return " ".join((part.__doc__ or "").split())
+def _one_line(docstring: str | None) -> str:
+    return " ".join((docstring or "").split())

@@ -2,62 +2,38 @@
 
 from pathlib import Path
 
-from pydantic import BaseModel, field_validator, model_validator
+from pydantic import field_validator, model_validator
 
-from fleet.ground.settings.fields import ALL_ROLES, setting
+from fleet.ground.settings.fields import ALL_ROLES, SettingGroup, setting
 
 FIRMWARE_PORT = 8883
 """The only port on which firmware uses TLS (contract 2.1)."""
 LOOPBACK = "127.0.0.1"
 
 
-class TlsGroup(BaseModel):
+class TlsGroup(SettingGroup):
     """TLS towards devices and clients (certificate and key) and towards brokers and Redis (authorities)."""
 
+    title = "TLS"
+
     tls_cert: Path | None = setting(
-        None,
-        "Certificate, with the intermediate certificates up to its authority. With FLEET_TLS_KEY it switches on TLS "
-        "for MQTT, HTTP and WebSocket, and bootstrap sends port 8883 to devices. Changes of both files take effect "
-        "without a restart. A worker reads it to send cameras an https:// address if FLEET_HTTP_PUBLIC is not set.",
-        ("worker", "api", "gateway", "front"),
-        syntax="PEM file",
-        unset="no TLS towards devices and clients",
+        None, ("worker", "api", "gateway", "front"), syntax="PEM file", unset="no TLS towards devices and clients"
     )
-    tls_key: Path | None = setting(
-        None,
-        "The certificate's key, without a password.",
-        ("api", "gateway", "front"),
-        syntax="PEM file",
-        masked="file",
-    )
-    mqtts_port: int = setting(
-        FIRMWARE_PORT,
-        "MQTT port with TLS of the front. Devices always connect to 8883, so forward that port to this one.",
-        ("front",),
-        syntax="port",
-        ge=0,
-        le=65535,
-    )
-    https_port: int = setting(
-        8443,
-        "HTTPS port of the api. A worker sends it to cameras if FLEET_HTTP_PUBLIC is not set.",
-        ("worker", "api"),
-        syntax="port",
-        ge=0,
-        le=65535,
-    )
-    tls_only: bool = setting(
-        False,
-        "Limit plain MQTT, HTTP and WebSocket to this machine: listen on 127.0.0.1. Needs FLEET_TLS_CERT.",
-        ("api", "gateway", "front"),
-    )
+    """Certificate, with the intermediate certificates up to its authority. With FLEET_TLS_KEY it switches on TLS for
+    MQTT, HTTP and WebSocket, and bootstrap sends port 8883 to devices. Changes of both files take effect without a
+    restart. A worker reads it to send cameras an https:// address if FLEET_HTTP_PUBLIC is not set."""
+    tls_key: Path | None = setting(None, ("api", "gateway", "front"), syntax="PEM file", masked="file")
+    """The certificate's key, without a password."""
+    mqtts_port: int = setting(FIRMWARE_PORT, ("front",), syntax="port", ge=0, le=65535)
+    """MQTT port with TLS of the front. Devices always connect to 8883, so forward that port to this one."""
+    https_port: int = setting(8443, ("worker", "api"), syntax="port", ge=0, le=65535)
+    """HTTPS port of the api. A worker sends it to cameras if FLEET_HTTP_PUBLIC is not set."""
+    tls_only: bool = setting(False, ("api", "gateway", "front"))
+    """Limit plain MQTT, HTTP and WebSocket to this machine: listen on 127.0.0.1. Needs FLEET_TLS_CERT."""
     tls_ca: Path | None = setting(
-        None,
-        "Authorities that fleet trusts for brokers (mqtts://) and Redis (rediss://).",
-        ALL_ROLES,
-        syntax="PEM file",
-        unset="those of the system, which fleet always trusts",
+        None, ALL_ROLES, syntax="PEM file", unset="those of the system, which fleet always trusts"
     )
+    """Authorities that fleet trusts for brokers (mqtts://) and Redis (rediss://)."""
 
     @field_validator("tls_cert", "tls_key", "tls_ca")
     @classmethod
