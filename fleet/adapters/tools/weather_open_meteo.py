@@ -4,8 +4,11 @@ Source: the API's documentation, https://open-meteo.com/en/docs and …/en/docs/
 """
 
 import re
+import tomllib
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from functools import cache
+from importlib.resources import files
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -27,37 +30,6 @@ _DAILY = (
     "weather_code,temperature_2m_max,temperature_2m_min,temperature_2m_mean,relative_humidity_2m_mean,"
     "precipitation_probability_max,wind_speed_10m_max"
 )
-_CONDITIONS = {
-    0: "Sunny",
-    1: "Mostly sunny",
-    2: "Partly cloudy",
-    3: "Overcast",
-    45: "Fog",
-    48: "Freezing fog",
-    51: "Light drizzle",
-    53: "Drizzle",
-    55: "Heavy drizzle",
-    56: "Light freezing drizzle",
-    57: "Freezing drizzle",
-    61: "Light rain",
-    63: "Rain",
-    65: "Heavy rain",
-    66: "Light freezing rain",
-    67: "Freezing rain",
-    71: "Light snow",
-    73: "Snow",
-    75: "Heavy snow",
-    77: "Snow grains",
-    80: "Light rain showers",
-    81: "Rain showers",
-    82: "Violent rain showers",
-    85: "Light snow showers",
-    86: "Heavy snow showers",
-    95: "Thunderstorm",
-    96: "Thunderstorm with light hail",
-    99: "Thunderstorm with hail",
-}
-"""The WMO weather codes that the service uses."""
 
 
 class _Place(BaseModel):
@@ -190,12 +162,18 @@ def _report(place: _Place, day: date, forecast: _Forecast) -> DayForecast:
         country=place.country,
         date=f"{day}",
         timezone=place.timezone,
-        condition=None if code is None else _CONDITIONS.get(code, f"weather code {code}"),
+        condition=None if code is None else _conditions().get(f"{code}", f"weather code {code}"),
         temperature_max=_first(daily.temperature_2m_max),
         temperature_min=_first(daily.temperature_2m_min),
         precipitation_probability=_first(daily.precipitation_probability_max),
         **figures,
     )
+
+
+@cache
+def _conditions() -> dict[str, str]:
+    """Return the descriptions of the WMO weather codes."""
+    return tomllib.loads((files("fleet.adapters.tools") / "weather_codes.toml").read_text(encoding="utf-8"))
 
 
 def _first(values: Sequence[_Value | None]) -> _Value | None:

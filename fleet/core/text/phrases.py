@@ -1,7 +1,10 @@
 """The fixed sentences that the server speaks or shows."""
 
 import re
-from typing import Literal, get_args
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, Literal, get_args
 
 Phrase = Literal[
     "failed",
@@ -20,33 +23,9 @@ PHRASES: tuple[Phrase, ...] = get_args(Phrase)
 PhotoPhrase = Literal["photo_failed", "photos_busy", "no_vision"]
 """Why a photo was not explained."""
 
-_PHRASES: dict[Phrase | PhotoPhrase, dict[str, str]] = {
-    "failed": {"en": "Sorry, I cannot answer right now.", "zh": "抱歉，我现在无法回答。"},
-    "not_understood": {"en": "Sorry, I did not understand that.", "zh": "抱歉，我没有听清。"},
-    "not_heard": {"en": "I did not hear you.", "zh": "我没有听到你说话。"},
-    "too_long": {"en": "Sorry, that took too long.", "zh": "抱歉，这次花的时间太长了。"},
-    "text_too_long": {"en": "Sorry, that text is too long.", "zh": "抱歉，输入的文字太长了。"},
-    "refused": {"en": "This device is not admitted to this server.", "zh": "此设备未获准使用本服务器。"},
-    "unavailable": {"en": "The server cannot take a conversation now.", "zh": "服务器现在无法接受对话。"},
-    "interrupted": {
-        "en": "Sorry, the conversation broke off. Please say it again.",
-        "zh": "抱歉，对话中断了，请再说一遍。",
-    },
-    # The status of an alert: firmware's own word (main/assets/locales, ERROR).
-    "error": {"en": "Error", "zh": "错误"},
-    "photo_failed": {
-        "en": "The photo could not be looked at just now; try again later.",
-        "zh": "现在无法查看这张照片，请稍后再试。",
-    },
-    "photos_busy": {
-        "en": "The server has too many photos to look at; try again in a moment.",
-        "zh": "服务器正在查看太多照片，请稍后再试。",
-    },
-    "no_vision": {
-        "en": "No model that sees is set up on the server.",
-        "zh": "服务器没有配置可以看照片的模型。",
-    },
-}
+_PHRASES: Final[Mapping[str, Mapping[str, str]]] = tomllib.loads(
+    Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+)
 
 LANGUAGES = frozenset(_PHRASES["failed"])
 """Codes of the languages of the sentences."""

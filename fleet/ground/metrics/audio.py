@@ -3,38 +3,13 @@
 from typing import Final
 
 from fleet.ground.metrics.counter import CounterMetric
-from fleet.ground.metrics.definition import slug
+from fleet.ground.metrics.definition import label_values, slug
 from fleet.ground.metrics.gauge import GaugeMetric
 from fleet.ground.metrics.histogram import HistogramMetric
 
 _RECEIVED: Final = "received"
 _NO_DROPS: Final = frozenset({_RECEIVED, "coughs"})
-DROPS: Final = (
-    "command_without_session",
-    "duplicate",
-    "flags",
-    "jump",
-    "late",
-    "late_sentences",
-    "lost",
-    "malformed",
-    "not_audio",
-    "not_listening",
-    "outbox_failed",
-    "outbox_full",
-    "port_zero",
-    "queue_full",
-    "rate",
-    "receive_failed",
-    "replay",
-    "send_failed",
-    "send_full",
-    "sentences_full",
-    "too_short",
-    "unknown_ssrc",
-    "unproved",
-    "unwanted",
-)
+DROPS: Final = label_values("edge_drops")
 """Reasons of drops: the keys of an edge's `counters`, except those that are no drops."""
 
 sessions: Final = GaugeMetric("fleet_sessions", "Sessions on this edge.", "edge")

@@ -7,23 +7,10 @@ from typing import Final
 
 from fleet.ground import log_sampling
 from fleet.ground.metrics.counter import CounterMetric
+from fleet.ground.metrics.definition import label_values
 from fleet.ground.metrics.gauge import GaugeMetric
 
-BOUNDS: Final = (
-    "broker_devices",
-    "broker_memory_bytes",
-    "edge_sessions",
-    "front_connections",
-    "front_strangers",
-    "gateway_clients",
-    "gateway_passing",
-    "gateway_sessions",
-    "gateway_texts_bytes",
-    "gateway_tools_characters",
-    "http_connections",
-    "new_devices",
-    "tool_lists_bytes",
-)
+BOUNDS: Final = label_values("bounds")
 _ROLES: Final = "worker edge front api gateway"
 
 used: Final = GaugeMetric(

@@ -1,8 +1,10 @@
 """The base of metrics: a name, a meaning, and labels with values from fixed sets."""
 
+import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Final, Literal
 
 OTHER: Final = "other"
@@ -11,6 +13,10 @@ OTHER: Final = "other"
 Kind = Literal["counter", "gauge", "histogram"]
 Labels = Mapping[str, Sequence[str]]
 """All values of each label, except `OTHER`."""
+
+_VALUES: Final[dict[str, list[str]]] = json.loads(
+    Path(__file__).with_name("label_values.json").read_text(encoding="utf-8")
+)
 
 
 class Metric(ABC):
@@ -59,3 +65,8 @@ def slug(text: str) -> str:
 
 def slugs(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(slug(text) for text in texts)
+
+
+def label_values(name: str) -> tuple[str, ...]:
+    """Return the values of a label with many values, from `label_values.json`."""
+    return tuple(_VALUES[name])

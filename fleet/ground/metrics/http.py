@@ -4,131 +4,17 @@ import re
 from typing import Final
 
 from fleet.ground.metrics.counter import CounterMetric
-from fleet.ground.metrics.definition import slug, slugs
+from fleet.ground.metrics.definition import label_values, slug, slugs
 from fleet.ground.metrics.gauge import GaugeMetric
 
 _ROUTE: Final = re.compile(r"(\S+) (\d{3})")
-ROUTES: Final = (
-    "/devices/{mac}/input",
-    "/devices/{mac}/input/{turn}",
-    "/healthz",
-    "/internal/mqtt/auth",
-    "/readyz",
-    "/vision/explain",
-    "/xiaozhi/firmware/{board}/{name}.bin",
-    "/xiaozhi/ota",
-    "/xiaozhi/ota/",
-    "/xiaozhi/ota/activate",
-    "elsewhere",
-)
+ROUTES: Final = label_values("api_routes")
 STATUSES: Final = tuple(
     str(code) for code in (400, 401, 403, 404, 405, 408, 409, 411, 413, 415, 422, 429, 500, 503, 504)
 )
-API_REFUSALS: Final = slugs(
-    [
-        "activation: wrong proof",
-        *(f"address: {route}" for route in ("activation", "bootstrap", "firmware", "invitation", "operator", "photo")),
-        "answer not read",
-        "body: broken off",
-        "body: slow",
-        "bootstrap: another owner",
-        "bootstrap: no place",
-        "bootstrap: no place for its address",
-        "bootstrap: not bound",
-        "bootstrap: not on the list",
-        "bootstrap: revoked",
-        "claims: crowded out",
-        *(f"device: {route}" for route in ("activation", "bootstrap", "input", "photo")),
-        "devices: crowded out",
-        "firmware: no such image",
-        "firmware: offered before",
-        "malformed request",
-        "mqtt login: malformed",
-        "mqtt login: refused",
-        "mqtt login: wrong token",
-        "no client id",
-        "no host",
-        "no mac",
-        "no request",
-        "operator: guesses",
-        "operator: no tokens",
-        "operator: scope",
-        "operator: token",
-        "photo: busy",
-        "photo: model",
-        "photo: no model",
-        "photo: token",
-        "photo: upload",
-        "store away",
-        "tls",
-        "tls full",
-        "too many connections",
-    ]
-)
-GATEWAY: Final = slugs(
-    [
-        "crowded out",
-        "guesses",
-        "head too large",
-        "malformed request",
-        "message too slow",
-        "no request",
-        "no tokens",
-        "not closed",
-        "not read",
-        "origin",
-        "protocol",
-        "revoked",
-        "scope",
-        "silent",
-        "tls",
-        "tls full",
-        "token",
-        "too large",
-        "too many connections",
-        "too many connections of an address",
-        "too many messages",
-        "too many pings",
-    ]
-)
-FRONT: Final = slugs(
-    [
-        "broker lost",
-        "broker malformed",
-        "broker oversize",
-        "broker refused",
-        "broker stuck",
-        "broker unreachable",
-        "client id",
-        "closed",
-        "crowded out",
-        "device stuck",
-        "early",
-        "flood",
-        "foreign filter",
-        "foreign topic",
-        "full",
-        "left",
-        "login",
-        "lost",
-        "malformed",
-        "no connect",
-        "no greeting",
-        "not authorised",
-        "outdated",
-        "oversize",
-        "presence lost",
-        "protocol",
-        "revoked",
-        "silent",
-        "stray acknowledgement",
-        "taken over",
-        "tls",
-        "tls full",
-        "too many devices",
-        "version",
-    ]
-)
+API_REFUSALS: Final = slugs(label_values("api_refusals"))
+GATEWAY: Final = slugs(label_values("gateway_turned_away"))
+FRONT: Final = slugs(label_values("front_events"))
 
 
 def _split(key: str) -> tuple[str, ...] | None:
@@ -166,15 +52,7 @@ gateway_refusals: Final = CounterMetric(
     "fleet_gateway_refusals",
     "Frames of clients answered with an error, by its code.",
     "gateway",
-    {
-        "code": (
-            "internal_error",
-            "invalid_message",
-            "session_error",
-            "tool_registration_failed",
-            "unknown_message_type",
-        )
-    },
+    {"code": label_values("gateway_refusals")},
 )
 gateway_turned_away: Final = CounterMetric(
     "fleet_gateway_turned_away",

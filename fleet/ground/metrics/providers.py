@@ -3,25 +3,10 @@
 from typing import Final
 
 from fleet.ground.metrics.counter import CounterMetric
+from fleet.ground.metrics.definition import label_values
 
 PROVIDERS: Final = ("llm", "asr", "tts", "vision")
-KINDS: Final = (
-    "bad_answer",
-    "broke_off",
-    "busy",
-    "engine",
-    "key",
-    "missing",
-    "overloaded",
-    "refused",
-    "request",
-    "server",
-    "silent",
-    "too_large",
-    "too_slow",
-    "unreachable",
-    "unreadable",
-)
+KINDS: Final = label_values("provider_errors")
 
 errors: Final = CounterMetric(
     "fleet_provider_errors",

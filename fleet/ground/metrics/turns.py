@@ -3,6 +3,7 @@
 from typing import Final
 
 from fleet.ground.metrics.counter import CounterMetric
+from fleet.ground.metrics.definition import label_values
 from fleet.ground.metrics.histogram import SECONDS, HistogramMetric
 
 e2e_latency: Final = HistogramMetric(
@@ -47,19 +48,7 @@ utterances: Final = CounterMetric(
     "unheard (push-to-talk without speech); and texts that devices detected: wake_word, typed, typed_too_long, "
     "typed_too_often.",
     "edge",
-    {
-        "outcome": (
-            "understood",
-            "empty",
-            "failed",
-            "undelivered",
-            "unheard",
-            "wake_word",
-            "typed",
-            "typed_too_long",
-            "typed_too_often",
-        )
-    },
+    {"outcome": label_values("utterances")},
 )
 outcomes: Final = CounterMetric(
     "fleet_turns",
@@ -77,16 +66,5 @@ gateway: Final = CounterMetric(
     "fleet_gateway_turns",
     "Questions of gateway clients: answered, or the error that the client got.",
     "gateway",
-    {
-        "outcome": (
-            "answered",
-            "internal_error",
-            "invalid_tool_parameters",
-            "llm_error",
-            "timeout",
-            "tool_execution_failed",
-            "tool_not_found",
-            "tool_result_timeout",
-        )
-    },
+    {"outcome": label_values("gateway_turns")},
 )

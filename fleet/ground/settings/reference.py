@@ -1,5 +1,6 @@
 """The documentation of every setting, in groups: the content of `fleet settings`."""
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import starmap
@@ -13,30 +14,9 @@ from fleet.ground.settings import Settings
 from fleet.ground.settings.fields import Masked, SettingGroup
 from fleet.ground.settings.wording import allowed, details, plain_type, shown, variables
 
-GATEWAY_DOCUMENT: Final[Mapping[str, tuple[str, str]]] = {
-    "CLOUD_HOST": ("host", "0.0.0.0"),  # noqa: S104 - the document's default
-    "CLOUD_PORT": ("port", "9400"),
-    "CLOUD_PING_INTERVAL": ("ping_interval", "30"),
-    "CLOUD_PING_TIMEOUT": ("ping_timeout", "300"),
-    "CLOUD_MAX_CONNECTIONS": ("max_connections", "100"),
-    "CLOUD_SESSION_TIMEOUT": ("session_timeout", "3600"),
-    "CLOUD_LOG_LEVEL": ("log_level", "INFO"),
-    "CLOUD_LOG_FORMAT": ("log_format", "json"),
-    "LLM_BASE_URL": ("base_url", "http://192.168.13.228:8000/v1/"),
-    "LLM_MODEL": ("model", "Qwen3-30B-A3B"),
-    "LLM_API_KEY": ("api_key", "null"),
-    "LLM_TIMEOUT": ("timeout", "120"),
-    "LLM_TEMPERATURE": ("temperature", "0.7"),
-    "LLM_MAX_TOKENS": ("max_tokens", "2048"),
-    "LLM_ENABLE_CONTEXT": ("enable_context", "false"),
-    "MCP_ENABLED": ("enabled", "true"),
-    "MCP_SERVER_NAME": ("server_name", "arcs-mini-mcp-server"),
-    "MCP_PROTOCOL_VERSION": ("protocol_version", "2024-11-05"),
-    "CLIENT_TOOLS_ENABLED": ("client_tools_enabled", "true"),
-    "CLIENT_TOOLS_MAX_COUNT": ("client_tools_max_count", "32"),
-    "CLIENT_TOOL_TIMEOUT": ("client_tool_timeout", "30"),
-    "CLIENT_TOOL_RESULT_QUEUE_SIZE": ("client_tool_result_queue_size", "10"),
-}
+GATEWAY_DOCUMENT: Final[Mapping[str, tuple[str, str]]] = tomllib.loads(
+    Path(__file__).with_name("gateway_document.toml").read_text(encoding="utf-8")
+)
 """Section 8 of the LLM Gateway API's document: parameter and default of each variable."""
 
 

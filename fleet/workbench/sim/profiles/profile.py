@@ -1,6 +1,6 @@
 """Kinds of devices, as data: what is fixed in a build of the firmware on one board (contract 8, 8.1 and 10)."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from fleet.ground.errors import ConfigError
@@ -87,34 +87,24 @@ class Profile:
         return self.board_type == "ml307"
 
 
-_P1 = Profile("P1", "ESP32-S3 with wake word: 33 packets and `detect`, the server ends turns")
-
 _ALL = (
-    _P1,
-    replace(_P1, name="P1-camera", about="P1 with a camera", camera=True),
-    replace(_P1, name="P1-tools", about="P1 with so many tools that the list has three pages", extra_tools=38),
-    replace(
-        _P1,
-        name="P2",
-        about="ESP32-C3 without PSRAM: no wake audio, messages above 6 KB are lost",
+    Profile("P1", "ESP32-S3 with wake word: 33 packets and `detect`, the server ends turns"),
+    Profile("P1-camera", "P1 with a camera", camera=True),
+    Profile("P1-tools", "P1 with so many tools that the list has three pages", extra_tools=38),
+    Profile(
+        "P2",
+        "ESP32-C3 without PSRAM: no wake audio, messages above 6 KB are lost",
         board="xmini-c3",
         chip="esp32c3",
         wake_packets=0,
         heap=6144,
     ),
-    replace(_P1, name="P3", about="echo cancelled on the device: realtime, the microphone stays on", mode="realtime"),
-    replace(
-        _P1,
-        name="P4",
-        about="echo cancelled by the server: realtime, played timestamps come back",
-        mode="realtime",
-        aec=True,
-    ),
-    replace(_P1, name="P5", about="push-to-talk", mode="manual", wake_packets=0),
-    replace(
-        _P1,
-        name="P6",
-        about="firmware 2.2.6: crashes on missing members, drops datagrams below 24 bytes, waits in its main loop",
+    Profile("P3", "echo cancelled on the device: realtime, the microphone stays on", mode="realtime"),
+    Profile("P4", "echo cancelled by the server: realtime, played timestamps come back", mode="realtime", aec=True),
+    Profile("P5", "push-to-talk", mode="manual", wake_packets=0),
+    Profile(
+        "P6",
+        "firmware 2.2.6: crashes on missing members, drops datagrams below 24 bytes, waits in its main loop",
         version="2.2.6",
         glyph_push=None,
         wake_lost_when_open=True,
@@ -125,10 +115,9 @@ _ALL = (
         crashes=True,
         drain="blocking",
     ),
-    replace(
-        _P1,
-        name="P7",
-        about="4G modem: round trips of 150-400 ms, comes back to MQTT once after 60 s if idle",
+    Profile(
+        "P7",
+        "4G modem: round trips of 150-400 ms, comes back to MQTT once after 60 s if idle",
         board="xingzhi-cube-0.96oled-ml307",
         board_type="ml307",
         link="modem",
@@ -136,10 +125,9 @@ _ALL = (
         socket_slots=64,
         body_limit=None,
     ),
-    replace(
-        _P1,
-        name="P8",
-        about="py-xiaozhi: 20 ms frames, MQTT for a conversation only, subscribes, errors with a code",
+    Profile(
+        "P8",
+        "py-xiaozhi: 20 ms frames, MQTT for a conversation only, subscribes, errors with a code",
         chip="x86_64",
         version="2.1.1",
         dialect="python",
@@ -156,10 +144,9 @@ _ALL = (
         link="session",
         timing=Timing(warm_up=(0.0, 0.04), dma=0.0, clear=(0.0, 0.0)),
     ),
-    replace(
-        _P1,
-        name="P9",
-        about="firmware 2.5: a queue of 20 packets, MCP errors with codes, plays notifications while idle",
+    Profile(
+        "P9",
+        "firmware 2.5: a queue of 20 packets, MCP errors with codes, plays notifications while idle",
         version="2.5.0",
         queue=20,
         notify=True,
