@@ -11,6 +11,10 @@ FleetError
 Failures of tools, bad frames and late answers are values, not exceptions: see `fleet.wire.messages`.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 from fleet import DISTRIBUTION
 
 
@@ -51,6 +55,15 @@ class Fenced(FleetError):
 
 class Overloaded(FleetError):
     """A bounded queue is full; the message names it."""
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Raise a `ConfigError` that names the file if the block cannot write it."""
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(f"cannot write {path}: {error.strerror}") from error
 
 
 def install_hint(extra: str) -> str:

@@ -5,7 +5,7 @@ import importlib.util
 from pathlib import Path
 from typing import Final
 
-from fleet.ground.errors import ConfigError, Unavailable, install_hint
+from fleet.ground.errors import ConfigError, Unavailable, install_hint, writing
 from fleet.run.embedded import rumqttd
 from fleet.run.embedded.child import LOOPBACK, ChildProcess, free_port, script_command
 
@@ -62,11 +62,9 @@ class EmbeddedBroker:
             )
         self.port = port or free_port()
         config = data_dir / "broker.toml"
-        try:
+        with writing(config):
             data_dir.mkdir(parents=True, exist_ok=True)
             config.write_text(_CONFIG.format(host=LOOPBACK, port=self.port))
-        except OSError as error:
-            raise ConfigError(f"cannot write {config}: {error.strerror}") from error
         self._restart_done = asyncio.Event()
         """Cleared during `restart`."""
         self._restart_done.set()

@@ -8,7 +8,7 @@ import secrets
 from pathlib import Path
 from typing import Final
 
-from fleet.ground.errors import ConfigError, install_hint
+from fleet.ground.errors import ConfigError, install_hint, writing
 from fleet.run.embedded.child import LOOPBACK, ChildProcess, free_port
 
 _PROBE_SECONDS = 1.0
@@ -69,10 +69,8 @@ class EmbeddedRedis:
             Unavailable: It did not start; the message has the reason.
         """
         path = self._directory / "redis.lock"
-        try:
+        with writing(path):
             lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise ConfigError(f"cannot write {path}: {error.strerror}") from error
         try:
             await self._acquire(lock)
             # The child holds the lock, not this process: the child may still save data after this process has ended.

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from fleet.ground import runtime
-from fleet.ground.errors import ConfigError
+from fleet.ground.errors import ConfigError, writing
 from fleet.ground.settings import Settings
 from fleet.workbench.cluster.caller_settings import caller_settings
 from fleet.workbench.cluster.check import models as scripted
@@ -119,10 +119,8 @@ def _roles(names: list[str] | None) -> list[Role]:
 
 def _write(path: Path, verdict: Verdict) -> None:
     document = {"ok": verdict.ok, **dataclasses.asdict(verdict)}
-    try:
+    with writing(path):
         path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"cannot write {path}: {error.strerror}") from error
 
 
 def _say(text: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from fleet.ground.errors import ConfigError
+from fleet.ground.errors import writing
 from fleet.workbench.demo.results import DemoResult, TurnResult
 from fleet.workbench.demo.stages import medians
 from fleet.workbench.demo.verdict import Check
@@ -34,10 +34,8 @@ def write_figures(path: Path, demo: DemoResult, checks: Sequence[Check], memory:
         "violations": list(demo.violations),
         "memory_bytes": memory or None,
     }
-    try:
+    with writing(path):
         path.write_text(json.dumps(figures, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"cannot write {path}: {error.strerror}") from error
 
 
 def _answer(answer: TurnResult) -> dict[str, JsonValue]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from fleet.ground.errors import ConfigError
+from fleet.ground.errors import writing
 from fleet.roles.edge.transport.datagrams import has_native
 from fleet.workbench.demo.figures import write_figures
 from fleet.workbench.demo.memory import memory_of_children
@@ -136,11 +136,9 @@ def _clear(folder: Path) -> None:
     Raises:
         ConfigError: The folder cannot be written.
     """
-    try:
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for pattern in ("*.wav", "*.log"):
             for old in folder.glob(pattern):
                 old.unlink()
         (folder / "server.log").touch()
-    except OSError as error:
-        raise ConfigError(f"cannot write {folder}: {error.strerror}") from error

@@ -12,7 +12,7 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from fleet.ground.errors import ConfigError
+from fleet.ground.errors import writing
 from fleet.ground.terminal import cell, open_console
 from fleet.workbench.demo.stages import ASR, END, OUTSIDE, SENTENCE, START, TTS
 from fleet.workbench.demo.timeline import Actor, Row, ms
@@ -48,10 +48,8 @@ def save_picture(console: Console, path: Path) -> None:
         ConfigError: The file cannot be written.
     """
     svg = _FETCHED_FONT.sub("", console.export_svg(title="scripts/demo"))
-    try:
+    with writing(path):
         path.write_text(svg, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"cannot write {path}: {error.strerror}") from error
 
 
 class Screen:
