@@ -1,9 +1,11 @@
 """Connects a command to a running system."""
 
 import asyncio
+import inspect
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import NoReturn
+from functools import wraps
+from typing import Concatenate, NoReturn, ParamSpec
 
 import typer
 
@@ -18,18 +20,40 @@ from fleet.ground.tasks import running
 from fleet.wire.identity import Credentials
 from fleet.wire.topics import canonical_mac
 
+Arguments = ParamSpec("Arguments")
+
 _CONNECT_SECONDS = 10.0
 
 
-def run(work: Callable[[Settings], Coroutine[None, None, int]]) -> NoReturn:
+def run(work: Callable[[Settings], Coroutine[None, None, int | None]]) -> NoReturn:
     """Run a command and exit with the code that it returns; print a configuration error in one line."""
+    settings = load_or_exit()
+    log.configure("warning", settings.log_format, pii=False)
+    raise typer.Exit(runtime.run(lambda: work(settings)))
+
+
+def load_or_exit() -> Settings:
+    """Return the settings; print a configuration error in one line and exit."""
     try:
-        settings = load()
+        return load()
     except ConfigError as error:
         typer.echo(f"fleet: {error}", err=True)
         raise typer.Exit(runtime.EXIT_MISCONFIGURED) from error
-    log.configure("warning", settings.log_format, pii=False)
-    raise typer.Exit(runtime.run(lambda: work(settings)))
+
+
+def operation(
+    work: Callable[Concatenate[Settings, Arguments], Coroutine[None, None, int | None]],
+) -> Callable[Arguments, None]:
+    """Return a command that runs `work` with the settings and its own arguments, and exits with the code it returns."""
+
+    @wraps(work)
+    def command(*args: Arguments.args, **options: Arguments.kwargs) -> None:
+        run(lambda settings: work(settings, *args, **options))
+
+    signature = inspect.signature(work)
+    # Typer reads the options of a command from its signature.
+    vars(command)["__signature__"] = signature.replace(parameters=list(signature.parameters.values())[1:])
+    return command
 
 
 @asynccontextmanager

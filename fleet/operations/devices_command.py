@@ -14,7 +14,7 @@ from fleet.ground.local_time import offset
 from fleet.ground.settings import Settings
 from fleet.ground.terminal import plural
 from fleet.operations import ownership_command
-from fleet.operations.connect import open_store, read_mac, run
+from fleet.operations.connect import open_store, operation, read_mac
 from fleet.operations.devices_table import devices_table, read_devices
 from fleet.operations.listing import AsJson, print_list
 from fleet.operations.notify_command import notify
@@ -28,85 +28,71 @@ Mac = Annotated[str, typer.Argument(help="MAC of the device, with colons, hyphen
 
 
 @app.command("list")
-def list_devices(as_json: AsJson = False) -> None:
+@operation
+async def list_devices(settings: Settings, as_json: AsJson = False) -> None:
     """List the devices that asked bootstrap within the last 90 days, and others that are bound, wait or are revoked.
 
     State: `online`, `offline`, `revoked`, `waits` (the device shows a code), or `not seen` (bound, but never here or
     not for 90 days).
     """
-
-    async def work(settings: Settings) -> int:
-        async with open_store(settings) as store:
-            columns, rows = devices_table(await read_devices(store), await PolicyStore(store).read())
-        print_list("devices", columns, rows, as_json=as_json)
-        return 0
-
-    run(work)
+    async with open_store(settings) as store:
+        columns, rows = devices_table(await read_devices(store), await PolicyStore(store).read())
+    print_list("devices", columns, rows, as_json=as_json)
 
 
 @app.command()
-def revoke(mac: Mac) -> None:
+@operation
+async def revoke(settings: Settings, mac: Mac) -> None:
     """Revoke a device: within five seconds its connection is closed and its passwords are refused."""
-    _change(mac, revoked=True)
+    await _change(settings, mac, revoked=True)
 
 
 @app.command()
-def unrevoke(mac: Mac) -> None:
+@operation
+async def unrevoke(settings: Settings, mac: Mac) -> None:
     """Allow a revoked device again. Switch the device off and on, so that it fetches a new password."""
-    _change(mac, revoked=False)
+    await _change(settings, mac, revoked=False)
 
 
 @app.command()
-def timezone(
+@operation
+async def timezone(
+    settings: Settings,
     mac: Mac,
     zone: Annotated[
         str, typer.Argument(help="Time zone such as Europe/Berlin, or minutes east of UTC; empty: the server's.")
     ],
 ) -> None:
     """Set the time zone of a device. The device gets it at its next start."""
-
-    async def work(settings: Settings) -> int:
-        if zone and offset(zone, datetime.now(UTC)) is None:
-            raise ConfigError(f"{zone} is not a time zone")
-        async with open_store(settings) as store:
-            await Admissions(store).set_timezone(read_mac(mac), zone)
-        typer.echo(f"{read_mac(mac)}: {zone or 'the time zone of the server'}")
-        return 0
-
-    run(work)
+    if zone and offset(zone, datetime.now(UTC)) is None:
+        raise ConfigError(f"{zone} is not a time zone")
+    async with open_store(settings) as store:
+        await Admissions(store).set_timezone(read_mac(mac), zone)
+    typer.echo(f"{read_mac(mac)}: {zone or 'the time zone of the server'}")
 
 
 @app.command()
-def debug(
+@operation
+async def debug(
+    settings: Settings,
     mac: Mac,
     minutes: Annotated[
         float, typer.Option(min=0, max=LONGEST_MINUTES, help="Duration in minutes; 0 ends it now.")
     ] = 10.0,
 ) -> None:
     """Log a device at the level debug, in all processes and regardless of FLEET_LOG_LEVEL."""
-
-    async def work(settings: Settings) -> int:
-        name = read_mac(mac)
-        async with open_store(settings) as store:
-            await DebuggedDevices(store).set(name, minutes * 60)
-        typer.echo(
-            f"{name}: level debug for {plural(minutes, 'minute')}" if minutes else f"{name}: level FLEET_LOG_LEVEL"
-        )
-        return 0
-
-    run(work)
+    name = read_mac(mac)
+    async with open_store(settings) as store:
+        await DebuggedDevices(store).set(name, minutes * 60)
+    typer.echo(f"{name}: level debug for {plural(minutes, 'minute')}" if minutes else f"{name}: level FLEET_LOG_LEVEL")
 
 
-def _change(mac: str, *, revoked: bool) -> None:
-    async def work(settings: Settings) -> int:
-        name = read_mac(mac)
-        async with open_store(settings) as store:
-            revocations = Revocations(store)
-            changed = await (revocations.add(name) if revoked else revocations.remove(name))
-            if revoked and changed:
-                await revocations.require(name, await Admissions(store).renew(name))
-        state = "revoked" if revoked else "not revoked"
-        typer.echo(f"{name} is {state}{'' if changed else ' already'}{'' if revoked else f'; {POWER_CYCLE}'}")
-        return 0
-
-    run(work)
+async def _change(settings: Settings, mac: str, *, revoked: bool) -> None:
+    name = read_mac(mac)
+    async with open_store(settings) as store:
+        revocations = Revocations(store)
+        changed = await (revocations.add(name) if revoked else revocations.remove(name))
+        if revoked and changed:
+            await revocations.require(name, await Admissions(store).renew(name))
+    state = "revoked" if revoked else "not revoked"
+    typer.echo(f"{name} is {state}{'' if changed else ' already'}{'' if revoked else f'; {POWER_CYCLE}'}")

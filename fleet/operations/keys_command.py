@@ -10,7 +10,7 @@ from fleet.adapters.redis.devices.registry import DeviceRegistry, Entry
 from fleet.ground import runtime
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
-from fleet.operations.connect import open_publisher, open_store, run
+from fleet.operations.connect import open_publisher, open_store, operation
 from fleet.operations.listing import AsJson, print_list
 from fleet.operations.rotation import KeysFile, Pace, Rotation
 
@@ -20,20 +20,18 @@ _MOST_NAMED = 20
 
 
 @app.command("list")
-def list_keys(as_json: AsJson = False) -> None:
+@operation
+async def list_keys(settings: Settings, as_json: AsJson = False) -> None:
     """List the ids of the valid keys. The first one signs new passwords."""
-
-    async def work(settings: Settings) -> int:
-        names = KeysFile(_path(settings)).read().ids
-        rows = [(name, "still valid" if number else "signs") for number, name in enumerate(names)]
-        print_list("keys", ("key", "state"), rows, as_json=as_json, heading=False)
-        return 0
-
-    run(work)
+    names = KeysFile(_path(settings)).read().ids
+    rows = [(name, "still valid" if number else "signs") for number, name in enumerate(names)]
+    print_list("keys", ("key", "state"), rows, as_json=as_json, heading=False)
 
 
 @app.command()
-def rotate(
+@operation
+async def rotate(
+    settings: Settings,
     settle: Annotated[
         float, typer.Option(min=2, help="Wait after each change of the file, in seconds; all processes read it then.")
     ] = 10.0,
@@ -44,22 +42,20 @@ def rotate(
     force: Annotated[
         bool, typer.Option(help="Remove the old key now; devices that still need it must be switched off and on.")
     ] = False,
-) -> None:
+) -> int:
     """Replace the signing key and lock no device out. An interrupted rotation continues when you run it again.
 
     The command adds a new key, then signs with it, then restarts idle devices that have an older password. When no
     device needs the old key, the command removes it. Exit code 1: some devices still need the old key, which stays
     valid.
     """
-    run(lambda settings: _rotate(settings, Pace(settle, rate, reconnect_limit), force=force))
-
-
-async def _rotate(settings: Settings, pace: Pace, *, force: bool) -> int:
     file = KeysFile(_path(settings))
     name = f"fleet-keys-{secrets.token_hex(4)}"
     connecting = open_publisher(settings, lambda: file.read().issue("service", name))
     async with open_store(settings) as store, connecting as publisher:
-        rotation = Rotation(file, DeviceRegistry(store), publisher.publish, typer.echo, pace)
+        rotation = Rotation(
+            file, DeviceRegistry(store), publisher.publish, typer.echo, Pace(settle, rate, reconnect_limit)
+        )
         if force:
             rotation.retire()
             return 0

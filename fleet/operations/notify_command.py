@@ -11,14 +11,16 @@ from fleet.ground import runtime
 from fleet.ground.errors import ConfigError, Unavailable
 from fleet.ground.settings import Settings
 from fleet.ground.terminal import visible
-from fleet.operations.connect import open_publisher, open_store, read_mac, run
+from fleet.operations.connect import open_publisher, open_store, operation, read_mac
 from fleet.wire import dialects
 from fleet.wire import notify as codec
 from fleet.wire.identity import CredentialKeys
 from fleet.wire.topics import down_topic
 
 
-def notify(
+@operation
+async def notify(
+    settings: Settings,
     mac: Annotated[str, typer.Argument(help="MAC of the device, with colons, hyphens or no separators.")],
     url: Annotated[str, typer.Argument(help="http or https address of an Ogg file with one mono Opus stream.")],
     subtitle: Annotated[
@@ -28,25 +30,21 @@ def notify(
             help="MILLISECONDS:TEXT, text to show from this position on, such as '1800:Saved.'; repeatable.",
         ),
     ] = None,
-) -> None:
+) -> int:
     """Let an idle device with firmware 2.5 or later play an audio file. The device sends no confirmation.
 
     Exit code 1: nothing was sent, because the device is offline, in a conversation, or has older firmware.
     """
-
-    async def work(settings: Settings) -> int:
-        name = read_mac(mac)
-        message = _message(url, subtitle or [])
-        async with open_store(settings) as store:
-            obstacle = _obstacle(await Devices(store).read(name))
-        if obstacle:
-            typer.echo(f"{name} {obstacle}", err=True)
-            return runtime.EXIT_FAILED
-        await _publish(settings, name, message)
-        typer.echo(f"{name} was sent the notification")
-        return 0
-
-    run(work)
+    name = read_mac(mac)
+    message = _message(url, subtitle or [])
+    async with open_store(settings) as store:
+        obstacle = _obstacle(await Devices(store).read(name))
+    if obstacle:
+        typer.echo(f"{name} {obstacle}", err=True)
+        return runtime.EXIT_FAILED
+    await _publish(settings, name, message)
+    typer.echo(f"{name} was sent the notification")
+    return 0
 
 
 def _message(url: str, subtitles: list[str]) -> bytes:

@@ -16,7 +16,7 @@ from fleet.adapters.redis.devices.registry import DeviceRegistry
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
 from fleet.ground.terminal import plural, visible
-from fleet.operations.connect import open_store, read_mac, run
+from fleet.operations.connect import open_store, operation, read_mac
 from fleet.operations.devices_table import claims_table, format_time, has_old_password, held_generation
 from fleet.operations.listing import AsJson, print_list
 from fleet.wire.topics import canonical_mac
@@ -39,96 +39,75 @@ _MOST_NAMED = 20
 
 
 @app.command()
-def bind(
-    who: Annotated[str, typer.Argument(help="The six digits that a device shows, or a MAC.")], now: Now = False
+@operation
+async def bind(
+    settings: Settings,
+    who: Annotated[str, typer.Argument(help="The six digits that a device shows, or a MAC.")],
+    now: Now = False,
 ) -> None:
     """Bind a device to its MAC: the device that shows a code or, with a MAC, the first client that asks for it."""
-
-    async def work(settings: Settings) -> int:
-        async with open_store(settings) as store:
-            mac, client, serial = await _resolve(store, who)
-            return await _bind(store, settings, mac, client, serial, now=now)
-
-    run(work)
+    async with open_store(settings) as store:
+        mac, client, serial = await _resolve(store, who)
+        await _bind(store, settings, mac, client, serial, now=now)
 
 
 @app.command()
-def unbind(mac: Mac) -> None:
+@operation
+async def unbind(settings: Settings, mac: Mac) -> None:
     """Remove the owner of a device and refuse its passwords at once. The device must be activated at its next start.
 
     Under the policy `open` it needs no activation. Under `closed` a device with a known serial number activates itself.
     """
-
-    async def work(settings: Settings) -> int:
-        name = read_mac(mac)
-        async with open_store(settings) as store:
-            had, generation = await Admissions(store).unbind(name)
-            await Revocations(store).require(name, generation)
-        state = "is no longer bound" if had else "was not bound"
-        typer.echo(f"{name} {state}; its passwords are refused, {POWER_CYCLE}")
-        return 0
-
-    run(work)
+    name = read_mac(mac)
+    async with open_store(settings) as store:
+        had, generation = await Admissions(store).unbind(name)
+        await Revocations(store).require(name, generation)
+    state = "is no longer bound" if had else "was not bound"
+    typer.echo(f"{name} {state}; its passwords are refused, {POWER_CYCLE}")
 
 
 @app.command()
-def claims(mac: MacOrAll = "", as_json: AsJson = False) -> None:
+@operation
+async def claims(settings: Settings, mac: MacOrAll = "", as_json: AsJson = False) -> None:
     """List claims: clients that ask for a MAC of another owner. Use `accept` or `refuse` to decide."""
-
-    async def work(settings: Settings) -> int:
-        async with open_store(settings) as store:
-            found = await (Claims(store).of(read_mac(mac)) if mac else Claims(store).all())
-        print_list("claims", *claims_table(found), as_json=as_json)
-        return 0
-
-    run(work)
+    async with open_store(settings) as store:
+        found = await (Claims(store).of(read_mac(mac)) if mac else Claims(store).all())
+    print_list("claims", *claims_table(found), as_json=as_json)
 
 
 @app.command()
-def accept(mac: Mac, client: Client = "", now: Now = False) -> None:
+@operation
+async def accept(settings: Settings, mac: Mac, client: Client = "", now: Now = False) -> None:
     """Accept a claim: its client becomes the owner of the MAC. The passwords of the earlier owner are replaced."""
-
-    async def work(settings: Settings) -> int:
-        async with open_store(settings) as store:
-            claim = await _claim(store, read_mac(mac), client)
-            return await _bind(store, settings, claim.mac, claim.client, "", now=now)
-
-    run(work)
+    async with open_store(settings) as store:
+        claim = await _claim(store, read_mac(mac), client)
+        await _bind(store, settings, claim.mac, claim.client, "", now=now)
 
 
 @app.command()
-def refuse(mac: Mac, client: Client = "") -> None:
+@operation
+async def refuse(settings: Settings, mac: Mac, client: Client = "") -> None:
     """Refuse a claim: delete it, and give its client no code for 30 days."""
-
-    async def work(settings: Settings) -> int:
-        async with open_store(settings) as store:
-            claim = await _claim(store, read_mac(mac), client)
-            await Claims(store).refuse(claim)
-        typer.echo(
-            f"{visible(claim.client)} gets no code for {claim.mac} for {plural(REFUSED_SECONDS // 86_400, 'day')}"
-        )
-        return 0
-
-    run(work)
+    async with open_store(settings) as store:
+        claim = await _claim(store, read_mac(mac), client)
+        await Claims(store).refuse(claim)
+    typer.echo(f"{visible(claim.client)} gets no code for {claim.mac} for {plural(REFUSED_SECONDS // 86_400, 'day')}")
 
 
 @app.command()
-def renew(mac: MacOrAll = "", now: Now = False) -> None:
+@operation
+async def renew(settings: Settings, mac: MacOrAll = "", now: Now = False) -> int:
     """Replace a device's password. Without a MAC, list the devices with an old password and ask them to restart.
 
     Exit code 1: some devices still have an old password.
     """
-
-    async def work(settings: Settings) -> int:
-        async with open_store(settings) as store:
-            if mac:
-                return await _renew(store, settings, read_mac(mac), now=now)
-            return await _renew_all(store, now=now)
-
-    run(work)
+    async with open_store(settings) as store:
+        if mac:
+            return await _renew(store, settings, read_mac(mac), now=now)
+        return await _renew_all(store, now=now)
 
 
-async def _bind(store: Store, settings: Settings, mac: str, client: str, serial: str, *, now: bool) -> int:
+async def _bind(store: Store, settings: Settings, mac: str, client: str, serial: str, *, now: bool) -> None:
     """Make a client the owner of a MAC, and print what happens to earlier passwords."""
     until = _deadline(settings, now=now)
     if client:
@@ -138,7 +117,6 @@ async def _bind(store: Store, settings: Settings, mac: str, client: str, serial:
     typer.echo(f"{mac} is bound")
     if generation is not None:
         await _replace_password(store, mac, generation, until)
-    return 0
 
 
 async def _renew(store: Store, settings: Settings, mac: str, *, now: bool) -> int:

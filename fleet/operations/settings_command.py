@@ -9,11 +9,11 @@ from rich.console import Console
 from rich.text import Text
 
 from fleet.ground import runtime
-from fleet.ground.errors import ConfigError
-from fleet.ground.settings import Settings, load
+from fleet.ground.settings import Settings
 from fleet.ground.settings.reference import SettingEntry, default_of, groups, is_changed
 from fleet.ground.settings.wording import shown
 from fleet.ground.terminal import open_console
+from fleet.operations.connect import load_or_exit
 from fleet.operations.listing import AsJson, print_json
 from fleet.operations.settings_reference import write_reference
 
@@ -40,11 +40,7 @@ def settings(
     if form == "markdown":
         typer.echo(write_reference(), nl=False)
         return
-    try:
-        loaded = load()
-    except ConfigError as error:
-        typer.echo(f"fleet: {error}", err=True)
-        raise typer.Exit(runtime.EXIT_MISCONFIGURED) from error
+    loaded = load_or_exit()
     wanted = [word.lower() for word in words or ()]
     found: dict[str, list[SettingEntry]] = {}
     for group in groups():

@@ -6,51 +6,43 @@ import typer
 
 from fleet.adapters.files.operator_tokens import SCOPES, OperatorTokens, tokens_path
 from fleet.ground.settings import Settings
-from fleet.operations.connect import run
+from fleet.operations.connect import operation
 from fleet.operations.listing import AsJson, print_list
 
 app = typer.Typer(help="Operators' tokens: new, list, revoke.", no_args_is_help=True)
 
 
 @app.command()
-def new(
+@operation
+async def new(
+    settings: Settings,
     scope: Annotated[
         list[str], typer.Option(metavar="<str>", help=f"Permission of the token: {', '.join(SCOPES)}; may be repeated.")
     ],
     name: Annotated[str, typer.Argument(help="Holder of the token, for the log; empty: the next number.")] = "",
 ) -> None:
     """Make a token and print it. Only its hash is stored. Every api that reads the file accepts it at once."""
-
-    async def work(settings: Settings) -> int:
-        scopes = {part.strip() for text in scope for part in text.split(",") if part.strip()}
-        typer.echo(_tokens(settings).add(name, frozenset(scopes)))
-        return 0
-
-    run(work)
+    scopes = {part.strip() for text in scope for part in text.split(",") if part.strip()}
+    typer.echo(_tokens(settings).add(name, frozenset(scopes)))
 
 
 @app.command("list")
-def list_tokens(as_json: AsJson = False) -> None:
+@operation
+async def list_tokens(settings: Settings, as_json: AsJson = False) -> None:
     """List the holders of tokens and the permissions of their tokens."""
-
-    async def work(settings: Settings) -> int:
-        rows = [(one.name, ", ".join(sorted(one.scopes))) for one in _tokens(settings).read()]
-        print_list("tokens", ("name", "scopes"), rows, as_json=as_json, heading=False)
-        return 0
-
-    run(work)
+    rows = [(one.name, ", ".join(sorted(one.scopes))) for one in _tokens(settings).read()]
+    print_list("tokens", ("name", "scopes"), rows, as_json=as_json, heading=False)
 
 
 @app.command()
-def revoke(name: Annotated[str, typer.Argument(help="Holder of the token, as in `fleet tokens list`.")]) -> None:
+@operation
+async def revoke(
+    settings: Settings, name: Annotated[str, typer.Argument(help="Holder of the token, as in `fleet tokens list`.")]
+) -> int:
     """Revoke a token at once."""
-
-    async def work(settings: Settings) -> int:
-        found = _tokens(settings).remove(name)
-        typer.echo(f"{name} {'is revoked' if found else 'has no token'}")
-        return 0 if found else 1
-
-    run(work)
+    found = _tokens(settings).remove(name)
+    typer.echo(f"{name} {'is revoked' if found else 'has no token'}")
+    return 0 if found else 1
 
 
 def _tokens(settings: Settings) -> OperatorTokens:

@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from fleet.operations.connect import run
+from fleet.ground.settings import Settings
+from fleet.operations.connect import operation
 from fleet.operations.listing import AsJson
 
 PARTS = (
@@ -20,7 +21,10 @@ Ota = Annotated[
 ]
 
 
-def doctor(device: Device = "", only: Only = "", ota: Ota = "", as_json: AsJson = False) -> None:
+@operation
+async def doctor(
+    settings: Settings, device: Device = "", only: Only = "", ota: Ota = "", as_json: AsJson = False
+) -> int:
     """Find faults of a site, and print what to do. Exit code 0: no problem; 1: problems; 2: wrong settings.
 
     Run it with the environment of the roles, because it reads the same settings. It sends one request each to the chat
@@ -28,6 +32,6 @@ def doctor(device: Device = "", only: Only = "", ota: Ota = "", as_json: AsJson 
     their records afterwards.
     """
     # Imported here: the doctor needs all modules, and other commands, above all health probes, must start fast.
-    from fleet.operations.doctor.run import DoctorRequest, run_doctor
+    from fleet.operations.doctor.run import run_doctor
 
-    run(lambda settings: run_doctor(settings, DoctorRequest(device, only, ota, as_json)))
+    return await run_doctor(settings, device, only, ota, as_json=as_json)

@@ -2,48 +2,28 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError
 
-_Hex = Annotated[str, StringConstraints(pattern="^[0-9a-fA-F]{32}$")]
+_SixteenBytes = Annotated[bytes, Field(min_length=16, max_length=16)]
 _NOWHERE = ("127.0.0.1", 9)
 """The address in the answer to a refused hello (`fleet.roles.worker.sessions.opener`)."""
-
-
-class _Udp(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-    server: str
-    port: int
-    key: _Hex
-    nonce: _Hex
 
 
 class HelloAnswer(BaseModel):
     """The server's hello, which opens a session."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(val_json_bytes="hex")
+
     type: Literal["hello"]
-    session_id: str = ""
-    udp: _Udp
-
-    @property
-    def session(self) -> str:
-        return self.session_id
-
-    @property
-    def host(self) -> str:
-        return self.udp.server
-
-    @property
-    def port(self) -> int:
-        return self.udp.port
-
-    @property
-    def key(self) -> bytes:
-        return bytes.fromhex(self.udp.key)
+    session: str = Field("", validation_alias="session_id")
+    host: str = Field(validation_alias=AliasPath("udp", "server"))
+    port: int = Field(validation_alias=AliasPath("udp", "port"))
+    key: _SixteenBytes = Field(validation_alias=AliasPath("udp", "key"))
+    nonce: _SixteenBytes = Field(validation_alias=AliasPath("udp", "nonce"))
 
     @property
     def ssrc(self) -> int:
-        return int(self.udp.nonce[8:16], 16)
+        return int.from_bytes(self.nonce[4:8], "big")
 
     @property
     def refused(self) -> bool:

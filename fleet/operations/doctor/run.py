@@ -1,8 +1,7 @@
-"""One run of `fleet doctor`: read the request, examine, print the findings."""
+"""One run of `fleet doctor`: examine, print the findings."""
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
@@ -15,25 +14,15 @@ from fleet.operations.doctor.report import show, show_json
 from fleet.operations.doctor.site import open_site
 
 
-@dataclass(frozen=True, slots=True)
-class DoctorRequest:
-    """The options of the command; each may be empty."""
-
-    device: str = ""
-    only: str = ""
-    ota: str = ""
-    as_json: bool = False
-
-
-async def run_doctor(settings: Settings, request: DoctorRequest) -> int:
-    """Examine, print, and return the exit code.
+async def run_doctor(settings: Settings, device: str, only: str, ota: str, *, as_json: bool) -> int:
+    """Examine, print, and return the exit code; each option may be empty.
 
     Raises:
         ConfigError: The request names an unknown part.
         Unavailable: Redis does not answer (for one device).
     """
-    findings = await _examine(settings, request)
-    if request.as_json:
+    findings = await _examine(settings, device, only, ota)
+    if as_json:
         show_json(findings)
     else:
         await asyncio.to_thread(show, findings)
@@ -52,13 +41,13 @@ def choose_parts(only: str) -> frozenset[str]:
     return wanted
 
 
-async def _examine(settings: Settings, request: DoctorRequest) -> Sequence[Finding]:
-    if request.device:
-        mac = read_mac(request.device)
+async def _examine(settings: Settings, device: str, only: str, ota: str) -> Sequence[Finding]:
+    if device:
+        mac = read_mac(device)
         async with open_site(settings) as site:
             return await examine_device(site.reachable_store(), mac, site.settings)
-    if request.ota:
-        return await examine_remote(settings, request.ota)
-    parts = choose_parts(request.only)
+    if ota:
+        return await examine_remote(settings, ota)
+    parts = choose_parts(only)
     async with open_site(settings) as site:
         return await examine(site, parts)
