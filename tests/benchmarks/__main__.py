@@ -11,7 +11,6 @@ from rich.console import Console
 
 from fleet.ground.errors import ConfigError
 from fleet.workbench.bench.__main__ import Connected, Devices, JsonFile, Repeats, Seconds, app
-from fleet.workbench.bench.machine import Machine
 from fleet.workbench.bench.result import as_json, members, run
 from tests.benchmarks.all import AllExperiment, AllFigures, show_all
 from tests.benchmarks.compare import figures_of, read_figures, show_changes
@@ -74,8 +73,8 @@ def everything(
         repeats=repeats,
     )
 
-    def show(console: Console, machine: Machine, found: AllFigures) -> None:
-        show_all(console, machine, found)
+    def show(console: Console, found: AllFigures) -> None:
+        show_all(console, found)
         if compare:
             show_changes(console, before, figures_of(json.loads(as_json(members(found)))))
 

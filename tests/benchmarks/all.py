@@ -9,7 +9,6 @@ from rich.console import Console
 from fleet.workbench.bench.bootstrap import BootstrapExperiment, BootstrapResult
 from fleet.workbench.bench.bootstrap_table import show_bootstrap
 from fleet.workbench.bench.experiment import Experiment, Progress
-from fleet.workbench.bench.machine import Machine
 from fleet.workbench.bench.turn import TurnExperiment, TurnResult
 from fleet.workbench.bench.turn_table import show_turn
 from fleet.workbench.bench.udp import UdpExperiment, UdpFigures
@@ -70,10 +69,10 @@ class AllExperiment(Experiment[AllFigures]):
         )
 
 
-def show_all(console: Console, machine: Machine, found: AllFigures) -> None:
+def show_all(console: Console, found: AllFigures) -> None:
     """Print everything."""
-    show_servers(console, machine, found.servers)
+    show_servers(console, found.servers)
     show_scale(console, found.scale)
-    show_udp(console, machine, found.udp)
-    show_bootstrap(console, machine, found.bootstrap)
-    show_turn(console, machine, found.turn)
+    show_udp(console, found.udp)
+    show_bootstrap(console, found.bootstrap)
+    show_turn(console, found.turn)

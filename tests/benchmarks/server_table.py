@@ -6,8 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from fleet.workbench.bench.figures import Spread
-from fleet.workbench.bench.machine import Machine
-from fleet.workbench.bench.table_cells import cell, show_machine
+from fleet.workbench.bench.table_cells import cell
 from fleet.workbench.bench.testbed import Cost
 from tests.benchmarks.peer import FLEET, PEER, ServerResult
 from tests.benchmarks.scale import ScaleResult
@@ -20,9 +19,8 @@ _NOTE = (
 )
 
 
-def show_servers(console: Console, machine: Machine, found: Sequence[ServerResult]) -> None:
+def show_servers(console: Console, found: Sequence[ServerResult]) -> None:
     """Print the servers side by side, each with its ratio to the peer, and the parts of fleet."""
-    show_machine(console, machine)
     names = [server.server for server in found]
     ratios = [name for name in names if PEER in names and name != PEER]
     table = Table(title="CPU in microseconds an operation: median (least-most)", title_justify="left")

@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.table import Table
 
 from fleet.workbench.bench.bootstrap import PARTS, BootstrapResult
-from fleet.workbench.bench.machine import Machine
-from fleet.workbench.bench.table_cells import cell, show_machine
+from fleet.workbench.bench.table_cells import cell, figures_table
 
 MARK_RATE, MARK_MS = 500.0, 5000.0
 """The goal for many devices that boot at once: requests a second, and the 99th percentile of their waits."""
@@ -15,12 +13,10 @@ _ENOUGH = 0.9
 """Share of the wanted rate; below it the figures are limited by the machine, or by one api process."""
 
 
-def show_bootstrap(console: Console, machine: Machine, cases: Sequence[BootstrapResult]) -> None:
+def show_bootstrap(console: Console, cases: Sequence[BootstrapResult]) -> None:
     """Print what was measured."""
-    show_machine(console, machine)
-    table = Table(title="CPU of a bootstrap in microseconds: median (least-most)", title_justify="left")
-    for name in ("wanted\na second", "answered\na second", *PARTS, "api\ncores", "p50\nms", "p99", "max", "not 200"):
-        table.add_column(name, justify="right")
+    names = ("wanted\na second", "answered\na second", *PARTS, "api\ncores", "p50\nms", "p99", "max", "not 200")
+    table = figures_table("CPU of a bootstrap in microseconds: median (least-most)", (), names)
     for case in cases:
         table.add_row(
             f"{case.asked:g}",

@@ -1,21 +1,16 @@
 """What a broker costs, for people."""
 
 from rich.console import Console
-from rich.table import Table
 
 from fleet.workbench.bench.broker import BrokerFigures, BrokerResult
-from fleet.workbench.bench.machine import Machine
-from fleet.workbench.bench.table_cells import cell, show_machine
+from fleet.workbench.bench.table_cells import cell, figures_table
 
 
-def show_broker(console: Console, machine: Machine, found: BrokerFigures) -> None:
+def show_broker(console: Console, found: BrokerFigures) -> None:
     """Print what was measured."""
-    show_machine(console, machine)
     title = f"CPU of the broker ({found.broker}) in microseconds: median (least-most)"
-    table = Table(title=title, title_justify="left")
-    table.add_column("")
-    for name in ("connect", "disconnect", "message down", "message up", "idle\n% core"):
-        table.add_column(name, justify="right")
+    names = ("connect", "disconnect", "message down", "message up", "idle\n% core")
+    table = figures_table(title, ("",), names)
     for case in found.cases:
         figures = (case.connect_us, case.disconnect_us, case.down_us, case.up_us)
         table.add_row(case.setup.name, *map(cell, figures), f"{case.idle_percent.median:.2f}")

@@ -9,22 +9,25 @@ from pathlib import Path
 from rich.console import Console
 
 from fleet.ground import runtime
-from fleet.ground.errors import ConfigError
+from fleet.ground.errors import writing
+from fleet.ground.terminal import open_console
 from fleet.workbench.bench.experiment import Experiment, Figures
 from fleet.workbench.bench.machine import Machine
-from fleet.workbench.bench.udp_table import make_console
+from fleet.workbench.bench.table_cells import show_machine
+
+_PLAIN_WIDTH = 120
+"""Columns of an output that is no terminal."""
 
 
-def run(
-    experiment: Experiment[Figures], show: Callable[[Console, Machine, Figures], None], json_file: Path | None
-) -> None:
+def run(experiment: Experiment[Figures], show: Callable[[Console, Figures], None], json_file: Path | None) -> None:
     """Run a benchmark, then end the process."""
 
     async def main() -> None:
-        console, machine = make_console(), Machine.here()
+        console, machine = open_console(_PLAIN_WIDTH), Machine.here()
         with console.status("") as status:
             found = await experiment.measure(status.update)
-        show(console, machine, found)
+        show_machine(console, machine)
+        show(console, found)
         if json_file:
             head = {"benchmark": experiment.name, "machine": machine, "plan": experiment}
             _write(json_file, {**head, **members(found)})
@@ -44,10 +47,8 @@ def as_json(document: dict[str, object]) -> str:
 
 
 def _write(path: Path, document: dict[str, object]) -> None:
-    try:
+    with writing(path):
         path.write_text(as_json(document), encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"cannot write {path}: {error.strerror}") from error
 
 
 def _plain(value: object) -> object:

@@ -3,25 +3,24 @@
 from collections.abc import Mapping, Sequence
 
 from rich.console import Console
-from rich.table import Table
 
 from fleet.workbench.bench import call, hello, turns
 from fleet.workbench.bench.figures import Spread
 from fleet.workbench.bench.machine import Machine
-from fleet.workbench.bench.table_cells import cell, show_machine
+from fleet.workbench.bench.table_cells import cell, figures_table
 from fleet.workbench.bench.testbed import PARTS, Cost
 
 HELLO_US, CALL_US, REDIS_BYTES = 250.0, 200.0, 1024.0
 """What a worker should need for a hello and for a tool call, and Redis for a device that does nothing."""
 _ENOUGH = 0.8
 """Part of the cores that turns must have got for their rate to mean much."""
+_FIGURES = (*PARTS, "p50\nms", "p99", "lost")
 _SHARED = "All of them share the cores of this machine, the one that plays the devices too."
 
 
-def show_hello(console: Console, machine: Machine, cases: Sequence[hello.HelloResult]) -> None:
+def show_hello(console: Console, cases: Sequence[hello.HelloResult]) -> None:
     """Print what was measured."""
-    table = _table(machine, console, "CPU in microseconds: median (least-most)", "devices", "operation")
-    _add(table, "p50\nms", "p99", "lost")
+    table = figures_table("CPU in microseconds: median (least-most)", ("devices", "operation"), _FIGURES)
     for case in cases:
         known = f"{case.devices}\n({case.connected} connected)"
         rows = [("connect and tell tools", case.connect), ("hello", case.hello)]
@@ -45,10 +44,9 @@ def show_hello(console: Console, machine: Machine, cases: Sequence[hello.HelloRe
         )
 
 
-def show_call(console: Console, machine: Machine, cases: Sequence[call.CallResult]) -> None:
+def show_call(console: Console, cases: Sequence[call.CallResult]) -> None:
     """Print what was measured."""
-    table = _table(machine, console, "CPU in microseconds: median (least-most)", "devices", "operation")
-    _add(table, "p50\nms", "p99", "lost")
+    table = figures_table("CPU in microseconds: median (least-most)", ("devices", "operation"), _FIGURES)
     for case in cases:
         known = f"{case.devices}\n({case.connected} connected)"
         table.add_row(known, "turn without a call", *_cells(case.turn.us), *_waits(case.turn))
@@ -66,10 +64,9 @@ def show_call(console: Console, machine: Machine, cases: Sequence[call.CallResul
         console.print(f"{case.devices} devices: {_verdict(case.call_us['worker'], CALL_US, 'us of worker a call')}")
 
 
-def show_turns(console: Console, machine: Machine, cases: Sequence[turns.TurnsResult]) -> None:
+def show_turns(console: Console, cases: Sequence[turns.TurnsResult]) -> None:
     """Print what was measured."""
-    table = _table(machine, console, "CPU of a turn in microseconds: median (least-most)", "workers", "turns a second")
-    _add(table, "p50\nms", "p99", "lost")
+    table = figures_table("CPU of a turn in microseconds: median (least-most)", ("workers", "turns a second"), _FIGURES)
     for case in cases:
         rate = f"{case.turns.median:.0f}\n({case.turns.least:.0f}-{case.turns.most:.0f})"
         table.add_row(
@@ -80,7 +77,7 @@ def show_turns(console: Console, machine: Machine, cases: Sequence[turns.TurnsRe
     console.print(_SHARED)
     for case in cases:
         got = case.cores["all"] + case.cores["load"]
-        if got < _ENOUGH * min(machine.cores, 1 + case.workers):
+        if got < _ENOUGH * min(Machine.here().cores, 1 + case.workers):
             console.print(
                 f"{case.workers} workers: all parts together got {got:.2f} cores; other work had the rest.",
                 style="yellow",
@@ -91,20 +88,6 @@ def show_turns(console: Console, machine: Machine, cases: Sequence[turns.TurnsRe
             f"{last.workers} workers answer {last.turns.median / max(first.turns.median, 1e-9):.2f} times as many turns"
             f" as {first.workers}."
         )
-
-
-def _table(machine: Machine, console: Console, title: str, *names: str) -> Table:
-    show_machine(console, machine)
-    table = Table(title=title, title_justify="left")
-    for name in names:
-        table.add_column(name)
-    _add(table, *PARTS)
-    return table
-
-
-def _add(table: Table, *names: str) -> None:
-    for name in names:
-        table.add_column(name, justify="right")
 
 
 def _cells(us: Mapping[str, Spread]) -> list[str]:

@@ -1,6 +1,9 @@
 """What all tables of benchmarks share: the machine above them, and figures with their spread."""
 
+from collections.abc import Sequence
+
 from rich.console import Console
+from rich.table import Column, Table
 
 from fleet.workbench.bench.figures import Spread
 from fleet.workbench.bench.machine import Machine
@@ -13,6 +16,12 @@ def show_machine(console: Console, machine: Machine) -> None:
     """Print what it was measured on, and how busy that was."""
     console.print(f"{machine.cpu}, {machine.cores} cores, {machine.python}, {machine.system}, {machine.date}")
     console.print(f"{machine.busy:.1f} processes wanted a core in the minute before.")
+
+
+def figures_table(title: str, texts: Sequence[str], figures: Sequence[str]) -> Table:
+    """Return an empty table with columns for texts, then columns for figures."""
+    columns = [*map(Column, texts), *(Column(name, justify="right") for name in figures)]
+    return Table(*columns, title=title, title_justify="left")
 
 
 def cell(figure: Spread | None) -> str:

@@ -3,25 +3,19 @@
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.table import Table
 
-from fleet.workbench.bench.machine import Machine
-from fleet.workbench.bench.table_cells import cell, show_machine
+from fleet.workbench.bench.table_cells import cell, figures_table
 from fleet.workbench.bench.turn import PARTS, TurnResult
 
 _SLOW = 0.8
 """Share of the turns a second without fleet; below it the figures are limited by the machine."""
 
 
-def show_turn(console: Console, machine: Machine, cases: Sequence[TurnResult]) -> None:
+def show_turn(console: Console, cases: Sequence[TurnResult]) -> None:
     """Print what was measured."""
-    show_machine(console, machine)
     title = "Milliseconds added to a turn, and its CPU in microseconds: median (least-most)"
-    table = Table(title=title, title_justify="left")
-    for name in ("at once", "turns\n(a second)", "to first\nsentence p50", "p99", "to the end\np50", "p99"):
-        table.add_column(name, justify="right")
-    for name in ("without\nfleet p50", "p99", *PARTS, "lost"):
-        table.add_column(name, justify="right")
+    waits = ("to first\nsentence p50", "p99", "to the end\np50", "p99", "without\nfleet p50", "p99")
+    table = figures_table(title, (), ("at once", "turns\n(a second)", *waits, *PARTS, "lost"))
     for case in cases:
         times = (case.first_ms, case.last_ms, case.direct_ms)
         table.add_row(

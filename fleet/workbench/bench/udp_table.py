@@ -1,42 +1,20 @@
 """Figures for people."""
 
 from rich.console import Console
-from rich.table import Table
 
-from fleet.ground.terminal import open_console
-from fleet.workbench.bench.machine import Machine
-from fleet.workbench.bench.table_cells import cell, show_machine
+from fleet.workbench.bench.table_cells import cell, figures_table
 from fleet.workbench.bench.udp import UdpFigures, UdpResult
 
 MARK_US, MARK_LATE_MS, MARK_STREAMS = 15.0, 5.0, 200
 """What the edge should do without codecs: CPU for one packet up and one down, and the 99th percentile of lateness."""
-_PLAIN_WIDTH = 120
 _ENOUGH = 0.99
 
 
-def make_console() -> Console:
-    """Return the console; where the output is no terminal, lines are not folded at 80."""
-    return open_console(_PLAIN_WIDTH)
-
-
-def show_udp(console: Console, machine: Machine, found: UdpFigures) -> None:
+def show_udp(console: Console, found: UdpFigures) -> None:
     """Print what was measured."""
-    show_machine(console, machine)
-    table = Table(title="CPU of the edge in microseconds a packet: median (least-most)", title_justify="left")
-    for name in ("streams", "codecs"):
-        table.add_column(name)
-    for name in (
-        "idle\n% core",
-        "up",
-        "down",
-        "one up and\none down",
-        "% core",
-        "late p50\nms",
-        "p99",
-        "max",
-        "load\n% core",
-    ):
-        table.add_column(name, justify="right")
+    figures = ("up", "down", "one up and\none down", "% core", "late p50\nms", "p99", "max", "load\n% core")
+    title = "CPU of the edge in microseconds a packet: median (least-most)"
+    table = figures_table(title, ("streams", "codecs"), ("idle\n% core", *figures))
     for bare_path in found.bare_paths:
         load = f"{bare_path.both.load_percent:.0f}"
         percent = f"{bare_path.both.cpu_percent.median:.1f}"

@@ -7,7 +7,6 @@ from rich.console import Console
 from fleet.workbench.bench.bootstrap import PARTS as BOOTSTRAP
 from fleet.workbench.bench.bootstrap import BootstrapResult
 from fleet.workbench.bench.figures import Percentiles, Spread
-from fleet.workbench.bench.machine import Machine
 from fleet.workbench.bench.testbed import Cost, Window
 from fleet.workbench.bench.turn import PARTS as TURN
 from fleet.workbench.bench.turn import TurnResult
@@ -17,8 +16,6 @@ from tests.benchmarks.operations import CONNECT, UPLINK, Found
 from tests.benchmarks.peer import FLEET, PEER, UP, merge
 from tests.benchmarks.scale import ScaleResult
 from tests.benchmarks.server_table import show_scale, show_servers
-
-MACHINE = Machine("a cpu", 2, "CPython 3.11", "Linux", 0.5, "2026-01-01")
 
 
 def window(us: float, lost: int = 0) -> Window:
@@ -44,7 +41,7 @@ def test_each_server_has_its_ratio_to_the_peer() -> None:
         merge(PEER, [Found({CONNECT: window(200), UPLINK: window(40)}, {"all": 9000.0})]),
     ]
     printed = console()
-    show_servers(printed, MACHINE, found)
+    show_servers(printed, found)
     text = printed.export_text()
     [costs, times] = [row for row in cells(text) if row[0] == CONNECT]
     assert costs[1:6] == ["400", "900", "200", "2.00", "4.50"]
@@ -71,7 +68,7 @@ def test_everything_is_shown_after_the_servers() -> None:
         scale=[ScaleResult(1000, 16, cost, cost, dict(cost.us))],
     )
     printed = console()
-    show_all(printed, MACHINE, figures)
+    show_all(printed, figures)
     text = printed.export_text()
     for heading in ("an operation", "all processes / the worker", "a packet", "of a bootstrap", "added to a turn"):
         assert heading in text, heading

@@ -6,7 +6,6 @@ from rich.console import Console
 from fleet.workbench.bench.bootstrap import PARTS, BootstrapResult
 from fleet.workbench.bench.bootstrap_table import show_bootstrap
 from fleet.workbench.bench.figures import Percentiles, Spread
-from fleet.workbench.bench.machine import Machine
 
 
 def case(
@@ -19,7 +18,7 @@ def case(
 
 def shown(found: BootstrapResult) -> str:
     console = Console(file=io.StringIO(), width=120)
-    show_bootstrap(console, Machine("cpu", 2, "python", "system", 0.5, "today"), [found])
+    show_bootstrap(console, [found])
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 

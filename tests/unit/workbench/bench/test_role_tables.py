@@ -4,11 +4,9 @@ from rich.console import Console
 
 from fleet.workbench.bench import call, hello, turns
 from fleet.workbench.bench.figures import Percentiles, Spread
-from fleet.workbench.bench.machine import Machine
 from fleet.workbench.bench.role_tables import show_call, show_hello, show_turns
 from fleet.workbench.bench.testbed import PARTS, Cost, Window
 
-MACHINE = Machine("a cpu", 2, "CPython 3.11", "Linux", 0.5, "2026-01-01")
 TIMES = Percentiles(1.5, 2.5, 3.5)
 
 
@@ -23,7 +21,7 @@ def windows(us: float) -> list[Window]:
 def shown(show: object, cases: object) -> str:
     console = Console(width=160, record=True, file=io.StringIO())
     assert callable(show)
-    show(console, MACHINE, cases)
+    show(console, cases)
     return console.export_text()
 
 

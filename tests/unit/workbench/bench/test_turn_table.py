@@ -4,11 +4,9 @@ import io
 from rich.console import Console
 
 from fleet.workbench.bench.figures import Percentiles, Spread
-from fleet.workbench.bench.machine import Machine
 from fleet.workbench.bench.turn import PARTS, TurnResult
 from fleet.workbench.bench.turn_table import show_turn
 
-MACHINE = Machine("a cpu", 2, "CPython 3.11", "Linux", 0.5, "2026-01-01")
 CASE = TurnResult(
     at_once=100,
     turns=345,
@@ -24,7 +22,7 @@ CASE = TurnResult(
 
 def shown(case: TurnResult) -> str:
     console = Console(width=200, record=True, file=io.StringIO())
-    show_turn(console, MACHINE, [case])
+    show_turn(console, [case])
     return console.export_text()
 
 
