@@ -3,13 +3,13 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pydantic import JsonValue
 
 from fleet.workbench.demo_llm.requests import CompletionRequest
-from fleet.workbench.demo_llm.turn import Clock, Reply, reply
+from fleet.workbench.demo_llm.turn import Clock, reply
 
 Body = dict[str, JsonValue]
 
@@ -21,67 +21,71 @@ _ARGUMENT_PIECE = 12
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """One answer and what goes around it. The id follows from the request, so equal requests get equal answers."""
+    """One answer and what goes around it; a call is a name and arguments as JSON text."""
 
-    reply: Reply
     id: str
-    created: int
     model: str
+    text: str
+    calls: Sequence[tuple[str, str]]
     usage: Body
+    created: int = 0
 
     @property
     def finish(self) -> str:
-        return "tool_calls" if self.reply.calls else "stop"
+        return "tool_calls" if self.calls else "stop"
 
     def whole(self) -> Body:
         """Return the body of an answer that is not streamed."""
-        message: Body = {"role": "assistant", "content": None if self.reply.calls else self.reply.text, "refusal": None}
-        if self.reply.calls:
-            message["tool_calls"] = [*self._calls()]
-        choice: Body = {"index": 0, "message": message, "logprobs": None, "finish_reason": self.finish}
-        return self._frame("chat.completion", choices=[choice], usage=self.usage)
+        message: Body = {"role": "assistant", "content": self.text if self.text or not self.calls else None}
+        if self.calls:
+            message["tool_calls"] = [self._call(at, arguments) for at, (_, arguments) in enumerate(self.calls)]
+        choice: Body = {"index": 0, "message": {**message, "refusal": None}, "logprobs": None}
+        return self._frame("chat.completion", [{**choice, "finish_reason": self.finish}], usage=self.usage)
 
     def chunks(self, *, with_usage: bool) -> Iterator[Body]:
         """Yield the chunks of a streamed answer; the last one holds only the usage, if it is wanted."""
-        last: Body = {"usage": None} if with_usage else {}
-        for delta in (*self._deltas(), {}):
-            choice: Body = {
-                "index": 0,
-                "delta": delta,
-                "logprobs": None,
-                "finish_reason": None if delta else self.finish,
-            }
-            yield self._frame("chat.completion.chunk", choices=[choice], **last)
+        opening: Body = {"role": "assistant", "content": "" if self.text or not self.calls else None, "refusal": None}
+        without: Body = {"usage": None} if with_usage else {}
+        for delta in (opening, *self.pieces(), {}):
+            choice: Body = {"index": 0, "delta": delta, "logprobs": None}
+            choice["finish_reason"] = None if delta else self.finish
+            yield self._frame("chat.completion.chunk", [choice], **without)
         if with_usage:
-            yield self._frame("chat.completion.chunk", choices=[], usage=self.usage)
+            yield self._frame("chat.completion.chunk", [], usage=self.usage)
 
-    def _deltas(self) -> Iterator[Body]:
-        yield {"role": "assistant", "content": None if self.reply.calls else "", "refusal": None}
-        for piece in _PIECE.findall(self.reply.text):
+    def pieces(self) -> Iterator[Body]:
+        """Yield the deltas with the text and the calls."""
+        for piece in _PIECE.findall(self.text):
             yield {"content": piece}
-        for at, (call, whole) in enumerate(zip(self.reply.calls, self._calls(), strict=True)):
-            yield {"tool_calls": [{"index": at, **whole, "function": {"name": call.name, "arguments": ""}}]}
-            for start in range(0, len(call.written), _ARGUMENT_PIECE):
-                piece = call.written[start : start + _ARGUMENT_PIECE]
+        for at, (_, arguments) in enumerate(self.calls):
+            yield {"tool_calls": [{"index": at, **self._call(at, "")}]}
+            for start in range(0, len(arguments), _ARGUMENT_PIECE):
+                piece = arguments[start : start + _ARGUMENT_PIECE]
                 yield {"tool_calls": [{"index": at, "function": {"arguments": piece}}]}
 
-    def _calls(self) -> Iterator[Body]:
-        for at, call in enumerate(self.reply.calls):
-            function: Body = {"name": call.name, "arguments": call.written}
-            yield {"id": f"call_{_digest(f'{self.id} {at}')}", "type": "function", "function": function}
+    def _call(self, at: int, arguments: str) -> Body:
+        function: Body = {"name": self.calls[at][0], "arguments": arguments}
+        return {"id": f"call_{_digest(f'{self.id} {at}')}", "type": "function", "function": function}
 
-    def _frame(self, kind: str, **fields: JsonValue) -> Body:
-        return {"id": self.id, "object": kind, "created": self.created, "model": self.model, **fields}
+    def _frame(self, kind: str, choices: list[JsonValue], **fields: JsonValue) -> Body:
+        frame: Body = {"id": self.id, "object": kind, "created": self.created, "model": self.model}
+        return {**frame, "choices": choices, **fields}
+
+
+def usage(prompt: str, written: str) -> Body:
+    """Return the usage in words and characters: there is no tokenizer."""
+    counts = [len(_UNIT.findall(text)) for text in (prompt, written)]
+    return {"prompt_tokens": counts[0], "completion_tokens": counts[1], "total_tokens": sum(counts)}
 
 
 def complete(request: CompletionRequest, clock: Clock) -> Completion:
-    """Return the answer to a request. Its usage is counted in words and characters: there is no tokenizer."""
+    """Return the answer to a request. The id follows from the request, so equal requests get equal answers."""
     answer = reply(request.conversation(), request.offered(), clock)
-    prompt = sum(len(_UNIT.findall(message.content)) for message in request.messages)
-    written = len(_UNIT.findall(" ".join([answer.text, *(f"{call.name} {call.written}" for call in answer.calls)])))
-    usage: Body = {"prompt_tokens": prompt, "completion_tokens": written, "total_tokens": prompt + written}
-    asked = request.model_dump_json(exclude={"stream", "stream_options"})
-    return Completion(answer, f"chatcmpl-{_digest(asked)}", int(clock().timestamp()), request.model, usage)
+    calls = [(call.name, call.written) for call in answer.calls]
+    prompt = " ".join(message.content for message in request.messages)
+    counted = usage(prompt, " ".join([answer.text, *(f"{name} {written}" for name, written in calls)]))
+    name = f"chatcmpl-{_digest(request.model_dump_json(exclude={'stream', 'stream_options'}))}"
+    return Completion(name, request.model, answer.text, calls, counted, int(clock().timestamp()))
 
 
 def write_event(chunk: Body) -> bytes:

@@ -42,7 +42,7 @@ def build_app(clock: Clock = read_clock) -> FastAPI:
     async def chat_completions(request: Request) -> Response:
         asked = parse_request(await _read_body(request))
         answer = complete(asked, clock)
-        log.debug("demo model answered", extra={"finish": answer.finish, "pii": answer.reply.text})
+        log.debug("demo model answered", extra={"finish": answer.finish, "pii": answer.text})
         if asked.stream:
             return StreamingResponse(_stream(answer, with_usage=asked.wants_usage), media_type="text/event-stream")
         return JSONResponse(answer.whole())

@@ -439,7 +439,7 @@ async def test_usage_comes_with_a_stream_only_when_it_is_wanted(steering: Steeri
     assert plain.endswith("data: [DONE]\n\n")
     asking = {**body, "stream_options": {"include_usage": True}}
     events = (await http.post("chat/completions", json=asking)).text.split("\n\n")
-    assert json.loads(events[-3].removeprefix("data: "))["usage"]["completion_tokens"] == 3
+    assert json.loads(events[-3].removeprefix("data: "))["usage"]["completion_tokens"] == 4
 
 
 @pytest.mark.parametrize("rate", [16_000, 24_000, 48_000])

@@ -4,7 +4,7 @@ import asyncio
 import json
 import zlib
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from itertools import count, islice
+from itertools import count
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Request
@@ -14,12 +14,12 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from fleet.adapters.speech.opus import SAMPLE_RATES
 from fleet.adapters.speech.pcm import WavError, duration, read_wav, resample, size_of, write_wav
 from fleet.workbench.conformance.steering import voice
-from fleet.workbench.conformance.steering.completion import Completion, tool_names, write_call
+from fleet.workbench.conformance.steering.completion import tool_names, write_call
 from fleet.workbench.conformance.steering.records import Asked, HeardAudio, Spoken
 from fleet.workbench.conformance.steering.scenes import Scenes
 from fleet.workbench.conformance.steering.script import LONGEST_WAIT, Round, Scene
 from fleet.workbench.conformance.steering.transfer import Sending, Silence, read_body, read_form, refusal
-from fleet.workbench.demo_llm.completion import DONE, write_event
+from fleet.workbench.demo_llm.completion import DONE, Completion, usage, write_event
 from fleet.workbench.demo_llm.requests import BadRequest, CompletionRequest, parse_request
 
 MODEL = "fleet-conformance"
@@ -133,9 +133,10 @@ async def _think(act: Round, asked: CompletionRequest, offered: Sequence[str]) -
     if act.trouble.status:
         await asyncio.sleep(act.before)
         return refusal(act.trouble.status, "This scene's model fails.")
-    words = sum(len(message.content.split()) for message in asked.messages)
-    written = tuple(write_call(call, offered) for call in act.calls)
-    completion = Completion(f"{next(_ids)}", asked.model, act.text, written, words)
+    calls = [write_call(call, offered) for call in act.calls]
+    prompt = " ".join(message.content for message in asked.messages)
+    counted = usage(prompt, " ".join((act.text, *(arguments for _, arguments in calls))))
+    completion = Completion(f"chatcmpl-{next(_ids)}", asked.model, act.text, calls, counted)
     if asked.stream:
         pieces = _stream(act, completion, with_usage=asked.wants_usage)
         return Sending(pieces, "text/event-stream", cut=act.trouble.breaks_after is not None)
@@ -146,16 +147,16 @@ async def _think(act: Round, asked: CompletionRequest, offered: Sequence[str]) -
 
 
 async def _stream(act: Round, completion: Completion, *, with_usage: bool) -> AsyncGenerator[bytes, None]:
+    pieces, breaks = len(list(completion.pieces())), act.trouble.breaks_after
     await asyncio.sleep(act.before)
-    yield write_event(completion.opening())
-    for at, piece in enumerate(islice(completion.pieces(), act.trouble.breaks_after)):
-        if at:
+    # The first chunk has the role and no piece.
+    for at, chunk in enumerate(completion.chunks(with_usage=with_usage)):
+        if breaks is not None and at > min(breaks, pieces):
+            return
+        if 1 < at <= pieces:
             await asyncio.sleep(act.pace)
-        yield write_event(piece)
-    if act.trouble.breaks_after is None:
-        for chunk in completion.closing(with_usage=with_usage):
-            yield write_event(chunk)
-        yield DONE
+        yield write_event(chunk)
+    yield DONE
 
 
 async def _half(body: bytes) -> AsyncGenerator[bytes, None]:

@@ -1,7 +1,7 @@
 import json
 from typing import Any
 
-from fleet.workbench.demo_llm.completion import complete, write_event
+from fleet.workbench.demo_llm.completion import Completion, complete, usage, write_event
 from fleet.workbench.demo_llm.requests import parse_request
 from tests.support.demo_tools import STOCK, now
 
@@ -72,3 +72,22 @@ def test_equal_requests_get_equal_ids_and_others_do_not() -> None:
 
 def test_an_event_is_one_line() -> None:
     assert write_event({"a": "x\ny 好"}) == 'data: {"a":"x\\ny 好"}\n\n'.encode()
+
+
+def test_pieces_of_text_and_calls_join_to_the_whole() -> None:
+    text = " Scene 137: 你好，世界！\n  internationalisation ends. "
+    completion = Completion("1", "m", text, (("a", '{"x": "0123456789"}'), ("b", "")), usage("", text))
+    said, arguments = "", {0: "", 1: ""}
+    names: dict[int, str] = {}
+    for chunk in json.loads(json.dumps(list(completion.chunks(with_usage=False)))):
+        assert chunk["object"] == "chat.completion.chunk"
+        delta = chunk["choices"][0]["delta"]
+        said += delta.get("content") or ""
+        for call in delta.get("tool_calls", []):
+            arguments[call["index"]] += call["function"]["arguments"]
+            names.setdefault(call["index"], call["function"].get("name"))
+    assert said == text
+    assert arguments == {0: '{"x": "0123456789"}', 1: ""}
+    assert names == {0: "a", 1: "b"}
+    assert json.loads(json.dumps(completion.whole()))["choices"][0]["message"]["content"] == text
+    assert completion.finish == "tool_calls"

@@ -1,8 +1,6 @@
-import json
-
 import pytest
 
-from fleet.workbench.conformance.steering.completion import Completion, find_tool, tool_names, write_call
+from fleet.workbench.conformance.steering.completion import find_tool, tool_names, write_call
 
 OFFERED = ["self_led_on", "device__self_audio_speaker_set_volume", "other_led_on"]
 
@@ -34,23 +32,3 @@ def test_arguments_are_written_as_json_or_as_they_are() -> None:
 def test_names_of_offered_tools_are_read_where_there_are_any() -> None:
     tools = [{"type": "function", "function": {"name": "a"}}, {"type": "function"}, {"function": {"x": 1}}]
     assert tool_names(tools) == ["a"]  # type: ignore[arg-type]  # literals are inferred narrower than JSON
-
-
-def test_pieces_join_to_the_whole() -> None:
-    text = " Scene 137: 你好，世界！\n  internationalisation ends. "
-    completion = Completion("1", "m", text, (("a", '{"x": "0123456789"}'), ("b", "")), 3)
-    said, arguments = "", {0: "", 1: ""}
-    names: dict[int, str] = {}
-    for chunk in (completion.opening(), *completion.pieces(), *completion.closing(with_usage=False)):
-        assert json.loads(json.dumps(chunk))["object"] == "chat.completion.chunk"
-        delta = json.loads(json.dumps(chunk))["choices"][0]["delta"]
-        said += delta.get("content") or ""
-        for call in delta.get("tool_calls", []):
-            arguments[call["index"]] += call["function"]["arguments"]
-            names.setdefault(call["index"], call["function"].get("name"))
-    assert said == text
-    assert arguments == {0: '{"x": "0123456789"}', 1: ""}
-    assert names == {0: "a", 1: "b"}
-    message = completion.whole()["choices"][0]["message"]  # type: ignore[index,call-overload]  # JSON of known shape
-    assert message["content"] == text  # type: ignore[index,call-overload]
-    assert completion.finish == "tool_calls"
