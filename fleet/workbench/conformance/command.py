@@ -1,8 +1,7 @@
 """`fleet conformance`: the checks of the device contract against any server."""
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -31,6 +30,10 @@ Ota = Annotated[
 ]
 Broker = Annotated[OwnBroker, typer.Option(help="Broker of that `fleet up`; all but the embedded one need Mosquitto.")]
 
+Steer = Annotated[
+    int | None, typer.Option(help="Port on which to serve the scripted models that the server is set up to use.")
+]
+SteerHost = Annotated[str, typer.Option(help="Address on which to serve them.")]
 Profiles = Annotated[
     list[str] | None, typer.Option(metavar="<str>", help="Kind of device; may be given again. Default: all.")
 ]
@@ -41,10 +44,8 @@ def conformance(  # noqa: PLR0913 - the arguments are the command line
     broker: Broker = OwnBroker.EMBEDDED,
     profile: Profiles = None,
     only: Annotated[str, typer.Option(help="Groups or checks, with commas: H,U,D4. Default: all.")] = "",
-    steer: Annotated[
-        int | None, typer.Option(help="Port on which to serve the scripted models that the server is set up to use.")
-    ] = None,
-    steer_host: Annotated[str, typer.Option(help="Address on which to serve them.")] = LOOPBACK,
+    steer: Steer = None,
+    steer_host: SteerHost = LOOPBACK,
     idle_seconds: Annotated[
         float | None, typer.Option(help="After how much silence the server says goodbye, if that is soon.")
     ] = None,
@@ -83,35 +84,28 @@ def conformance(  # noqa: PLR0913 - the arguments are the command line
     except ConfigError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(runtime.EXIT_MISCONFIGURED) from error
-    raise typer.Exit(runtime.run(lambda: _run(server, tasks, _Outlet(at_once, junit, json))))
+    raise typer.Exit(runtime.run(lambda: interruptible(_check(server, tasks, at_once, junit, json))))
 
 
-@dataclass(frozen=True, slots=True)
-class _Outlet:
-    at_once: int
-    junit: Path | None
-    json: Path | None
-
-
-async def _run(server: Target, tasks: Sequence[Task], outlet: _Outlet) -> int:
+async def interruptible(work: Awaitable[int]) -> int:
+    """Return the exit code of some work. Ctrl-C must not look like a server without faults."""
     try:
-        return await _check(server, tasks, outlet)
+        return await work
     except asyncio.CancelledError:
-        # Ctrl-C must not look like a server without faults.
         return EXIT_INTERRUPTED
 
 
-async def _check(server: Target, tasks: Sequence[Task], outlet: _Outlet) -> int:
+async def _check(server: Target, tasks: Sequence[Task], at_once: int, junit: Path | None, json: Path | None) -> int:
     console = open_console()
     async with reach(server) as setup:
         with progress(console, len(tasks)) as observer:
-            done = await run_all(tasks, setup, observer, outlet.at_once)
+            done = await run_all(tasks, setup, observer, at_once)
     results = Results(server=setup.ota_url, results=done)
     show(console, results)
-    if outlet.junit:
-        results.write_junit(outlet.junit)
-    if outlet.json:
-        results.write_json(outlet.json)
+    if junit:
+        results.write_junit(junit)
+    if json:
+        results.write_json(json)
     return 0 if results.ok else runtime.EXIT_FAILED
 
 

@@ -1,8 +1,6 @@
 """`fleet endurance`: many conversations over a bad network."""
 
-import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +12,7 @@ from rich.progress import Progress
 from fleet.ground import runtime
 from fleet.ground.errors import ConfigError
 from fleet.ground.terminal import open_console, plural, visible
-from fleet.workbench.conformance.command import EXIT_INTERRUPTED, STOCK, Profiles
+from fleet.workbench.conformance.command import STOCK, Ota, Profiles, Steer, SteerHost, interruptible
 from fleet.workbench.conformance.endurance import REBIND_AT, EnduranceReport, endure
 from fleet.workbench.conformance.target import Target, reach
 from fleet.workbench.conformance.verdict import NotApplicable
@@ -23,28 +21,15 @@ from fleet.workbench.sim.network.faults import Faults
 from fleet.workbench.sim.profiles.profile import Profile, find_profile
 
 
-@dataclass(frozen=True, slots=True)
-class _Load:
-    profiles: Sequence[Profile]
-    conversations: int
-    faults: Faults
-    at_once: int
-
-
 def endurance(  # noqa: PLR0913 - the arguments are the command line
-    ota: Annotated[
-        str | None,
-        typer.Option(help="Bootstrap address of the server under test. Without it, a `fleet up` of its own."),
-    ] = None,
+    ota: Ota = None,
     profile: Profiles = None,
     conversations: Annotated[int, typer.Option(min=1, help="How many, of three turns each.")] = 100,
     loss: Annotated[float, typer.Option(min=0, max=1, help="Share of datagrams that are lost, in each direction.")] = 0,
     reorder: Annotated[float, typer.Option(min=0, max=1, help="Share of datagrams that come late.")] = 0,
     rebind: Annotated[bool, typer.Option(help="A new address for each device, in the midst of a sentence.")] = False,
-    steer: Annotated[
-        int | None, typer.Option(help="Port on which to serve the scripted models that the server is set up to use.")
-    ] = None,
-    steer_host: Annotated[str, typer.Option(help="Address on which to serve them.")] = LOOPBACK,
+    steer: Steer = None,
+    steer_host: SteerHost = LOOPBACK,
     at_once: Annotated[int, typer.Option(min=1, help="Conversations side by side.")] = 8,
     json: Annotated[Path | None, typer.Option(help="File for the report as JSON.")] = None,
 ) -> None:
@@ -57,23 +42,17 @@ def endurance(  # noqa: PLR0913 - the arguments are the command line
         typer.echo(str(error), err=True)
         raise typer.Exit(runtime.EXIT_MISCONFIGURED) from error
     faults = Faults(loss=loss, reorder=reorder, rebind_at=REBIND_AT if rebind else 0)
-    load = _Load(profiles, conversations, faults, at_once)
-    raise typer.Exit(runtime.run(lambda: _run(Target(ota, steer, steer_host), load, json)))
+    target = Target(ota, steer, steer_host)
+    raise typer.Exit(runtime.run(lambda: interruptible(_hold(target, profiles, conversations, faults, at_once, json))))
 
 
-async def _run(target: Target, load: _Load, json: Path | None) -> int:
-    try:
-        return await _hold(target, load, json)
-    except asyncio.CancelledError:
-        # Ctrl-C must not look like a server without faults.
-        return EXIT_INTERRUPTED
-
-
-async def _hold(target: Target, load: _Load, json: Path | None) -> int:
+async def _hold(
+    target: Target, profiles: Sequence[Profile], conversations: int, faults: Faults, at_once: int, json: Path | None
+) -> int:
     console = open_console()
     async with reach(target) as setup:
         with Progress(console=console, transient=True) as bar:
-            shown = bar.add_task("conversations", total=load.conversations)
+            shown = bar.add_task("conversations", total=conversations)
 
             def ended(failures: list[str]) -> None:
                 bar.update(shown, advance=1)
@@ -81,7 +60,7 @@ async def _hold(target: Target, load: _Load, json: Path | None) -> int:
                     console.print(f"[bold red]✗[/] {escape(visible(failure))}")
 
             try:
-                report = await endure(setup, load.profiles, load.conversations, load.faults, load.at_once, ended)
+                report = await endure(setup, profiles, conversations, faults, at_once, ended)
             except NotApplicable as error:
                 raise ConfigError(str(error)) from error
     _show(console, report)

@@ -1,6 +1,5 @@
 """A `fleet up` to run the checks against, set up as docs/conformance.md says for any server."""
 
-import asyncio
 import hashlib
 import socket
 import struct
@@ -19,7 +18,8 @@ from fleet.workbench.conformance.context import Setup
 from fleet.workbench.conformance.own_broker import OwnBroker, own_broker
 from fleet.workbench.conformance.provision import Binding, Images
 from fleet.workbench.conformance.steering.server import Steering
-from fleet.workbench.local_servers.ports import LOOPBACK, Ports, accepts, choose
+from fleet.workbench.local_servers.mosquitto import until_accepting
+from fleet.workbench.local_servers.ports import LOOPBACK, Ports, choose
 from fleet.workbench.local_servers.process import run_program
 from fleet.workbench.local_servers.server import Value, fleet_command, run_server, settings_for, write_settings
 
@@ -27,8 +27,6 @@ IDLE_SECONDS = 20.0
 REFUSED = "02:00:00:00:00:0f"
 IMAGES = Images(offered="conformance-board/9.1.0", forced="conformance-forced/3.0.0")
 SERIAL, KEY = "SN-conformance", bytes(range(32))
-
-_READY_SECONDS = 30.0
 
 
 def steered(url: str) -> dict[str, Value]:
@@ -99,7 +97,7 @@ async def _binding_api(settings: Mapping[str, Value], folder: Path) -> AsyncIter
     write_settings({**settings, **own}, config)
 
     async with run_program("the api", fleet_command(config, "api"), folder / "api.log"):
-        await _until_up(port)
+        await until_accepting("the api", port)
         store = await Store.open(found.redis_url, Settings.model_fields["shards"].default)
 
         async def bind(code: str) -> None:
@@ -113,12 +111,3 @@ async def _binding_api(settings: Mapping[str, Value], folder: Path) -> AsyncIter
             yield Binding(f"http://{LOOPBACK}:{port}/xiaozhi/ota/", bind, SERIAL, KEY)
         finally:
             await store.close()
-
-
-async def _until_up(port: int) -> None:
-    try:
-        async with asyncio.timeout(_READY_SECONDS):
-            while not accepts(port):  # noqa: ASYNC110 - it is the state of another process
-                await asyncio.sleep(0.1)
-    except TimeoutError:
-        raise Unavailable(f"the api was not up within {_READY_SECONDS:g} s") from None

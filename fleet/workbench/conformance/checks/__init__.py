@@ -1,66 +1,23 @@
 """The checks, a file or a few for each group; ids and order are those of section 9 of the device contract."""
 
 from collections.abc import Iterable
+from importlib import import_module
+from pkgutil import iter_modules
 
 from fleet.ground.errors import ConfigError
 from fleet.workbench.conformance.catalogue import Check, Group
-from fleet.workbench.conformance.checks import (
-    activation,
-    bootstrap,
-    bootstrap_storm,
-    dialogue,
-    dialogue_ends,
-    dialogue_faults,
-    dialogue_press,
-    dialogue_typed,
-    downlink,
-    downlink_lead,
-    firmware,
-    hello,
-    hello_sessions,
-    mcp,
-    mcp_calls,
-    mcp_errors,
-    mcp_late,
-    mcp_waits,
-    mqtt,
-    mqtt_loss,
-    mqtt_storm,
-    uplink,
-    uplink_flow,
-    uplink_rough,
-    vision,
-)
 
-_FILES = (
-    bootstrap,
-    firmware,
-    bootstrap_storm,
-    activation,
-    mqtt,
-    mqtt_loss,
-    mqtt_storm,
-    hello,
-    hello_sessions,
-    uplink,
-    uplink_flow,
-    uplink_rough,
-    downlink,
-    downlink_lead,
-    dialogue,
-    dialogue_ends,
-    dialogue_faults,
-    dialogue_press,
-    dialogue_typed,
-    mcp,
-    mcp_calls,
-    mcp_errors,
-    mcp_late,
-    mcp_waits,
-    vision,
-)
+_ORDER = "OAMHUDSCV"
 
-GROUPS: tuple[Group, ...] = tuple({file.GROUP.letter: file.GROUP for file in _FILES}.values())
+
+def _groups() -> tuple[Group, ...]:
+    """Import every file of this package, which adds its checks to its group, and return the groups in their order."""
+    files = [import_module(f"{__name__}.{file.name}") for file in iter_modules(__path__)]
+    groups: dict[str, Group] = {file.GROUP.letter: file.GROUP for file in files}
+    return tuple(groups[letter] for letter in _ORDER)
+
+
+GROUPS = _groups()
 
 
 def select(wanted: Iterable[str] = ()) -> list[Check]:
