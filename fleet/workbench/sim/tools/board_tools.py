@@ -2,26 +2,42 @@
 
 from fleet.workbench.sim.profiles.profile import Profile
 from fleet.workbench.sim.tools.board import Board
-from fleet.workbench.sim.tools.tool import Arguments, Outcome, Parameter, Tool, ToolError
+from fleet.workbench.sim.tools.tool import Arguments, Outcome, Parameter, Tool, ToolError, tool
 from fleet.workbench.sim.tools.user_tools import USER_ONLY
 from fleet.workbench.sim.tools.vision import explain
 
 
+@tool(
+    "self.get_device_status",
+    "Tells the device's current state: speaker, screen, battery, network. Call it before changing a value relative "
+    "to the present one, and to answer questions about the device.",
+)
 async def _status(board: Board, _: Arguments) -> Outcome:
     status = board.status()
     return status if isinstance(status, dict) else {}
 
 
+@tool(
+    "self.audio_speaker.set_volume",
+    "Sets the speaker's volume. When the present volume is not known, call `self.get_device_status` first.",
+    Parameter("volume", "integer", minimum=0, maximum=100),
+)
 async def _set_volume(board: Board, given: Arguments) -> Outcome:
     board.volume = int(given["volume"])
     return True
 
 
+@tool(
+    "self.screen.set_brightness",
+    "Sets the screen's brightness.",
+    Parameter("brightness", "integer", minimum=0, maximum=100),
+)
 async def _set_brightness(board: Board, given: Arguments) -> Outcome:
     board.brightness = int(given["brightness"])
     return True
 
 
+@tool("self.screen.set_theme", "Sets the screen's theme: `light` or `dark`.", Parameter("theme", "string"))
 async def _set_theme(board: Board, given: Arguments) -> Outcome:
     theme = str(given["theme"])
     if theme not in ("light", "dark"):
@@ -30,6 +46,12 @@ async def _set_theme(board: Board, given: Arguments) -> Outcome:
     return True
 
 
+@tool(
+    "self.camera.take_photo",
+    "Takes a photo and explains it. Call it when the user asks to look at something.",
+    Parameter("question", "string"),
+    slow=True,
+)
 async def _take_photo(board: Board, given: Arguments) -> Outcome:
     if not board.photo:
         raise ToolError("Failed to capture photo")
@@ -39,60 +61,26 @@ async def _take_photo(board: Board, given: Arguments) -> Outcome:
     return answer.text
 
 
+@tool("self.lamp.get_state", "Tells whether the lamp is on.")
 async def _lamp_state(board: Board, _: Arguments) -> Outcome:
     return {"power": board.lamp}
 
 
+@tool("self.lamp.turn_on", "Turns the lamp on.")
 async def _lamp_on(board: Board, _: Arguments) -> Outcome:
     board.lamp = True
     return True
 
 
+@tool("self.lamp.turn_off", "Turns the lamp off.")
 async def _lamp_off(board: Board, _: Arguments) -> Outcome:
     board.lamp = False
     return True
 
 
-_COMMON = (
-    Tool(
-        "self.get_device_status",
-        "Tells the device's current state: speaker, screen, battery, network. Call it before changing a value relative "
-        "to the present one, and to answer questions about the device.",
-        _status,
-    ),
-    Tool(
-        "self.audio_speaker.set_volume",
-        "Sets the speaker's volume. When the present volume is not known, call `self.get_device_status` first.",
-        _set_volume,
-        (Parameter("volume", "integer", minimum=0, maximum=100),),
-    ),
-    Tool(
-        "self.screen.set_brightness",
-        "Sets the screen's brightness.",
-        _set_brightness,
-        (Parameter("brightness", "integer", minimum=0, maximum=100),),
-    ),
-    Tool(
-        "self.screen.set_theme",
-        "Sets the screen's theme: `light` or `dark`.",
-        _set_theme,
-        (Parameter("theme", "string"),),
-    ),
-)
-_CAMERA = (
-    Tool(
-        "self.camera.take_photo",
-        "Takes a photo and explains it. Call it when the user asks to look at something.",
-        _take_photo,
-        (Parameter("question", "string"),),
-        slow=True,
-    ),
-)
-_LAMP = (
-    Tool("self.lamp.get_state", "Tells whether the lamp is on.", _lamp_state),
-    Tool("self.lamp.turn_on", "Turns the lamp on.", _lamp_on),
-    Tool("self.lamp.turn_off", "Turns the lamp off.", _lamp_off),
-)
+_COMMON = (_status, _set_volume, _set_brightness, _set_theme)
+_CAMERA = (_take_photo,)
+_LAMP = (_lamp_state, _lamp_on, _lamp_off)
 
 
 def _output(number: int) -> Tool:

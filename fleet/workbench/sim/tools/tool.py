@@ -27,6 +27,7 @@ class Restart:
 
 
 Outcome = bool | int | str | dict[str, JsonValue] | list[JsonValue] | Restart | None
+ToolFunction = Callable[[Board, Arguments], Awaitable[Outcome]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Tool:
 
     name: str
     description: str
-    run: Callable[[Board, Arguments], Awaitable[Outcome]]
+    run: ToolFunction
     parameters: tuple[Parameter, ...] = field(default_factory=tuple)
     user_only: bool = False
     slow: bool = False
@@ -69,7 +70,14 @@ class Tool:
         required: list[JsonValue] = [parameter.name for parameter in self.parameters if parameter.default is None]
         if required or always_required:
             schema["required"] = required
-        tool: dict[str, JsonValue] = {"name": self.name, "description": self.description, "inputSchema": schema}
+        described: dict[str, JsonValue] = {"name": self.name, "description": self.description, "inputSchema": schema}
         if self.user_only:
-            tool["annotations"] = {"audience": ["user"]}
-        return tool
+            described["annotations"] = {"audience": ["user"]}
+        return described
+
+
+def tool(
+    name: str, description: str, *parameters: Parameter, user_only: bool = False, slow: bool = False
+) -> Callable[[ToolFunction], Tool]:
+    """Make a `Tool` of the decorated function."""
+    return lambda run: Tool(name, description, run, parameters, user_only, slow)
