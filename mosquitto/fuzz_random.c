@@ -1,15 +1,9 @@
-/* fuzz_random ROUNDS SEED: feeds fuzz.c with inputs of a generator, the same ones for the same seed. For machines
- * without clang; libFuzzer finds more. */
+/* fuzz_random ROUNDS SEED: inputs for fuzz.c, made of pieces of topics, names and files. */
 
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz_random.h"
 
 #define LONGEST 2048
 #define PIECE(text) {text, sizeof(text) - 1}
-
-int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
 static const struct {
 	const char *text;
@@ -27,18 +21,6 @@ static const struct {
 	PIECE(".code."),      PIECE("2147483648"),  PIECE(">=1 *"),
 	PIECE(">=3 "),	      PIECE(">="),	    PIECE("device.k1.closed.2147483647"),
 };
-
-static uint64_t state;
-
-/* splitmix64 */
-static uint64_t below(uint64_t limit)
-{
-	uint64_t mixed = state += UINT64_C(0x9E3779B97F4A7C15);
-
-	mixed = (mixed ^ mixed >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-	mixed = (mixed ^ mixed >> 27) * UINT64_C(0x94D049BB133111EB);
-	return (mixed ^ mixed >> 31) % limit;
-}
 
 static size_t generate(unsigned char *out)
 {
@@ -64,19 +46,6 @@ static size_t generate(unsigned char *out)
 int main(int count, char **arguments)
 {
 	static unsigned char input[LONGEST];
-	unsigned long rounds = count > 1 ? strtoul(arguments[1], NULL, 10) : 100000;
 
-	state = count > 2 ? strtoul(arguments[2], NULL, 10) : 1;
-	for (unsigned long round = 0; round < rounds; round++) {
-		/* On the heap and of the exact length, so that AddressSanitizer sees a read past the end. */
-		size_t size = generate(input);
-		unsigned char *copy = malloc(size);
-		if (!copy)
-			return EXIT_FAILURE;
-		memcpy(copy, input, size);
-		LLVMFuzzerTestOneInput(copy, size);
-		free(copy);
-	}
-	printf("%lu inputs, every promise kept\n", rounds);
-	return EXIT_SUCCESS;
+	return fuzz_random(count, arguments, generate, input);
 }
