@@ -92,7 +92,7 @@ async def _read(process: Process, incoming: MemoryObjectSendStream[Incoming], on
                 if (message := _parse(line)) is not None:
                     await incoming.send(message)
     except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-        log.debug("MCP session is over")
+        log.debug("MCP session ended")
     except OSError as error:
         log.debug("output of an MCP server failed", extra={"reason": str(error)})
     incoming.close()

@@ -103,7 +103,7 @@ class EdgeSession:
         """Carry out a command of the shard."""
         turns = self._turn_taking.turns
         with self._transport.fields(getattr(command, "turn", "")):
-            log.debug("command of the shard", extra={"kind": command.kind})
+            log.debug("command received", extra={"kind": command.kind})
             match command:
                 case SpeakSentenceCommand():
                     if answer := turns.answer_of(command, now):

@@ -161,7 +161,7 @@ class Emqx:
         for at in range(0, len(macs), _AT_ONCE):
             few = macs[at : at + _AT_ONCE]
             await self._ask(client, "POST", KICKOUT, few)
-            log.info("connections closed whose credentials count no longer", extra={"devices": len(few)})
+            log.info("closed connections with credentials that are no longer valid", extra={"devices": len(few)})
 
     async def _ask(
         self, client: BoundedClient, method: str, path: str, body: list[str] | None = None

@@ -140,7 +140,7 @@ class DeviceConnections:
             mac = credentials.client_id
             concerned = macs is None or mac in macs
             if concerned and not self._keys.admit(mac, parse_username(credentials.username)):
-                log.info("client is not a device any more", extra={"device": mac})
+                log.info("closed a device client whose credentials are no longer valid", extra={"device": mac})
                 client.cut()
 
     @asynccontextmanager
@@ -166,7 +166,7 @@ class DeviceConnections:
         try:
             async with running(f"device connection {asked.mac}", connection.run):
                 await connection.until_connected()
-                log.info("client is a device", extra={"device": asked.mac})
+                log.info("client logged in as a device", extra={"device": asked.mac})
                 yield connection
         finally:
             del self._open[client]

@@ -112,7 +112,7 @@ class GatewayTurn:
             log.warning("turn failed", extra={"reason": str(error)})
             self._answer = _explain(error)
         except ClientGone as gone:
-            log.info("client left its turn", extra={"reason": str(gone)})
+            log.info("turn ended: its client is gone", extra={"reason": str(gone)})
 
     async def _ask(self) -> LlmResponse:
         session, question = await self._notes.read(), self._question
