@@ -70,7 +70,7 @@ class InboxReader:
                 if entry.event is None:
                     shard.spawn(f"entry {entry.id}", self.inboxes.discard([entry]))
                 else:
-                    shard.executor.submit(entry.event.device, _EntryWork(self, shard, entry, entry.event))
+                    shard.executor.submit(entry.event.device, _EntryWork(self, shard, entry, entry.event).run)
 
     def positions(self) -> dict[int, str]:
         """Return the id of the last entry read, by owned shard."""
