@@ -187,7 +187,7 @@ class DeviceDispatcher:
         await self._resources.reports.add(shard.owner, mac, text)
 
     async def _answer(self, shard: Shard, mac: str, dialect: str, answer: ResponseEvent) -> None:
-        if self._discovery.pending.resolve(mac, answer):
+        if self._discovery.pending.resolve(mac, answer.id, answer):
             return
         if not await self._calls.answer(shard, mac, answer):
             log.info("answer to no pending call", extra={"id": answer.id[:32]})
