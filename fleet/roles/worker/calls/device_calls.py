@@ -15,7 +15,7 @@ from fleet.adapters.redis.sessions.calls import CallBegun, CallingTurn, CallKnow
 from fleet.core.controls import SENT, failure_report
 from fleet.core.rates import Buckets, Rate
 from fleet.ground.errors import Overloaded, Unavailable
-from fleet.roles.worker.calls.pending import PendingCalls
+from fleet.roles.worker.calls.pending import PendingCalls, wait_for_answer
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.wire.dialects import XIAOZHI
 from fleet.wire.mcp import ToolResult, clip, parse_result
@@ -226,7 +226,7 @@ class DeviceCalls:
                 log.debug("call published", extra={"call": terms.call_id, "id": number})
             elif (known := await self._calls.result(mac, number)) is not None:
                 return _decode(known)  # it was answered before this future was registered
-            outcome = await waiting.wait(terms.seconds, _UNANSWERED)
+            outcome = await wait_for_answer(waiting, terms.seconds, _UNANSWERED)
         if outcome is not _UNANSWERED and outcome is not _DISCONNECTED:
             return outcome
         if terms.leaves:

@@ -1,7 +1,8 @@
 """The requests of this process that wait for answers of devices."""
 
 import asyncio
-from types import TracebackType
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -18,17 +19,25 @@ class PendingCalls(Generic[T]):
         self._disconnected = disconnected
         self._waiting: dict[str, dict[str, asyncio.Future[T]]] = {}
 
-    def register(self, mac: str, number: int) -> "PendingCall[T]":
-        """Register a request that is about to be sent; it is removed at the end of the block."""
-        return PendingCall(self._waiting, mac, str(number))
+    @contextmanager
+    def register(self, mac: str, number: int) -> Iterator[asyncio.Future[T]]:
+        """Register a future for the answer to a request that is about to be sent."""
+        answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(mac, {})[str(number)] = answer
+        try:
+            yield answer
+        finally:
+            mine = self._waiting[mac]
+            del mine[str(number)]
+            if not mine:
+                del self._waiting[mac]
 
     def resolve(self, mac: str, request: str, answer: T) -> bool:
-        """Give a request its answer; return False if there is no such request."""
+        """Set the future of a request; return False if there is none."""
         waiting = self._waiting.get(mac, {}).get(request)
-        if waiting is None:
-            return False
-        _set(waiting, answer)
-        return True
+        if waiting is not None:
+            _set(waiting, answer)
+        return waiting is not None
 
     def disconnect(self, mac: str) -> None:
         """Answer all requests of a device that went offline."""
@@ -36,36 +45,13 @@ class PendingCalls(Generic[T]):
             _set(waiting, self._disconnected)
 
 
-class PendingCall(Generic[T]):
-    """One request, registered inside its block."""
-
-    __slots__ = ("_answer", "_mac", "_request", "_waiting")
-
-    def __init__(self, waiting: dict[str, dict[str, asyncio.Future[T]]], mac: str, request: str) -> None:
-        self._waiting = waiting
-        self._mac = mac
-        self._request = request
-        self._answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-
-    def __enter__(self) -> "PendingCall[T]":
-        self._waiting.setdefault(self._mac, {})[self._request] = self._answer
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        mine = self._waiting[self._mac]
-        del mine[self._request]
-        if not mine:
-            del self._waiting[self._mac]
-
-    async def wait(self, seconds: float, otherwise: T) -> T:
-        """Return the answer; `otherwise` if none comes in time. A timer costs a third of `asyncio.timeout`."""
-        timer = asyncio.get_running_loop().call_later(seconds, _set, self._answer, otherwise)
-        try:
-            return await self._answer
-        finally:
-            timer.cancel()
+async def wait_for_answer(answer: asyncio.Future[T], seconds: float, otherwise: T) -> T:
+    """Return the answer; `otherwise` if none comes in time. The timer costs less than `asyncio.timeout`."""
+    timer = asyncio.get_running_loop().call_later(seconds, _set, answer, otherwise)
+    try:
+        return await answer
+    finally:
+        timer.cancel()
 
 
 def _set(waiting: asyncio.Future[T], answer: T) -> None:

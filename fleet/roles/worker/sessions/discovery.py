@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from fleet.adapters.redis.devices.devices import DeviceRecord
 from fleet.ground.errors import Unavailable
-from fleet.roles.worker.calls.pending import PendingCalls
+from fleet.roles.worker.calls.pending import PendingCalls, wait_for_answer
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
 from fleet.roles.worker.sessions.camera import initialize_command
@@ -200,7 +200,7 @@ class Discovery:
         """Return the answer; None if none comes in time."""
         with self.pending.register(mac, request.id) as answer:
             shard.publish(mac, request, dialect)
-            return await answer.wait(seconds, None)
+            return await wait_for_answer(answer, seconds, None)
 
 
 def new_request_id() -> int:
