@@ -1,10 +1,11 @@
 """Tasks that begin at once (docs/adr/0030-work-that-begins-at-once.md)."""
 
 import asyncio
+import types
 from asyncio.tasks import _enter_task, _leave_task
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import copy_context
-from typing import Any
+from typing import Any, cast
 
 
 def start_now(group: asyncio.TaskGroup, what: str, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
@@ -23,7 +24,7 @@ def start_now(group: asyncio.TaskGroup, what: str, work: Coroutine[Any, Any, obj
     """
     context = copy_context()
     begun = _Begun(work)
-    rest = begun.rest()
+    rest: Any = begun.rest()
     rest.send(None)
     try:
         task = group.create_task(rest, name=what, context=context)
@@ -47,6 +48,8 @@ def start_now(group: asyncio.TaskGroup, what: str, work: Coroutine[Any, Any, obj
 class _Begun:
     """A coroutine whose first step runs outside its task, and the rest inside."""
 
+    __slots__ = ("_awaited", "_ended", "_failure", "_result", "_work")
+
     def __init__(self, work: Coroutine[Any, Any, object]) -> None:
         self._work = work
         self._awaited: Any = None
@@ -60,10 +63,8 @@ class _Begun:
         except BaseException as failure:  # noqa: BLE001 - the task raises it
             self._failure = failure
 
-    async def rest(self) -> object:
-        return await self
-
-    def __await__(self) -> Generator[Any, Any, object]:
+    @types.coroutine
+    def rest(self) -> Generator[Any, Any, object]:
         try:
             yield  # the task resumes here
         except BaseException as interruption:
@@ -74,11 +75,12 @@ class _Begun:
             raise self._failure
         while not self._ended:
             try:
-                value = yield self._awaited
+                yield self._awaited
             except BaseException as interruption:  # noqa: BLE001 - the work handles it
                 self._step(self._work.throw, interruption)
             else:
-                self._step(self._work.send, value)
+                # What it waited for has come: from here the interpreter passes on every step by itself.
+                return (yield from cast("Generator[Any, Any, object]", self._work))
         return self._result
 
     def _step(self, step: Callable[[Any], Any], value: object) -> None:

@@ -45,6 +45,11 @@ def fields(**named: str) -> Iterator[None]:
         _context.reset(token)
 
 
+def bind(**named: str) -> None:
+    """Add fields to every line logged from now on in this task and its children."""
+    _context.set({**_context.get(), **named})
+
+
 def _collect(record: logging.LogRecord, pii: bool) -> dict[str, object]:
     extra = {key: value for key, value in vars(record).items() if key not in _STANDARD}
     if not pii:

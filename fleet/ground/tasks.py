@@ -10,6 +10,9 @@ from fleet.ground.errors import FleetError
 
 log = logging.getLogger(__name__)
 
+Ended = asyncio.Future[Exception | None]
+"""The end of isolated work: its failure, or None."""
+
 
 async def isolate(what: str, work: Awaitable[None], expected: tuple[type[Exception], ...] = ()) -> Exception | None:
     """Await `work`; return its failure instead of raising it, None when it succeeded.

@@ -1,13 +1,15 @@
 """Handling of messages: started in order of arrival, concurrent up to a bound, acknowledged in order of arrival."""
 
 import asyncio
+import functools
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, cast
 
 from fleet.ground.eager_tasks import start_now
 from fleet.ground.errors import Fenced, Unavailable
-from fleet.ground.tasks import isolate
+from fleet.ground.tasks import Ended, isolate
 from fleet.wire.mqtt.packets import Publish
 
 log = logging.getLogger(__name__)
@@ -20,7 +22,8 @@ continues to send while fewer than its `max_inflight_messages` are unacknowledge
 LARGEST_HELD = 2 * 1024 * 1024
 """Bytes of messages handled at a time; a worker has one session for each of its shards."""
 
-OnMessage = Callable[[str, bytes], Awaitable[None]]
+OnMessage = Callable[[str, bytes], Coroutine[Any, Any, None] | Ended]
+"""Handles a message: a coroutine function, or a function that raises nothing and begins work that has its own task."""
 
 
 class _Pending:
@@ -36,8 +39,8 @@ class _Pending:
 class Inbox:
     """Runs a handler for every message and acknowledges messages in order of arrival.
 
-    The failure of a handler is logged and its message acknowledged; otherwise it would arrive again for ever. There are
-    two exceptions. `close` cancels handlers and leaves their messages unacknowledged. A handler that fails with
+    The failure of a coroutine is logged and its message acknowledged; otherwise it would arrive again for ever. There
+    are two exceptions. `close` cancels handlers and leaves their messages unacknowledged. A handler that fails with
     `Unavailable` or `Fenced` leaves its message unacknowledged, so that another connection or process handles it; then
     `on_refused` is called. Acknowledgements keep the order of arrival because the protocol requires it (MQTT-4.6.0-2)
     and rumqttd closes the connection otherwise; so a slow handler delays the acknowledgements after it.
@@ -67,7 +70,7 @@ class Inbox:
         self._held = 0
         self._waiting: deque[tuple[Publish, _Pending | None]] = deque()
         self._pending: deque[_Pending] = deque()
-        self._tasks: set[asyncio.Task[object]] = set()
+        self._handlers: dict[Ended, _Pending | None] = {}
         self._settling = False
         self._closed = False
 
@@ -91,60 +94,57 @@ class Inbox:
 
     @property
     def _has_room(self) -> bool:
-        return len(self._tasks) < self._bound and self._held < LARGEST_HELD
+        return len(self._handlers) < self._bound and self._held < LARGEST_HELD
 
     async def settled(self) -> None:
         """Wait until every received message is handled and acknowledged."""
-        while self._tasks:
-            await asyncio.wait(set(self._tasks))
+        while self._handlers:
+            await asyncio.wait(set(self._handlers))
         self._settle()
 
     def close(self) -> None:
         """Acknowledge handled messages, cancel the running handlers and drop waiting messages."""
+        for handler in [one for one in self._handlers if one.done()]:
+            self._settle_one(self._handlers.pop(handler), handler)
         self._settle()
         self._closed = True
         self._waiting.clear()
-        for task in self._tasks:
-            task.cancel()
+        for handler in self._handlers:
+            handler.cancel()
 
     def _start(self, group: asyncio.TaskGroup, message: Publish, pending: _Pending | None) -> None:
         self._held += len(message.payload)
-        task = start_now(group, "mqtt message", self._handle(message, pending))
-        self._tasks.add(task)
-        task.add_done_callback(lambda done: self._next(group, done, len(message.payload)))
+        handler = self._on_message(message.topic, message.payload)
+        if not isinstance(handler, asyncio.Future):
+            work = isolate("mqtt message", handler, (Unavailable, Fenced))
+            handler = cast("Ended", start_now(group, "mqtt message", work))
+        if handler.done():
+            self._held -= len(message.payload)
+            self._settle_one(pending, handler)
+            return
+        self._handlers[handler] = pending
+        handler.add_done_callback(functools.partial(self._next, group, len(message.payload)))
 
-    def _next(self, group: asyncio.TaskGroup, done: asyncio.Task[object], size: int) -> None:
-        self._tasks.discard(done)
+    def _next(self, group: asyncio.TaskGroup, size: int, ended: Ended) -> None:
         self._held -= size
+        if ended in self._handlers:
+            self._settle_one(self._handlers.pop(ended), ended)
         waited = bool(self._waiting)
         while self._waiting and self._has_room and not self._closed:
             self._start(group, *self._waiting.popleft())
         if waited and not self._waiting and not self._closed:
             self._on_full(False)
 
-    async def _handle(self, message: Publish, pending: _Pending | None) -> None:
-        try:
-            if not await self._call(message):
+    def _settle_one(self, pending: _Pending | None, ended: Ended) -> None:
+        if ended.cancelled():
+            if self._closed:
                 return
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
-                raise
-            # Not this task was cancelled but one that the handler awaits: an ordinary failure.
+            # Not the handler was cancelled but something that it awaits: an ordinary failure.
             log.warning("work failed", extra={"work": "mqtt message", "kind": "CancelledError"})
-        self._finish(pending)
-
-    async def _call(self, message: Publish) -> bool:
-        """Return whether the message needs no other attempt."""
-
-        async def call() -> None:  # a handler that is no coroutine function may raise at once
-            await self._on_message(message.topic, message.payload)
-
-        failure = await isolate("mqtt message", call(), (Unavailable, Fenced))
-        if isinstance(failure, Unavailable | Fenced):
+        elif isinstance(failure := ended.result(), Unavailable | Fenced):
             self._on_refused(str(failure))
-            return False
-        return True
+            return
+        self._finish(pending)
 
     def _finish(self, pending: _Pending | None) -> None:
         if pending is None:

@@ -21,31 +21,25 @@ class Replicas:
 
     async def exist(self, key: str) -> bool:
         """Return whether the primary of the key's node has a replica that is up to date."""
-        return self._recall(key) if self._fresh(key) else await self._ask(key)
+        async with self._asking:
+            known = self.known(key)
+            if known is None:
+                faults = self.faults
+                known = _online(await self._client.replication(key))
+                self._known[self._client.node_name(key)] = (known, asyncio.get_running_loop().time(), faults)
+            return known
+
+    def known(self, key: str) -> bool | None:
+        """Return what `exist` would, if it need not ask; otherwise None."""
+        known = self._known.get(self._client.node_name(key)) if self._known else None
+        if known is None:
+            return None
+        exist, asked, faults = known
+        return exist if faults == self.faults and asyncio.get_running_loop().time() - asked < KNOWN_SECONDS else None
 
     def forget(self) -> None:
         """Drop the cache; the next call asks again."""
         self._known.clear()
-
-    async def _ask(self, key: str) -> bool:
-        async with self._asking:
-            if not self._fresh(key):
-                faults = self.faults
-                found = _online(await self._client.replication(key))
-                self._known[self._client.node_name(key)] = (found, asyncio.get_running_loop().time(), faults)
-            return self._recall(key)
-
-    def _recall(self, key: str) -> bool:
-        return self._known[self._client.node_name(key)][0]
-
-    def _fresh(self, key: str) -> bool:
-        if not self._known:
-            return False
-        known = self._known.get(self._client.node_name(key))
-        if known is None:
-            return False
-        _, asked, faults = known
-        return faults == self.faults and asyncio.get_running_loop().time() - asked < KNOWN_SECONDS
 
     @property
     def faults(self) -> int:

@@ -162,7 +162,10 @@ class Store:
             Fenced: The shard is another worker's now.
             Unavailable: Redis did not answer or refused.
         """
-        if not await self.ask(self._replicas.exist(keys[0])):
+        exist = self._replicas.known(keys[0])
+        if exist is None:
+            exist = await self.ask(self._replicas.exist(keys[0]))
+        if not exist:
             return await self.call(function, keys, args), True
         words, faults, name = list(args), self._replicas.faults, self.functions.name(function)
         answer, acknowledged = await self.ask(self._with_functions(lambda: self.client.fcall_saved(name, keys, words)))

@@ -85,9 +85,10 @@ class CallTable:
             Unavailable: Redis is away; the call must not be sent. A call that was recorded ends as unknown at its
                 deadline.
         """
-        token = secrets.token_hex(8)
         while True:
-            number = secrets.randbelow(_HIGHEST_ID - 1) + 1
+            # Once: each request for random bytes is a system call.
+            random = secrets.token_bytes(12)
+            number, token = int.from_bytes(random[:4]) % (_HIGHEST_ID - 1) + 1, random[4:].hex()
             keys = self._store.keys
             turn_keys, turn_args = self._fence(mac, turn)
             (verdict, known, result, *left), saved = await self._store.call_saved(

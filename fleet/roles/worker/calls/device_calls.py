@@ -15,7 +15,7 @@ from fleet.adapters.redis.sessions.calls import CallBegun, CallingTurn, CallKnow
 from fleet.core.controls import SENT, failure_report
 from fleet.core.rates import Buckets, Rate
 from fleet.ground.errors import Overloaded, Unavailable
-from fleet.roles.worker.calls.pending import DISCONNECTED, PendingCalls
+from fleet.roles.worker.calls.pending import PendingCalls, wait_for_answer
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.wire.dialects import XIAOZHI
 from fleet.wire.mcp import ToolResult, clip, parse_result
@@ -52,6 +52,9 @@ class Outcome:
                 return f"error: not done, {self.text}"
             case "unknown":
                 return f"error: unknown whether it was done, {self.text}"
+
+
+_UNANSWERED, _DISCONNECTED = Outcome("unknown", _NO_ANSWER), Outcome("unknown", _GONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +94,8 @@ class DeviceCalls:
         self._reports = reports
         self._rate = Buckets(rate)
         self._counts = counts
-        self._pending = PendingCalls()
-        self._leaving = PendingCalls()
+        self._pending = PendingCalls(_DISCONNECTED)
+        self._leaving = PendingCalls(_DISCONNECTED)
         """Calls whose answer is that the device goes offline."""
 
     async def call(self, shard: Shard, mac: str, command: CallToolCommand, terms: CallTerms) -> Outcome:
@@ -143,13 +146,14 @@ class DeviceCalls:
     async def answer(self, shard: Shard, mac: str, answer: ResponseEvent) -> bool:
         """Take a device's answer; return False if it is late or repeated, or belongs to no call."""
         log.debug("call answered", extra={"id": answer.id[:32]})
-        fresh = await self._calls.complete(mac, answer.id, _encode(answer))
+        outcome = _outcome(answer)
+        fresh = await self._calls.complete(mac, answer.id, _dump(outcome))
         if fresh:
             log.debug("call completed", extra={"id": answer.id})
-        awaited = [pending.resolve(mac, answer) for pending in (self._pending, self._leaving)]
+        awaited = [pending.resolve(mac, answer.id, outcome) for pending in (self._pending, self._leaving)]
         if fresh and answer.plain and not any(awaited):
             # The worker or the turn that waited for the call has ended.
-            await self._report(shard, mac, "", _outcome(answer))
+            await self._report(shard, mac, "", outcome)
         return fresh
 
     def disconnect(self, mac: str) -> None:
@@ -222,18 +226,14 @@ class DeviceCalls:
                 log.debug("call published", extra={"call": terms.call_id, "id": number})
             elif (known := await self._calls.result(mac, number)) is not None:
                 return _decode(known)  # it was answered before this future was registered
-            try:
-                async with asyncio.timeout(terms.seconds):
-                    answer = await waiting
-            except TimeoutError:
-                answer = None
-        if answer is not None and answer is not DISCONNECTED:
-            return _outcome(answer)
+            outcome = await wait_for_answer(waiting, terms.seconds, _UNANSWERED)
+        if outcome is not _UNANSWERED and outcome is not _DISCONNECTED:
+            return outcome
         if terms.leaves:
-            end, outcome = self._calls.complete(mac, str(number), _dump(Outcome("ok", _LEFT))), Outcome("ok", _LEFT)
+            outcome = Outcome("ok", _LEFT)
+            end = self._calls.complete(mac, str(number), _dump(outcome))
         else:
-            reason = _NO_ANSWER if answer is None else _GONE
-            end, outcome = self._calls.give_up(mac, number, sent=True), Outcome("unknown", reason)
+            end = self._calls.give_up(mac, number, sent=True)
         if await end:
             return outcome
         # Another worker took the answer, or `CallExpirer` ended the call first.
@@ -249,10 +249,6 @@ def _outcome(answer: ResponseEvent) -> Outcome:
         return Outcome("ok", clip(plain))
     result: ToolResult = parse_result(answer.result)
     return Outcome("error" if result.failed else "ok", result.text)
-
-
-def _encode(answer: ResponseEvent) -> str:
-    return _dump(_outcome(answer))
 
 
 def _dump(outcome: Outcome) -> str:

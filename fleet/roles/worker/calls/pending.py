@@ -3,23 +3,26 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Generic, TypeVar
 
-from fleet.wire.messages import ResponseEvent
-
-DISCONNECTED = ResponseEvent("", error="the device disconnected")
-"""The answer to all pending requests of a device that went offline."""
+T = TypeVar("T")
 
 
-class PendingCalls:
-    """Futures by device and request id. Each is registered before its request is sent, and always removed."""
+class PendingCalls(Generic[T]):
+    """Futures by device and request id. Each is registered before its request is sent, and always removed.
 
-    def __init__(self) -> None:
-        self._waiting: dict[str, dict[str, asyncio.Future[ResponseEvent]]] = {}
+    Args:
+        disconnected: The answer to all pending requests of a device that went offline.
+    """
+
+    def __init__(self, disconnected: T) -> None:
+        self._disconnected = disconnected
+        self._waiting: dict[str, dict[str, asyncio.Future[T]]] = {}
 
     @contextmanager
-    def register(self, mac: str, number: int) -> Iterator[asyncio.Future[ResponseEvent]]:
+    def register(self, mac: str, number: int) -> Iterator[asyncio.Future[T]]:
         """Register a future for the answer to a request that is about to be sent."""
-        answer: asyncio.Future[ResponseEvent] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(mac, {})[str(number)] = answer
         try:
             yield answer
@@ -29,17 +32,28 @@ class PendingCalls:
             if not mine:
                 del self._waiting[mac]
 
-    def resolve(self, mac: str, answer: ResponseEvent) -> bool:
-        """Set the future of an answer; return False if there is none."""
-        waiting = self._waiting.get(mac, {}).get(answer.id)
-        if waiting is None:
-            return False
-        if not waiting.done():
-            waiting.set_result(answer)
-        return True
+    def resolve(self, mac: str, request: str, answer: T) -> bool:
+        """Set the future of a request; return False if there is none."""
+        waiting = self._waiting.get(mac, {}).get(request)
+        if waiting is not None:
+            _set(waiting, answer)
+        return waiting is not None
 
     def disconnect(self, mac: str) -> None:
-        """Set all futures of a device to `DISCONNECTED`."""
+        """Answer all requests of a device that went offline."""
         for waiting in self._waiting.get(mac, {}).values():
-            if not waiting.done():
-                waiting.set_result(DISCONNECTED)
+            _set(waiting, self._disconnected)
+
+
+async def wait_for_answer(answer: asyncio.Future[T], seconds: float, otherwise: T) -> T:
+    """Return the answer; `otherwise` if none comes in time. The timer costs less than `asyncio.timeout`."""
+    timer = asyncio.get_running_loop().call_later(seconds, _set, answer, otherwise)
+    try:
+        return await answer
+    finally:
+        timer.cancel()
+
+
+def _set(waiting: asyncio.Future[T], answer: T) -> None:
+    if not waiting.done():
+        waiting.set_result(answer)

@@ -1,9 +1,9 @@
 """End the sessions of dead edges: their devices get a goodbye, so that they open new sessions."""
 
 import asyncio
+import functools
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from fleet.adapters.redis.sessions.sessions import Sessions
 from fleet.ground.errors import FleetError
@@ -74,7 +74,7 @@ class DeadEdgeReaper:
 
     async def _end(self, shard: Shard, mac: str, session: str) -> None:
         try:
-            await shard.executor.run(mac, _LostSession(self, shard, mac, session))
+            await shard.executor.run(mac, functools.partial(self.end, shard, mac, session))
         except FleetError as error:
             log.warning(
                 "session of a dead edge not ended", extra={"device": mac, "session": session, "reason": str(error)}
@@ -89,16 +89,3 @@ class DeadEdgeReaper:
         found = await self._sessions.read(mac)
         if await self._session_opener.end_lost(shard, mac, session, found.dialect if found else ""):
             self._turns.cancel(mac)
-
-
-@dataclass(frozen=True, slots=True)
-class _LostSession:
-    """A session whose edge died."""
-
-    reaper: DeadEdgeReaper
-    shard: Shard
-    mac: str
-    session: str
-
-    async def run(self) -> None:
-        await self.reaper.end(self.shard, self.mac, self.session)

@@ -140,8 +140,7 @@ class DeviceDispatcher:
 
     async def _forward(self, shard: Shard, mac: str, dialect: str, event: _ForwardedEvent) -> None:
         shard.check()
-        # An abort ends the turn before the edge stops its answer.
-        if event.session and not isinstance(event, AbortEvent):
+        if event.session and self._ends_its_turn(mac, event):
             edge = await self._resources.sessions.forward(shard.owner, mac, _command_of(mac, event.session, event))
             if edge and not self._session_opener.is_dead(edge):
                 return
@@ -157,6 +156,18 @@ class DeviceDispatcher:
             self._turns.cancel(mac)
         shard.check()
         await self._resources.inboxes.to_edge(session.edge, _command_of(mac, session.id, event))
+
+    def _ends_its_turn(self, mac: str, event: _ForwardedEvent) -> bool:
+        """Cancel the turn that an abort ends; return False if only Redis knows whether it is a turn of its session.
+
+        The turn ends before the edge stops its answer. The turn of a typed text may name no session.
+        """
+        if not isinstance(event, AbortEvent):
+            return True
+        known = self._turns.session_of(mac) in (None, event.session)
+        if known:
+            self._turns.cancel(mac)
+        return known
 
     async def _reject_outdated(self, shard: Shard, mac: str, dialect: str, event: _ForwardedEvent) -> None:
         """Answer a message of an ended session: on a goodbye with its id the device closes it and can open another."""
@@ -176,7 +187,7 @@ class DeviceDispatcher:
         await self._resources.reports.add(shard.owner, mac, text)
 
     async def _answer(self, shard: Shard, mac: str, dialect: str, answer: ResponseEvent) -> None:
-        if self._discovery.pending.resolve(mac, answer):
+        if self._discovery.pending.resolve(mac, answer.id, answer):
             return
         if not await self._calls.answer(shard, mac, answer):
             log.info("answer to no pending call", extra={"id": answer.id[:32]})
@@ -218,6 +229,11 @@ class DeviceDispatcher:
         A device speaks until `tts stop`, which it may have missed: its edge repeats it. If the session has ended, a
         goodbye ends any state. A device that had no session is sent nothing: it may be a registrar.
         """
+        if change.session:
+            returned = DeviceReturnedCommand(device=mac, session=change.session)
+            edge = await self._resources.sessions.forward(shard.owner, mac, returned)
+            if edge and not self._session_opener.is_dead(edge):
+                return
         session = await self._resources.sessions.read(mac) if change.session else None
         if session is not None and not self._session_opener.is_dead(session.edge):
             returned = DeviceReturnedCommand(device=mac, session=session.id)

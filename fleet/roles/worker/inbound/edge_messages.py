@@ -1,9 +1,9 @@
 """Dispatch the events of edges."""
 
 import asyncio
+import functools
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import assert_never
 
 from fleet.adapters.redis.shards.inbox import Inboxes, StreamEntry
@@ -70,7 +70,8 @@ class InboxReader:
                 if entry.event is None:
                     shard.spawn(f"entry {entry.id}", self.inboxes.discard([entry]))
                 else:
-                    shard.executor.submit(entry.event.device, _EntryWork(self, shard, entry, entry.event))
+                    work = functools.partial(self._handle, shard, entry, entry.event)
+                    shard.executor.submit(entry.event.device, work)
 
     def positions(self) -> dict[int, str]:
         """Return the id of the last entry read, by owned shard."""
@@ -81,26 +82,16 @@ class InboxReader:
         fence, last = self._read.get(shard.number, ("", "0"))
         return last if fence == shard.owner.fence else "0"
 
-
-@dataclass(frozen=True, slots=True)
-class _EntryWork:
-    """The work for one stream entry."""
-
-    reader: InboxReader
-    shard: Shard
-    entry: StreamEntry
-    event: EdgeEvent
-
-    async def run(self) -> None:
-        """Handle the entry; retry while Redis or the broker is away. Later entries of the device wait, in order."""
-        clock, pauses, event = asyncio.get_running_loop().time, Backoff(limit=2.0), self.event
+    async def _handle(self, shard: Shard, entry: StreamEntry, event: EdgeEvent) -> None:
+        """Handle an entry; retry while Redis or the broker is away. Later entries of the device wait, in order."""
+        clock, pauses = asyncio.get_running_loop().time, Backoff(limit=2.0)
         until = clock() + RETRY_SECONDS
-        with fields(device=event.device, session=event.session):
+        with fields(session=event.session):
             while True:
                 try:
-                    if not await self._handle():
+                    if not await self._take(shard, entry, event):
                         # Discard it only after its effect: otherwise the shard's next owner would not find it.
-                        await self.reader.inboxes.discard([self.entry])
+                        await self.inboxes.discard([entry])
                     return
                 except Fenced:
                     raise
@@ -111,19 +102,18 @@ class _EntryWork:
                     log.warning("entry will be tried again", extra={"kind": event.kind, "reason": str(error)})
                 await pauses.pause()
 
-    async def _handle(self) -> bool:
-        """Handle the event; return whether the entry must stay in the inbox."""
-        reader, shard = self.reader, self.shard
-        match self.event:
+    async def _take(self, shard: Shard, entry: StreamEntry, event: EdgeEvent) -> bool:
+        """Handle the event once; return whether the entry must stay in the inbox."""
+        match event:
             case UtteranceEvent() as utterance:
-                return await reader.turns.begin(shard, self.entry, utterance)
+                return await self.turns.begin(shard, entry, utterance)
             case AnswerInterruptedEvent() as interrupted:
-                await reader.turns.interrupt(shard, interrupted)
+                await self.turns.interrupt(shard, interrupted)
             case AnswerDoneEvent(turn=turn):
                 log.debug("speech done", extra={"turn": turn})
             case SessionSilentEvent(device=device, session=session, reason=reason):
-                if await reader.sessions.say_goodbye(shard, device, session, reason):
-                    reader.turns.cancel(device)
+                if await self.sessions.say_goodbye(shard, device, session, reason):
+                    self.turns.cancel(device)
             case other:
                 assert_never(other)
         return False

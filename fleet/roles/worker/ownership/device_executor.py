@@ -2,60 +2,56 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine
-from typing import Protocol
+from collections.abc import Awaitable, Callable
 
+from fleet.ground.eager_tasks import start_now
 from fleet.ground.errors import Fenced, Unavailable
-from fleet.ground.tasks import isolate
+from fleet.ground.log import bind
+from fleet.ground.tasks import Ended, isolate
 
-Spawn = Callable[[str, Coroutine[None, None, None]], asyncio.Task[object]]
+DeviceWork = Callable[[], Awaitable[None]]
+"""One piece of work for a device."""
 
-
-class DeviceWork(Protocol):
-    """One piece of work for a device."""
-
-    async def run(self) -> None:
-        """Do the work."""
-
-
-_Waiting = deque[tuple[DeviceWork, asyncio.Future[None] | None]]
+_Waiting = deque[tuple[DeviceWork, Ended | None]]
 
 
 class DeviceExecutor:
     """Runs the work of each device in order.
 
     A device's queue exists only while the device has work, so an idle device costs no memory. The callers bound the
-    number of waiting pieces. If a caller of `run` is cancelled before its work has begun, the work is skipped.
+    number of waiting pieces. Work whose `ended` is cancelled before it has begun is skipped.
 
     Args:
-        spawn: Starts a task in the task group that owns the queues; the task may begin at once.
+        group: Owns the queues.
     """
 
-    def __init__(self, spawn: Spawn) -> None:
-        self._spawn = spawn
+    def __init__(self, group: asyncio.TaskGroup) -> None:
+        self._group = group
         self._queues: dict[str, _Waiting] = {}
 
-    def submit(self, mac: str, work: DeviceWork, done: asyncio.Future[None] | None = None) -> None:
-        """Queue work behind all earlier work of the device.
+    def submit(self, mac: str, work: DeviceWork, ended: Ended | None = None) -> None:
+        """Queue work behind all earlier work of the device; without earlier work it begins at once.
 
         Args:
             mac: The device.
-            work: Without `done` its failures are only logged.
-            done: Gets the result when the work has ended.
+            work: Begins the work. Without `ended` all its failures are logged.
+            ended: Set when the work has ended; then `Unavailable` and `Fenced` are not logged.
 
         Raises:
             Unavailable: The shard is being given up.
         """
         queue = self._queues.get(mac)
         if queue is not None:
-            queue.append((work, done))
+            queue.append((work, ended))
             return
-        queue = self._queues[mac] = deque([(work, done)])
+        queue = self._queues[mac] = deque(((work, ended),))
+        drain = self._drain(mac, queue)
         try:
-            self._spawn(f"device {mac}", self._drain(mac, queue))
-        except Unavailable:
+            start_now(self._group, f"device {mac}", drain)
+        except RuntimeError:
+            drain.close()
             del self._queues[mac]
-            raise
+            raise Unavailable("the shard is being given up") from None
 
     async def run(self, mac: str, work: DeviceWork) -> None:
         """Run work after all earlier work of the device, and wait for its end.
@@ -64,29 +60,29 @@ class DeviceExecutor:
             Unavailable: The work raised it; another attempt may succeed. Failures of other kinds are logged.
             Fenced: The work raised it; another worker owns the shard.
         """
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.submit(mac, work, done)
-        await done
+        ended: Ended = asyncio.get_running_loop().create_future()
+        self.submit(mac, work, ended)
+        failure = await ended
+        if isinstance(failure, Unavailable | Fenced):
+            raise failure
 
     async def _drain(self, mac: str, queue: _Waiting) -> None:
+        bind(device=mac)
+        what = f"device {mac}"
+        ended: Ended | None = None
         try:
             while queue:
-                work, done = queue.popleft()
-                if done is None:
-                    await isolate(f"device {mac}", work.run())
-                elif not done.cancelled():
-                    _settle(done, await isolate(f"device {mac}", work.run(), (Unavailable, Fenced)))
+                work, ended = queue.popleft()
+                if ended is None:
+                    await isolate(what, work())
+                elif not ended.cancelled():
+                    failure = await isolate(what, work(), (Unavailable, Fenced))
+                    if not ended.done():
+                        ended.set_result(failure)
+        except asyncio.CancelledError:
+            for one in (ended, *(waiting for _, waiting in queue)):
+                if one is not None:
+                    one.cancel()
+            raise
         finally:
             del self._queues[mac]
-            for _, waiting in queue:
-                if waiting is not None:
-                    waiting.cancel()
-
-
-def _settle(done: asyncio.Future[None], failure: Exception | None) -> None:
-    if done.done():
-        return
-    if isinstance(failure, Unavailable | Fenced):
-        done.set_exception(failure)
-    else:
-        done.set_result(None)

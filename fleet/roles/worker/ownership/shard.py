@@ -4,18 +4,15 @@ import asyncio
 import functools
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
 from typing import Protocol
 
 from fleet.adapters.net.mqtt.session import MqttSession, Reading
 from fleet.adapters.net.mqtt.url import MqttAddress
 from fleet.adapters.redis.client.retries import passes
 from fleet.adapters.redis.shards.owner import Owner
-from fleet.ground.eager_tasks import start_now
 from fleet.ground.errors import Fenced, FleetError, Unavailable
-from fleet.ground.log import fields
 from fleet.ground.metrics import broker as metrics
-from fleet.ground.tasks import Backoff, isolate
+from fleet.ground.tasks import Backoff, Ended, isolate
 from fleet.roles.worker.ownership.device_executor import DeviceExecutor
 from fleet.roles.worker.ownership.lease import Lease
 from fleet.wire import dialects, topics
@@ -81,12 +78,12 @@ class Shard:
         """When the connection was lost, on the lease's clock; None while connected."""
         self.filters: frozenset[str] = frozenset()
         """Topic filters of its devices; empty: all messages are of its devices."""
-        self.executor = DeviceExecutor(functools.partial(self.spawn, now=True))
+        self._group = asyncio.TaskGroup()
+        self.executor = DeviceExecutor(self._group)
         self._open = session
         self._receiver = receiver
         self._confirm = confirm
         self._session: ShardSession | None = None
-        self._group = asyncio.TaskGroup()
         self._ready = asyncio.Event()
         self._awaited: set[asyncio.Task[object]] = set()
 
@@ -122,20 +119,19 @@ class Shard:
         except* Fenced:
             log.warning("another worker owns the shard now", extra={"shard": self.number})
 
-    def spawn(self, what: str, work: Coroutine[None, None, None], *, now: bool = False) -> asyncio.Task[object]:
+    def spawn(self, what: str, work: Coroutine[None, None, None]) -> asyncio.Task[object]:
         """Start work that ends with the shard.
 
         Args:
             what: Name of the task. A worker that ends waits for `turn …`; a hand-over of the shard waits for `alert …`.
             work: A coroutine that has not begun.
-            now: Run it until it first waits before this returns.
 
         Raises:
             Unavailable: The shard is being given up; the work was not begun.
         """
         guarded = isolate(what, work)
         try:
-            task = start_now(self._group, what, guarded) if now else self._group.create_task(guarded, name=what)
+            task = self._group.create_task(guarded, name=what)
         except RuntimeError:
             guarded.close()
             work.close()
@@ -181,29 +177,38 @@ class Shard:
         if alerts := [task for task in self._awaited if task.get_name().startswith("alert ")]:
             await asyncio.wait(alerts, timeout=seconds)
 
-    async def receive(self, topic: str, payload: bytes) -> None:
-        """Handle a message of the shard's session; return when its effect is in Redis.
+    def receive(self, topic: str, payload: bytes) -> Ended:
+        """Begin to handle a message of the shard's session.
 
-        Raises:
-            Unavailable: It could not be handled; later messages must wait for it.
-            Fenced: Another worker owns the shard.
+        Returns:
+            The end of it, when its effect is in Redis. Its failure is `Unavailable` if it could not be handled and
+            later messages must wait for it, `Fenced` if another worker owns the shard.
         """
+        ended: Ended = asyncio.get_running_loop().create_future()
+        try:
+            self._dispatch(topic, payload, ended)
+        except Unavailable as error:
+            ended.set_result(error)
+        return ended
+
+    def _dispatch(self, topic: str, payload: bytes, ended: Ended) -> None:
         parsed = ("boot", "") if topic == BOOT_TOPIC else topics.parse(topic)
         if parsed is None:
             metrics.malformed.add("topic")
             log.warning("message on an invalid topic", extra={"topic": topic})
+            ended.set_result(None)
             return
         if topic != BOOT_TOPIC and self.filters and f"{topic.rpartition('/')[0]}/+" not in self.filters:
             # Subscriptions of a worker with another FLEET_SHARDS stay in the session. The fence of this shard does not
             # fit their devices, so one such message would end every connection; the right shard receives it too.
+            ended.set_result(None)
             return
         kind, mac = parsed
-        session = self._session
-        with fields(device=mac):
-            log.debug("message", extra={"kind": kind, "bytes": len(payload)})
-            await self.executor.run(mac, _MessageWork(self, session, kind, mac, payload))
+        log.debug("message", extra={"device": mac, "kind": kind, "bytes": len(payload)})
+        work = functools.partial(self._handle, self._session, kind, mac, payload)
+        self.executor.submit(mac, work, ended)
 
-    async def handle(self, session: ShardSession | None, kind: str, mac: str, payload: bytes) -> None:
+    async def _handle(self, session: ShardSession | None, kind: str, mac: str, payload: bytes) -> None:
         """Handle a message if its session is still the shard's; retry while Redis is away.
 
         Raises:
@@ -212,8 +217,9 @@ class Shard:
         # The broker may deliver kept messages before the session may publish: wait for CONNACK. If it never comes, the
         # broker delivers the message again. Do not wait for SUBACK: it comes after all kept messages, and reading stops
         # when too many of them wait here.
-        await self._ready.wait()
-        pauses, deadline = Backoff(first=0.1, limit=1.0), self.lease.clock() + RETRY_SECONDS
+        if not self._ready.is_set():
+            await self._ready.wait()
+        pauses, deadline = None, self.lease.clock() + RETRY_SECONDS
         while session is not None and session is self._session and self.held:
             try:
                 return await self._receiver.receive(self, kind, mac, payload)
@@ -224,6 +230,7 @@ class Shard:
                 if self.lease.clock() > deadline:
                     break
                 log.warning("message will be tried again", extra={"reason": str(error)})
+            pauses = pauses or Backoff(first=0.1, limit=1.0)
             await pauses.pause()
         # The broker delivers this message and all later ones to the next session. So this session handles none of them.
         if session is self._session:
@@ -255,20 +262,6 @@ class Shard:
             self._ready.clear()
             self._session = None
             self.disconnected_since = self.disconnected_since or self.lease.clock()
-
-
-@dataclass(frozen=True, slots=True)
-class _MessageWork:
-    """A message of a shard's session."""
-
-    shard: Shard
-    session: ShardSession | None
-    kind: str
-    mac: str
-    payload: bytes
-
-    async def run(self) -> None:
-        await self.shard.handle(self.session, self.kind, self.mac, self.payload)
 
 
 def shard_session(shard: Shard, address: MqttAddress, credentials: Credentials, shards: int) -> MqttSession:

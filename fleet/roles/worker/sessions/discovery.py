@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from fleet.adapters.redis.devices.devices import DeviceRecord
 from fleet.ground.errors import Unavailable
-from fleet.roles.worker.calls.pending import PendingCalls
+from fleet.roles.worker.calls.pending import PendingCalls, wait_for_answer
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
 from fleet.roles.worker.sessions.camera import initialize_command
@@ -37,6 +37,7 @@ such devices are asked at once."""
 MOST_RETRIES = 10_000
 """Devices that wait for a retry; others are asked at their next hello."""
 
+_DISCONNECTED = ResponseEvent("", error="the device disconnected")
 _LOWEST_ID = 2**30
 """Tool calls have lower ids, so that answers are never confused."""
 
@@ -52,7 +53,7 @@ class Discovery:
     def __init__(self, resources: WorkerResources, counts: Counter[str]) -> None:
         self._resources = resources
         self._counts = counts
-        self.pending = PendingCalls()
+        self.pending = PendingCalls[ResponseEvent | None](_DISCONNECTED)
         self.lists = ListBudget(counts)
         """The lists that are being read."""
         self._running: dict[str, asyncio.Task[object]] = {}
@@ -120,7 +121,8 @@ class Discovery:
 
     async def _run(self, shard: Shard, mac: str, dialect: str, device: DeviceRecord | None) -> None:
         device = device or await self._resources.devices.read(mac)
-        answer = await self._ask(shard, mac, initialize_command(self._resources, device, new_request_id()), dialect)
+        request = initialize_command(self._resources, device, new_request_id())
+        answer = await self._ask(shard, mac, request, dialect, ANSWER_SECONDS)
         if answer is None or answer.error is not None:
             log.info("device has no tools to offer", extra={"reason": answer.error if answer else "no answer"})
             return
@@ -146,11 +148,7 @@ class Discovery:
 
     async def _list(self, shard: Shard, mac: str, tools: GrowingList, dialect: str) -> bool:
         """Read the tools of all pages; return whether the list is complete. Keep what was read of a broken list."""
-        try:
-            async with asyncio.timeout(LIST_SECONDS):
-                fault = await self._read_pages(shard, mac, tools, dialect)
-        except TimeoutError:
-            fault = "too slow"
+        fault = await self._read_pages(shard, mac, tools, dialect)
         if not tools.unchanged:
             fault = self._parse_skipped(tools) or fault
         if fault:
@@ -160,13 +158,14 @@ class Discovery:
 
     async def _read_pages(self, shard: Shard, mac: str, tools: GrowingList, dialect: str) -> str:
         """Return why the list is incomplete; empty if it is complete."""
-        seen: set[str] = set()
-        cursor = ""
+        clock = asyncio.get_running_loop().time
+        seen, cursor, until = set[str](), "", clock() + LIST_SECONDS
         while len(seen) < MOST_PAGES and not tools.refused:
             seen.add(cursor)
-            answer = await self._ask(shard, mac, ListToolsCommand(new_request_id(), cursor), dialect)
+            left = min(ANSWER_SECONDS, until - clock())
+            answer = await self._ask(shard, mac, ListToolsCommand(new_request_id(), cursor), dialect, left)
             if answer is None or answer.error is not None:
-                return "broken off"
+                return "too slow" if answer is None and clock() >= until else "broken off"
             text = answer.text or dump(answer.result)
             # Parsing a page that is longer than any valid list would cost time for nothing.
             if len(text) > LARGEST_LIST:
@@ -196,15 +195,12 @@ class Discovery:
         return self.lists.add(tools, page.tools) or (PAGE_TOO_LONG if page.too_long else "")
 
     async def _ask(
-        self, shard: Shard, mac: str, request: InitializeCommand | ListToolsCommand, dialect: str
+        self, shard: Shard, mac: str, request: InitializeCommand | ListToolsCommand, dialect: str, seconds: float
     ) -> ResponseEvent | None:
+        """Return the answer; None if none comes in time."""
         with self.pending.register(mac, request.id) as answer:
             shard.publish(mac, request, dialect)
-            try:
-                async with asyncio.timeout(ANSWER_SECONDS):
-                    return await answer
-            except TimeoutError:
-                return None
+            return await wait_for_answer(answer, seconds, None)
 
 
 def new_request_id() -> int:

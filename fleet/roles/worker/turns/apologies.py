@@ -1,8 +1,8 @@
 """Show apologies on the screen after a session that its user did not end."""
 
 import asyncio
+import functools
 import logging
-from dataclasses import dataclass
 
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.devices import Devices
@@ -86,16 +86,4 @@ class Apologies:
 
     async def _show_later(self, shard: Shard, mac: str) -> None:
         await asyncio.sleep(PAUSE_SECONDS)
-        await shard.executor.run(mac, _PendingApology(self, shard, mac))
-
-
-@dataclass(frozen=True, slots=True)
-class _PendingApology:
-    """The work that shows an apology, queued behind the device's earlier work."""
-
-    apologies: Apologies
-    shard: Shard
-    mac: str
-
-    async def run(self) -> None:
-        await self.apologies.show(self.shard, self.mac)
+        await shard.executor.run(mac, functools.partial(self.show, shard, mac))

@@ -102,6 +102,11 @@ class WorkerTurns:
         if running.task.cancel():
             log.info("turn cancelled", extra={"turn": running.utterance.turn})
 
+    def session_of(self, mac: str) -> str | None:
+        """Return the session of the device's running turn, empty if the turn names none; None without a turn."""
+        running = self._running.get(mac)
+        return None if running is None else running.utterance.session
+
     async def interrupt(self, shard: Shard, cut: AnswerInterruptedEvent) -> None:
         """Cancel a turn if it still runs, and correct its history to the sentences that were spoken."""
         running = self._running.get(cut.device)

@@ -7,7 +7,8 @@ import pytest
 
 from fleet.adapters.net.mqtt import inbox as module
 from fleet.adapters.net.mqtt.inbox import Inbox
-from fleet.ground.errors import Unavailable
+from fleet.ground.errors import Fenced, Unavailable
+from fleet.ground.tasks import Ended
 from fleet.wire.mqtt.packets import Publish
 from tests.support.virtual_time import elapse
 
@@ -174,17 +175,72 @@ async def test_message_that_cannot_be_handled_now_and_those_after_it_stay_unackn
         assert desk.refused == ["the store is away"]
 
 
-async def test_handler_that_is_no_coroutine_may_raise_at_once() -> None:
-    acknowledged: list[int] = []
+class Elsewhere:
+    """An inbox whose messages are handled in tasks of others; the test ends them."""
 
-    def explode(topic: str, payload: bytes) -> asyncio.Future[None]:
-        raise ValueError
+    def __init__(self, bound: int = 100) -> None:
+        self.work: dict[str, Ended] = {}
+        self.acknowledged: list[int] = []
+        self.refused: list[str] = []
+        self.inbox = Inbox(self._begin, self.acknowledged.extend, lambda _: None, self.refused.append, bound)
 
-    inbox = Inbox(explode, acknowledged.extend, lambda _: None, lambda _: None, 10)
+    def _begin(self, topic: str, payload: bytes) -> Ended:
+        ended = self.work[topic] = asyncio.get_running_loop().create_future()
+        if payload:
+            ended.set_result(None)
+        return ended
+
+
+async def test_work_that_has_its_own_task_gets_no_other() -> None:
+    desk, tasks = Elsewhere(bound=2), len(asyncio.all_tasks())
     async with asyncio.TaskGroup() as group:
-        inbox.put(group, Publish("t", b"", 5))
+        for number in (1, 2, 3):
+            desk.inbox.put(group, Publish(str(number), b"", number))
+        assert (set(desk.work), len(asyncio.all_tasks())) == ({"1", "2"}, tasks)
+        desk.work["2"].set_result(None)
         await turns()
-    assert acknowledged == [5]
+        assert (set(desk.work), desk.acknowledged) == ({"1", "2", "3"}, [])
+        desk.work["1"].set_result(ValueError("logged by who did the work"))
+        desk.work["3"].set_result(None)
+        await desk.inbox.settled()
+    assert (desk.acknowledged, desk.refused) == ([1, 2, 3], [])
+
+
+async def test_messages_that_are_handled_at_once_never_count_as_running() -> None:
+    desk = Elsewhere(bound=1)
+    async with asyncio.TaskGroup() as group:
+        for number in range(1, 2001):
+            desk.inbox.put(group, Publish(str(number), b"x", number))
+        assert len(desk.work) == 2000
+        desk.inbox.put(group, Publish("slow", b""))
+        for number in range(2001, 4001):
+            desk.inbox.put(group, Publish(str(number), b"x", number))
+        assert len(desk.work) == 2001
+        desk.work["slow"].set_result(None)
+        await desk.inbox.settled()
+    assert (len(desk.work), desk.acknowledged) == (4001, list(range(1, 4001)))
+
+
+@pytest.mark.parametrize("failure", [Unavailable("the store is away"), Fenced("the store is away")])
+async def test_work_elsewhere_that_cannot_be_done_now_stays_unacknowledged(failure: Exception) -> None:
+    desk = Elsewhere()
+    async with asyncio.TaskGroup() as group:
+        for number in (1, 2):
+            desk.inbox.put(group, Publish(str(number), b"", number))
+        desk.work["1"].set_result(failure)
+        desk.work["2"].set_result(None)
+        await turns()
+    assert (desk.acknowledged, desk.refused) == ([], ["the store is away"])
+
+
+async def test_closing_cancels_what_waits_for_work_elsewhere(caplog: pytest.LogCaptureFixture) -> None:
+    desk = Elsewhere()
+    async with asyncio.TaskGroup() as group:
+        desk.inbox.put(group, Publish("1", b"", 1))
+        desk.inbox.close()
+        assert desk.work["1"].cancelled()
+        await turns()
+    assert (desk.acknowledged, caplog.messages) == ([], [])
 
 
 async def test_message_without_an_id_is_handled_and_not_acknowledged() -> None:

@@ -1,6 +1,8 @@
 import asyncio
 import json
-from typing import Any
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -28,12 +30,10 @@ class Frames:
         self.stage = stage
         calls = DeviceCalls(resources.calls, resources.reports, Rate(1, 5), counts)
         discovery = Discovery(resources, counts)
-        opener, turns = (
-            SessionOpener(resources, stage.directory, counts),
-            WorkerTurns(resources, calls, discovery, counts),
-        )
+        opener = SessionOpener(resources, stage.directory, counts)
+        self.turns = WorkerTurns(resources, calls, discovery, counts)
         registrations = Registrations(resources, discovery, counts)
-        self.dispatcher = DeviceDispatcher(resources, opener, turns, calls, discovery, registrations)
+        self.dispatcher = DeviceDispatcher(resources, opener, self.turns, calls, discovery, registrations)
 
     async def say(self, message: dict[str, Any] | bytes, kind: str = "up") -> None:
         payload = message if isinstance(message, bytes) else json.dumps(message).encode()
@@ -74,6 +74,67 @@ async def test_what_the_edge_must_know_is_forwarded(frames: Frames, message: dic
     await frames.stage.open("s1")
     await frames.say({"session_id": "s1", **message})
     assert frames.to_edge() == [kind] and frames.kinds() == []
+
+
+def count_round_trips(frames: Frames) -> list[int]:
+    """Count the commands to Redis from now on that are sent together."""
+    connection, trips, ask = frames.stage.connection, list[int](), frames.stage.connection.ask
+
+    async def count(commands: Sequence[Sequence[Any]]) -> list[Any]:
+        trips.append(len(commands))
+        return await ask(commands)
+
+    connection.ask = count  # type: ignore[method-assign]
+    return trips
+
+
+@pytest.mark.parametrize(
+    "message", [{"type": "abort"}, {"type": "listen", "state": "stop"}, {"type": "goodbye"}], ids=lambda it: it["type"]
+)
+async def test_what_the_edge_must_know_takes_one_round_trip(frames: Frames, message: dict[str, Any]) -> None:
+    await frames.stage.open("s1")
+    trips = count_round_trips(frames)
+    await frames.say({"session_id": "s1", **message})
+    assert (trips, len(frames.to_edge())) == ([1], 1)
+
+
+async def test_a_device_that_returns_into_its_session_takes_two_round_trips(frames: Frames) -> None:
+    await frames.stage.open("s1")
+    trips = count_round_trips(frames)
+    await frames.appear(online=True, epoch=3)
+    assert (trips, frames.to_edge()) == ([1, 1], ["device_returned"])
+
+
+class RunningTurn:
+    """A turn that runs until it is cancelled."""
+
+    def __init__(self, frames: Frames, session: str) -> None:
+        self.utterance = SimpleNamespace(session=session, turn="t1")
+        self.cancelled, self.task = False, self
+        self.forwarded: list[str] | None = None
+        """What the edge had been sent when the turn was cancelled."""
+        self._frames = frames
+        frames.turns._running[MAC] = cast("Any", self)
+
+    def cancel(self) -> bool:
+        self.forwarded = self._frames.to_edge()
+        return True
+
+
+@pytest.mark.parametrize("session", ["s1", ""])
+async def test_an_abort_ends_the_turn_before_the_edge_hears_of_it(frames: Frames, session: str) -> None:
+    await frames.stage.open("s1")
+    turn = RunningTurn(frames, session)
+    await frames.say({"session_id": "s1", "type": "abort"})
+    assert (turn.forwarded, frames.to_edge()) == ([], ["speech_aborted"])
+
+
+@pytest.mark.parametrize("session", ["s2", ""])
+async def test_an_abort_of_a_session_that_is_over_ends_no_turn_of_another(frames: Frames, session: str) -> None:
+    await frames.stage.open("s2")
+    turn = RunningTurn(frames, session)
+    await frames.say({"session_id": "s1", "type": "abort"})
+    assert (turn.forwarded, frames.to_edge(), frames.kinds()) == (None, [], ["tts", "goodbye"])
 
 
 async def test_a_worker_that_has_lost_the_shard_forwards_nothing(frames: Frames) -> None:

@@ -1,27 +1,18 @@
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import functools
+from collections.abc import AsyncIterator
 
 import pytest
 
 from fleet.ground.errors import Unavailable
-from fleet.ground.tasks import isolate
+from fleet.ground.tasks import Ended
 from fleet.roles.worker.ownership.device_executor import DeviceExecutor
-
-
-class Work:
-    """Does what the test says."""
-
-    def __init__(self, work: Callable[[], Awaitable[None]]) -> None:
-        self._work = work
-
-    async def run(self) -> None:
-        await self._work()
 
 
 @pytest.fixture
 async def executor() -> AsyncIterator[DeviceExecutor]:
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        yield DeviceExecutor(lambda what, work: group.create_task(isolate(what, work), name=what))
+        yield DeviceExecutor(group)
 
 
 async def test_a_devices_work_is_done_in_order(executor: DeviceExecutor) -> None:
@@ -35,7 +26,7 @@ async def test_a_devices_work_is_done_in_order(executor: DeviceExecutor) -> None
 
     async with asyncio.TaskGroup() as group:
         for number in range(10):
-            group.create_task(executor.run("a", Work(lambda number=number: work(number))))
+            group.create_task(executor.run("a", functools.partial(work, number)))
         await asyncio.sleep(0)
         first.set()
     assert done == list(range(10))
@@ -48,8 +39,8 @@ async def test_devices_do_not_wait_for_each_other(executor: DeviceExecutor) -> N
         await meeting.wait()
 
     async with asyncio.TaskGroup() as group:
-        group.create_task(executor.run("a", Work(meet)))
-        group.create_task(executor.run("b", Work(meet)))
+        group.create_task(executor.run("a", meet))
+        group.create_task(executor.run("b", meet))
 
 
 async def test_failed_work_does_not_stop_what_follows(executor: DeviceExecutor) -> None:
@@ -60,8 +51,8 @@ async def test_failed_work_does_not_stop_what_follows(executor: DeviceExecutor) 
         done.set()
 
     done = asyncio.Event()
-    await executor.run("a", Work(fail))
-    await executor.run("a", Work(succeed))
+    await executor.run("a", fail)
+    await executor.run("a", succeed)
     assert done.is_set()
 
 
@@ -69,7 +60,7 @@ async def test_an_idle_device_costs_nothing(executor: DeviceExecutor) -> None:
     async def nothing() -> None:
         return
 
-    await executor.run("a", Work(nothing))
+    await executor.run("a", nothing)
     assert executor._queues == {}
 
 
@@ -85,7 +76,42 @@ async def test_work_for_which_nobody_waits_is_done_in_its_turn_and_its_failure_l
     async def succeed() -> None:
         done.append("done")
 
-    executor.submit("a", Work(fail))
-    await executor.run("a", Work(succeed))
+    executor.submit("a", fail)
+    await executor.run("a", succeed)
     assert done == ["failed", "done"]
     assert "work failed" in caplog.text
+
+
+async def test_work_that_is_cancelled_with_its_queue_is_over_for_whom_it_matters() -> None:
+    ended: list[Ended] = [asyncio.get_running_loop().create_future() for _ in range(2)]
+    stopped = asyncio.get_running_loop().create_future()
+
+    async def wait() -> None:
+        await stopped
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        executor = DeviceExecutor(group)
+        for one in ended:
+            executor.submit("a", wait, one)
+        await asyncio.sleep(0)
+        stopped.cancel()
+    assert [one.cancelled() for one in ended] == [True, True]
+    assert executor._queues == {}
+
+
+async def test_work_that_was_cancelled_before_it_began_is_skipped(executor: DeviceExecutor) -> None:
+    gate, done = asyncio.Event(), list[int]()
+
+    async def work(number: int) -> None:
+        await gate.wait()
+        done.append(number)
+
+    ended: list[Ended] = [asyncio.get_running_loop().create_future() for _ in range(3)]
+    for number, one in enumerate(ended):
+        executor.submit("a", functools.partial(work, number), one)
+    await asyncio.sleep(0)
+    for one in ended[:2]:
+        one.cancel()
+    gate.set()
+    assert await ended[2] is None
+    assert done == [0, 2]  # the first one had begun

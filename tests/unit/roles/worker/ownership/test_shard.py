@@ -58,11 +58,8 @@ class SlowSession:
 
     async def _take(self, payload: bytes) -> type[Exception] | None:
         """Return how a message failed, after which the broker would keep it."""
-        try:
-            await self.shard.receive(presence_topic(MAC), payload)
-        except (Unavailable, Fenced) as error:
-            return type(error)
-        return None
+        failure = await self.shard.receive(presence_topic(MAC), payload)
+        return type(failure) if failure else None
 
 
 def slow(shard: Shard) -> MqttSession:

@@ -43,7 +43,7 @@ class Asked:
                 if request["method"] == "tools/list":
                     await elapse(self.pause)
                 if "id" in request and request.get("params", {}).get("cursor") != self.silent:
-                    self.discovery.pending.resolve(MAC, ResponseEvent(str(request["id"]), result))
+                    self.discovery.pending.resolve(MAC, str(request["id"]), ResponseEvent(str(request["id"]), result))
             self._answered = len(requests)
         return methods
 
@@ -137,6 +137,18 @@ async def test_what_was_read_of_a_list_that_broke_off_is_kept(asked: Asked) -> N
     await asked.answer({"": PAGES[""], "more": {"tools": 7}})
     await elapse(module.ANSWER_SECONDS)
     assert await asked.known() == ["a"] and sum(asked.stage.counts.values()) == 1
+
+
+async def test_a_device_that_goes_offline_while_it_is_asked_is_not_waited_for(
+    asked: Asked, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO"):
+        asked.discovery.start(asked.stage.shard, MAC, "xiaozhi")
+        await elapse(1)
+        asked.discovery.pending.disconnect(MAC)
+        assert await asked.discovery.wait_until_done(MAC, 0.1)
+    [record] = [one for one in caplog.records if one.message == "device has no tools to offer"]
+    assert vars(record)["reason"] == "the device disconnected"
 
 
 async def test_pages_that_go_round_in_a_circle_end(asked: Asked) -> None:
