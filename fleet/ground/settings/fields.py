@@ -3,7 +3,7 @@
 import re
 from typing import Any, ClassVar, Literal, TypedDict, Unpack
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, Field
 
 PREFIX = "FLEET_"
 MODEL_PREFIXES = ("LLM_", "ASR_", "TTS_", "VISION_")
@@ -49,8 +49,6 @@ class Declaration(Bounds, Details, total=False):
 
 class SettingGroup(BaseModel):
     """Settings that belong together. The docstring below each one describes its effect, in whole sentences."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     title: ClassVar[str]
 

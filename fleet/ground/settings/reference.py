@@ -1,11 +1,13 @@
 """The documentation of every setting, in groups: the content of `fleet settings`."""
 
+import ast
+import inspect
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import starmap
+from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
@@ -52,7 +54,7 @@ class SettingsGroup:
 def groups() -> tuple[SettingsGroup, ...]:
     """Return all settings in their groups."""
     return tuple(
-        SettingsGroup(part.title, _one_line(part.__doc__), tuple(starmap(_entry, part.model_fields.items())))
+        SettingsGroup(part.title, _one_line(part.__doc__), _entries(part))
         for part in Settings.__bases__
         if issubclass(part, SettingGroup)
     )
@@ -74,7 +76,23 @@ def default_of(name: str) -> object:
     return Settings.model_fields[name].get_default(call_default_factory=True, validated_data={})
 
 
-def _entry(name: str, field: FieldInfo) -> SettingEntry:
+def _entries(group: type[SettingGroup]) -> tuple[SettingEntry, ...]:
+    meanings = _docstrings(group)
+    return tuple(_entry(name, field, meanings.get(name, "")) for name, field in group.model_fields.items())
+
+
+def _docstrings(group: type[SettingGroup]) -> dict[str, str]:
+    """Return the docstring below each setting. Pydantic could read them too, but at each start of every process."""
+    tree = cast("ast.ClassDef", ast.parse(inspect.getsource(group)).body[0])
+    found: dict[str, str] = {}
+    for field, text in pairwise(tree.body):
+        match field, text:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(meaning))):
+                found[name] = meaning
+    return found
+
+
+def _entry(name: str, field: FieldInfo, meaning: str) -> SettingEntry:
     usual, *others = variables(name, field)
     about = details(field)
     masked: Masked | None = "value" if plain_type(field) is SecretStr else about.get("masked")
@@ -89,7 +107,7 @@ def _entry(name: str, field: FieldInfo) -> SettingEntry:
         roles_only=about.get("roles_only", False),
         equal=about.get("equal", False),
         masked=masked,
-        meaning=_one_line(field.description),
+        meaning=_one_line(meaning),
     )
 
 
