@@ -86,8 +86,7 @@ class CallTable:
                 deadline.
         """
         while True:
-            # Once: each request for random bytes is a system call.
-            random = secrets.token_bytes(12)
+            random = secrets.token_bytes(12)  # once: each request for random bytes is a system call
             number, token = int.from_bytes(random[:4]) % (_HIGHEST_ID - 1) + 1, random[4:].hex()
             keys = self._store.keys
             turn_keys, turn_args = self._fence(mac, turn)

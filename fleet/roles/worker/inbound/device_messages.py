@@ -140,7 +140,8 @@ class DeviceDispatcher:
 
     async def _forward(self, shard: Shard, mac: str, dialect: str, event: _ForwardedEvent) -> None:
         shard.check()
-        if event.session and self._ends_its_turn(mac, event):
+        # An abort ends the turn before the edge stops its answer. The turn of a typed text may name no session.
+        if event.session and (not isinstance(event, AbortEvent) or self._turns.cancel_in(mac, event.session)):
             edge = await self._resources.sessions.forward(shard.owner, mac, _command_of(mac, event.session, event))
             if edge and not self._session_opener.is_dead(edge):
                 return
@@ -156,18 +157,6 @@ class DeviceDispatcher:
             self._turns.cancel(mac)
         shard.check()
         await self._resources.inboxes.to_edge(session.edge, _command_of(mac, session.id, event))
-
-    def _ends_its_turn(self, mac: str, event: _ForwardedEvent) -> bool:
-        """Cancel the turn that an abort ends; return False if only Redis knows whether it is a turn of its session.
-
-        The turn ends before the edge stops its answer. The turn of a typed text may name no session.
-        """
-        if not isinstance(event, AbortEvent):
-            return True
-        known = self._turns.session_of(mac) in (None, event.session)
-        if known:
-            self._turns.cancel(mac)
-        return known
 
     async def _reject_outdated(self, shard: Shard, mac: str, dialect: str, event: _ForwardedEvent) -> None:
         """Answer a message of an ended session: on a goodbye with its id the device closes it and can open another."""

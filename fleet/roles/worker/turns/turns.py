@@ -102,10 +102,13 @@ class WorkerTurns:
         if running.task.cancel():
             log.info("turn cancelled", extra={"turn": running.utterance.turn})
 
-    def session_of(self, mac: str) -> str | None:
-        """Return the session of the device's running turn, empty if the turn names none; None without a turn."""
+    def cancel_in(self, mac: str, session: str) -> bool:
+        """Cancel the device's running turn, if any; return False if one runs that does not name this session."""
         running = self._running.get(mac)
-        return None if running is None else running.utterance.session
+        if running is not None and running.utterance.session != session:
+            return False
+        self.cancel(mac)
+        return True
 
     async def interrupt(self, shard: Shard, cut: AnswerInterruptedEvent) -> None:
         """Cancel a turn if it still runs, and correct its history to the sentences that were spoken."""
