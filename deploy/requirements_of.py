@@ -4,6 +4,7 @@
     python deploy/requirements_of.py server      what every role needs
     python deploy/requirements_of.py EXTRA…      what other extras need beyond that
     python deploy/requirements_of.py --packages NAME…
+    python deploy/requirements_of.py --deal FIRST SECOND LOCK…   writes the packages of locks to two files, in turn
 
 The lock names for each package what wants it; that is followed from the packages that pyproject.toml names.
 """
@@ -57,12 +58,23 @@ def follow(entries: list[tuple[str, set[str], str]], packages: list[str]) -> set
     return wanted
 
 
+def deal(locks: list[str]) -> tuple[str, str]:
+    """Return two locks that share the packages of all, each package in one of them."""
+    entries = list({entry.splitlines()[0]: entry for lock in locks for _, _, entry in read_lock(lock)}.values())
+    return "".join(entries[::2]), "".join(entries[1::2])
+
+
 def main(arguments: list[str]) -> str:
     """Return what the arguments ask for."""
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     project: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     if arguments[:1] == ["--packages"]:
         return choose(lock, arguments[1:])
+    if arguments[:1] == ["--deal"]:
+        shares = deal([Path(lock).read_text(encoding="utf-8") for lock in arguments[3:]])
+        for path, share in zip(arguments[1:3], shares, strict=True):
+            Path(path).write_text(share, encoding="utf-8")
+        return ""
     optional = project["optional-dependencies"]
     if unknown := set(arguments) - set(optional):
         raise SystemExit(f"no such extra: {', '.join(sorted(unknown))}")
