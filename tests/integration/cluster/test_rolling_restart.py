@@ -21,8 +21,8 @@ async def hold(out: Path, limit: float, *, each: int, **options: int) -> Verdict
 
 
 async def test_a_rolling_restart_of_all_roles_loses_nothing(tmp_path: Path) -> None:
-    verdict = await hold(tmp_path, 240, each=1, conversations=6, clients=2)
-    assert verdict.users == 8
+    verdict = await hold(tmp_path, 240, each=1, conversations=3, clients=1)
+    assert verdict.users == 4
     assert verdict.api_requests > 0
 
 
