@@ -44,6 +44,17 @@ def test_layers_hold_what_their_roles_import_and_no_tools() -> None:
     assert core | speech | chosen("embedded", "workbench") == chosen()
 
 
+def test_what_two_pips_install_at_once_is_each_package_of_both_locks_once(tmp_path: Path) -> None:
+    locks, shares = [ROOT / "requirements.lock", ROOT / "requirements-deploy.lock"], [tmp_path / "a", tmp_path / "b"]
+    assert chosen("--deal", *map(str, [*shares, *locks])) == set()
+    wanted, found = (
+        [line for file in files for line in file.read_text().splitlines() if re.match(r"[a-z0-9]", line)]
+        for files in (locks, shares)
+    )
+    assert len(found) == len(set(found))
+    assert set(found) == set(wanted)
+
+
 def test_what_is_not_in_the_lock_is_told() -> None:
     done = subprocess.run(
         [sys.executable, str(DEPLOY / "requirements_of.py"), "nothing"],
