@@ -3,6 +3,8 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from fleet.workbench.bench.machine import Machine
 from fleet.workbench.bench.result import as_json, members
 from tests.benchmarks.all import AllExperiment
@@ -15,12 +17,14 @@ LIMIT = 550
 FEW, KNOWN, RATE, STREAMS = 10, 40, 10, 3
 
 
-async def test_every_operation_is_measured_and_drawn(tmp_path: Path) -> None:
+# Servers are started anew for each number of known devices.
+@pytest.mark.parametrize("known", [[KNOWN], pytest.param([FEW, KNOWN], marks=pytest.mark.slow)])
+async def test_every_operation_is_measured_and_drawn(tmp_path: Path, known: list[int]) -> None:
     experiment = AllExperiment(
         connected=FEW,
         rates=[RATE],
         streams=STREAMS,
-        devices=[FEW, KNOWN],
+        devices=known,
         shards=[16],
         requests=[20],
         turns=10,
@@ -42,7 +46,7 @@ async def test_every_operation_is_measured_and_drawn(tmp_path: Path) -> None:
     hello = servers[FLEET].operations[at_rate(RATE)].us
     assert hello["edge"].median > 0, "a real edge hears of the session"
     assert DUPLEX in servers[FLEET].operations
-    assert [(case.devices, case.shards) for case in found.scale] == [(FEW, 16), (KNOWN, 16)]
+    assert [(case.devices, case.shards) for case in found.scale] == [(devices, 16) for devices in known]
     for case in found.scale:
         assert min(case.hello.us["all"].median, case.packet.us["edge"].median) > 0
     file = tmp_path / "all.json"
