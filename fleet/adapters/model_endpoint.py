@@ -6,17 +6,16 @@ import logging
 import re
 from base64 import b64encode
 from collections.abc import AsyncGenerator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote_to_bytes, urlsplit
 
 import httpx2
-import openai
-from pydantic_core import PydanticSerializationError, from_json, to_json
+from pydantic_core import PydanticSerializationError, to_json
 
-from fleet.adapters import http_client
-from fleet.adapters.http_client import LARGEST_ERROR, AnswerTooLarge, describe_redirect
+from fleet.adapters.error_answer import ErrorAnswer
+from fleet.adapters.http_client import AnswerTooLarge, describe_redirect
 from fleet.adapters.http_streaming import HttpAnswer, open_streams
 from fleet.ground.errors import ConfigError, ProviderError, ProviderTimeout
 from fleet.ground.metrics import providers
@@ -107,21 +106,19 @@ class ModelEndpoint:
     async def _send(
         self, method: str, path: str, deadline: float, shape: dict[str, Any]
     ) -> AsyncGenerator["Body", None]:
-        target, headers, content = self._write(method, f"{self._base_url}{path}", shape)
+        url = f"{self._base_url}{path}"
+        target, headers, content = self._write(method, url, shape)
         async with AsyncExitStack() as stack:
             try:
                 async with asyncio.timeout_at(deadline):
                     asking = self._streams.ask(method, target, {**self._headers, **headers}, content)
                     answer = await stack.enter_async_context(asking)
                     if not 200 <= answer.status < 300:
-                        raise await _status_error(method, f"{self._base_url}{path}", answer, deadline)
+                        raise self._explain_status(await ErrorAnswer.read(answer, method, url, deadline))
             except TimeoutError as error:
                 raise self.explain(error) from None
             except httpx2.TransportError as error:
                 raise self._unreached(error) from None
-            except openai.APIStatusError as error:
-                # Not chained: its text repeats parts of the key or of the request.
-                raise self._explain_status(error) from None
             if answer.headers.get("content-encoding", "identity").strip().lower() != "identity":
                 raise self.failure("failed: the answer is packed", retryable=False)
             yield Body(self, answer)
@@ -160,8 +157,8 @@ class ModelEndpoint:
             providers.errors.add(self._what, kind)
         return ProviderError(f"{self._name} {how}", retryable=retryable, kind=kind)
 
-    def _explain_status(self, error: openai.APIStatusError) -> ProviderError:
-        status, code = error.status_code, error.code or ""
+    def _explain_status(self, error: ErrorAnswer) -> ProviderError:
+        status, code = error.response.status_code, error.code
         log.debug("endpoint refused", extra={"endpoint": self._name, "status": status, "pii": _line(error.message)})
         meaning = _MEANINGS.get(status, "failed" if status >= 500 else "refused the request")
         detail = f"{status}, {code}" if _WORD.fullmatch(code) else f"{status}"
@@ -253,24 +250,6 @@ def _public(what: str, base_url: str) -> str:
     if parts.scheme not in ("http", "https") or not place:
         raise wrong
     return f"{parts.scheme}://{place}{parts.path.rstrip('/')}"
-
-
-async def _status_error(method: str, url: str, answer: HttpAnswer, deadline: float) -> openai.APIStatusError:
-    """Return the error of an unsuccessful answer in the OpenAI library's form; reads a bounded part of its body."""
-    until = min(deadline, asyncio.get_running_loop().time() + http_client.ERROR_SECONDS)
-    content = bytearray()
-    with suppress(TimeoutError, httpx2.HTTPError):
-        while len(content) < LARGEST_ERROR and (piece := await answer.read(until)):
-            content += piece
-    try:
-        details = from_json(bytes(content[:LARGEST_ERROR]))
-    except ValueError:
-        details = None
-    body = details.get("error", details) if isinstance(details, dict) else details
-    message = body.get("message") if isinstance(body, dict) else None
-    headers = {name: value for name, value in answer.headers.items() if name != "content-encoding"}
-    response = httpx2.Response(answer.status, headers=headers, request=httpx2.Request(method, url))
-    return openai.APIStatusError(str(message or answer.status), response=response, body=body)
 
 
 @lru_cache(maxsize=64)

@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
-import openai
-
+from fleet.adapters.error_answer import ErrorAnswer
 from fleet.adapters.model_endpoint import Attempts, EndpointRefused, ModelEndpoint
 from fleet.ground.errors import ProviderError
 
@@ -58,21 +57,20 @@ class ChatEndpoint(ModelEndpoint):
         """Whether this is Google's translation of OpenAI's HTTP to its own."""
         return self.host.endswith(".googleapis.com")
 
-    def _explain_status(self, error: openai.APIStatusError) -> ProviderError:
+    def _explain_status(self, error: ErrorAnswer) -> ProviderError:
         explained = super()._explain_status(error)
         self._advise(error)
         if isinstance(explained, EndpointRefused):
-            named = error.param if isinstance(error.param, str) else ""
-            faults = tuple(dict.fromkeys([*_FIELD.findall(named), *_FIELD.findall(error.message)]))
+            faults = tuple(dict.fromkeys([*_FIELD.findall(error.param), *_FIELD.findall(error.message)]))
             return UnsupportedFields(str(explained), faults) if faults else explained
-        if error.status_code == _MISSING:
+        if error.response.status_code == _MISSING:
             return UnknownModel(str(explained), retryable=False)
         seconds = read_retry_after(error.response.headers)
         return RetryLater(str(explained), seconds) if explained.retryable and seconds is not None else explained
 
-    def _advise(self, error: openai.APIStatusError) -> None:
+    def _advise(self, error: ErrorAnswer) -> None:
         """Log once how to enable tools on a server that refuses them; its status alone does not show the reason."""
-        if self._advised or error.status_code not in _TOOLLESS_STATUSES or not _TOOLLESS.search(error.message):
+        if self._advised or error.response.status_code not in _TOOLLESS_STATUSES or not _TOOLLESS.search(error.message):
             return
         self._advised = True
         log.warning("endpoint takes no requests with tools", extra={"endpoint": str(self), "advice": _ADVICE})

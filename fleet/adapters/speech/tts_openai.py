@@ -4,14 +4,15 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any
-
-from openai.types.audio import SpeechCreateParams
+from typing import TYPE_CHECKING, Any
 
 from fleet.adapters.model_endpoint import Attempts, EndpointRefused, ModelEndpoint
 from fleet.adapters.speech.unwrap import Unwrapper
 from fleet.ground.errors import ProviderError
 from fleet.ground.tracing import spans
+
+if TYPE_CHECKING:
+    from openai.types.audio import SpeechCreateParams
 
 log = logging.getLogger(__name__)
 

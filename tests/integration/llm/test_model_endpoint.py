@@ -1,4 +1,6 @@
 import asyncio
+import subprocess
+import sys
 
 import pytest
 
@@ -33,6 +35,13 @@ async def test_a_refused_request_is_told_from_other_failures() -> None:
         assert [type(await failure(endpoint)) for _ in range(3)] == [EndpointRefused, ProviderError, ProviderError]
         assert await read(endpoint, server) == b"hello"
         await endpoint.aclose()
+
+
+def test_no_role_imports_the_openai_library() -> None:
+    """It would take a second of CPU at every start, and 20 MB."""
+    look = "import sys, fleet.run.up, fleet.adapters.speech.tts_openai; print('openai' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == ["False"]
 
 
 async def failure(endpoint: ModelEndpoint) -> ProviderError:
