@@ -28,7 +28,12 @@ class ErrorAnswer(NamedTuple):
         with suppress(TimeoutError, httpx2.HTTPError):
             while len(content) < LARGEST_ERROR and (piece := await answer.read(until)):
                 content += piece
-        headers = {name: value for name, value in answer.headers.items() if name != "content-encoding"}
+        # As bytes: of text httpx2 takes ASCII only, and servers write messages in any language.
+        headers = [
+            (name.encode("latin-1"), value.encode("latin-1"))
+            for name, value in answer.headers.items()
+            if name != "content-encoding"
+        ]
         response = httpx2.Response(answer.status, headers=headers, request=httpx2.Request(method, url))
         return cls.of(response, bytes(content[:LARGEST_ERROR]))
 

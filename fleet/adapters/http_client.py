@@ -15,8 +15,11 @@ import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Any
+from urllib.request import getproxies
 
 import httpx2
+
+from fleet.ground.errors import ConfigError
 
 LARGEST_ERROR = 64 * 1024
 """Bytes that are read of an answer that is no success."""
@@ -24,6 +27,8 @@ ERROR_SECONDS = 5.0
 """Seconds to read such an answer."""
 _PLAIN = "identity"
 _LONGEST_SHOWN = 200
+_LAST_PORT = 65_535
+_PROXIES = "a proxy of the environment (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY)"
 
 Bound = Callable[[httpx2.Response], int | None]
 """Returns the largest body of a success in bytes; None for a stream whose reader bounds each part."""
@@ -42,6 +47,9 @@ class BoundedClient(httpx2.AsyncClient):
         seconds: Longest time of a request; None if the caller bounds each step.
         on_piece: Awaited with each piece of a body before it is passed on.
         options: Of `httpx2.AsyncClient`.
+
+    Raises:
+        ConfigError: A proxy of the environment cannot be used.
     """
 
     def __init__(
@@ -50,8 +58,14 @@ class BoundedClient(httpx2.AsyncClient):
         headers = {"Accept-Encoding": _PLAIN, **options.pop("headers", {})}
         timeout = options.pop("timeout", seconds)
         options.setdefault("verify", public_trust(trust_env=options.get("trust_env", True)))
-        # `max_redirects` for callers that ask to follow them.
-        super().__init__(headers=headers, timeout=timeout, follow_redirects=False, max_redirects=0, **options)
+        try:
+            # `max_redirects` for callers that ask to follow them.
+            super().__init__(headers=headers, timeout=timeout, follow_redirects=False, max_redirects=0, **options)
+            if options.get("trust_env", True):
+                _check_ports(getproxies())
+        except (ImportError, ValueError, httpx2.InvalidURL) as error:
+            # Not its text: that may show the proxy's password.
+            raise ConfigError(f"{_PROXIES} is not http://host:port ({type(error).__name__})") from None
         self._largest = largest
         self._seconds = seconds
         self._on_piece = on_piece
@@ -102,6 +116,13 @@ def describe_redirect(response: httpx2.Response) -> str:
     except (httpx2.InvalidURL, ValueError):
         shown = "nowhere"
     return f"answers with a redirect to {shown[:_LONGEST_SHOWN]}; set the final address"
+
+
+def _check_ports(proxies: dict[str, str]) -> None:
+    for scheme in ("http", "https", "all"):
+        place = proxies.get(scheme, "")
+        if (httpx2.URL(place if "://" in place else f"http://{place}").port or 0) > _LAST_PORT:
+            raise ValueError(scheme)
 
 
 @functools.cache

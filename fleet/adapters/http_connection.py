@@ -34,9 +34,8 @@ class _AnswerParser:
         self.stage = _Stage.IDLE
         self.status = 0
         self.headers: dict[str, str] = {}
-        self.pieces: list[bytes] = []
-        self.unread = 0
-        """Bytes in `pieces`."""
+        self.unread = bytearray()
+        """Of the body. Not a list of pieces: of chunks of one byte each would take fifty times its size."""
         self.silent = 0
         # Untyped: httptools has no types for its callbacks.
         self._parser: Any = httptools.HttpResponseParser(self)
@@ -80,8 +79,7 @@ class _AnswerParser:
     def on_body(self, body: bytes) -> None:
         if self.stage is _Stage.BODY:
             self.silent = 0
-            self.unread += len(body)
-            self.pieces.append(body)
+            self.unread += body
 
     def on_message_complete(self) -> None:
         if self.stage is _Stage.HEAD:
@@ -141,15 +139,14 @@ class HttpConnection(asyncio.Protocol):
             httpx2.TransportError: The connection broke before the end.
         """
         answer = self._answer
-        while not answer.pieces:
+        while not answer.unread:
             if answer.stage in (_Stage.DONE, _Stage.LAST):
                 return b""
             await self._wait(until)
-        data = b"".join(answer.pieces)
-        answer.pieces.clear()
-        if answer.unread > MOST_UNREAD and self._transport is not None and not self._transport.is_closing():
+        data = bytes(answer.unread)
+        answer.unread.clear()
+        if len(data) > MOST_UNREAD and self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
-        answer.unread = 0
         return data
 
     def rest(self) -> bool:
@@ -179,7 +176,7 @@ class HttpConnection(asyncio.Protocol):
         except httpx2.RemoteProtocolError as error:
             self._fault = self._fault or error
             self.abort()
-        if answer.unread > MOST_UNREAD and self._transport is not None and not self._transport.is_closing():
+        if len(answer.unread) > MOST_UNREAD and self._transport is not None and not self._transport.is_closing():
             self._transport.pause_reading()
         self._wake()
 

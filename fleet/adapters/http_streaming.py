@@ -37,7 +37,7 @@ class HttpAnswer(Protocol):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """By names in lower case."""
+        """By names in lower case; values are latin-1, as their bytes were."""
 
     async def read(self, until: float) -> bytes:
         """Return the next bytes of the body, b"" at its end; see `HttpConnection.read`."""
@@ -70,6 +70,9 @@ def open_streams(url: httpx2.URL, largest: int) -> HttpStreams:
     Args:
         url: Its scheme, host and port count.
         largest: Bytes of a success that are read behind a proxy; without one the reader bounds them.
+
+    Raises:
+        ConfigError: The proxy cannot be used.
     """
     proxies = getproxies()
     if (url.scheme in proxies or "all" in proxies) and not proxy_bypass(_host(url)):
@@ -149,7 +152,8 @@ class DirectStreams:
             _, connection = await loop.create_connection(
                 HttpConnection, sock=plain, ssl=self._trust, server_hostname=name
             )
-        except OSError as error:
+        except (OSError, ValueError) as error:
+            # ValueError: a name that the resolver or TLS cannot encode.
             raise httpx2.ConnectError(str(error)) from error
         return connection
 
@@ -184,7 +188,8 @@ class _ProxiedStreams:
 class _ProxiedAnswer:
     def __init__(self, response: httpx2.Response) -> None:
         self.status = response.status_code
-        self.headers = response.headers
+        pairs = reversed(response.headers.raw)  # of several with one name the first counts
+        self.headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in pairs}
         self._pieces = response.aiter_raw()
 
     async def read(self, until: float) -> bytes:

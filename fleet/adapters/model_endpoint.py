@@ -57,13 +57,17 @@ class ModelEndpoint:
         api_key: None if the endpoint needs none.
 
     Raises:
-        ConfigError: `base_url` is no HTTP address.
+        ConfigError: `base_url` is no HTTP address, or its proxy cannot be used.
     """
 
     def __init__(self, what: str, base_url: str, api_key: str | None) -> None:
         self._name = f"{what} {_public(what, base_url)}"
         self._what = what.lower()
-        self._base_url = httpx2.URL(base_url.rstrip("/"))
+        try:
+            self._base_url = httpx2.URL(base_url.rstrip("/"))
+            self._base_url.raw_host.decode("ascii").encode("idna")  # as the resolver does
+        except (httpx2.InvalidURL, UnicodeError):
+            raise _no_address(what) from None
         login = self._base_url.userinfo
         key = f"Basic {b64encode(unquote_to_bytes(login)).decode()}" if login else f"Bearer {api_key or _NO_KEY}"
         self._headers = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": "fleet", "Authorization": key}
@@ -241,15 +245,18 @@ class Attempts:
 
 def _public(what: str, base_url: str) -> str:
     """Return the address without a user, a password or a query."""
-    wrong = ConfigError(f"the base URL of {what} must be http://… or https://…")
     try:
         parts = urlsplit(base_url)
         place = f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname
     except ValueError:
-        raise wrong from None
+        raise _no_address(what) from None
     if parts.scheme not in ("http", "https") or not place:
-        raise wrong
+        raise _no_address(what)
     return f"{parts.scheme}://{place}{parts.path.rstrip('/')}"
+
+
+def _no_address(what: str) -> ConfigError:
+    return ConfigError(f"the base URL of {what} must be http://… or https://…")
 
 
 @lru_cache(maxsize=64)

@@ -3,10 +3,11 @@
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
-from fleet.ground.errors import FleetError
+from fleet.ground.errors import FleetError, Overloaded, ProviderError
+from fleet.ground.metrics import providers
 
 log = logging.getLogger(__name__)
 
@@ -17,7 +18,7 @@ Ended = asyncio.Future[Exception | None]
 async def isolate(what: str, work: Awaitable[None], expected: tuple[type[Exception], ...] = ()) -> Exception | None:
     """Await `work`; return its failure instead of raising it, None when it succeeded.
 
-    The only broad `except`: a failure in the work of one device must not cancel the task group of the others.
+    Broad because a failure in the work of one device must not cancel the task group of the others.
 
     Args:
         what: Names the work in the log.
@@ -35,6 +36,25 @@ async def isolate(what: str, work: Awaitable[None], expected: tuple[type[Excepti
         log.exception("work crashed", extra={"work": what})
         return error
     return None
+
+
+@contextmanager
+def provider_errors(provider: str) -> Iterator[None]:
+    """Raise every failure of an adapter or plugin as a `ProviderError`, so that it ends in an apology.
+
+    A `ProviderError` or `Overloaded` passes as it is. Anything else is a fault of the adapter: logged and counted.
+
+    Args:
+        provider: One of `providers.PROVIDERS`.
+    """
+    try:
+        yield
+    except (ProviderError, Overloaded):
+        raise
+    except Exception as error:
+        log.exception("provider crashed", extra={"provider": provider})
+        providers.errors.add(provider, "engine")
+        raise ProviderError(f"{provider.upper()}: {type(error).__name__}", retryable=False, kind="engine") from error
 
 
 class Backoff:

@@ -7,6 +7,7 @@ from typing import Final
 
 from pydantic import SecretStr
 
+from fleet.adapters.contained import ContainedLlm
 from fleet.adapters.llm.llm_fallback import FallbackLlm
 from fleet.adapters.llm.llm_openai import OpenAiLlm
 from fleet.adapters.llm.llm_timed import TimedLlm
@@ -37,13 +38,13 @@ async def chat_model(settings: Settings, silence: float = VOICE_SECONDS) -> Asyn
     each = seconds if settings.llm_fallback_base_url is None else seconds / 2
     model = settings.llm_model if "llm_model" in settings.model_fields_set else None
     async with AsyncExitStack() as stack:
-        first = load(_options(settings, settings.llm_base_url, settings.llm_api_key, model, each))
+        first = ContainedLlm(load(_options(settings, settings.llm_base_url, settings.llm_api_key, model, each)))
         stack.push_async_callback(first.aclose)
         if settings.llm_fallback_base_url is None:
             yield TimedLlm(first, settings.llm_timeout)
             return
         key, name = settings.llm_fallback_api_key, settings.llm_fallback_model
-        second = _openai(_options(settings, settings.llm_fallback_base_url, key, name, each))
+        second = ContainedLlm(_openai(_options(settings, settings.llm_fallback_base_url, key, name, each)))
         stack.push_async_callback(second.aclose)
         both = FallbackLlm(first, second, asyncio.get_running_loop().time)
         yield TimedLlm(both, settings.llm_timeout)

@@ -109,7 +109,8 @@ class StreamedAnswer:
         said, thought = self._thoughts.feed(_text(delta))
         thought = (reasoning or _string(delta.reasoning)) + thought
         self.thought += reasoning
-        self._written += len(said) + len(thought)
+        # An empty chunk counts too: an endpoint may send them without an end.
+        self._written += max(1, len(said) + len(thought))
         if self._written + self._calls.size > LARGEST:
             self.fault = _ENDLESS
             return []

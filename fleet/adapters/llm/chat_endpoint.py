@@ -104,5 +104,5 @@ def read_retry_after(headers: Mapping[str, str]) -> float | None:
     try:
         until, now = parsedate_to_datetime(seconds), parsedate_to_datetime(headers.get("date", ""))
         return max(0.0, (until - now).total_seconds())
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None

@@ -13,11 +13,15 @@ from fleet.adapters.llm.sse import BodyReader
 from fleet.adapters.model_endpoint import Body
 from fleet.core.ports import USUAL, CallsAsked, LlmEvent, LlmOptions, Message, ThoughtDelta, ToolOffer
 from fleet.ground.errors import ProviderError
+from fleet.ground.loop_yield import LoopYield
 from fleet.ground.tracing.models import chat_span
 
 RETRIES = 2
 _REST_SECONDS = 0.25
 """Longest wait for the rest of a finished answer's body; only a body read to its end frees its connection for reuse."""
+
+_UNBROKEN = 8 * 1024
+"""Bytes of chunks that are parsed before other tasks run: about 10 ms of work, if they are as small as can be."""
 
 
 class OpenAiLlm:
@@ -92,7 +96,7 @@ class OpenAiLlm:
         asked = {"model": model, "stream": True, **request}
         with chat_span(model, request, answer.usage):
             async with self._endpoint.post("/chat/completions", deadline, json=asked) as body:
-                reader = BodyReader()
+                reader, pauses = BodyReader(), LoopYield(_UNBROKEN)
                 data: bytes | None = None
                 while data != b"":
                     chunks = answer.chunks
@@ -100,12 +104,18 @@ class OpenAiLlm:
                     for payload in reader.feed(data) if data else reader.end():
                         for event in answer.feed(payload):
                             yield event
+                        await pauses.spend(len(payload))
+                        if answer.fault:
+                            break
                     self._check(answer, ended=not data, too_long=reader.is_too_long)
                     # Comments that only keep the connection open do not extend the deadline.
                     if answer.finished:
                         deadline = min(deadline, asyncio.get_running_loop().time() + _REST_SECONDS)
                     elif answer.chunks > chunks:
                         deadline = asyncio.get_running_loop().time() + self._timeout
+                    elif data and asyncio.get_running_loop().time() >= deadline:
+                        # A read does not fail while bytes wait: an endpoint that sends nothing but filling hangs too.
+                        raise self._endpoint.explain(TimeoutError())
         for event in answer.end():
             if isinstance(event, CallsAsked):
                 self._writer.echoes.keep(event.calls, answer.thought, answer.extras)

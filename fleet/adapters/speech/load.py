@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from pydantic import SecretStr
 
+from fleet.adapters.contained import ContainedAsr, ContainedTts
 from fleet.adapters.plugins import load_plugin
 from fleet.adapters.speech.vad_silero import SileroVad
 from fleet.core.ports import Asr, AsrFactory, ProviderOptions, Tts, TtsFactory
@@ -68,18 +69,17 @@ def load_asr(settings: SpeechSettings) -> Asr:
     """
     name = settings.asr_provider or ("openai" if settings.asr_base_url else "offline")
     if name in ASR_PROVIDERS:
-        return ASR_PROVIDERS[name](settings)
+        return ContainedAsr(ASR_PROVIDERS[name](settings))
     factory: AsrFactory = load_plugin("ASR_PROVIDER", name, "fleet.asr", ASR_PROVIDERS)
-    return factory(
-        ProviderOptions(
-            settings.asr_base_url,
-            _reveal(settings.asr_api_key),
-            _chosen(settings, "asr_model"),
-            language=settings.asr_language,
-            sample_rate=_chosen(settings, "asr_sample_rate"),
-            seconds=settings.asr_timeout,
-        )
+    options = ProviderOptions(
+        settings.asr_base_url,
+        _reveal(settings.asr_api_key),
+        _chosen(settings, "asr_model"),
+        language=settings.asr_language,
+        sample_rate=_chosen(settings, "asr_sample_rate"),
+        seconds=settings.asr_timeout,
     )
+    return ContainedAsr(factory(options))
 
 
 def load_tts(settings: SpeechSettings) -> Tts:
@@ -90,19 +90,18 @@ def load_tts(settings: SpeechSettings) -> Tts:
     """
     name = settings.tts_provider or ("openai" if settings.tts_base_url else "offline")
     if name in TTS_PROVIDERS:
-        return TTS_PROVIDERS[name](settings)
+        return ContainedTts(TTS_PROVIDERS[name](settings))
     factory: TtsFactory = load_plugin("TTS_PROVIDER", name, "fleet.tts", TTS_PROVIDERS)
-    return factory(
-        ProviderOptions(
-            settings.tts_base_url,
-            _reveal(settings.tts_api_key),
-            _chosen(settings, "tts_model"),
-            voice=_chosen(settings, "tts_voice"),
-            language=settings.tts_language,
-            sample_rate=_chosen(settings, "tts_sample_rate"),
-            seconds=settings.tts_timeout,
-        )
+    options = ProviderOptions(
+        settings.tts_base_url,
+        _reveal(settings.tts_api_key),
+        _chosen(settings, "tts_model"),
+        voice=_chosen(settings, "tts_voice"),
+        language=settings.tts_language,
+        sample_rate=_chosen(settings, "tts_sample_rate"),
+        seconds=settings.tts_timeout,
     )
+    return ContainedTts(factory(options))
 
 
 def spoken_languages(settings: SpeechSettings) -> tuple[str, ...]:

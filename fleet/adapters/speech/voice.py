@@ -1,11 +1,11 @@
 """Turn sentences into Opus packets for devices."""
 
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Sequence
 from functools import partial
 from typing import Final, Literal
 
+from fleet.adapters.contained import closing
 from fleet.adapters.speech.engines import Engine
 from fleet.adapters.speech.opus import Encoder
 from fleet.adapters.speech.pcm import Resampler, size_of
@@ -77,7 +77,7 @@ class Voice:
         rate, encoder = self._tts.sample_rate, self._encoder(downlink)
         least, most = size_of(downlink.frame_ms, rate), size_of(_BATCH_MS, rate)
         waiting = bytearray()
-        async with _closing(self._tts.speak(text, language)) as pieces:
+        async with closing(self._tts.speak(text, language)) as pieces:
             async for piece in pieces:
                 waiting += piece
                 while len(waiting) >= least:
@@ -158,13 +158,3 @@ class PhraseCache:
         while self._held > self._limit:
             _, oldest = self._phrases.popitem(last=False)
             self._held -= sum(map(len, oldest))
-
-
-@asynccontextmanager
-async def _closing(pieces: AsyncIterator[bytes]) -> AsyncGenerator[AsyncIterator[bytes], None]:
-    """Close an iterator at the end of the block, if it can be closed."""
-    try:
-        yield pieces
-    finally:
-        if isinstance(pieces, AsyncGenerator):
-            await pieces.aclose()

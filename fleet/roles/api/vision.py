@@ -19,6 +19,7 @@ from starlette.exceptions import HTTPException
 from fleet.adapters.redis.devices.devices import Devices
 from fleet.core.text.phrases import PhotoPhrase, phrase
 from fleet.ground.errors import ProviderError, Unavailable
+from fleet.ground.tasks import provider_errors
 from fleet.roles.api.photo import Upload, drain, read_upload
 from fleet.roles.api.throttle import Throttle
 from fleet.wire import camera
@@ -111,7 +112,8 @@ class VisionRoute:
             return await self._apologise(mac, "no_vision")
         begun = asyncio.get_running_loop().time()
         try:
-            text = await self._model.explain(upload.jpeg, upload.question)
+            with provider_errors("vision"):
+                text = await self._model.explain(upload.jpeg, upload.question)
         except ProviderError as error:
             self._counts["photo: model"] += 1
             log.warning("vision failed", extra={"device": mac, "reason": str(error)})

@@ -78,6 +78,11 @@ async def test_a_busy_endpoint_that_says_nothing_is_asked_again_soon(server: Ope
             0.0,
         ),
         ({"retry-after": "Wed, 21 Oct 2015 07:28:05 GMT"}, None),
+        ({"retry-after": f"Mon, 01 Jan {'9' * 20} 00:00:00 GMT", "date": "Wed, 21 Oct 2015 07:28:00 GMT"}, None),
+        (
+            {"retry-after": "Wed, 21 Oct 2015 07:28:05 GMT", "date": "Mon, 23 Nov 2026 10:00:00 +99999999999999999"},
+            None,
+        ),
         ({"retry-after": "Wed, 21 Oct 2015 07:28:05", "date": "Wed, 21 Oct 2015 07:28:00 GMT"}, None),
         ({"retry-after": "-1"}, None),
         ({"retry-after": "inf"}, None),

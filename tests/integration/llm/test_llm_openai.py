@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from fleet.adapters.llm.answer import StreamedAnswer
 from fleet.adapters.llm.llm_openai import OpenAiLlm
 from fleet.core.ports import CallsAsked, LlmEvent, LlmOptions, Message, TextDelta, ThoughtDelta, ToolCall, ToolOffer
 from fleet.ground.errors import ConfigError, ProviderError
@@ -435,3 +436,30 @@ async def test_a_message_that_may_not_call_is_asked_for_with_its_tools(server: O
         assert [event async for event in llm.stream(HELLO, [OFFER], LlmOptions(may_call=False))]
     assert server.requests[0].json["tool_choice"] == "none"
     assert len(server.requests[0].json["tools"]) == 1
+
+
+async def test_other_tasks_run_between_the_chunks_that_come_at_once(
+    server: OpenAiServer, llm: OpenAiLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fed, most = 0, 0
+    feed = StreamedAnswer.feed
+
+    def counted(answer: StreamedAnswer, payload: bytes) -> list[LlmEvent]:
+        nonlocal fed
+        fed += 1
+        return feed(answer, payload)
+
+    async def watch() -> None:
+        nonlocal fed, most
+        while True:
+            most, fed = max(most, fed), 0
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(StreamedAnswer, "feed", counted)
+    server.chat(Answer([b"data:{}\n" * 20_000, *sse(delta("stop", content="Hi")), DONE], kind=SSE))
+    watching = asyncio.get_running_loop().create_task(watch())
+    try:
+        assert await listen(llm) == [TextDelta("Hi")]
+    finally:
+        watching.cancel()
+    assert 0 < most < 1_000

@@ -22,7 +22,13 @@ async def test_openai_itself_is_recognised() -> None:
     await endpoint.aclose()
 
 
-@pytest.mark.parametrize("url", ["", "host/v1", "ws://host/v1", "http:///v1", "http://[::1/v1", "http://h:0x1/v1"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *["", "host/v1", "ws://host/v1", "http:///v1", "http://[::1/v1", "http://h:0x1/v1"],
+        *["http://a..b/v1", "http://.a/v1", f"http://{'a' * 64}.example/v1", "http://a\x7f/v1", "http://h\udc80/v1"],
+    ],
+)
 def test_what_is_no_http_address_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match="base URL of TTS"):
         ModelEndpoint("TTS", url, None)
@@ -42,6 +48,24 @@ def test_no_role_imports_the_openai_library() -> None:
     look = "import sys, fleet.run.up, fleet.adapters.speech.tts_openai; print('openai' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.split() == ["False"]
+
+
+@pytest.mark.parametrize("proxied", [False, True])
+@pytest.mark.parametrize("text", ["服务繁忙", "Größe", "\x80\xff"])
+async def test_a_refusal_may_have_headers_in_any_language(
+    text: str, proxied: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with run_openai_server() as server:
+        url = server.url
+        if proxied:
+            monkeypatch.setenv("HTTP_PROXY", url.removesuffix("/v1"))
+            url = "http://model.example/v1"
+        server.chat(Answer([b"{}"], 503, headers={"X-Error-Msg": text, "Location": text, "Retry-After": text}))
+        endpoint = ModelEndpoint("LLM", url, None)
+        error = await failure(endpoint)
+        assert (error.retryable, error.kind) == (True, "server")
+        assert len(server.requests) == 1
+        await endpoint.aclose()
 
 
 async def failure(endpoint: ModelEndpoint) -> ProviderError:

@@ -12,6 +12,7 @@ import pytest
 
 from fleet.adapters import http_streaming
 from fleet.adapters.http_streaming import DirectStreams, HttpStreams, open_streams
+from fleet.ground.errors import ConfigError
 from tests.support.certificates import Pki
 
 SOON = 10.0
@@ -140,6 +141,12 @@ async def test_a_name_that_does_not_exist_is_said() -> None:
         await fetch(DirectStreams(httpx2.URL("http://no-such-host.invalid/")))
 
 
+@pytest.mark.parametrize("host", ["a..b", ".a", f"{'a' * 64}.example"])
+async def test_a_name_that_cannot_be_asked_for_is_not_reached(host: str) -> None:
+    with pytest.raises(httpx2.ConnectError, match="idna"):
+        await fetch(DirectStreams(httpx2.URL(f"http://{host}/")))
+
+
 async def test_tls_is_verified(tmp_path: Path) -> None:
     pki = Pki(tmp_path)
     async with serving(Server(), pki.server().context) as url:
@@ -185,6 +192,21 @@ async def test_a_tunnel_is_asked_for_where_the_server_speaks_tls(no_proxies: pyt
             await fetch(streams)
         assert proxy.heads[0].startswith("CONNECT model.example:443 HTTP/1.1\r\n")
         await streams.aclose()
+
+
+@pytest.mark.parametrize(
+    "proxy",
+    [
+        *["socks5://me:secret@localhost:1", "ftp://localhost:1", "localhost:x", "http://localhost:1 x", "http://[::1"],
+        *["http://me:secret@localhost:99999", "localhost:99999"],
+    ],
+)
+@pytest.mark.parametrize("name", ["HTTP_PROXY", "ALL_PROXY"])
+def test_a_proxy_that_cannot_be_used_is_refused_at_once(no_proxies: pytest.MonkeyPatch, name: str, proxy: str) -> None:
+    no_proxies.setenv(name, proxy)
+    with pytest.raises(ConfigError, match="proxy of the environment") as caught:
+        open_streams(httpx2.URL("http://model.example/v1"), 1000)
+    assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize("excepted", ["localhost", "*", "other.example, localhost"])

@@ -1,6 +1,7 @@
 """A connection reads what servers send, however it is cut, and bounds what a parser does not."""
 
 import asyncio
+import tracemalloc
 from collections.abc import Sequence
 
 import httpx2
@@ -165,6 +166,20 @@ async def test_reading_pauses_until_the_body_is_read() -> None:
     while not wire.paused:
         connection.data_received(b"%x\r\n%s\r\n" % (len(piece), piece))
     assert len(await connection.read(asyncio.get_running_loop().time() + SOON)) <= MOST_UNREAD + len(piece)
+    assert not wire.paused
+
+
+async def test_unread_chunks_of_one_byte_take_no_more_memory_than_large_ones() -> None:
+    connection, wire = await asked(CHUNKED)
+    chunks = b"1\r\nx\r\n" * 8_192
+    tracemalloc.start()
+    try:
+        while not wire.paused:
+            connection.data_received(chunks)
+        assert tracemalloc.get_traced_memory()[0] < 4 * MOST_UNREAD
+    finally:
+        tracemalloc.stop()
+    assert len(await connection.read(asyncio.get_running_loop().time() + SOON)) > MOST_UNREAD
     assert not wire.paused
 
 

@@ -8,6 +8,7 @@ from fleet.core.ports import Transcript
 from fleet.core.text.phrases import Phrase
 from fleet.ground.errors import FleetError
 from fleet.ground.metrics import turns
+from fleet.ground.tasks import provider_errors
 from fleet.ground.tracing import spans
 from fleet.ground.tracing import turns as traced
 from fleet.roles.edge.listening.utterance_collector import Utterance
@@ -82,6 +83,8 @@ class Recognition:
             async with asyncio.timeout(LONGEST_SECONDS):
                 early.settle(await self._services.asr.transcribe(utterance.pcm))
         except (FleetError, TimeoutError):
+            pass
+        finally:
             early.settle(None)  # `_recognise` tries again and reports the error
 
     async def _recognise(self, utterance: Utterance, early: "_Early | None") -> None:
@@ -90,10 +93,11 @@ class Recognition:
         with traced.utterance_span({"fleet.speech_seconds": utterance.voiced_ms / 1000}, asked_at - utterance.ended_at):
             try:
                 with spans.span("transcribe", _ABOUT) as span:
-                    transcript = await _outcome(early, utterance)
-                    if transcript is None:
-                        async with asyncio.timeout(LONGEST_SECONDS):
-                            transcript = await self._services.asr.transcribe(utterance.pcm)
+                    async with asyncio.timeout(LONGEST_SECONDS):
+                        transcript = await _outcome(early, utterance)
+                        if transcript is None:
+                            with provider_errors("asr"):
+                                transcript = await self._services.asr.transcribe(utterance.pcm)
                     spans.set_private(span, {"fleet.transcript": transcript.text})
             except (FleetError, TimeoutError) as error:
                 reason = str(error) or "no transcript within the limit"

@@ -142,9 +142,11 @@ async def synthesise(speech: SpokenAnswer, voice: Voice, downlink: AudioFormat, 
     except (FleetError, TimeoutError) as error:
         reason = str(error) or "no audio within the limit"
         log.warning("speech failed", extra={"reason": reason, "kind": type(error).__name__})
-    speech.end()
-    speech.playout.end()
-    sender.take_packets()
+    finally:
+        # Also after a crash: without an end the device stays in its speaking state.
+        speech.end()
+        speech.playout.end()
+        sender.take_packets()
 
 
 async def _speak(

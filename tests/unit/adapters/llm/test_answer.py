@@ -1,8 +1,10 @@
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fleet.adapters.llm import answer as module
 from fleet.adapters.llm.answer import DONE, StreamedAnswer
 from fleet.core.ports import CallsAsked, TextDelta, ThoughtDelta, ToolCall
 from tests.support.openai_server import delta
@@ -123,4 +125,15 @@ def test_a_message_may_ask_for_so_many_calls_only() -> None:
 def test_a_chunk_longer_than_any_answer_is_a_fault() -> None:
     answer = StreamedAnswer()
     assert answer.feed(chunk(content="<think></think>" * 20_000)) == []
+    assert answer.fault == "wrote without an end"
+
+
+@pytest.mark.parametrize("payload", [b"{}", chunk(content="")])
+def test_empty_chunks_do_not_come_without_an_end(payload: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LARGEST", 100)
+    answer = StreamedAnswer()
+    for _ in range(100):
+        answer.feed(payload)
+    assert not answer.fault
+    answer.feed(payload)
     assert answer.fault == "wrote without an end"

@@ -2,13 +2,18 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Coroutine
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
 from fleet.core.ports import Transcript
 from fleet.core.text.phrases import Phrase
 from fleet.ground.errors import ProviderError
+from fleet.ground.tasks import isolate
+from fleet.roles.edge.listening import recognition
 from fleet.roles.edge.listening.recognition import Recognition
 from fleet.roles.edge.listening.utterance_collector import Utterance
 from fleet.roles.edge.services import EdgeServices
@@ -19,6 +24,7 @@ class Asr:
     def __init__(self) -> None:
         self.asked: list[bytes] = []
         self.failing = 0
+        self.failure: Exception = ProviderError("away", retryable=True)
         self.gate = asyncio.Event()
         self.gate.set()
 
@@ -27,17 +33,24 @@ class Asr:
         await self.gate.wait()
         if self.failing:
             self.failing -= 1
-            raise ProviderError("away", retryable=True)
+            raise self.failure
         return Transcript(f"heard {pcm.decode()}")
 
 
 class Stage:
     def __init__(self, group: asyncio.TaskGroup) -> None:
         self.asr, self.texts, self.failures = Asr(), asyncio.Queue[str](), 0
-        tasks = SimpleNamespace(start=lambda what, work: group.create_task(work, name=what))
+        self._group = group
+        tasks = SimpleNamespace(start=self._start)
         services = SimpleNamespace(asr=self.asr, counters=Counter(), tasks=tasks)
         line = SimpleNamespace(fields=nullcontext)
         self.recognition = Recognition(cast(DownlinkTransport, line), cast(EdgeServices, services), self)
+
+    def _start(self, what: str, work: Coroutine[None, None, None]) -> asyncio.Task[object]:
+        """Start as `BackgroundTasks` does."""
+        task = self._group.create_task(isolate(what, work), name=what)
+        task.add_done_callback(lambda _: work.close())
+        return task
 
     async def take_transcript(self, utterance: Utterance, transcript: Transcript) -> None:
         await self.texts.put(transcript.text)
@@ -102,6 +115,30 @@ async def test_a_failure_in_earnest_is_told() -> None:
     async def script(stage: Stage) -> None:
         stage.asr.failing = 2
         stage.recognition.prepare(said("pause", 500))
+        stage.recognition.start(said("whole", 500))
+        assert await stage.texts.get() == "failure"
+
+    await play(script)
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+async def test_a_recogniser_that_crashes_is_asked_again_and_then_apologised_for(failures: int) -> None:
+    async def script(stage: Stage) -> None:
+        stage.asr.failing, stage.asr.failure = failures, UnicodeEncodeError("ascii", "忙", 0, 1, "no ASCII")
+        stage.recognition.prepare(said("pause", 500))
+        await asyncio.sleep(0)
+        stage.recognition.start(said("whole", 500))
+        assert await stage.texts.get() == ("heard whole" if failures == 1 else "failure")
+
+    await play(script)
+
+
+async def test_the_wait_for_what_was_recognised_in_the_pause_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def script(stage: Stage) -> None:
+        stage.asr.gate.clear()
+        stage.recognition.prepare(said("pause", 500))
+        await asyncio.sleep(0)
+        monkeypatch.setattr(recognition, "LONGEST_SECONDS", 0.0)
         stage.recognition.start(said("whole", 500))
         assert await stage.texts.get() == "failure"
 

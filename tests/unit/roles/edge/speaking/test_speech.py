@@ -52,6 +52,21 @@ async def test_voice_that_falls_silent_ends_the_answer(monkeypatch: pytest.Monke
     assert voice.closed
 
 
+class BrokenVoice(SlowVoice):
+    async def packets(self, text: str, language: str, downlink: AudioFormat) -> AsyncGenerator[list[bytes], None]:
+        yield [b"packet"]
+        raise UnicodeEncodeError("ascii", "忙", 0, 1, "no ASCII")
+
+
+async def test_a_voice_that_crashes_ends_the_answer() -> None:
+    spoken = answer()
+    with pytest.raises(UnicodeEncodeError):
+        await speech.synthesise(spoken, BrokenVoice(1), DOWNLINK, Sender())
+    assert (spoken.finished, spoken.playout.waiting) == (True, 1)
+    spoken.playout.waiting = 0
+    assert spoken.playout.drained
+
+
 async def test_voice_may_take_its_time_as_long_as_packets_come(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(speech, "PACKET_SECONDS", 0.5)
     spoken = answer()
