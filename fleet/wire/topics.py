@@ -16,6 +16,8 @@ _UP = re.compile(r"fleet/(up|presence)/(\d{1,3})/([0-9a-f:]{17})")
 
 def canonical_mac(text: str) -> str | None:
     """Return the MAC in its canonical form, or None if `text` is not a MAC in any usual spelling."""
+    if _MAC.fullmatch(text):
+        return text
     digits = re.sub(r"[:\-._\s]", "", text.strip()).lower()
     mac = ":".join(digits[at : at + 2] for at in range(0, len(digits), 2))
     return mac if _MAC.fullmatch(mac) else None

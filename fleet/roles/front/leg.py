@@ -1,7 +1,6 @@
 """One TCP connection of the front: it calls back with received bytes, needs no task, and reports its backlog."""
 
 import asyncio
-import contextlib
 import socket
 from collections.abc import Callable
 from typing import cast
@@ -11,6 +10,9 @@ from fleet.adapters.net.mqtt.tcp import acknowledge
 
 class Leg(asyncio.Protocol):
     """A TCP connection to a device or to the broker.
+
+    All packets of one read are given to `receive` together, and their answers are one `write`, which is one system
+    call.
 
     Args:
         receive: Called with received bytes.
@@ -34,13 +36,12 @@ class Leg(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._descriptor: int | None = None
-        self._aborted = False
+        self._aborted = self._closed = False
+        self._waiter: asyncio.Future[None] | None = None
         self.received_at = self._loop.time()
         """When the peer last sent bytes, on the loop's clock."""
         self.blocked_since: float | None = None
         """When written bytes began to wait for the peer, on the loop's clock; None while none wait."""
-        self.closed = asyncio.Event()
-        """Set when the connection is closed."""
 
     @property
     def address(self) -> str:
@@ -53,7 +54,8 @@ class Leg(asyncio.Protocol):
         """Bytes written that the kernel has not taken yet."""
         return self._transport.get_write_buffer_size() if self._transport else 0
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes | bytearray) -> None:
+        """Write bytes, which do not change any more."""
         if data and self._transport and not self._transport.is_closing():
             self._transport.write(data)
 
@@ -76,10 +78,9 @@ class Leg(asyncio.Protocol):
 
     async def wait_closed(self, seconds: float) -> None:
         """Wait at most `seconds` until the peer closes, then close."""
-        if self._transport is not None:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(seconds):
-                    await self.closed.wait()
+        if self._transport is not None and not self._closed:
+            self._waiter = self._loop.create_future()
+            await asyncio.wait((self._waiter,), timeout=seconds)
         self.abort()
 
     def abort(self) -> None:
@@ -97,7 +98,7 @@ class Leg(asyncio.Protocol):
         transport.set_write_buffer_limits(high=1, low=0)
         connection = transport.get_extra_info("socket")
         if connection is not None:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            # asyncio and uvloop have set TCP_NODELAY.
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             self._descriptor = connection.fileno() if self._quick_ack else None
 
@@ -109,7 +110,9 @@ class Leg(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.blocked_since = None
-        self.closed.set()
+        self._closed = True
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
         self._lost()
 
     def pause_writing(self) -> None:

@@ -5,7 +5,7 @@ import logging
 import secrets
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
 
 from fleet.adapters.net.mqtt.session import tls_context
@@ -23,6 +23,7 @@ from fleet.roles.front.presence_registry import ConnectedDevice, PresenceRegistr
 from fleet.roles.front.proxied_connection import ProxiedConnection
 from fleet.wire.identity import CredentialKeys, Credentials, parse_username
 from fleet.wire.mqtt import packets
+from fleet.wire.mqtt.framing import Packet
 
 log = logging.getLogger(__name__)
 
@@ -69,15 +70,16 @@ class Front:
         self.counts: Counter[str] = Counter()
         """Counts by reason: refusals, ends of connections, dropped messages."""
         self.admission = ConnectCheck(keys, (limits or FrontLimits()).devices)
-        self._broker = parse_mqtt_url(upstream) if isinstance(upstream, str) else upstream
-        self._login = login
+        self._upstream = parse_mqtt_url(upstream) if isinstance(upstream, str) else upstream, login
         self._limits = limits or FrontLimits()
         self._listeners = Listeners((host, port), secure, self._limits, self.counts)
         own = login or Credentials(f"fleet-front-{secrets.token_hex(4)}", "", "")
-        self._link = PresenceLink(self._broker, own, PresenceOutbox(2 * self._limits.connections, self.counts))
+        self._link = PresenceLink(self._upstream[0], own, PresenceOutbox(2 * self._limits.connections, self.counts))
         self._registry = PresenceRegistry(self._link.announce)
-        self._connections: set[ProxiedConnection] = set()
+        self._connections: dict[ProxiedConnection, ConnectedDevice | None] = {}
+        """The device is None before its CONNECT is accepted."""
         self._unauthenticated: dict[ProxiedConnection, None] = {}
+        self._group = asyncio.TaskGroup()
         self._messages = Buckets(Rate(self._limits.messages, 10 * self._limits.messages))
 
     @property
@@ -104,12 +106,18 @@ class Front:
         Raises:
             ConfigError: It cannot listen on the address.
         """
-        async with asyncio.TaskGroup() as group, self._listeners.open(group, lambda: self._accept(group)):
-            group.create_task(self._link.run(), name="front presence")
-            group.create_task(self._sweep(), name="front sweep")
-            log.info("front listens", extra={"port": self.port, "tls": self.tls_port, "broker": str(self._broker)})
-            self.started.set()
-            await asyncio.get_running_loop().create_future()
+        async with self._group, self._listeners.open(self._group, self._accept):
+            try:
+                self._group.create_task(self._link.run(), name="front presence")
+                self._group.create_task(self._sweep(), name="front sweep")
+                log.info(
+                    "front listens", extra={"port": self.port, "tls": self.tls_port, "broker": str(self._upstream[0])}
+                )
+                self.started.set()
+                await asyncio.get_running_loop().create_future()
+            finally:
+                for connection in list(self._connections):
+                    self._discard(connection)
 
     def expel(self, macs: Iterable[str] | None) -> None:
         """Close the connections whose credentials `keys` no longer admits, of these devices or (None) of all."""
@@ -118,91 +126,92 @@ class Front:
             if not self.admission.keys.admit(connected.mac, parse_username(connected.username)):
                 connected.connection.end("revoked" if connected.mac in self.admission.keys.revoked else "outdated")
 
-    def _accept(self, group: asyncio.TaskGroup) -> Leg:
-        connection = ProxiedConnection(self._limits)
+    def _accept(self) -> Leg:
+        connection = ProxiedConnection(self._limits, self._attend)
         if self.connections >= self._limits.connections:
             self.counts["full"] += 1
             connection.abort()
             return connection.device
         if len(self._unauthenticated) >= self._limits.unauthenticated:
-            self._evict_unauthenticated()
-        self._connections.add(connection)
+            # The oldest connection without a CONNECT is seldom a device, because devices send it at once.
+            oldest = next(iter(self._unauthenticated))
+            del self._unauthenticated[oldest]
+            oldest.end("crowded out")
+        self._connections[connection] = None
         self._unauthenticated[connection] = None
-        group.create_task(isolate("front connection", self._serve(connection)), name="front connection")
         return connection.device
 
-    def _evict_unauthenticated(self) -> None:
-        """End the oldest connection without a CONNECT; it is seldom a device, because devices send it at once."""
-        oldest = next(iter(self._unauthenticated))
-        del self._unauthenticated[oldest]
-        oldest.end("crowded out")
+    def _attend(self, connection: ProxiedConnection, first: Packet | None) -> None:
+        self._unauthenticated.pop(connection, None)
+        work = partial(self._serve, connection, first) if first else partial(self._leave, connection)
+        self._group.create_task(_isolated(work), name="front connection")
 
-    async def _serve(self, connection: ProxiedConnection) -> None:
-        """Serve one connection to its end. If cancelled, abort it, so that the broker publishes the Will."""
+    async def _serve(self, connection: ProxiedConnection, first: Packet) -> None:
+        """Serve a connection from its CONNECT until its device has the CONNACK."""
         try:
-            device = await self._admit(connection)
+            verdict = self.admission.decide(first)
+            if isinstance(verdict, Admitted):
+                await self._proxy(connection, verdict)
+            else:
+                log.debug("connection refused", extra={"reason": verdict.reason, "ip": connection.device.address})
+                connection.device.write(verdict.answer)
+                connection.end(verdict.reason)
+            connection.attended = False
+        finally:
+            if connection.attended:
+                self._discard(connection)
+        if connection.reason:
+            await self._leave(connection)
+
+    async def _leave(self, connection: ProxiedConnection) -> None:
+        """Close an ended connection. If cancelled, abort it, so that the broker publishes the Will."""
+        try:
+            self.counts[connection.reason] += 1
+            device = self._connections.get(connection)
             if device is not None:
-                await self._proxy(connection, device)
+                log.debug("device gone", extra={"device": device.mac, "reason": connection.reason})
+                self._registry.remove(device)
             await connection.close()
         finally:
-            connection.abort()
-            self._connections.discard(connection)
+            self._discard(connection)
 
-    async def _admit(self, connection: ProxiedConnection) -> Admitted | None:
-        try:
-            first = await connection.first_packet()
-        finally:
-            self._unauthenticated.pop(connection, None)
-        if first is None:
-            self.counts[connection.reason] += 1
-            return None
-        verdict = self.admission.decide(first)
-        if isinstance(verdict, Admitted):
-            return verdict
-        self.counts[verdict.reason] += 1
-        log.debug("connection refused", extra={"reason": verdict.reason, "ip": connection.device.address})
-        connection.device.write(verdict.answer)
-        return None
+    def _discard(self, connection: ProxiedConnection) -> None:
+        device = self._connections.pop(connection, None)
+        if device is not None:
+            self._registry.remove(device)
+        connection.abort()
 
     async def _proxy(self, connection: ProxiedConnection, device: Admitted) -> None:
-        gate = FrontGate(device, self.counts, partial(self._allows, device.mac))
+        gate = FrontGate(device, self.counts, partial(_allows, self._messages, device.mac))
         connection.admit(gate)
         connected, old = self._registry.add(device.mac, connection, time.time_ns() // 1000, device.username)
-        try:
-            if old is not None:
-                old.connection.end("taken over")
-                await old.connection.closed.wait()
-                await asyncio.sleep(_SETTLE_SECONDS)
-            await self._open_upstream(connection, gate, connected)
-            if gate.announced:
-                self._registry.mark_announced(connected)
-            if gate.state == "open":
-                log.debug("device connected", extra={"device": device.mac})
-            else:
-                connection.device.write(packets.connack(packets.UNAVAILABLE))
-            await connection.ended.wait()
-            log.debug("device gone", extra={"device": device.mac, "reason": connection.reason})
-            self.counts[connection.reason] += 1
-        finally:
-            self._registry.remove(connected)
-
-    def _allows(self, mac: str, size: int) -> bool:
-        # Limit by MAC, not by connection: a new connection must not reset the limit.
-        return not self._messages.take(mac, asyncio.get_running_loop().time(), 1 + size // _MESSAGE)
+        self._connections[connection] = connected
+        if old is not None:
+            old.connection.end("taken over")
+            await old.connection.wait_closed()
+            await asyncio.sleep(_SETTLE_SECONDS)
+        await self._open_upstream(connection, gate, connected)
+        if gate.announced:
+            self._registry.mark_announced(connected)
+        if connection.opened:
+            log.debug("device connected", extra={"device": device.mac})
+        else:
+            connection.device.write(packets.connack(packets.UNAVAILABLE))
 
     async def _open_upstream(self, connection: ProxiedConnection, gate: FrontGate, connected: ConnectedDevice) -> None:
         """Connect to the broker and wait until the gate is open or the connection has ended."""
         if connection.reason:
             return
-        loop, tls = asyncio.get_running_loop(), tls_context(self._broker.authorities) if self._broker.tls else None
+        loop, (broker, login) = asyncio.get_running_loop(), self._upstream
+        tls = tls_context(broker.authorities) if broker.tls else None
         try:
             async with asyncio.timeout(self._limits.upstream):
-                await loop.create_connection(lambda: connection.broker, self._broker.host, self._broker.port, ssl=tls)
+                await loop.create_connection(lambda: connection.broker, broker.host, broker.port, ssl=tls)
                 presence = connected.announcement(connection.device.address)
-                connection.broker.write(gate.connect_packet(presence, self._login))
-                await connection.opened.wait()
+                connection.broker.write(gate.connect_packet(presence, login))
+                await connection.wait_opened()
         except OSError as error:  # TimeoutError is one
-            log.warning("broker does not answer", extra={"broker": str(self._broker), "reason": str(error)})
+            log.warning("broker does not answer", extra={"broker": str(broker), "reason": str(error)})
             connection.end("broker unreachable")
 
     async def _sweep(self) -> None:
@@ -216,3 +225,13 @@ class Front:
             if self.counts != logged:
                 logged = self.counts.copy()
                 log.info("front counts", extra={"connections": self.connections, "counts": dict(logged)})
+
+
+async def _isolated(work: Callable[[], Coroutine[None, None, None]]) -> None:
+    # Call it inside the task: a coroutine is never awaited if the task is cancelled before it begins.
+    await isolate("front connection", work())
+
+
+def _allows(messages: Buckets, mac: str, size: int) -> bool:
+    # Limit by MAC, not by connection: a new connection must not reset the limit.
+    return not messages.take(mac, asyncio.get_running_loop().time(), 1 + size // _MESSAGE)

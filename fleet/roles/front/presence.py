@@ -1,9 +1,10 @@
 """Presence messages and their outbox, without IO."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from typing import Final
+
+import msgspec
 
 from fleet.wire.topics import presence_topic
 
@@ -23,7 +24,7 @@ def compose(epoch: int, *, online: bool, ip: str = "", user: str = "", expired: 
         message["user"] = user
     if expired and not online:
         message["expired"] = True
-    return json.dumps(message, separators=(",", ":")).encode()
+    return msgspec.json.encode(message)
 
 
 class Epochs:

@@ -1,6 +1,8 @@
 """One proxied connection: the device's leg, the broker's leg, and the gate between them."""
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 
 from fleet.roles.front.gate import FrontGate, GateStep
 from fleet.roles.front.leg import Leg
@@ -17,54 +19,71 @@ _CONNECT = Kind.CONNECT << 4
 class ProxiedConnection:
     """A device connection, from its first byte to its last.
 
-    The CONNECT, and what a device sends in the same chunk, waits in `_early`; then reading stops until the gate opens.
+    A task attends to it only while it begins and while it ends: an idle device costs neither a task nor a timer.
+    Packets that come with the CONNECT wait in `_early`, and reading stops until the gate opens.
+
+    Args:
+        limits: Of the front.
+        attend: Called with the first packet, and with None when it has ended and nobody attends to it.
     """
 
-    def __init__(self, limits: FrontLimits) -> None:
+    def __init__(self, limits: FrontLimits, attend: Callable[["ProxiedConnection", Packet | None], None]) -> None:
         self._limits = limits
+        self._attend = attend
         self._splitter = Splitter()
-        self._early: list[Packet] = []
+        self._early: list[Packet] | None = None
+        """None before the first byte."""
         self._gate: FrontGate | None = None
-        self._begun = False
-        self._connect_received = asyncio.Event()
-        self.device = Leg(self._from_device, lambda: self.end("lost"))
-        self.broker = Leg(self._from_broker, lambda: self.end("broker lost"), self.device.pause_reading, quick_ack=True)
-        self.opened = asyncio.Event()
-        """Set when the device has its CONNACK, or when the connection has ended."""
-        self.ended = asyncio.Event()
-        self.closed = asyncio.Event()
-        """Set when both connections are closed."""
+        self._waiter: asyncio.Future[None] | None = None
+        self.device = Leg(self._from_device, partial(self.end, "lost"))
+        self.broker = Leg(
+            self._from_broker, partial(self.end, "broker lost"), self.device.pause_reading, quick_ack=True
+        )
+        self._timer = asyncio.get_running_loop().call_later(limits.connect, self.end, "no greeting")
+        self.attended = False
+        """Whether a task serves or ends it now."""
+        self.closed = False
+        """Whether both legs are closed."""
         self.reason = ""
         """Why the connection ended; empty before."""
 
-    async def first_packet(self) -> Packet | None:
-        """Return the device's first packet, or None if the connection ends first or `limits.connect` has passed."""
-        try:
-            async with asyncio.timeout(self._limits.connect):
-                await self._connect_received.wait()
-        except TimeoutError:
-            self.end("no greeting")
-        return self._early.pop(0) if self._early else None
+    @property
+    def opened(self) -> bool:
+        """Whether the device has its CONNACK."""
+        return self._gate is not None and self._gate.state == "open"
 
     def admit(self, gate: FrontGate) -> None:
         self._gate = gate
 
+    async def wait_opened(self) -> None:
+        """Wait until the device has its CONNACK, or the connection has ended."""
+        while not self.opened and not self.reason:
+            await self._wait()
+
+    async def wait_closed(self) -> None:
+        """Wait until both legs are closed."""
+        while not self.closed:
+            await self._wait()
+
     def end(self, reason: str) -> None:
-        """Mark the connection as ended; the first reason stays. A task that waits for `ended` closes both legs."""
+        """Mark the connection as ended; the first reason stays. What attends to it then closes both legs."""
         if self.reason:
             return
         self.reason = reason
-        for event in (self._connect_received, self.opened, self.ended):
-            event.set()
+        self._timer.cancel()
+        self._wake()
+        if not self.attended:
+            self.attended = True
+            self._attend(self, None)
 
     def check(self, now: float) -> None:
         """End it if the device was silent for one and a half keep-alives, or if either peer does not read."""
         for leg in (self.device, self.broker):
             if leg.blocked_since is not None and now - leg.blocked_since > self._limits.stuck:
                 self.end("device stuck" if leg is self.device else "broker stuck")
-        if self._gate is None or not self.opened.is_set() or self.broker.blocked_since is not None:
+        if self._gate is None or self._gate.state != "open" or self.broker.blocked_since is not None:
             return  # reading from the device is paused
-        if self._gate.keepalive and now - self.device.received_at > 1.5 * self._gate.keepalive:
+        if 0 < 1.5 * self._gate.keepalive < now - self.device.received_at:
             self.end(SILENT)
 
     async def close(self) -> None:
@@ -73,7 +92,6 @@ class ProxiedConnection:
         The broker closes its leg when it has read the DISCONNECT. Wait for that: if a new connection of the same device
         came first, some brokers would publish the Will.
         """
-        self.end("closed")
         self.device.close()
         if self._gate is not None:
             self.broker.write(self._gate.closing_packets())
@@ -81,24 +99,41 @@ class ProxiedConnection:
 
     def abort(self) -> None:
         """Close both legs at once; the broker publishes the Will."""
+        self.reason = self.reason or "aborted"
+        self._timer.cancel()
         self.broker.abort()
         self.device.abort()
-        self.closed.set()
+        self.closed = True
+        self._wake()
+
+    async def _wait(self) -> None:
+        """Wait for `_wake`. Two can wait: what serves this connection, and the connection that takes over."""
+        if self._waiter is None or self._waiter.done():
+            self._waiter = asyncio.get_running_loop().create_future()
+        await asyncio.shield(self._waiter)
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
 
     def _from_device(self, data: bytes) -> None:
         if self.reason:
             return
-        if not self._begun and data[0] != _CONNECT:
-            self.end("no connect")
-            return
-        self._begun = True
+        if self._early is None:
+            if data[0] != _CONNECT:
+                self.end("no connect")
+                return
+            self._early = []
         packets = self._splitter.feed(data)
-        if self._gate is not None and self._gate.state == "open":
+        if self._gate is not None and self.opened:
             self._forward(self._gate, packets)
         elif packets:
-            self._early += packets
-            self._connect_received.set()
             self.device.pause_reading(True)
+            self._early += packets
+            if not self.attended:
+                self.attended = True
+                self._timer.cancel()
+                self._attend(self, self._early.pop(0))
         if self._splitter.fault:
             self.end(self._splitter.fault)
 
@@ -113,11 +148,11 @@ class ProxiedConnection:
     def _from_broker(self, data: bytes) -> None:
         if self.reason or self._gate is None:
             return
-        step = self._gate.from_broker(data)
-        self._apply(step)
-        if self._gate.state == "open" and not self.opened.is_set():
-            self.opened.set()
-            early, self._early = self._early, []
+        opened = self.opened
+        self._apply(self._gate.from_broker(data))
+        if self.opened and not opened:
+            self._wake()
+            early, self._early = self._early or [], []
             self._forward(self._gate, early)
             self.device.pause_reading(False)
 

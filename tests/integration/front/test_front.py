@@ -331,6 +331,15 @@ async def test_connection_without_connect_is_closed(plain_broker: MosquittoServe
         assert front.counts["no greeting"] == 2
 
 
+async def test_a_connected_device_needs_no_task(front: Front, keys: CredentialKeys, mac: str) -> None:
+    client = await device(front, keys, mac)
+    await client.ping()
+    assert front.connections == 1
+    assert not [task for task in asyncio.all_tasks() if task.get_name() == "front connection"]
+    await client.close()
+    await counted(front, "left")
+
+
 async def test_silent_device_is_closed_after_one_and_a_half_keepalives(
     front: Front, plain_broker: MosquittoServer, keys: CredentialKeys, mac: str
 ) -> None:

@@ -31,7 +31,7 @@ def registry(told: Told) -> PresenceRegistry:
 
 
 async def connection() -> ProxiedConnection:
-    return ProxiedConnection(FrontLimits())
+    return ProxiedConnection(FrontLimits(), lambda *_: None)
 
 
 async def test_device_that_was_announced_is_announced_as_gone_once(registry: PresenceRegistry, told: Told) -> None:
