@@ -47,5 +47,5 @@ class GatewayAccessGroup(SettingGroup):
 
     @field_validator("rate_gateway")
     @classmethod
-    def _is_rate(cls, value: str) -> str:
+    def _is_gateway_rate(cls, value: str) -> str:
         return checked_rate(value)

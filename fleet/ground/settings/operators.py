@@ -23,5 +23,5 @@ class OperatorGroup(SettingGroup):
 
     @field_validator("rate_input")
     @classmethod
-    def _is_rate(cls, value: str) -> str:
+    def _is_operator_rate(cls, value: str) -> str:
         return checked_rate(value)

@@ -47,5 +47,5 @@ class RateGroup(SettingGroup):
 
     @field_validator("rate_address", "rate_device", "rate_photos", "rate_hellos", "rate_tools")
     @classmethod
-    def _is_rate(cls, value: str) -> str:
+    def _is_device_rate(cls, value: str) -> str:
         return checked_rate(value)

@@ -70,12 +70,11 @@ class Front:
         self.counts: Counter[str] = Counter()
         """Counts by reason: refusals, ends of connections, dropped messages."""
         self.admission = ConnectCheck(keys, (limits or FrontLimits()).devices)
-        self._broker = parse_mqtt_url(upstream) if isinstance(upstream, str) else upstream
-        self._login = login
+        self._upstream = parse_mqtt_url(upstream) if isinstance(upstream, str) else upstream, login
         self._limits = limits or FrontLimits()
         self._listeners = Listeners((host, port), secure, self._limits, self.counts)
         own = login or Credentials(f"fleet-front-{secrets.token_hex(4)}", "", "")
-        self._link = PresenceLink(self._broker, own, PresenceOutbox(2 * self._limits.connections, self.counts))
+        self._link = PresenceLink(self._upstream[0], own, PresenceOutbox(2 * self._limits.connections, self.counts))
         self._registry = PresenceRegistry(self._link.announce)
         self._connections: dict[ProxiedConnection, ConnectedDevice | None] = {}
         """The device is None before its CONNECT is accepted."""
@@ -111,7 +110,9 @@ class Front:
             try:
                 self._group.create_task(self._link.run(), name="front presence")
                 self._group.create_task(self._sweep(), name="front sweep")
-                log.info("front listens", extra={"port": self.port, "tls": self.tls_port, "broker": str(self._broker)})
+                log.info(
+                    "front listens", extra={"port": self.port, "tls": self.tls_port, "broker": str(self._upstream[0])}
+                )
                 self.started.set()
                 await asyncio.get_running_loop().create_future()
             finally:
@@ -201,15 +202,16 @@ class Front:
         """Connect to the broker and wait until the gate is open or the connection has ended."""
         if connection.reason:
             return
-        loop, tls = asyncio.get_running_loop(), tls_context(self._broker.authorities) if self._broker.tls else None
+        loop, (broker, login) = asyncio.get_running_loop(), self._upstream
+        tls = tls_context(broker.authorities) if broker.tls else None
         try:
             async with asyncio.timeout(self._limits.upstream):
-                await loop.create_connection(lambda: connection.broker, self._broker.host, self._broker.port, ssl=tls)
+                await loop.create_connection(lambda: connection.broker, broker.host, broker.port, ssl=tls)
                 presence = connected.announcement(connection.device.address)
-                connection.broker.write(gate.connect_packet(presence, self._login))
+                connection.broker.write(gate.connect_packet(presence, login))
                 await connection.wait_opened()
         except OSError as error:  # TimeoutError is one
-            log.warning("broker does not answer", extra={"broker": str(self._broker), "reason": str(error)})
+            log.warning("broker does not answer", extra={"broker": str(broker), "reason": str(error)})
             connection.end("broker unreachable")
 
     async def _sweep(self) -> None:

@@ -31,9 +31,9 @@ class ProxiedConnection:
         self._limits = limits
         self._attend = attend
         self._splitter = Splitter()
-        self._early: list[Packet] = []
+        self._early: list[Packet] | None = None
+        """None before the first byte."""
         self._gate: FrontGate | None = None
-        self._begun = False
         self._waiter: asyncio.Future[None] | None = None
         self.device = Leg(self._from_device, partial(self.end, "lost"))
         self.broker = Leg(
@@ -119,9 +119,11 @@ class ProxiedConnection:
     def _from_device(self, data: bytes) -> None:
         if self.reason:
             return
-        if not self._begun and data[0] != _CONNECT:
-            self.end("no connect")
-            return
+        if self._early is None:
+            if data[0] != _CONNECT:
+                self.end("no connect")
+                return
+            self._early = []
         packets = self._splitter.feed(data)
         if self._gate is not None and self.opened:
             self._forward(self._gate, packets)
@@ -132,7 +134,6 @@ class ProxiedConnection:
                 self.attended = True
                 self._timer.cancel()
                 self._attend(self, self._early.pop(0))
-        self._begun = True
         if self._splitter.fault:
             self.end(self._splitter.fault)
 
@@ -151,7 +152,7 @@ class ProxiedConnection:
         self._apply(self._gate.from_broker(data))
         if self.opened and not opened:
             self._wake()
-            early, self._early = self._early, []
+            early, self._early = self._early or [], []
             self._forward(self._gate, early)
             self.device.pause_reading(False)
 

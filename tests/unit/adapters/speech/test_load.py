@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from fleet.adapters.contained import ContainedAsr, ContainedTts
 from fleet.adapters.speech.asr_openai import OpenAiAsr
 from fleet.adapters.speech.load import load_asr, load_tts, spoken_languages
 from fleet.adapters.speech.tts_openai import OpenAiTts
@@ -29,8 +30,9 @@ def test_no_language_at_all_is_refused() -> None:
 
 def test_endpoints_are_used_where_they_are_named() -> None:
     settings = Settings(asr_base_url=URL, tts_base_url=URL)
-    assert isinstance(load_asr(settings), OpenAiAsr)
-    assert isinstance(load_tts(settings), OpenAiTts)
+    asr, tts = load_asr(settings), load_tts(settings)
+    assert isinstance(asr, ContainedAsr) and isinstance(asr.inner, OpenAiAsr)
+    assert isinstance(tts, ContainedTts) and isinstance(tts.inner, OpenAiTts)
 
 
 def test_with_endpoints_the_offline_packages_are_not_imported() -> None:

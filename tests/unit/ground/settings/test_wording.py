@@ -3,10 +3,11 @@
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings, load, variable
-from fleet.ground.settings.wording import allowed, shown
+from fleet.ground.settings.wording import allowed, details, shown
 from tests.support.every import for_every
 
 
@@ -121,3 +122,12 @@ def test_values_are_shown_without_what_is_secret(value: object, text: str) -> No
 @for_every("name", Settings.model_fields)
 def test_what_is_allowed_can_be_said(name: str) -> None:
     assert allowed(Settings.model_fields[name])
+
+
+@for_every(
+    "name", (name for name, field in Settings.model_fields.items() if "PER_SECOND" in details(field).get("syntax", ""))
+)
+def test_every_rate_is_checked(name: str) -> None:
+    """Validators of two groups with one name would replace each other."""
+    with pytest.raises(ValidationError, match="PER_SECOND/BURST"):
+        Settings(**{name: "5"})
