@@ -95,7 +95,7 @@ class DeviceDispatcher:
 
     async def _parse(self, mac: str, payload: bytes) -> tuple[str, DeviceEvent]:
         """Return a frame's dialect and event; a frame that shows no dialect is read in the dialect of its device."""
-        await self._parsing.take(parsing_cost(payload))
+        await self._parsing.take(parsing_cost(payload), mac)
         name, event = dialects.receive(payload)
         if isinstance(event, MalformedEvent):
             own = dialects.find((await self._resources.devices.read(mac)).dialect)
