@@ -62,6 +62,8 @@ class _Begun:
             self._step(self._work.send, None)
         except BaseException as failure:  # noqa: BLE001 - the task raises it
             self._failure = failure
+        # The task does not wait for it yet, and others may begin to.
+        self._mark_awaited(blocking=False)
 
     @types.coroutine
     def rest(self) -> Generator[Any, Any, object]:
@@ -70,9 +72,11 @@ class _Begun:
         except BaseException as interruption:
             if self._ended or self._failure:
                 raise
-            self._step(self._work.throw, interruption)
+            if not self._cancel_awaited(interruption):
+                self._step(self._work.throw, interruption)
         if self._failure:
             raise self._failure
+        self._mark_awaited(blocking=True)
         while not self._ended:
             try:
                 yield self._awaited
@@ -82,6 +86,16 @@ class _Begun:
                 # What it waited for has come: from here the interpreter passes on every step by itself.
                 return (yield from cast("Generator[Any, Any, object]", self._work))
         return self._result
+
+    def _cancel_awaited(self, interruption: BaseException) -> bool:
+        """Cancel what the work waits for, as `Task.cancel` does; return whether it will pass this on to the work."""
+        cancelled = isinstance(interruption, asyncio.CancelledError) and self._awaited is not None
+        return cancelled and bool(self._awaited.cancel(*interruption.args))
+
+    def _mark_awaited(self, *, blocking: bool) -> None:
+        """Set the mark with which a future shows the task that yields it that it is awaited and not only yielded."""
+        if self._awaited is not None and not self._ended:
+            self._awaited._asyncio_future_blocking = blocking  # noqa: SLF001 - part of asyncio's protocol of futures
 
     def _step(self, step: Callable[[Any], Any], value: object) -> None:
         try:

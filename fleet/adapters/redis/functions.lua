@@ -720,6 +720,20 @@ local function register(K, A)
   return 1
 end
 
+-- K: own, device, tools  A: worker, fence, ttl s, list or '' for the stored one, field, value, …
+-- Writes a device's tool list and the fields about it, or prolongs the stored list. Returns 0, and writes nothing, if
+-- no list is stored.
+local function tool_list(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  if A[4] ~= '' then
+    redis.call('SET', K[3], A[4], 'EX', A[3])
+  elseif redis.call('EXPIRE', K[3], A[3]) == 0 then
+    return 0
+  end
+  for at = 5, #A, 2 do redis.call('HSET', K[2], A[at], A[at + 1]) end
+  return 1
+end
+
 -- K: own, target  A: worker, fence, ttl s, field, value, …  Writes fields of a hash as the shard's owner.
 local function fenced_set(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
@@ -996,6 +1010,7 @@ redis.register_function('fleet_ended', ended)
 redis.register_function('fleet_apology', apology)
 redis.register_function('fleet_orphans', orphans)
 redis.register_function('fleet_register', register)
+redis.register_function('fleet_tool_list', tool_list)
 redis.register_function('fleet_set', fenced_set)
 redis.register_function('fleet_turn_begin', turn_begin)
 redis.register_function('fleet_turn_record', turn_record)

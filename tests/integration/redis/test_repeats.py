@@ -146,14 +146,14 @@ async def test_sessions_and_devices_are_as_if_once(store: Store, owner: Owner, d
     sessions, devices, tools = Sessions(store), Devices(store), ToolLists(store)
     await devices.describe(mac, {"board": "b"})
     assert (await devices.appear(mac, online=True, epoch=5)).applied
-    await tools.write(mac, [ToolSpec(name="self.x")], {"tep": "5"})
+    await tools.write(owner, mac, [ToolSpec(name="self.x")], {"tep": "5"})
     # Its own session as the one that it replaced, on its own edge: nobody is told to forget anything.
     assert await sessions.open(owner, session(mac)) == Opened("s1", "e1", tools_known=True)
     assert await sessions.read(mac) == session(mac)
     await sessions.keep(mac)
     await sessions.close(owner, mac, "s1")
     assert await sessions.read(mac) is None
-    assert {"fleet_hello", "fleet_goodbye", "fleet_presence", "SET+HSET", "HSET+EXPIRE"} <= set(doubled)
+    assert {"fleet_hello", "fleet_goodbye", "fleet_presence", "fleet_tool_list", "HSET+EXPIRE"} <= set(doubled)
 
 
 async def test_histories_are_as_if_once(store: Store, owner: Owner, doubled: list[str], mac: str) -> None:

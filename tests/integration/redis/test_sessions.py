@@ -56,7 +56,7 @@ async def test_tools_belong_to_the_connection_that_announced_them(
     devices, tools, mac = Devices(store), ToolLists(store), session.device
     assert not (await devices.appear(mac, online=True, epoch=5)).tools_known
     connection = (await devices.read(mac)).epoch
-    await tools.write(mac, [ToolSpec(name="self.x")], {"tep": connection, "board": "b", "fw": "2.4.2"})
+    await tools.write(owner, mac, [ToolSpec(name="self.x")], {"tep": connection, "board": "b", "fw": "2.4.2"})
     assert (await Sessions(store).open(owner, session)).tools_known
     assert [tool.name for tool in await tools.read(mac)] == ["self.x"]
     await store.client.delete(store.keys.tools(mac))

@@ -116,3 +116,42 @@ async def test_a_closed_group_begins_nothing() -> None:
         start_now(group, "t", idle)
     idle.close()
     assert begun == []
+
+
+@pytest.mark.parametrize("first_is_eager", [True, False])
+async def test_works_may_wait_for_the_same_future(first_is_eager: bool) -> None:
+    shared = asyncio.get_running_loop().create_future()
+
+    async def work() -> str:
+        return await shared
+
+    async with asyncio.TaskGroup() as group:
+        first = start_now(group, "a", work()) if first_is_eager else group.create_task(work())
+        second = start_now(group, "b", work())
+        await asyncio.sleep(0)
+        shared.set_result("done")
+    assert (first.result(), second.result()) == ("done", "done")
+
+
+async def test_work_that_is_cancelled_at_once_gives_back_no_place_that_it_never_had() -> None:
+    places = asyncio.Semaphore(1)
+    await places.acquire()
+
+    async def work() -> None:
+        async with places:
+            pass
+
+    async with asyncio.TaskGroup() as group:
+        start_now(group, "t", work()).cancel()
+    assert places.locked()
+
+
+async def test_a_cancellation_at_once_reaches_the_task_that_the_work_waits_for() -> None:
+    inner = asyncio.create_task(asyncio.Event().wait())
+
+    async def work() -> None:
+        await inner
+
+    async with asyncio.TaskGroup() as group:
+        start_now(group, "t", work()).cancel()
+    assert inner.cancelled()

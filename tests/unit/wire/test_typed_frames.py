@@ -15,31 +15,8 @@ from fleet.wire.dialect_xiaozhi import DIALECT
 from fleet.wire.json_text import parse
 
 ODD = st.sampled_from(
-    [
-        None,
-        True,
-        False,
-        0,
-        3,
-        4.0,
-        16000,
-        16000.0,
-        60,
-        "16000",
-        "auto",
-        "realtime",
-        "",
-        "é�",
-        -1,
-        2**70,
-        [],
-        {},
-        1e308,
-        5e-324,
-        float("1e-999"),
-        10**9,
-    ]
-)
+    [None, True, False, 0, 3, 4.0, 16_000, 16_000.0, 60, "16000", "auto", "realtime", "", "é\ud800", -1, 2**70, [], {}]
+) | st.sampled_from([1e308, 5e-324, 10**9])
 FEATURES = st.dictionaries(st.sampled_from(["mcp", "aec", "glyph_push", "x"]), ODD)
 AUDIO = st.dictionaries(
     st.sampled_from(["sample_rate", "frame_duration", "format"]), st.sampled_from([16_000, 24_000, 60, 20, "x", 7.5])

@@ -4,7 +4,7 @@ import asyncio
 import base64
 import zlib
 from collections.abc import Awaitable, Mapping, Sequence
-from typing import Any, cast
+from typing import cast
 
 from pydantic import TypeAdapter
 
@@ -29,29 +29,41 @@ class ToolLists:
         text = await self._store.ask(cast("Awaitable[str | None]", self._store.client.get(self._store.keys.tools(mac))))
         return decode_tools(text or "")
 
-    async def write(self, mac: str, tools: Sequence[ToolSpec] | bytes, about: Mapping[str, str]) -> None:
+    async def write(self, owner: Owner, mac: str, tools: Sequence[ToolSpec] | bytes, about: Mapping[str, str]) -> None:
         """Store a device's tools.
 
         Args:
+            owner: Of the device's shard.
             mac: The device.
             tools: Its whole list; bytes are the list as JSON.
             about: Fields of its record: `tep`, the epoch of the connection with this list; `pg`, the digests of the
                 list's pages; `board`; `fw`.
-        """
-        names = self._store.keys
-        device = names.device(mac)
-        packed = await pack_tools(tools)
-        pipe = self._store.client.pipeline(transaction=False)
-        pipe.set(names.tools(mac), packed, ex=DEVICE_SECONDS)
-        pipe.hset(device, mapping=cast("Any", about))
-        await self._store.ask(cast("Awaitable[list[object]]", pipe.execute()))
 
-    async def keep(self, mac: str, about: Mapping[str, str]) -> None:
-        """Store fields of a device's record, as `write` does; its tools are the stored ones."""
-        pipe = self._store.client.pipeline(transaction=False)
-        pipe.hset(self._store.keys.device(mac), mapping=cast("Any", about))
-        pipe.expire(self._store.keys.tools(mac), DEVICE_SECONDS)
-        await self._store.ask(cast("Awaitable[list[object]]", pipe.execute()))
+        Raises:
+            Fenced: The shard is another worker's now.
+        """
+        await self._store_list(owner, mac, await pack_tools(tools), about)
+
+    async def keep(self, owner: Owner, mac: str, about: Mapping[str, str]) -> bool:
+        """Store fields of a device's record, as `write` does; its tools are the stored ones.
+
+        Returns:
+            False if no tools are stored (evicted, or lost in a failover); then nothing was written.
+
+        Raises:
+            Fenced: The shard is another worker's now.
+        """
+        return await self._store_list(owner, mac, "", about)
+
+    async def _store_list(self, owner: Owner, mac: str, packed: str, about: Mapping[str, str]) -> bool:
+        names = self._store.keys
+        fields = [part for field in about.items() for part in field]
+        (stored,) = await self._store.call(
+            "fleet_tool_list",
+            [names.own(names.shard(mac)), names.device(mac), names.tools(mac)],
+            [owner.worker, owner.fence, DEVICE_SECONDS, packed, *fields],
+        )
+        return stored == "1"
 
     async def register(self, owner: Owner, mac: str, dialect: str, tools: Sequence[ToolSpec]) -> None:
         """Store the tools that a device registered, and its dialect.

@@ -108,11 +108,16 @@ class Discovery:
         if timer := self._retries.pop(mac, None):
             timer.cancel()
 
-    def _retry_later(self, shard: Shard, mac: str, dialect: str) -> None:
+    def _retry_refused(self, shard: Shard, mac: str, tools: GrowingList, dialect: str) -> bool:
+        """Return whether the list was refused; then ask the device again later."""
+        if not tools.refused:
+            return False
+        log.warning("tool list refused, too many at once", extra={"again": True})
         self._cancel_retry(mac)
         if len(self._retries) < MOST_RETRIES:
             pause = RETRY_SECONDS * random.uniform(1, 2)
             self._retries[mac] = asyncio.get_running_loop().call_later(pause, self._retry, shard, mac, dialect)
+        return True
 
     def _retry(self, shard: Shard, mac: str, dialect: str) -> None:
         self._retries.pop(mac, None)
@@ -130,20 +135,20 @@ class Discovery:
         shard.publish(mac, InitializedCommand(), dialect)
         with self.lists.begin(device.pages) as tools:
             whole = await self._list(shard, mac, tools, dialect)
-            if tools.refused:
-                log.warning("tool list refused, too many at once", extra={"again": True})
-                self._retry_later(shard, mac, dialect)
+            if self._retry_refused(shard, mac, tools, dialect):
                 return
             if not tools and not whole:
                 return  # nothing was read: keep the stored tools
             about = {"board": board, "fw": firmware, "dialect": dialect}
             about = {field: text for field, text in about.items() if text}
             about |= {"tep": device.epoch, "pg": tools.pages} if whole else {"tep": "", "pg": ""}
-            if tools.unchanged:
-                await self._resources.tools.keep(mac, about)
+            if tools.unchanged and await self._resources.tools.keep(shard.owner, mac, about):
                 log.info("tools are as before", extra={"board": board, "firmware": firmware})
                 return
-            await self._resources.tools.write(mac, tools.document(), about)
+            self._parse_skipped(tools)  # some are left if the stored list is gone
+            if self._retry_refused(shard, mac, tools, dialect):
+                return
+            await self._resources.tools.write(shard.owner, mac, tools.document(), about)
         log.info("tools discovered", extra={"tools": len(tools), "board": board, "firmware": firmware})
 
     async def _list(self, shard: Shard, mac: str, tools: GrowingList, dialect: str) -> bool:

@@ -8,14 +8,18 @@ import pytest
 
 from fleet.core.rates import Rate
 from fleet.ground.errors import Fenced
+from fleet.ground.loop_budget import FRAME_BYTES
 from fleet.ground.metrics import broker as metrics
 from fleet.roles.worker.calls.device_calls import DeviceCalls
+from fleet.roles.worker.inbound import device_messages
 from fleet.roles.worker.inbound.device_messages import ABSENCE_SECONDS, DeviceDispatcher
 from fleet.roles.worker.sessions.discovery import Discovery
 from fleet.roles.worker.sessions.edge_directory import GRACE_SECONDS
 from fleet.roles.worker.sessions.opener import SessionOpener
 from fleet.roles.worker.sessions.registration import Registrations
 from fleet.roles.worker.turns.turns import WorkerTurns
+from fleet.wire import dialects
+from fleet.wire.messages import DeviceEvent
 from tests.support.virtual_time import elapse
 from tests.support.worker_stage import MAC, WorkerStage
 
@@ -225,3 +229,20 @@ async def test_devices_that_the_broker_lost_in_its_restart_are_offline(frames: F
     assert not (await frames.stage.resources.devices.read(MAC)).online
     await elapse(ABSENCE_SECONDS + 1)
     assert frames.to_edge() == ["session_closed"]
+
+
+async def test_large_frames_of_one_device_delay_another_by_one_frame(
+    frames: Frames, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    receive, read = dialects.receive, []
+
+    def noted(frame: bytes) -> tuple[str, DeviceEvent]:
+        read.append(len(frame))
+        return receive(frame)
+
+    monkeypatch.setattr(device_messages.dialects, "receive", noted)
+    large, small = (json.dumps({"type": "abort", "reason": "x" * size}).encode() for size in (FRAME_BYTES, 1))
+    async with asyncio.TaskGroup() as group:
+        for mac, frame in [(MAC, large)] * 5 + [("02:00:00:00:00:99", small)]:
+            group.create_task(frames.dispatcher.receive(frames.stage.shard, "up", mac, frame))
+    assert len(read) == 6 and read.index(len(small)) <= 2

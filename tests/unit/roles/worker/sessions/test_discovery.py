@@ -1,12 +1,15 @@
+import dataclasses
 import random
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from fleet.ground.errors import Fenced
 from fleet.ground.metrics import broker as metrics
 from fleet.roles.worker.sessions import discovery as module
 from fleet.roles.worker.sessions.discovery import Discovery
+from fleet.wire.mcp import ToolSpec
 from fleet.wire.messages import ResponseEvent
 from tests.support.virtual_time import elapse
 from tests.support.worker_stage import MAC, WorkerStage
@@ -79,6 +82,45 @@ async def test_pages_that_are_as_in_the_stored_list_are_not_parsed(
         assert await asked.discovery.wait_until_done(MAC, 0)
     assert await asked.known() == ["a", "b"]
     assert (await asked.stage.resources.devices.read(MAC)).tools_known
+
+
+async def test_a_list_that_redis_lost_is_stored_again_though_the_pages_are_known(asked: Asked) -> None:
+    store = asked.stage.resources.store
+    for epoch in (1, 2):
+        await asked.stage.connect(epoch=epoch)
+        await store.client.delete(store.keys.tools(MAC))
+        asked.discovery.start(asked.stage.shard, MAC, "xiaozhi")
+        await asked.answer(PAGES)
+        assert await asked.known() == ["a", "b"]
+    assert asked.discovery.lists.used == 0
+
+
+async def test_a_lost_list_that_exceeds_the_budget_is_not_stored_as_an_empty_one(asked: Asked) -> None:
+    store, lists = asked.stage.resources.store, asked.discovery.lists
+    for epoch, limit in ((1, lists.limit), (2, 300)):
+        await asked.stage.connect(epoch=epoch)
+        await store.client.delete(store.keys.tools(MAC))
+        lists.limit = limit
+        asked.discovery.start(asked.stage.shard, MAC, "xiaozhi")
+        await asked.answer(PAGES)
+    assert not await store.client.exists(store.keys.tools(MAC))
+    lists.limit = 10_000
+    await asked.answer(PAGES, 2 * module.RETRY_SECONDS)
+    assert await asked.known() == ["a", "b"]
+
+
+@pytest.mark.parametrize("stored", [True, False])
+async def test_a_worker_that_lost_the_shard_writes_no_list(stage: WorkerStage, stored: bool) -> None:
+    tools, former = stage.resources.tools, dataclasses.replace(stage.shard.owner, fence="0")
+    await stage.connect()
+    if stored:
+        await tools.write(stage.shard.owner, MAC, [ToolSpec(name="a")], {"pg": "1"})
+    with pytest.raises(Fenced):
+        await tools.write(former, MAC, [ToolSpec(name="b")], {"pg": "2"})
+    with pytest.raises(Fenced):
+        await tools.keep(former, MAC, {"pg": "2"})
+    assert [tool.name for tool in await tools.read(MAC)] == ["a"] * stored
+    assert (await stage.resources.devices.read(MAC)).pages == "1" * stored
 
 
 @pytest.mark.parametrize(
