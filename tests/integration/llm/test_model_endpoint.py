@@ -44,7 +44,7 @@ async def test_a_refused_request_is_told_from_other_failures() -> None:
 
 
 def test_no_role_imports_the_openai_library() -> None:
-    """It would take a second of CPU at every start, and 20 MB."""
+    """It would take a second of CPU at every start, and 14 MB."""
     look = "import sys, fleet.run.up, fleet.adapters.speech.tts_openai; print('openai' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.split() == ["False"]
