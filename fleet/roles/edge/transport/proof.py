@@ -247,7 +247,7 @@ class Candidates:
         self._expire(queue, now)
         if len(queue) >= MOST_HELD:
             alike = max(self._numbers.values(), key=len) if queue is self._elsewhere else []
-            self._drop(least_useful(queue, alike), queue)
+            self._drop(least_useful(queue, alike, self._usual_toc if self.pinned else None), queue)
         queue.append(one)
         self._tries[one.address] = one.tries
         self._held.setdefault(one.address, {}).setdefault(one.sequence, []).append(one)
