@@ -265,6 +265,29 @@ def test_a_flood_of_late_copies_from_fresh_ports_does_not_crowd_out_the_devices_
     assert deafness(air, range(begun + 1, begun + 61), period) < 0.5
 
 
+@pytest.mark.parametrize(("rate", "frame_ms"), [(16_000, 60), (24_000, 60), (24_000, 40), (24_000, 20)])
+@pytest.mark.parametrize("begun", [0, 50])
+@pytest.mark.parametrize(("every", "until"), [(2, 6), (3, 60)])
+def test_changed_copies_that_follow_a_copy_do_not_crowd_out_the_devices_packets(
+    rate: int, frame_ms: int, begun: int, every: int, until: int
+) -> None:
+    """Each of ten ports sends a late copy of one packet, and changed copies of the next: none of them is alone."""
+    air, device, period = Air(frame_ms, rate), AWAY if begun else HOME, frame_ms / 1000
+    air.stream_on(range(1, begun + 1), 0.0)
+    for count in range(1, 61):
+        number, now = begun + count, (begun + count - 1) * period
+        air.send([number], now, device)
+        copy = seal(speech(number, air.toc), number)
+        for port in PORTS[:10] if count % every == 0 and count <= until else []:
+            air.send([number - 1], now + 0.002, port)
+            for change in range(1, 16):
+                air.take(copy[:-1] + bytes((copy[-1] ^ change,)), port, now + 0.002)
+        if count >= 6:
+            air.send(range(number - 5 if count == 6 else number, number + 1), now + 0.003, STRANGER)
+    assert STRANGER not in air.homes and air.homes[-1] == device
+    assert deafness(air, range(begun + 1, begun + 61), period) < 0.5
+
+
 @pytest.mark.parametrize("begun", [0, 50])
 @pytest.mark.parametrize("lost", [{1}, {2}, {3}, {4}, {1, 2}, {2, 4}])
 def test_late_copies_take_nothing_though_they_are_first_where_a_packet_of_the_device_is_lost(
