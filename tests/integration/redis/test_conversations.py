@@ -250,7 +250,7 @@ async def test_all_that_a_turn_needs_is_read_together(
     store: Store, owner: Owner, remember: Callable[..., Awaitable[bool]], session: SessionRecord, mac: str
 ) -> None:
     assert await Conversations(store, 60).context(mac, 20) == Context((), (), ())
-    await ToolLists(store).write(mac, [ToolSpec(name="self.x")], {"tep": "1"})
+    await ToolLists(store).write(owner, mac, [ToolSpec(name="self.x")], {"tep": "1"})
     await Reports(store).add(owner, mac, "battery 5 好")
     await remember("t1", *TURN)
     context = await Conversations(store, 60).context(mac, 20)
