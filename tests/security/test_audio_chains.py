@@ -3,7 +3,7 @@
 Each case deafened a device, or moved its downlink, before streams were proved by a sequential test (docs/adr/0019).
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any
 
@@ -242,27 +242,42 @@ def test_first_copies_of_each_packet_from_fresh_ports_make_nobody_deaf(begun: in
     assert deafness(air, range(begun + 1, begun + 200)) < 6 * FRAME
 
 
+def outlast(rate: int, frame_ms: int, begun: int, send_copies: Callable[[Air, int, float], None]) -> None:
+    """Let copies follow each of 60 packets, at the beginning of a session or from a change of the port on.
+
+    The device gets the answers, and all its packets are heard in time.
+
+    Args:
+        rate: Of the device's audio, in Hz.
+        frame_ms: Milliseconds a packet.
+        begun: Packets before; 0 for the beginning of a session.
+        send_copies: Sends copies: to where, after which packet counted from 1, when.
+    """
+    air, device, period = Air(frame_ms, rate), AWAY if begun else HOME, frame_ms / 1000
+    air.stream_on(range(1, begun + 1), 0.0)
+    for count in range(1, 61):
+        now = (begun + count - 1) * period
+        air.send([begun + count], now, device)
+        send_copies(air, count, now + 0.002)
+    assert set(air.homes) <= {None, HOME, device} and air.homes[-1] == device
+    assert deafness(air, range(begun + 1, begun + 61), period) < 0.5
+
+
 @pytest.mark.parametrize(("rate", "frame_ms"), [(16_000, 60), (24_000, 60), (24_000, 20)])
 @pytest.mark.parametrize("begun", [0, 50])
 @pytest.mark.parametrize(("copies", "flooded"), [(130, 5), (150, 40)])
 def test_a_flood_of_late_copies_from_fresh_ports_does_not_crowd_out_the_devices_packets(
     rate: int, frame_ms: int, begun: int, copies: int, flooded: int
 ) -> None:
-    """At the beginning of a session, and when the device's port changes."""
-    air, device, period = Air(frame_ms, rate), AWAY if begun else HOME, frame_ms / 1000
-    air.stream_on(range(1, begun + 1), 0.0)
-    for number in range(begun + 1, begun + 61):
-        now = (number - 1) * period
-        air.send([number], now, device)
-        if number <= begun + flooded:
-            for port in range(copies):
-                air.send([number], now + 0.002, PORTS[(number * copies + port) % len(PORTS)])
-        if number == begun + 2:
-            air.send([number - 1], now + 0.003, STRANGER)
-        if number > begun + 1:
-            air.send([number], now + 0.003, STRANGER)
-    assert set(air.homes) <= {None, HOME, device} and air.homes[-1] == device
-    assert deafness(air, range(begun + 1, begun + 61), period) < 0.5
+    ports = iter(PORTS)
+
+    def send_copies(air: Air, count: int, now: float) -> None:
+        for _ in range(copies if count <= flooded else 0):
+            air.send([begun + count], now, next(ports))
+        if count > 1:
+            air.send(range(begun + count - (count == 2), begun + count + 1), now + 0.001, STRANGER)
+
+    outlast(rate, frame_ms, begun, send_copies)
 
 
 @pytest.mark.parametrize(("rate", "frame_ms"), [(16_000, 60), (24_000, 60), (24_000, 40), (24_000, 20)])
@@ -272,20 +287,18 @@ def test_changed_copies_that_follow_a_copy_do_not_crowd_out_the_devices_packets(
     rate: int, frame_ms: int, begun: int, every: int, until: int
 ) -> None:
     """Each of ten ports sends a late copy of one packet, and changed copies of the next: none of them is alone."""
-    air, device, period = Air(frame_ms, rate), AWAY if begun else HOME, frame_ms / 1000
-    air.stream_on(range(1, begun + 1), 0.0)
-    for count in range(1, 61):
-        number, now = begun + count, (begun + count - 1) * period
-        air.send([number], now, device)
+
+    def send_copies(air: Air, count: int, now: float) -> None:
+        number = begun + count
         copy = seal(speech(number, air.toc), number)
         for port in PORTS[:10] if count % every == 0 and count <= until else []:
-            air.send([number - 1], now + 0.002, port)
+            air.send([number - 1], now, port)
             for change in range(1, 16):
-                air.take(copy[:-1] + bytes((copy[-1] ^ change,)), port, now + 0.002)
+                air.take(copy[:-1] + bytes((copy[-1] ^ change,)), port, now)
         if count >= 6:
-            air.send(range(number - 5 if count == 6 else number, number + 1), now + 0.003, STRANGER)
-    assert STRANGER not in air.homes and air.homes[-1] == device
-    assert deafness(air, range(begun + 1, begun + 61), period) < 0.5
+            air.send(range(number - 5 if count == 6 else number, number + 1), now + 0.001, STRANGER)
+
+    outlast(rate, frame_ms, begun, send_copies)
 
 
 @pytest.mark.parametrize("begun", [0, 50])
